@@ -1,0 +1,62 @@
+//! Errors of this crate: each names the file or device and what to do.
+
+use std::path::PathBuf;
+
+/// What can go wrong before and beside queued I/O.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// A system call on a path failed.
+    #[error("{path}: {action}: {source}", path = path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was attempted, in words.
+        action: &'static str,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The path is not what was expected; the message says what to do.
+    #[error("{path}: {what}", path = path.display())]
+    Unsuitable {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// Another process holds the log.
+    #[error("{path}: in use by another process; a redo log has one owner at a time", path = path.display())]
+    InUse {
+        /// The locked file.
+        path: PathBuf,
+    },
+    /// The volume has too little room.
+    #[error("{path}: needs {needed} bytes, {available} are available; choose smaller log files or another volume", path = path.display())]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes available.
+        available: u64,
+    },
+    /// A transfer that is not aligned as the device needs.
+    #[error("{path}: the logical block size ({block}) is not compatible with the disk sector size (media sector size is {physical} and host sector size is {logical}); use a block size of at least {logical}", path = path.display())]
+    BlockSize {
+        /// The file or device.
+        path: PathBuf,
+        /// The block size asked for.
+        block: u64,
+        /// Logical (host) sector size.
+        logical: u64,
+        /// Physical (media) sector size.
+        physical: u64,
+    },
+    /// Memory could not be had.
+    #[error("cannot allocate {bytes} bytes of aligned memory: {source}")]
+    Memory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}

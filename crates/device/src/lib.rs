@@ -1,0 +1,15 @@
+//! Where a redo log lives.
+//!
+//! What lives here: [`LogDevice`] and its [`Queue`]s, the memory that is written from
+//! ([`Region`]), back ends over files, the null device, the fault device, and `identify`, which
+//! walks the storage stack below a path.
+//!
+//! What it must not know: redo blocks, records, commits, who writes or why.
+
+pub mod error;
+pub mod queue;
+pub mod region;
+
+pub use error::DeviceError;
+pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
+pub use region::Region;

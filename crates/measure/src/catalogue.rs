@@ -1,0 +1,224 @@
+//! The metric catalogue: every column and counter with its unit, definition and source.
+//! `docs/metrics.md` is generated from it; a metric that is not here is not shown.
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Key in JSON and CSV.
+    pub key: &'static str,
+    /// Column heading in tables.
+    pub heading: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// What exactly it is.
+    pub definition: &'static str,
+    /// Where the definition comes from.
+    pub source: &'static str,
+}
+
+const PEAKMARKS: &str = "study 003 (peakmarks 2021), column of the same name";
+const ORACLE: &str = "Oracle Database Reference, statistic or wait event of the same name";
+const OWN: &str = "redolab";
+
+/// All metrics of a row, in the order of tables.
+pub const ROW: &[Metric] = &[
+    Metric {
+        key: "workload",
+        heading: "Workload",
+        unit: "",
+        definition: "Name of the workload.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "nodes",
+        heading: "Nodes",
+        unit: "",
+        definition: "Machines that ran it.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "jobs",
+        heading: "Jobs",
+        unit: "",
+        definition: "Sessions that ran the workload, each on a thread of its own.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "cpu_busy_pct",
+        heading: "Busy %",
+        unit: "%",
+        definition: "All processors: 100 minus idle and waiting for I/O.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "cpu_user_pct",
+        heading: "User %",
+        unit: "%",
+        definition: "All processors: user time.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "cpu_sys_pct",
+        heading: "Sys %",
+        unit: "%",
+        definition: "All processors: kernel time.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "cpu_idle_pct",
+        heading: "Idle %",
+        unit: "%",
+        definition: "All processors: idle.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "cpu_iowait_pct",
+        heading: "IOwait %",
+        unit: "%",
+        definition: "All processors: idle with an I/O outstanding.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "commit_throughput_tps",
+        heading: "Commits tps",
+        unit: "1/s",
+        definition: "Commits that returned, by measured second. WAIT: durable. NOWAIT: requested.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "commit_latency_ms",
+        heading: "Latency ms",
+        unit: "ms",
+        definition: "Mean time of a transaction from its start until its commit returned, measured for each.",
+        source: "study 003; there it is jobs / throughput, here it is measured",
+    },
+    Metric {
+        key: "redo_blocks_per_s",
+        heading: "Redo rbps",
+        unit: "1/s",
+        definition: "Redo blocks written a second.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "redo_writes_iops",
+        heading: "Writes IOPS",
+        unit: "1/s",
+        definition: "Log writes a second: one for each batch.",
+        source: ORACLE,
+    },
+    Metric {
+        key: "redo_synch_writes_iops",
+        heading: "Synch IOPS",
+        unit: "1/s",
+        definition: "Commits a second that asked to wait for their redo.",
+        source: ORACLE,
+    },
+    Metric {
+        key: "redo_data_mbps",
+        heading: "Redo MBps",
+        unit: "MB/s, 1 MB = 1024 kB",
+        definition: "redo_size_bytes a second.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "redo_data_kb_per_txn",
+        heading: "Redo kBpt",
+        unit: "kB = 1024 B",
+        definition: "redo_size_bytes a commit.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "log_file_sync_ms",
+        heading: "LFS ms",
+        unit: "ms",
+        definition: "Mean log file sync: from asking for the commit until the foreground runs again knowing that its redo is durable.",
+        source: ORACLE,
+    },
+    Metric {
+        key: "flash_cache_write_pct",
+        heading: "FC write %",
+        unit: "%",
+        definition: "Exadata only; null elsewhere.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "elapsed_s",
+        heading: "Elapsed s",
+        unit: "s",
+        definition: "Measured time, warm-up excluded.",
+        source: PEAKMARKS,
+    },
+    Metric {
+        key: "redo_size_bytes",
+        heading: "Redo bytes",
+        unit: "B",
+        definition: "Redo records with their headers; block headers and padding not included.",
+        source: ORACLE,
+    },
+    Metric {
+        key: "commits",
+        heading: "Commits",
+        unit: "",
+        definition: "Commits that returned in the measured time.",
+        source: OWN,
+    },
+    Metric {
+        key: "commits_per_write",
+        heading: "Commits/write",
+        unit: "",
+        definition: "Group-commit factor: waiting commits served by a log write, as a distribution.",
+        source: OWN,
+    },
+    Metric {
+        key: "redo_wastage_bytes",
+        heading: "Wastage",
+        unit: "B",
+        definition: "Bytes of blocks written without redo in them: padding and block headers.",
+        source: ORACLE,
+    },
+    Metric {
+        key: "flushes",
+        heading: "Flushes",
+        unit: "",
+        definition: "Flushes, or durable writes, that the log issued.",
+        source: OWN,
+    },
+    Metric {
+        key: "device_writes",
+        heading: "Dev writes",
+        unit: "",
+        definition: "Writes that the kernel counted on the device, flushes not included.",
+        source: "Documentation/block/stat of the Linux kernel",
+    },
+    Metric {
+        key: "cpu_us_per_commit",
+        heading: "CPU µs/commit",
+        unit: "µs",
+        definition: "User and system time of this process divided by commits.",
+        source: OWN,
+    },
+    Metric {
+        key: "context_switches_per_commit",
+        heading: "CS/commit",
+        unit: "",
+        definition: "Voluntary and involuntary context switches of this process divided by commits.",
+        source: OWN,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_documented() {
+        let mut keys: Vec<&str> = ROW.iter().map(|m| m.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), ROW.len());
+        assert!(
+            ROW.iter()
+                .all(|m| !m.definition.is_empty() && !m.source.is_empty())
+        );
+    }
+}

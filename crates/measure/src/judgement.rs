@@ -1,0 +1,124 @@
+//! Findings and the verdict as plain data (VERDICT.md). Made by `analysis`, stored in a run.
+
+use serde::{Deserialize, Serialize};
+
+/// Should a redo log live here?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Yes,
+    /// Yes, if what the reasons name is so.
+    Conditional,
+    /// No.
+    No,
+    /// The measurement does not allow an answer.
+    Undetermined,
+}
+
+/// Does an acknowledged write survive power loss?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// A power test passed.
+    Tested,
+    /// Declared by the device, a sourced model entry or the user.
+    Declared,
+    /// Nothing proves it: a fast flush fits a protected cache and a lying one.
+    Unverified,
+    /// The medium itself loses it.
+    Volatile,
+    /// A power test lost acknowledged writes.
+    Refuted,
+}
+
+/// Are commits fast and steady enough for the stated need?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Performance {
+    /// Meets the need with headroom.
+    Meets,
+    /// Meets it without headroom.
+    Marginal,
+    /// Misses it.
+    Misses,
+    /// No need was stated; the envelope is given instead.
+    NoNeedStated,
+}
+
+/// How a reason weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// For the record.
+    Info,
+    /// In favour.
+    Good,
+    /// To be watched or settled.
+    Caution,
+    /// Against.
+    Bad,
+}
+
+/// A finding: a claim with its numbers, its threshold and that threshold's source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable identifier, such as `stack.volatile`.
+    pub id: String,
+    /// How it weighs.
+    pub weight: Weight,
+    /// One sentence.
+    pub claim: String,
+    /// The numbers behind it, named with their units.
+    pub numbers: Vec<(String, f64)>,
+    /// The threshold that was applied, in words; empty where there is none.
+    pub threshold: String,
+    /// Where the threshold or rule comes from.
+    pub source: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// What the verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scope {
+    /// Seconds measured.
+    pub seconds: f64,
+    /// Bytes written to the target.
+    pub bytes_written: u64,
+    /// Bytes that the log files cover.
+    pub log_footprint_bytes: u64,
+    /// The footprint is under four times the largest known cache in the path (or no cache size
+    /// is known and the footprint is small).
+    pub cache_resident: bool,
+    /// What was not judged, in words.
+    pub not_judged: Vec<String>,
+}
+
+/// The verdict. The answer is the worse of the two axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The answer.
+    pub answer: Answer,
+    /// The first axis.
+    pub durability: Durability,
+    /// The second axis.
+    pub performance: Performance,
+    /// What it rests on.
+    pub scope: Scope,
+    /// Reasons, the weightiest first.
+    pub reasons: Vec<Finding>,
+    /// One sentence for a ticket.
+    pub summary: String,
+}
+
+/// The need that the user stated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Need {
+    /// Commits a second.
+    pub commit_rate: Option<f64>,
+    /// Bytes of redo a second.
+    pub redo_bytes_per_s: Option<f64>,
+    /// 99th percentile of log file sync, nanoseconds.
+    pub p99_ns: Option<u64>,
+}

@@ -1,0 +1,22 @@
+//! The vocabulary of a redo-log measurement.
+//!
+//! What lives here: units, clocks, histograms with exact companions, wait events, the metric
+//! catalogue, workload specifications with their generator, and [`run::Run`]: plain data that
+//! every producer writes and every reader reads.
+//!
+//! What it must not know: devices, logs, threads of a run, files, how anything is shown.
+
+pub mod catalogue;
+pub mod clock;
+pub mod histogram;
+pub mod judgement;
+pub mod run;
+pub mod stack;
+pub mod units;
+pub mod waits;
+pub mod workload;
+
+pub use clock::{Clock, RealClock, VirtualClock};
+pub use histogram::Histogram;
+pub use units::Nanos;
+pub use waits::WaitEvent;

@@ -1,0 +1,135 @@
+//! The storage stack below a path, as plain data: what stands between a log write and the medium.
+//!
+//! Filled by `device::identify`, judged by `analysis`. Every fact is optional: what could not be
+//! read is `None`, never a guess.
+
+use serde::{Deserialize, Serialize};
+
+/// What a layer is. The order of a stack is from the path downwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerKind {
+    /// A union mount; its upper directory decides.
+    Overlay,
+    /// A file system on a block device (ext4, xfs, btrfs, zfs, …).
+    FileSystem,
+    /// A file system in memory (tmpfs, ramfs).
+    MemoryFileSystem,
+    /// A network or shared file system (NFS, CIFS, 9p, virtiofs).
+    NetworkFileSystem,
+    /// A file system served by a process (FUSE).
+    FuseFileSystem,
+    /// dm-crypt.
+    Luks,
+    /// Any other device-mapper target (linear, thin, multipath, cache …).
+    DeviceMapper,
+    /// Linux software RAID.
+    Md,
+    /// A loop device on a file.
+    Loop,
+    /// A compressed memory disk.
+    Zram,
+    /// A RAM disk.
+    RamDisk,
+    /// A partition.
+    Partition,
+    /// A disk, physical or virtual.
+    Disk,
+}
+
+/// One layer with what could be read of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// What it is.
+    pub kind: LayerKind,
+    /// Its name: file system type, or the kernel's device name.
+    pub name: String,
+    /// `major:minor` where it is a block device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    /// Mount point of a file system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount_point: Option<String>,
+    /// Mount source as the kernel names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Mount and super-block options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Backing file of a loop device, upper directory of an overlay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<String>,
+    /// RAID level, device-mapper target, transport (nvme, sata, virtio, …).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Model as the device reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Logical block size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logical_block_bytes: Option<u64>,
+    /// Physical block size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub physical_block_bytes: Option<u64>,
+    /// `queue/write_cache` as the kernel shows it (`write back`, `write through`); an
+    /// administrator can write this file, so it is never sole evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<String>,
+    /// The drive's own word on its volatile cache (NVMe VWC, SCSI WCE), where readable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_write_cache: Option<bool>,
+    /// Forced unit access is supported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fua: Option<bool>,
+    /// It turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
+    /// T10 protection information format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<String>,
+    /// Size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+}
+
+impl Layer {
+    /// A layer of which nothing is known but kind and name.
+    #[must_use]
+    pub fn new(kind: LayerKind, name: impl Into<String>) -> Layer {
+        Layer {
+            kind,
+            name: name.into(),
+            dev: None,
+            mount_point: None,
+            source: None,
+            options: Vec::new(),
+            backing: None,
+            detail: None,
+            model: None,
+            logical_block_bytes: None,
+            physical_block_bytes: None,
+            write_cache: None,
+            drive_write_cache: None,
+            fua: None,
+            rotational: None,
+            integrity: None,
+            size_bytes: None,
+        }
+    }
+}
+
+/// The whole stack below a path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stack {
+    /// Layers from the path downwards. A branching layer (RAID, overlay on several) lists its
+    /// members one after the other, each with `depth` in [`Stack::depths`].
+    pub layers: Vec<Layer>,
+    /// Depth of each layer, same length as `layers`.
+    pub depths: Vec<usize>,
+    /// Name of the hypervisor, when one is seen.
+    pub hypervisor: Option<String>,
+    /// A library preloaded into this process that makes flushes lie (eatmydata).
+    pub preload: Option<String>,
+    /// What could not be read, in words.
+    pub unknown: Vec<String>,
+}

@@ -1,0 +1,60 @@
+//! Wait events by Oracle's names, so that a DBA's eye finds them where it looks for them.
+
+use serde::{Deserialize, Serialize};
+
+/// What somebody waited for. `name` is the event's name in Oracle's reference manual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitEvent {
+    /// Foreground: from asking for the commit until it runs again knowing that its redo is durable.
+    LogFileSync,
+    /// Log writer: from submitting a set of writes to the last durable completion.
+    LogFileParallelWrite,
+    /// Foreground: no room in the log buffer.
+    LogBufferSpace,
+    /// Log writer: the next log may not be reused before the checkpoint has passed it.
+    LogFileSwitchCheckpointIncomplete,
+    /// Log writer: from the first write of a new log until that write was complete.
+    LogFileSwitchCompletion,
+}
+
+impl WaitEvent {
+    /// Every event, in the order in which tables show them.
+    pub const ALL: [WaitEvent; 5] = [
+        WaitEvent::LogFileSync,
+        WaitEvent::LogFileParallelWrite,
+        WaitEvent::LogBufferSpace,
+        WaitEvent::LogFileSwitchCheckpointIncomplete,
+        WaitEvent::LogFileSwitchCompletion,
+    ];
+
+    /// The event's name as Oracle prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitEvent::LogFileSync => "log file sync",
+            WaitEvent::LogFileParallelWrite => "log file parallel write",
+            WaitEvent::LogBufferSpace => "log buffer space",
+            WaitEvent::LogFileSwitchCheckpointIncomplete => {
+                "log file switch (checkpoint incomplete)"
+            }
+            WaitEvent::LogFileSwitchCompletion => "log file switch completion",
+        }
+    }
+
+    /// The key in JSON and file names: `log_file_sync` and so on.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            WaitEvent::LogFileSync => "log_file_sync",
+            WaitEvent::LogFileParallelWrite => "log_file_parallel_write",
+            WaitEvent::LogBufferSpace => "log_buffer_space",
+            WaitEvent::LogFileSwitchCheckpointIncomplete => "log_file_switch_checkpoint_incomplete",
+            WaitEvent::LogFileSwitchCompletion => "log_file_switch_completion",
+        }
+    }
+}
+
+/// A log write or log file sync longer than this is an outlier (Oracle 12c `V$LGWRIO_OUTLIER`:
+/// writes over 500 ms).
+pub const OUTLIER_NS: u64 = 500_000_000;
