@@ -1,0 +1,526 @@
+//! The log buffer: a ring of redo blocks that foregrounds copy redo into, concurrently.
+//!
+//! The protocol, in the order in which a byte meets it:
+//! 1. **Reserve.** One word holds `batch: u32 | bytes in batch: u32`. A compare-and-swap moves the
+//!    bytes on and tells the appender its batch (hence its wake word) and its place. The batch's
+//!    first block was written to its slot before the word named the batch.
+//! 2. **Copy.** Each piece that lands in a block is counted into the block's fill word. Whoever
+//!    fills payload byte 0 writes `first_record`. Whoever makes the count complete checksums the
+//!    block while it is in cache, writes its header and marks it `DONE`.
+//! 3. **Seal.** The holder of the baton moves the word to the next batch, which begins on the next
+//!    seal boundary. It counts the padding into the last block as if it were redo; the amount
+//!    travels in the fill word's upper half, so whoever completes the block knows `used`.
+//! 4. **Release.** After a batch was written its fill words are zeroed, then `released` moves on;
+//!    a reservation reads `released` first, so a slot is reused only after it was released.
+//!
+//! What it must not know: devices, clocks, who waits, when to write.
+
+mod memory;
+
+use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
+use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
+use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, yield_now};
+use crate::wait::WaitWord;
+pub(crate) use memory::Memory;
+
+/// Slots of batches; a batch's slot is its number modulo this. At most a few batches are open at
+/// a time; the rest gives slow waiters time to read what their batch left.
+#[cfg(not(loom))]
+pub const BATCH_SLOTS: u64 = 256;
+/// Under loom few, so that they are reused within a model.
+#[cfg(loom)]
+pub const BATCH_SLOTS: u64 = 4;
+
+const DONE: u32 = u32::MAX;
+
+/// When the write that served a batch passed its stations, on the log's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stations {
+    /// Submitted to the device.
+    pub submitted_ns: u64,
+    /// Complete.
+    pub written_ns: u64,
+    /// Durable.
+    pub durable_ns: u64,
+}
+
+/// What a batch's committers share.
+#[derive(Debug, Default)]
+pub(crate) struct BatchSlot {
+    start: AtomicU64,
+    commits: AtomicU32,
+    pub(crate) wake: WaitWord,
+    served: AtomicU64,
+    submitted_ns: AtomicU64,
+    written_ns: AtomicU64,
+    durable_ns: AtomicU64,
+}
+
+/// A sealed batch: contiguous blocks that are written together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Its number; batches are written and published in this order.
+    pub id: u64,
+    /// Its first block.
+    pub start: StreamBlock,
+    /// Its blocks, padding included.
+    pub blocks: u32,
+    /// Bytes of redo, record headers included.
+    pub bytes: u32,
+    /// Commits that wait for it, as far as they had said so when it was sealed.
+    pub commits: u32,
+}
+
+impl Batch {
+    /// The block after its last.
+    #[must_use]
+    pub fn end(&self) -> StreamBlock {
+        self.start + u64::from(self.blocks)
+    }
+}
+
+/// A place in the log buffer that must now be filled.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    pub(crate) batch: u64,
+    pub(crate) start: StreamBlock,
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
+}
+
+impl Reservation {
+    /// Bytes of the batch up to and including this reservation.
+    pub(crate) fn end(&self) -> u32 {
+        self.offset + self.len
+    }
+}
+
+/// There is no room: `log buffer space`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+/// The ring.
+pub(crate) struct LogBuffer {
+    word: Isolated<AtomicU64>,
+    released: Isolated<AtomicU64>,
+    published: Isolated<AtomicU64>,
+    durable_block: AtomicU64,
+    pub(crate) space: WaitWord,
+    memory: Memory,
+    fill: Box<[AtomicU32]>,
+    batches: Box<[Isolated<BatchSlot>]>,
+    geometry: Geometry,
+    ring_blocks: u64,
+    incarnation: u32,
+    summer: Summer,
+    planted: Planted,
+}
+
+fn split(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+impl LogBuffer {
+    /// A buffer over `memory` whose first batch is `first_batch` and begins at block `start`.
+    ///
+    /// `first_batch` is 0 but in tests, which begin near a wrap of its lower half.
+    pub(crate) fn new(
+        memory: Memory,
+        geometry: Geometry,
+        incarnation: u32,
+        summer: Summer,
+        start: StreamBlock,
+        first_batch: u64,
+        planted: Planted,
+    ) -> LogBuffer {
+        let ring_blocks = (memory.len() / geometry.block_bytes as usize) as u64;
+        assert!(
+            ring_blocks * u64::from(geometry.payload()) < 1 << 31,
+            "offsets are 32 bits"
+        );
+        assert_eq!(
+            start,
+            geometry.round_up(start),
+            "a batch begins on a seal boundary"
+        );
+        let buffer = LogBuffer {
+            word: Isolated(AtomicU64::new(first_batch << 32)),
+            released: Isolated(AtomicU64::new(start)),
+            published: Isolated(AtomicU64::new(first_batch)),
+            durable_block: AtomicU64::new(start),
+            space: WaitWord::default(),
+            memory,
+            fill: (0..ring_blocks).map(|_| AtomicU32::new(0)).collect(),
+            batches: (0..BATCH_SLOTS).map(|_| Isolated::default()).collect(),
+            geometry,
+            ring_blocks,
+            incarnation,
+            summer,
+            planted,
+        };
+        buffer
+            .slot(first_batch)
+            .start
+            .store(start, Ordering::Relaxed);
+        buffer
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn ring_blocks(&self) -> u64 {
+        self.ring_blocks
+    }
+
+    pub(crate) fn slot(&self, batch: u64) -> &BatchSlot {
+        &self.batches[(batch % BATCH_SLOTS) as usize]
+    }
+
+    fn ring_slot(&self, block: StreamBlock) -> usize {
+        (block % self.ring_blocks) as usize
+    }
+
+    fn byte_of(&self, block: StreamBlock) -> usize {
+        self.ring_slot(block) * self.geometry.block_bytes as usize
+    }
+
+    /// Where the blocks `start..start + blocks` lie in the buffer: one piece, or two at the
+    /// ring's end.
+    pub(crate) fn pieces(&self, start: StreamBlock, blocks: u64) -> [device::Piece; 2] {
+        let block_bytes = self.geometry.block_bytes as usize;
+        let until_end = self.ring_blocks - start % self.ring_blocks;
+        let first = blocks.min(until_end);
+        [
+            device::Piece {
+                at: self.byte_of(start),
+                len: first as usize * block_bytes,
+            },
+            device::Piece {
+                at: 0,
+                len: (blocks - first) as usize * block_bytes,
+            },
+        ]
+    }
+
+    /// The number of batches whose redo is durable; those before it are.
+    #[inline]
+    pub(crate) fn published(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// All blocks before this one are durable.
+    pub(crate) fn durable_block(&self) -> StreamBlock {
+        self.durable_block.load(Ordering::Acquire)
+    }
+
+    /// The open batch's number, its first block and its bytes so far.
+    pub(crate) fn open_batch(&self) -> (u64, u32) {
+        let (batch, bytes) = split(self.word.load(Ordering::Acquire));
+        (self.widen(batch), bytes)
+    }
+
+    /// Where the open batch begins. Only for the holder of the baton, who alone moves it.
+    pub(crate) fn open_start(&self) -> StreamBlock {
+        self.slot(self.open_batch().0).start.load(Ordering::Acquire)
+    }
+
+    /// Commits that wait for batch `batch`.
+    pub(crate) fn commits(&self, batch: u64) -> u32 {
+        self.slot(batch).commits.load(Ordering::Relaxed)
+    }
+
+    /// Counts a commit that is going to wait for `batch`.
+    #[inline]
+    pub(crate) fn register(&self, batch: u64) {
+        self.slot(batch).commits.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The full number of an open or sealed batch from its lower half: it is the published one or
+    /// at most 2^31 after it.
+    #[inline]
+    fn widen(&self, batch: u32) -> u64 {
+        let base = self.published.load(Ordering::Acquire);
+        base + u64::from(batch.wrapping_sub(base as u32))
+    }
+
+    /// Step 1: takes `len` bytes (record header included) of the open batch.
+    #[inline]
+    pub(crate) fn reserve(&self, len: u32) -> Result<Reservation, Full> {
+        let payload = self.geometry.payload();
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let (batch, offset) = split(word);
+            let start = self.slot(u64::from(batch)).start.load(Ordering::Acquire);
+            let end = self
+                .geometry
+                .round_up(start + u64::from((offset + len).div_ceil(payload)));
+            let released = self.released.load(Ordering::Acquire);
+            let room = released + self.ring_blocks;
+            if end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
+                // The word may have moved since `start` was read; only a full ring is told.
+                let now = self.word.load(Ordering::Acquire);
+                if now == word {
+                    return Err(Full);
+                }
+                word = now;
+                continue;
+            }
+            match self.word.compare_exchange_weak(
+                word,
+                word + u64::from(len),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => {
+                    return Ok(Reservation {
+                        batch: self.widen(batch),
+                        start,
+                        offset,
+                        len,
+                    });
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Step 2: copies a record, whose pieces (its header first) are `len` bytes together.
+    #[inline]
+    pub(crate) fn fill(&self, reservation: &Reservation, parts: &[&[u8]]) {
+        let mut source = Source {
+            parts,
+            part: 0,
+            at: 0,
+        };
+        let mut done = 0;
+        while done < reservation.len {
+            done += self.fill_block(reservation, done, &mut source);
+        }
+    }
+
+    /// Copies what of the record lands in one block, `done` bytes of it being copied already.
+    /// Returns how many it copied.
+    #[inline]
+    pub(crate) fn fill_block(
+        &self,
+        reservation: &Reservation,
+        done: u32,
+        source: &mut Source<'_>,
+    ) -> u32 {
+        let payload = self.geometry.payload();
+        let at = reservation.offset + done;
+        let (block, inside) = (reservation.start + u64::from(at / payload), at % payload);
+        let left = reservation.len - done;
+        let n = left.min(payload - inside);
+        let base = self.byte_of(block);
+        if inside == 0 {
+            let first = match (done, left) {
+                (0, _) => 0,
+                (_, left) if left < payload => left as u16,
+                _ => NO_RECORD,
+            };
+            self.memory
+                .write(base + FIRST_RECORD_AT, &first.to_le_bytes());
+        }
+        source.copy(n as usize, |offset, bytes| {
+            self.memory
+                .write(base + BLOCK_HEADER_BYTES + inside as usize + offset, bytes);
+        });
+        self.count_in(block, n, 0);
+        n
+    }
+
+    /// Counts `n` filled bytes, of which `pad` are padding, and completes the block if they were
+    /// the last.
+    #[inline]
+    fn count_in(&self, block: StreamBlock, n: u32, pad: u32) {
+        let payload = self.geometry.payload();
+        let add = n | pad << 16;
+        let fill = &self.fill[self.ring_slot(block)];
+        let total = if n == payload {
+            add
+        } else {
+            fill.fetch_add(add, Ordering::AcqRel) + add
+        };
+        if total & 0xFFFF == payload {
+            self.complete(block, payload - (total >> 16));
+            fill.store(DONE, Ordering::Release);
+        }
+    }
+
+    fn complete(&self, block: StreamBlock, used: u32) {
+        let base = self.byte_of(block);
+        let encoded = self
+            .memory
+            .read(base, BLOCK_HEADER_BYTES + used as usize, |bytes| {
+                let header = BlockHeader {
+                    stream_block: block,
+                    durable_upto: self.durable_block.load(Ordering::Relaxed),
+                    incarnation: self.incarnation,
+                    used: used as u16,
+                    first_record: format::le16(bytes, FIRST_RECORD_AT),
+                };
+                header.encode(&self.summer, &bytes[BLOCK_HEADER_BYTES..])
+            });
+        self.memory.write(base, &encoded);
+    }
+
+    /// Step 3: closes the open batch and begins the next; `None` when it is empty. Only for the
+    /// holder of the baton.
+    pub(crate) fn seal(&self) -> Option<Batch> {
+        let payload = self.geometry.payload();
+        let mut word = self.word.load(Ordering::Acquire);
+        let (id, start, bytes) = loop {
+            let (batch, bytes) = split(word);
+            if bytes == 0 {
+                return None;
+            }
+            let start = self.slot(u64::from(batch)).start.load(Ordering::Acquire);
+            let end = self
+                .geometry
+                .round_up(start + u64::from(bytes.div_ceil(payload)));
+            let next = batch.wrapping_add(1);
+            let slot = self.slot(u64::from(next));
+            slot.start.store(end, Ordering::Relaxed);
+            slot.commits.store(0, Ordering::Relaxed);
+            match self.word.compare_exchange(
+                word,
+                u64::from(next) << 32,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => break (self.widen(batch), start, bytes),
+                Err(now) => word = now,
+            }
+        };
+        let data_blocks = bytes.div_ceil(payload);
+        let end = self.geometry.round_up(start + u64::from(data_blocks));
+        self.pad(start, bytes, end);
+        let blocks = (end - start) as u32;
+        Some(Batch {
+            id,
+            start,
+            blocks,
+            bytes,
+            commits: self.commits(id),
+        })
+    }
+
+    /// Pads the batch's last block of redo and fills whole blocks of padding up to `end`.
+    fn pad(&self, start: StreamBlock, bytes: u32, end: StreamBlock) {
+        let payload = self.geometry.payload();
+        let last = start + u64::from((bytes - 1) / payload);
+        let used = (bytes - 1) % payload + 1;
+        if used < payload {
+            let at = self.byte_of(last) + BLOCK_HEADER_BYTES + used as usize;
+            self.memory.zero(at, (payload - used) as usize);
+            self.count_in(last, payload - used, payload - used);
+        }
+        for block in last + 1..end {
+            let base = self.byte_of(block);
+            self.memory.zero(base, self.geometry.block_bytes as usize);
+            self.memory
+                .write(base + FIRST_RECORD_AT, &NO_RECORD.to_le_bytes());
+            self.count_in(block, payload, payload);
+        }
+    }
+
+    /// All blocks of the batch are filled and checksummed.
+    pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
+        (batch.start..batch.end())
+            .all(|block| self.fill[self.ring_slot(block)].load(Ordering::Acquire) == DONE)
+    }
+
+    /// Waits until the batch is filled. Fillers never block between reserving and filling, so
+    /// this takes as long as a copy, or as a scheduler that took a filler off its processor.
+    pub(crate) fn await_filled(&self, batch: &Batch) {
+        let mut spins = 0_u32;
+        for block in batch.start..batch.end() {
+            while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
+                spins += 1;
+                if cfg!(loom) || spins > 64 {
+                    yield_now();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+
+    /// Step 4: the blocks before `upto` were written, their slots may be reused. Only for the
+    /// holder of the baton.
+    pub(crate) fn release(&self, upto: StreamBlock) {
+        let from = self.released.load(Ordering::Relaxed);
+        for block in from..upto {
+            self.fill[self.ring_slot(block)].store(0, Ordering::Relaxed);
+        }
+        self.released.store(upto, Ordering::Release);
+        self.space.bump();
+        self.space.wake_all();
+    }
+
+    /// The batches before `batches` and the blocks before `block` are durable.
+    pub(crate) fn publish(&self, batches: u64, block: StreamBlock) {
+        self.durable_block.store(block, Ordering::Release);
+        self.published.store(batches, Ordering::Release);
+    }
+
+    /// Leaves for a batch's committers when its write passed its stations.
+    pub(crate) fn leave_stations(&self, batch: u64, stations: Stations) {
+        let slot = self.slot(batch);
+        slot.submitted_ns
+            .store(stations.submitted_ns, Ordering::Relaxed);
+        slot.written_ns
+            .store(stations.written_ns, Ordering::Relaxed);
+        slot.durable_ns
+            .store(stations.durable_ns, Ordering::Relaxed);
+        slot.served.store(batch + 1, Ordering::Release);
+    }
+
+    /// The stations of `batch`, unless its slot has been reused since.
+    pub(crate) fn stations(&self, batch: u64) -> Option<Stations> {
+        let slot = self.slot(batch);
+        let before = slot.served.load(Ordering::Acquire);
+        let stations = Stations {
+            submitted_ns: slot.submitted_ns.load(Ordering::Acquire),
+            written_ns: slot.written_ns.load(Ordering::Acquire),
+            durable_ns: slot.durable_ns.load(Ordering::Acquire),
+        };
+        let after = slot.served.load(Ordering::Relaxed);
+        (before == batch + 1 && after == before).then_some(stations)
+    }
+}
+
+const FIRST_RECORD_AT: usize = 28;
+
+/// The pieces of a record, read one after the other.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) parts: &'a [&'a [u8]],
+    pub(crate) part: usize,
+    pub(crate) at: usize,
+}
+
+impl Source<'_> {
+    /// Gives the next `n` bytes, piece by piece with their offset among the `n`.
+    #[inline]
+    fn copy(&mut self, n: usize, mut put: impl FnMut(usize, &[u8])) {
+        let mut given = 0;
+        while given < n {
+            let part = self.parts[self.part];
+            let take = (part.len() - self.at).min(n - given);
+            put(given, &part[self.at..self.at + take]);
+            given += take;
+            self.at += take;
+            if self.at == part.len() {
+                self.part += 1;
+                self.at = 0;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

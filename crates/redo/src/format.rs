@@ -1,0 +1,328 @@
+//! The bytes of a log: the only encoding and decoding of blocks, records and file headers.
+//! docs/format.md draws what stands here and carries its hash.
+//!
+//! All integers are little-endian. Nothing here reads a device or decides what is recovered.
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+/// Version of everything on disk. A log of another version is refused.
+pub const FORMAT_VERSION: u8 = 1;
+/// Bytes of a block's header.
+pub const BLOCK_HEADER_BYTES: usize = 40;
+/// Bytes of a record's header.
+pub const RECORD_HEADER_BYTES: usize = 8;
+/// `first_record` of a block in which no record begins.
+pub const NO_RECORD: u16 = u16::MAX;
+/// Bytes of a log file's header that are used; the header's extent is larger
+/// ([`FILE_HEADER_MIN_BYTES`]).
+pub const FILE_HEADER_BYTES: usize = 64;
+/// Smallest extent of a file header: blocks begin at this offset or, where the physical sector is
+/// larger, at the sector's size.
+pub const FILE_HEADER_MIN_BYTES: u64 = 4096;
+
+const BLOCK_MAGIC: [u8; 4] = *b"RdBk";
+const FILE_MAGIC: [u8; 8] = *b"REDOLAB\0";
+const CRC_AT: usize = 36;
+
+/// Identity of a log, drawn when it is created. Seeds every checksum, so a block of another log
+/// never passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogId(pub [u8; 16]);
+
+/// Checksums of one log: CRC32C over header (its own field zero) and used payload.
+#[derive(Clone)]
+pub struct Summer {
+    seed: u64,
+}
+
+impl Summer {
+    /// Checksums of the log `id`.
+    #[must_use]
+    pub fn new(id: LogId) -> Summer {
+        Summer {
+            seed: crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, &id.0) & 0xFFFF_FFFF,
+        }
+    }
+
+    /// CRC32C of two pieces, seeded with the log.
+    #[inline]
+    #[must_use]
+    pub fn sum(&self, head: &[u8], body: &[u8]) -> u32 {
+        let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, self.seed);
+        digest.update(head);
+        digest.update(body);
+        digest.finalize() as u32
+    }
+}
+
+/// Header of a redo block.
+///
+/// ```text
+///  0        4     5     6        8                16               24            28       30   32   36    40
+///  | "RdBk" | ver | flg | used u16 | stream_block u64 | durable_upto u64 | incarnation u32 | first u16 | 0 | 0 u32 | crc u32 |
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// Number in the stream.
+    pub stream_block: u64,
+    /// All blocks before this one were durable when the block was formatted. Any earlier value
+    /// is a safe lower bound.
+    pub durable_upto: u64,
+    /// The incarnation of the log that wrote it.
+    pub incarnation: u32,
+    /// Bytes of payload that hold redo.
+    pub used: u16,
+    /// Payload offset at which the first record of the block begins, or [`NO_RECORD`]. An offset
+    /// equal to `used` also means that none begins.
+    pub first_record: u16,
+}
+
+impl BlockHeader {
+    /// Encodes the header of a block whose used payload is `body`.
+    ///
+    /// # Panics
+    /// When `body` is not `used` bytes long: a block must never claim what it does not hold.
+    #[inline]
+    #[must_use]
+    pub fn encode(&self, summer: &Summer, body: &[u8]) -> [u8; BLOCK_HEADER_BYTES] {
+        assert_eq!(
+            body.len(),
+            usize::from(self.used),
+            "a block claims what it holds"
+        );
+        let mut out = [0_u8; BLOCK_HEADER_BYTES];
+        out[0..4].copy_from_slice(&BLOCK_MAGIC);
+        out[4] = FORMAT_VERSION;
+        out[6..8].copy_from_slice(&self.used.to_le_bytes());
+        out[8..16].copy_from_slice(&self.stream_block.to_le_bytes());
+        out[16..24].copy_from_slice(&self.durable_upto.to_le_bytes());
+        out[24..28].copy_from_slice(&self.incarnation.to_le_bytes());
+        out[28..30].copy_from_slice(&self.first_record.to_le_bytes());
+        let crc = summer.sum(&out, body);
+        out[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Decodes and verifies a block; `None` when it is not a block of this log and version with a
+    /// right checksum.
+    #[must_use]
+    pub fn decode(summer: &Summer, block: &[u8]) -> Option<BlockHeader> {
+        let head: &[u8; BLOCK_HEADER_BYTES] = block.get(..BLOCK_HEADER_BYTES)?.try_into().ok()?;
+        if head[0..4] != BLOCK_MAGIC || head[4] != FORMAT_VERSION || head[5] != 0 {
+            return None;
+        }
+        let used = le16(head, 6);
+        let body = block.get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + usize::from(used))?;
+        let mut unsummed = *head;
+        unsummed[CRC_AT..].fill(0);
+        if le16(head, 30) != 0 || le32(head, 32) != 0 {
+            return None;
+        }
+        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then(|| BlockHeader {
+            stream_block: le64(head, 8),
+            durable_upto: le64(head, 16),
+            incarnation: le32(head, 24),
+            used,
+            first_record: le16(head, 28),
+        })
+    }
+}
+
+/// Header of a record: payload length, then four bytes that are zero in this version.
+#[inline]
+#[must_use]
+pub fn encode_record_header(len: u32) -> [u8; RECORD_HEADER_BYTES] {
+    let mut out = [0_u8; RECORD_HEADER_BYTES];
+    out[..4].copy_from_slice(&len.to_le_bytes());
+    out
+}
+
+/// Payload length of a record; `None` when the header is not one of this version.
+#[must_use]
+pub fn decode_record_header(bytes: &[u8; RECORD_HEADER_BYTES]) -> Option<u32> {
+    (le32(bytes, 4) == 0).then(|| le32(bytes, 0))
+}
+
+/// What a log file says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// The log that it belongs to.
+    pub log_id: LogId,
+    /// Its group, from 0.
+    pub group: u32,
+    /// Groups of the log.
+    pub groups: u32,
+    /// Redo block size.
+    pub block_bytes: u32,
+    /// Bytes before the first block.
+    pub header_bytes: u32,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+/// Why a file header was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderProblem {
+    /// Not a redolab log file at all.
+    NotOurs,
+    /// Another version than [`FORMAT_VERSION`].
+    Version(u8),
+    /// Ours, but its checksum is wrong.
+    Damaged,
+}
+
+impl FileHeader {
+    /// Encodes the used part of the header.
+    #[must_use]
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        let mut out = [0_u8; FILE_HEADER_BYTES];
+        out[0..8].copy_from_slice(&FILE_MAGIC);
+        out[8] = FORMAT_VERSION;
+        out[12..28].copy_from_slice(&self.log_id.0);
+        out[28..32].copy_from_slice(&self.group.to_le_bytes());
+        out[32..36].copy_from_slice(&self.groups.to_le_bytes());
+        out[36..40].copy_from_slice(&self.block_bytes.to_le_bytes());
+        out[40..44].copy_from_slice(&self.header_bytes.to_le_bytes());
+        out[44..52].copy_from_slice(&self.file_bytes.to_le_bytes());
+        let crc = Summer::new(self.log_id).sum(&out[..60], &[]);
+        out[60..].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Decodes a header. The version is told right after the magic.
+    ///
+    /// # Errors
+    /// Which of the three it fails.
+    pub fn decode(bytes: &[u8]) -> Result<FileHeader, HeaderProblem> {
+        let head: &[u8; FILE_HEADER_BYTES] = bytes
+            .get(..FILE_HEADER_BYTES)
+            .and_then(|b| b.try_into().ok())
+            .ok_or(HeaderProblem::NotOurs)?;
+        if head[0..8] != FILE_MAGIC {
+            return Err(HeaderProblem::NotOurs);
+        }
+        if head[8] != FORMAT_VERSION {
+            return Err(HeaderProblem::Version(head[8]));
+        }
+        let mut id = [0_u8; 16];
+        id.copy_from_slice(&head[12..28]);
+        let log_id = LogId(id);
+        if Summer::new(log_id).sum(&head[..60], &[]) != le32(head, 60) {
+            return Err(HeaderProblem::Damaged);
+        }
+        Ok(FileHeader {
+            log_id,
+            group: le32(head, 28),
+            groups: le32(head, 32),
+            block_bytes: le32(head, 36),
+            header_bytes: le32(head, 40),
+            file_bytes: le64(head, 44),
+        })
+    }
+}
+
+/// The little-endian u16 at `at` of a fixed header. Panics only on an offset outside the array,
+/// which is a constant of this module.
+#[inline]
+pub(crate) fn le16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// As [`le16`], for u32.
+#[inline]
+pub(crate) fn le32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// As [`le16`], for u64.
+#[inline]
+pub(crate) fn le64(bytes: &[u8], at: usize) -> u64 {
+    u64::from(le32(bytes, at)) | u64::from(le32(bytes, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: LogId = LogId([7; 16]);
+
+    fn block(body: &[u8]) -> Vec<u8> {
+        let header = BlockHeader {
+            stream_block: 0x0123_4567_89AB,
+            durable_upto: 42,
+            incarnation: 3,
+            used: body.len() as u16,
+            first_record: 5,
+        };
+        let mut bytes = header.encode(&Summer::new(ID), body).to_vec();
+        bytes.extend_from_slice(body);
+        bytes.resize(512, 0);
+        bytes
+    }
+
+    #[test]
+    fn blocks_come_back() {
+        let bytes = block(b"redo");
+        let header = BlockHeader::decode(&Summer::new(ID), &bytes).expect("valid");
+        assert_eq!(
+            (header.stream_block, header.durable_upto),
+            (0x0123_4567_89AB, 42)
+        );
+        assert_eq!(
+            (header.incarnation, header.used, header.first_record),
+            (3, 4, 5)
+        );
+    }
+
+    #[test]
+    fn no_flipped_bit_of_header_or_redo_is_accepted() {
+        let good = block(b"some redo that matters");
+        let covered = BLOCK_HEADER_BYTES + 22;
+        for bit in 0..covered * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(
+                BlockHeader::decode(&Summer::new(ID), &bad),
+                None,
+                "bit {bit}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_of_another_log_or_cut_short_is_refused() {
+        let good = block(b"redo");
+        assert_eq!(
+            BlockHeader::decode(&Summer::new(LogId([8; 16])), &good),
+            None
+        );
+        for len in 0..BLOCK_HEADER_BYTES + 4 {
+            assert_eq!(
+                BlockHeader::decode(&Summer::new(ID), &good[..len]),
+                None,
+                "{len}"
+            );
+        }
+    }
+
+    #[test]
+    fn file_headers_say_what_is_wrong_with_them() {
+        let header = FileHeader {
+            log_id: ID,
+            group: 1,
+            groups: 3,
+            block_bytes: 4096,
+            header_bytes: 4096,
+            file_bytes: 1 << 26,
+        };
+        let bytes = header.encode();
+        assert_eq!(FileHeader::decode(&bytes), Ok(header));
+        assert_eq!(FileHeader::decode(b"PNG"), Err(HeaderProblem::NotOurs));
+        let mut newer = bytes;
+        newer[8] = 9;
+        assert_eq!(FileHeader::decode(&newer), Err(HeaderProblem::Version(9)));
+        let mut damaged = bytes;
+        damaged[45] ^= 1;
+        assert_eq!(FileHeader::decode(&damaged), Err(HeaderProblem::Damaged));
+    }
+}

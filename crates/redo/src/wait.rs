@@ -1,0 +1,114 @@
+//! Wake words: how foregrounds sleep until their redo is durable, and how they are woken.
+//!
+//! A word is a counter. A waiter reads it, checks its condition, and sleeps only if the word is
+//! still what it read; a waker changes the condition, bumps the word, then wakes. Between
+//! reading and sleeping nothing can be lost, provided that every waker bumps.
+
+#[cfg(not(loom))]
+use crate::sync::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use rustix::thread::futex;
+
+/// A futex word that counts its sleepers, so that nobody is woken by a system call in vain.
+#[cfg(not(loom))]
+#[derive(Debug, Default)]
+pub(crate) struct WaitWord {
+    word: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+#[cfg(not(loom))]
+impl WaitWord {
+    /// What to hand to [`WaitWord::wait`].
+    #[inline]
+    pub(crate) fn read(&self) -> u32 {
+        self.word.load(Ordering::SeqCst)
+    }
+
+    /// Makes every `wait` with an earlier reading return.
+    #[inline]
+    pub(crate) fn bump(&self) {
+        self.word.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Sleepers at this moment.
+    #[inline]
+    pub(crate) fn sleepers(&self) -> u32 {
+        self.sleepers.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps while the word is `seen`. May return early; callers check their condition again.
+    pub(crate) fn wait(&self, seen: u32) {
+        self.wait_timeout(seen, None);
+    }
+
+    /// As [`WaitWord::wait`], at most for `timeout`.
+    pub(crate) fn wait_timeout(&self, seen: u32, timeout: Option<std::time::Duration>) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let spec = timeout.map(|t| rustix::thread::Timespec {
+            tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: t.subsec_nanos().into(),
+        });
+        // Every error is a reason to look again: the word moved, a signal came, time is up.
+        let _ = futex::wait(&self.word, futex::Flags::PRIVATE, seen, spec.as_ref());
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Wakes at most `n` sleepers; costs no system call when there are none.
+    #[inline]
+    pub(crate) fn wake(&self, n: u32) {
+        if self.sleepers() > 0 {
+            // Waking cannot fail on a valid address; a count is not needed.
+            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, n);
+        }
+    }
+
+    /// Wakes all sleepers.
+    #[inline]
+    pub(crate) fn wake_all(&self) {
+        self.wake(i32::MAX as u32);
+    }
+}
+
+/// The same promises on loom's mutex and condition variable.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(crate) struct WaitWord {
+    word: loom::sync::Mutex<u32>,
+    changed: loom::sync::Condvar,
+}
+
+#[cfg(loom)]
+impl WaitWord {
+    pub(crate) fn read(&self) -> u32 {
+        *self.word.lock().expect("loom")
+    }
+
+    pub(crate) fn bump(&self) {
+        *self.word.lock().expect("loom") += 1;
+    }
+
+    pub(crate) fn sleepers(&self) -> u32 {
+        1
+    }
+
+    pub(crate) fn wait(&self, seen: u32) {
+        let word = self.word.lock().expect("loom");
+        if *word == seen {
+            // One wait, like a futex: a wake-up that comes for another reason returns too.
+            drop(self.changed.wait(word).expect("loom"));
+        }
+    }
+
+    pub(crate) fn wake(&self, n: u32) {
+        if n == 1 {
+            self.changed.notify_one()
+        } else {
+            self.changed.notify_all()
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,606 @@
+//! The log writer: one deterministic state machine. Events in, actions out; it does no I/O, reads
+//! no clock and knows no threads. Policy lives here and nowhere else: when to gather, seal,
+//! issue, flush, publish, wait for the checkpoint, poison.
+//!
+//! It works by batch and position, never by commit or byte; whoever holds the baton owns it.
+//!
+//! Invariants:
+//! - A batch is published only when all of it and all before it is durable: its writes completed
+//!   in full and, unless writes are durable by themselves, a flush that was *submitted after*
+//!   those completions has succeeded.
+//! - A block is written only below the reuse limit that the durable checkpoint allows.
+//! - After the first failed or short operation nothing is published or issued any more.
+
+mod history;
+mod policy;
+
+pub use history::{History, ReplayMismatch};
+pub use policy::Policy;
+
+use crate::buffer::Batch;
+use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
+use device::IoFailure;
+use measure::Nanos;
+use policy::Gatherer;
+
+/// Batches in flight at most, whatever the policy asks for.
+pub const MAX_DEPTH: usize = 8;
+/// Actions of one step at most.
+pub const MAX_ACTIONS: usize = 8;
+
+/// A member of each log group. There is one today; the shape is for mirrors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member(pub u8);
+
+/// What the writer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The open batch holds redo that somebody wants written. Sent when the host takes the baton
+    /// and whenever it may be time to write more.
+    Pending {
+        /// Commits that wait for the open batch.
+        commits: u32,
+        /// Its bytes.
+        bytes: u32,
+        /// Of those commits, how many had arrived when the last batch was published.
+        carried: u32,
+    },
+    /// What was asked for with [`Action::Gather`] has arrived, or time is up.
+    Gathered,
+    /// The answer to [`Action::Seal`]. Its bytes may still be in the making.
+    Sealed(Batch),
+    /// Every byte of the batch is in place.
+    Filled {
+        /// Number of the batch.
+        batch: u64,
+    },
+    /// An operation ended.
+    Io {
+        /// Which one.
+        op: u64,
+        /// Bytes transferred, or why not.
+        result: Result<u64, IoFailure>,
+    },
+    /// The checkpoint position is durable in the control information.
+    Checkpoint(StreamBlock),
+}
+
+/// What the writer wants done, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Let committers arrive until `want` wait for the open batch or the time is `until`; answer
+    /// with [`Event::Gathered`].
+    Gather {
+        /// Commits in the open batch.
+        want: u32,
+        /// At the latest.
+        until: Nanos,
+    },
+    /// Seal the open batch; answer with [`Event::Sealed`], then [`Event::Filled`].
+    Seal,
+    /// Do this; answer with [`Event::Io`].
+    Io {
+        /// On which member.
+        member: Member,
+        /// Its name.
+        op: u64,
+        /// What.
+        io: Io,
+    },
+    /// The next block belongs to a log that the checkpoint still needs; tell me of a
+    /// [`Event::Checkpoint`] beyond the start of what it holds.
+    AwaitCheckpoint {
+        /// The log that cannot be written yet.
+        log_seq: u64,
+    },
+    /// The blocks before `upto` are written: their slots in the log buffer may be reused.
+    Release {
+        /// First block that may not.
+        upto: StreamBlock,
+    },
+    /// The batches before `batches` are durable, and so are the blocks before `block`.
+    Publish {
+        /// Number of durable batches.
+        batches: u64,
+        /// First block that is not durable.
+        block: StreamBlock,
+    },
+    /// Fail every waiter; nothing will be published any more.
+    Poison(Cause),
+    /// Nothing is in flight and nothing is waited for; the baton may be passed on.
+    Idle,
+}
+
+/// An operation on a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Io {
+    /// Write these blocks, which lie in one log.
+    Write {
+        /// First block.
+        start: StreamBlock,
+        /// Number of blocks.
+        blocks: u32,
+    },
+    /// Make durable what is complete.
+    Flush,
+}
+
+/// Why a log was poisoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A write failed.
+    Write(IoFailure),
+    /// A write was cut short.
+    ShortWrite {
+        /// Bytes that the device took.
+        written: u64,
+        /// Bytes that it was given.
+        wanted: u64,
+    },
+    /// A flush failed; what it covered may be lost although a second flush would succeed.
+    Flush(IoFailure),
+    /// A thread died while it was copying redo into the log buffer.
+    Abandoned,
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cause::Write(e) => write!(f, "a log write failed: {e}"),
+            Cause::ShortWrite { written, wanted } => {
+                write!(f, "a log write was cut short: {written} of {wanted} bytes")
+            }
+            Cause::Flush(e) => write!(f, "a flush failed: {e}"),
+            Cause::Abandoned => write!(f, "a thread died while copying redo"),
+        }
+    }
+}
+
+/// The actions of a step.
+#[derive(Clone, Debug, Default)]
+pub struct Actions {
+    list: [Option<Action>; MAX_ACTIONS],
+    len: usize,
+}
+
+impl Actions {
+    #[inline]
+    fn push(&mut self, action: Action) {
+        assert!(
+            self.len < MAX_ACTIONS,
+            "a step has at most {MAX_ACTIONS} actions"
+        );
+        self.list[self.len] = Some(action);
+        self.len += 1;
+    }
+
+    /// Forgets all.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// In order.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Action> + '_ {
+        self.list[..self.len]
+            .iter()
+            .map(|a| a.expect("pushed before len moved"))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    batch: Batch,
+    filled: bool,
+    /// Blocks of it that were handed to the device.
+    issued: u32,
+    /// Writes that have not come back.
+    outstanding: u32,
+    issued_at: Nanos,
+}
+
+impl InFlight {
+    fn complete(&self) -> bool {
+        self.filled && self.issued == self.batch.blocks && self.outstanding == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flush {
+    op: u64,
+    batches: u64,
+    block: StreamBlock,
+    /// When the oldest batch that it covers was issued.
+    since: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Ready,
+    Gathering,
+    Sealing,
+    Poisoned,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    op: u64,
+    batch: u64,
+    bytes: u64,
+}
+
+/// The state machine.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    geometry: Geometry,
+    policy: Policy,
+    planted: Planted,
+    phase: Phase,
+    gatherer: Gatherer,
+    next_op: u64,
+    /// Sealed batches in order; the first `len` are in use.
+    batches: [Option<InFlight>; MAX_DEPTH],
+    len: usize,
+    writes: [Option<Write>; 2 * MAX_DEPTH],
+    flush: Option<Flush>,
+    /// Everything before is complete.
+    written_batches: u64,
+    written_block: StreamBlock,
+    written_since: Nanos,
+    /// Everything before is durable.
+    durable_batches: u64,
+    durable_block: StreamBlock,
+    reuse_limit: StreamBlock,
+}
+
+impl Writer {
+    /// A writer whose first batch is `first_batch` and begins at block `start`, the durable
+    /// checkpoint being at `checkpoint`.
+    #[must_use]
+    pub fn new(
+        geometry: Geometry,
+        policy: Policy,
+        first_batch: u64,
+        start: StreamBlock,
+        checkpoint: StreamBlock,
+        planted: Planted,
+    ) -> Writer {
+        assert!(
+            (1..=MAX_DEPTH as u32).contains(&policy.depth),
+            "depth is 1 to {MAX_DEPTH}"
+        );
+        Writer {
+            geometry,
+            policy,
+            planted,
+            phase: Phase::Ready,
+            gatherer: Gatherer::new(policy),
+            next_op: 1,
+            batches: [None; MAX_DEPTH],
+            len: 0,
+            writes: [None; 2 * MAX_DEPTH],
+            flush: None,
+            written_batches: first_batch,
+            written_block: start,
+            written_since: Nanos::ZERO,
+            durable_batches: first_batch,
+            durable_block: start,
+            reuse_limit: geometry.reuse_limit(checkpoint),
+        }
+    }
+
+    /// Another batch may be sealed now: the host may send [`Event::Pending`].
+    #[inline]
+    #[must_use]
+    pub fn wants_pending(&self) -> bool {
+        self.phase == Phase::Ready && self.len < self.policy.depth as usize
+    }
+
+    /// Nothing is in flight.
+    #[inline]
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.phase == Phase::Ready && self.len == 0 && self.flush.is_none()
+    }
+
+    /// It was poisoned.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.phase == Phase::Poisoned
+    }
+
+    /// One step. `now` is the host's clock; actions are appended to `out`.
+    #[inline]
+    pub fn step(&mut self, now: Nanos, event: Event, out: &mut Actions) {
+        if self.phase == Phase::Poisoned {
+            return;
+        }
+        match event {
+            Event::Pending {
+                commits,
+                bytes,
+                carried,
+            } => {
+                self.pending(now, commits, bytes, carried, out);
+            }
+            Event::Gathered => {
+                assert_eq!(self.phase, Phase::Gathering, "nothing was being gathered");
+                self.gatherer.gathered(now);
+                self.phase = Phase::Sealing;
+                out.push(Action::Seal);
+            }
+            Event::Sealed(batch) => self.sealed(now, batch),
+            Event::Filled { batch } => self.filled(now, batch, out),
+            Event::Io { op, result } => self.io(now, op, result, out),
+            Event::Checkpoint(block) => {
+                self.reuse_limit = self.reuse_limit.max(self.geometry.reuse_limit(block));
+                self.issue(now, out);
+            }
+        }
+    }
+
+    #[inline]
+    fn pending(&mut self, now: Nanos, commits: u32, bytes: u32, carried: u32, out: &mut Actions) {
+        if !self.wants_pending() || bytes == 0 {
+            if self.is_idle() {
+                out.push(Action::Idle);
+            }
+            return;
+        }
+        if let Some((want, until)) = self.gatherer.gather(now, commits, carried) {
+            self.phase = Phase::Gathering;
+            out.push(Action::Gather { want, until });
+        } else {
+            self.phase = Phase::Sealing;
+            out.push(Action::Seal);
+        }
+    }
+
+    #[inline]
+    fn sealed(&mut self, now: Nanos, batch: Batch) {
+        assert_eq!(self.phase, Phase::Sealing, "no seal was asked for");
+        let expected = match self.len.checked_sub(1).and_then(|last| self.batches[last]) {
+            Some(last) => (last.batch.id + 1, last.batch.end()),
+            None => (self.written_batches, self.written_block),
+        };
+        assert_eq!((batch.id, batch.start), expected, "batches are contiguous");
+        self.gatherer.sealed(batch.commits);
+        self.batches[self.len] = Some(InFlight {
+            batch,
+            filled: false,
+            issued: 0,
+            outstanding: 0,
+            issued_at: now,
+        });
+        self.len += 1;
+        self.phase = Phase::Ready;
+    }
+
+    #[inline]
+    fn filled(&mut self, now: Nanos, id: u64, out: &mut Actions) {
+        let entry = self.entry(id).expect("only sealed batches are filled");
+        entry.filled = true;
+        self.issue(now, out);
+    }
+
+    #[inline]
+    fn entry(&mut self, id: u64) -> Option<&mut InFlight> {
+        self.batches[..self.len]
+            .iter_mut()
+            .flatten()
+            .find(|b| b.batch.id == id)
+    }
+
+    /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
+    #[inline]
+    fn issue(&mut self, now: Nanos, out: &mut Actions) {
+        for index in 0..self.len {
+            let entry = self.batches[index].expect("the first len are in use");
+            if !entry.filled {
+                return;
+            }
+            let mut issued = entry.issued;
+            while issued < entry.batch.blocks {
+                let start = entry.batch.start + u64::from(issued);
+                if start >= self.reuse_limit {
+                    self.note_issued(index, now, issued);
+                    out.push(Action::AwaitCheckpoint {
+                        log_seq: self.geometry.log_seq(start),
+                    });
+                    return;
+                }
+                let left = u64::from(entry.batch.blocks - issued);
+                let blocks = left.min(self.geometry.left_in_log(start)) as u32;
+                self.write(entry.batch.id, start, blocks, out);
+                issued += blocks;
+            }
+            self.note_issued(index, now, issued);
+        }
+    }
+
+    #[inline]
+    fn note_issued(&mut self, index: usize, now: Nanos, issued: u32) {
+        let in_use = self.writes.iter().flatten();
+        let entry = self.batches[index].as_mut().expect("in use");
+        if entry.issued == 0 && issued > 0 {
+            entry.issued_at = now;
+        }
+        entry.issued = issued;
+        entry.outstanding = in_use.filter(|w| w.batch == entry.batch.id).count() as u32;
+    }
+
+    #[inline]
+    fn write(&mut self, batch: u64, start: StreamBlock, blocks: u32, out: &mut Actions) {
+        let op = self.take_op();
+        let bytes = u64::from(blocks) * u64::from(self.geometry.block_bytes);
+        let free = self.writes.iter_mut().find(|w| w.is_none());
+        *free.expect("two writes a batch at most") = Some(Write { op, batch, bytes });
+        out.push(Action::Io {
+            member: Member(0),
+            op,
+            io: Io::Write { start, blocks },
+        });
+    }
+
+    #[inline]
+    fn take_op(&mut self) -> u64 {
+        let op = self.next_op;
+        self.next_op += 1;
+        op
+    }
+
+    #[inline]
+    fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
+        if self.flush.is_some_and(|f| f.op == op) {
+            self.flushed(now, result, out);
+        } else {
+            self.wrote(now, op, result, out);
+        }
+    }
+
+    #[inline]
+    fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
+        let slot = self
+            .writes
+            .iter_mut()
+            .find(|w| w.is_some_and(|w| w.op == op));
+        let write = slot
+            .and_then(Option::take)
+            .expect("a completion of an operation in flight");
+        match result {
+            Err(failure) => return self.poison(Cause::Write(failure), out),
+            Ok(n) if n != write.bytes && !self.planted.has(Bug::IgnoreShortWrite) => {
+                let cause = Cause::ShortWrite {
+                    written: n,
+                    wanted: write.bytes,
+                };
+                return self.poison(cause, out);
+            }
+            Ok(_) => {}
+        }
+        let entry = self
+            .entry(write.batch)
+            .expect("its batch is in flight until it is written");
+        entry.outstanding -= 1;
+        self.advance_written(out);
+        self.make_durable(now, out);
+        if self.is_idle() {
+            out.push(Action::Idle);
+        }
+    }
+
+    /// Moves the written position over the complete batches at the front.
+    #[inline]
+    fn advance_written(&mut self, out: &mut Actions) {
+        let before = self.written_batches;
+        let mut gone = 0;
+        while gone < self.len {
+            let entry = self.batches[gone].expect("the first len are in use");
+            let skip = self.planted.has(Bug::PublishOutOfOrder)
+                && self.batches[..self.len]
+                    .iter()
+                    .flatten()
+                    .any(InFlight::complete);
+            if !entry.complete() && !skip {
+                break;
+            }
+            if self.written_batches == self.durable_batches {
+                self.written_since = entry.issued_at;
+            }
+            self.written_batches = entry.batch.id + 1;
+            self.written_block = entry.batch.end();
+            gone += 1;
+        }
+        if gone > 0 {
+            self.batches.copy_within(gone..self.len, 0);
+            self.len -= gone;
+        }
+        if self.written_batches > before {
+            out.push(Action::Release {
+                upto: self.written_block,
+            });
+        }
+    }
+
+    /// Publishes or flushes what is written and not yet durable.
+    #[inline]
+    fn make_durable(&mut self, now: Nanos, out: &mut Actions) {
+        if self.written_batches == self.durable_batches {
+            return;
+        }
+        if self.policy.durable_writes || self.planted.has(Bug::AcknowledgeBeforeFlush) {
+            self.publish(
+                now,
+                self.written_batches,
+                self.written_block,
+                self.written_since,
+                out,
+            );
+        } else if self.flush.is_none() {
+            let op = self.take_op();
+            self.flush = Some(Flush {
+                op,
+                batches: self.written_batches,
+                block: self.written_block,
+                since: self.written_since,
+            });
+            out.push(Action::Io {
+                member: Member(0),
+                op,
+                io: Io::Flush,
+            });
+        }
+    }
+
+    #[inline]
+    fn flushed(&mut self, now: Nanos, result: Result<u64, IoFailure>, out: &mut Actions) {
+        let flush = self.flush.take().expect("checked by the caller");
+        if let Err(failure) = result {
+            if self.planted.has(Bug::RetryFailedFlush) {
+                return self.make_durable(now, out);
+            }
+            return self.poison(Cause::Flush(failure), out);
+        }
+        if self.planted.has(Bug::PublishBeyondSnapshot) {
+            self.publish(
+                now,
+                self.written_batches,
+                self.written_block,
+                flush.since,
+                out,
+            );
+        } else {
+            self.publish(now, flush.batches, flush.block, flush.since, out);
+        }
+        self.make_durable(now, out);
+        if self.is_idle() {
+            out.push(Action::Idle);
+        }
+    }
+
+    #[inline]
+    fn publish(
+        &mut self,
+        now: Nanos,
+        batches: u64,
+        block: StreamBlock,
+        since: Nanos,
+        out: &mut Actions,
+    ) {
+        self.gatherer.served(now.since(since));
+        self.durable_batches = batches;
+        self.durable_block = block;
+        out.push(Action::Publish { batches, block });
+    }
+
+    #[cold]
+    fn poison(&mut self, cause: Cause, out: &mut Actions) {
+        self.phase = Phase::Poisoned;
+        out.push(Action::Poison(cause));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! When to wait for company: the parameters of the writer, and the gatherer.
+//!
+//! With one flush in flight and sessions that commit again at once, the sessions split into two
+//! groups that take turns: latency 2F, throughput N / 2F (ENGINE section 1). Gathering ends it:
+//! before sealing, the leader lets the commits of the batch before rejoin, for at most a part of
+//! the time that a log write takes. One session never gathers.
+
+use measure::Nanos;
+
+/// The writer's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// Batches in flight at once, 1 to [`super::MAX_DEPTH`].
+    pub depth: u32,
+    /// A completed write is durable without a flush.
+    pub durable_writes: bool,
+    /// Let the commits of the batch before rejoin.
+    pub gather: bool,
+    /// Gather at most this part of the mean time of a log write, in 256ths.
+    pub gather_part: u32,
+    /// Never gather longer than this.
+    pub gather_max: Nanos,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            depth: 1,
+            durable_writes: false,
+            gather: true,
+            gather_part: 128,
+            gather_max: Nanos::from_millis(2),
+        }
+    }
+}
+
+/// Gatherings in vain double the number that is skipped, up to this.
+const SKIP_MAX: u32 = 64;
+
+#[derive(Clone, Debug)]
+pub(super) struct Gatherer {
+    policy: Policy,
+    /// Moving average of the time from issue to durable, weight 1/8.
+    mean_ns: u64,
+    /// Commits of the last batch.
+    last_commits: u32,
+    until: Nanos,
+    in_vain: u32,
+    skip: u32,
+}
+
+impl Gatherer {
+    pub(super) fn new(policy: Policy) -> Gatherer {
+        Gatherer {
+            policy,
+            mean_ns: 0,
+            last_commits: 0,
+            until: Nanos::ZERO,
+            in_vain: 0,
+            skip: 0,
+        }
+    }
+
+    /// How many commits to wait for, and until when; `None` to go ahead. `carried` of the
+    /// `commits` had come while the last batch was on its way; to these its own are added.
+    #[inline]
+    pub(super) fn gather(
+        &mut self,
+        now: Nanos,
+        commits: u32,
+        carried: u32,
+    ) -> Option<(u32, Nanos)> {
+        let want = self.last_commits.saturating_add(carried);
+        if !self.policy.gather || self.last_commits == 0 || want < 2 || commits >= want {
+            return None;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return None;
+        }
+        let part = self.mean_ns / 256 * u64::from(self.policy.gather_part);
+        let patience = Nanos(part.min(self.policy.gather_max.0));
+        if patience == Nanos::ZERO {
+            return None;
+        }
+        self.until = now.plus(patience);
+        Some((want, self.until))
+    }
+
+    /// A gathering ended at `now`.
+    #[inline]
+    pub(super) fn gathered(&mut self, now: Nanos) {
+        if now < self.until {
+            self.in_vain = 0;
+        } else {
+            self.in_vain = (self.in_vain + 1).min(16);
+            self.skip = (1 << (self.in_vain - 1)).min(SKIP_MAX);
+        }
+    }
+
+    #[inline]
+    pub(super) fn sealed(&mut self, commits: u32) {
+        self.last_commits = commits;
+    }
+
+    #[inline]
+    pub(super) fn served(&mut self, took: Nanos) {
+        self.mean_ns = if self.mean_ns == 0 {
+            took.0
+        } else {
+            self.mean_ns - self.mean_ns / 8 + took.0 / 8
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gatherer() -> Gatherer {
+        let mut g = Gatherer::new(Policy::default());
+        g.served(Nanos::from_micros(100));
+        g
+    }
+
+    #[test]
+    fn one_session_never_gathers() {
+        let mut g = gatherer();
+        g.sealed(1);
+        assert_eq!(g.gather(Nanos(0), 1, 0), None);
+    }
+
+    #[test]
+    fn the_commits_of_the_last_batch_are_awaited_beside_those_carried_over() {
+        let mut g = gatherer();
+        g.sealed(4);
+        let (want, until) = g.gather(Nanos(1000), 5, 4).expect("three are missing");
+        assert_eq!(want, 8);
+        assert!(until > Nanos(1000) && until <= Nanos(51_000), "{until:?}");
+        assert_eq!(g.gather(Nanos(1000), 8, 4), None);
+    }
+
+    #[test]
+    fn gathering_in_vain_becomes_rare_and_success_restores_it() {
+        let mut g = gatherer();
+        g.sealed(4);
+        let mut gathered = 0;
+        for i in 0..1000_u64 {
+            let now = Nanos(i * 1_000_000);
+            if let Some((_, until)) = g.gather(now, 1, 0) {
+                gathered += 1;
+                g.gathered(until);
+            }
+        }
+        assert!((10..40).contains(&gathered), "{gathered}");
+        g.skip = 0;
+        let now = Nanos(2_000_000_000);
+        assert!(g.gather(now, 1, 0).is_some());
+        g.gathered(now);
+        assert!(g.gather(now, 1, 0).is_some());
+    }
+}
