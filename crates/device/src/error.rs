@@ -39,6 +39,12 @@ pub enum DeviceError {
         /// Bytes available.
         available: u64,
     },
+    /// The caller asked to stop; nothing is left behind.
+    #[error("{path}: cancelled", path = path.display())]
+    Cancelled {
+        /// The file that was being made.
+        path: PathBuf,
+    },
     /// A transfer that is not aligned as the device needs.
     #[error("{path}: the logical block size ({block}) is not compatible with the disk sector size (media sector size is {physical} and host sector size is {logical}); use a block size of at least {logical}", path = path.display())]
     BlockSize {

@@ -7,9 +7,13 @@
 //! What it must not know: redo blocks, records, commits, who writes or why.
 
 pub mod error;
+pub mod file;
+pub mod null;
 pub mod queue;
 pub mod region;
 
 pub use error::DeviceError;
+pub use file::{FileSet, SyncMethod};
+pub use null::NullDevice;
 pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 pub use region::Region;

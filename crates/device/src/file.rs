@@ -1,0 +1,237 @@
+//! Logs in files: how a file is opened, locked and made durable.
+//!
+//! What lives here: [`SyncMethod`], the rules for opening (regular files only, no links followed),
+//! the lock of an owner; below it [`FileSet`], the device over equal files, `prepare`, which makes
+//! log files, and `extents`, which asks the file system about them.
+//!
+//! Invariants: nothing that exists is ever overwritten or truncated here; no symbolic link, FIFO,
+//! socket or device node is opened as a log file.
+//!
+//! What it must not know: what the bytes mean.
+#![allow(unsafe_code)]
+
+mod extents;
+mod geometry;
+mod prepare;
+mod read;
+mod set;
+
+pub use extents::unwritten_extents;
+pub use prepare::{create_fallocated, create_prewritten, sync_directory};
+pub use set::FileSet;
+
+use crate::error::DeviceError;
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// How a write reaches the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SyncMethod {
+    /// Through the page cache, then `fdatasync`.
+    Buffered,
+    /// `O_DSYNC`: a completed write is durable, a flush has nothing left to do.
+    Dsync,
+    /// `O_DIRECT`, then `fdatasync`: the page cache is bypassed, the device's cache is not.
+    Direct,
+}
+
+impl SyncMethod {
+    /// Every method, in the order in which they are listed to people.
+    pub const ALL: [SyncMethod; 3] = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
+
+    /// Its name in options and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            SyncMethod::Buffered => "buffered",
+            SyncMethod::Dsync => "dsync",
+            SyncMethod::Direct => "direct",
+        }
+    }
+
+    fn flags(self) -> OFlags {
+        match self {
+            SyncMethod::Buffered => OFlags::empty(),
+            SyncMethod::Dsync => OFlags::DSYNC,
+            SyncMethod::Direct => OFlags::DIRECT,
+        }
+    }
+}
+
+impl std::fmt::Display for SyncMethod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The text names no sync method.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown sync method {0:?}; use buffered, dsync or direct")]
+pub struct UnknownSyncMethod(pub String);
+
+impl std::str::FromStr for SyncMethod {
+    type Err = UnknownSyncMethod;
+
+    fn from_str(text: &str) -> Result<SyncMethod, UnknownSyncMethod> {
+        SyncMethod::ALL
+            .into_iter()
+            .find(|method| method.name() == text)
+            .ok_or_else(|| UnknownSyncMethod(text.to_owned()))
+    }
+}
+
+/// Holds a file for one owner; dropping it, or the end of the process, releases it.
+#[derive(Debug)]
+pub struct LockGuard {
+    _file: OwnedFd,
+}
+
+/// Takes the file for this owner alone, without waiting. The lock is advisory and belongs to the
+/// open file: a second call fails in the same process too.
+///
+/// # Errors
+/// [`DeviceError::InUse`] when somebody else has it; otherwise as opening.
+pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
+    let file = open_regular(path, OFlags::RDWR)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(LockGuard { _file: file }),
+        Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse {
+            path: path.to_owned(),
+        }),
+        Err(errno) => Err(io_error(path, "lock", errno)),
+    }
+}
+
+/// Opens an existing regular file. Looking before opening keeps device nodes and FIFOs from
+/// noticing; looking again at the descriptor keeps a swapped path out.
+pub(crate) fn open_regular(path: &Path, flags: OFlags) -> Result<OwnedFd, DeviceError> {
+    let seen = rustix::fs::lstat(path).map_err(|e| io_error(path, "stat", e))?;
+    refuse_irregular(path, FileType::from_raw_mode(seen.st_mode))?;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+        Errno::INVAL if flags.contains(OFlags::DIRECT) => DeviceError::Unsuitable {
+            path: path.to_owned(),
+            what: "the file system refuses O_DIRECT; use dsync or buffered".to_owned(),
+        },
+        e => io_error(path, "open", e),
+    })?;
+    let opened = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
+    refuse_irregular(path, FileType::from_raw_mode(opened.st_mode))?;
+    if (opened.st_dev, opened.st_ino) != (seen.st_dev, seen.st_ino) {
+        return Err(DeviceError::Unsuitable {
+            path: path.to_owned(),
+            what: "was replaced while it was being opened".to_owned(),
+        });
+    }
+    Ok(file)
+}
+
+fn refuse_irregular(path: &Path, kind: FileType) -> Result<(), DeviceError> {
+    let is = match kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Symlink => "a symbolic link; name the file itself",
+        FileType::Directory => "a directory; name a file in it",
+        FileType::Fifo => "a FIFO; a redo log needs a regular file",
+        FileType::Socket => "a socket; a redo log needs a regular file",
+        FileType::BlockDevice => "a block device; a redo log needs a regular file on it",
+        FileType::CharacterDevice => "a character device; a redo log needs a regular file",
+        FileType::Unknown => "of an unknown kind; a redo log needs a regular file",
+    };
+    Err(DeviceError::Unsuitable {
+        path: path.to_owned(),
+        what: format!("is {is}"),
+    })
+}
+
+pub(crate) fn io_error(path: &Path, action: &'static str, errno: Errno) -> DeviceError {
+    DeviceError::Io {
+        path: path.to_owned(),
+        action,
+        source: errno.into(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A directory of one test, removed with everything in it.
+    pub(crate) struct Scratch(pub(crate) PathBuf);
+
+    impl Scratch {
+        pub(crate) fn new() -> Scratch {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let name = format!(
+                "redolab-device-{}-{}",
+                std::process::id(),
+                NEXT.fetch_add(1, Ordering::Relaxed)
+            );
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir(&path).expect("a fresh directory");
+            Scratch(path)
+        }
+
+        /// A file of `bytes` zero bytes.
+        pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
+            let path = self.0.join(name);
+            let zeros = vec![0; usize::try_from(bytes).expect("small")];
+            std::fs::write(&path, zeros).expect("writable");
+            path
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            drop(std::fs::remove_dir_all(&self.0));
+        }
+    }
+
+    #[test]
+    fn methods_are_named_and_parsed() {
+        for method in SyncMethod::ALL {
+            assert_eq!(method.to_string().parse(), Ok(method));
+        }
+        assert!("O_DIRECT".parse::<SyncMethod>().is_err());
+        assert_eq!(format!("{:>9}", SyncMethod::Dsync), "    dsync");
+    }
+
+    #[test]
+    fn one_owner_at_a_time() {
+        let scratch = Scratch::new();
+        let path = scratch.file("log", 4096);
+        let held = lock_exclusive(&path).expect("free");
+        assert!(matches!(
+            lock_exclusive(&path),
+            Err(DeviceError::InUse { .. })
+        ));
+        drop(held);
+        lock_exclusive(&path).expect("free again");
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let scratch = Scratch::new();
+        let target = scratch.file("log", 4096);
+        let link = scratch.0.join("link");
+        std::os::unix::fs::symlink(&target, &link).expect("link");
+        let fifo = scratch.0.join("fifo");
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, mode, 0).expect("fifo");
+        let socket = scratch.0.join("socket");
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).expect("socket");
+        for (path, word) in [
+            (&link, "symbolic link"),
+            (&fifo, "FIFO"),
+            (&socket, "socket"),
+            (&scratch.0, "directory"),
+        ] {
+            let refused = open_regular(path, OFlags::RDWR).expect_err("not a regular file");
+            assert!(refused.to_string().contains(word), "{refused}");
+        }
+        open_regular(&target, OFlags::RDWR).expect("a regular file");
+    }
+}

@@ -1,0 +1,313 @@
+//! Making log files: allocated, and written once from end to end.
+//!
+//! A file that is merely allocated has unwritten extents, and a flush behind the first write of
+//! each then also commits the file system's journal: about twice the cost (ENGINE section 1 of the
+//! design notes, "Floors and ceilings"). So a log's files are written in full before their first
+//! use, with data that no device can compress or deduplicate, and never truncated afterwards.
+//!
+//! Invariants: an existing path is never touched; a file that could not be finished is removed.
+
+use crate::error::DeviceError;
+use crate::file::io_error;
+use crate::region::Region;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Creates `path` (mode 0600) with `bytes` pseudo-random bytes, the first overlaid by `head`, and
+/// makes it and its directory entry durable. `progress` hears the bytes written so far; `cancel`
+/// is asked before each chunk.
+///
+/// # Errors
+/// [`DeviceError::NoSpace`], [`DeviceError::Cancelled`], or [`DeviceError::Io`], also when the
+/// path exists. The unfinished file is removed.
+///
+/// # Panics
+/// When `head` is longer than the file.
+pub fn create_prewritten(
+    path: &Path,
+    bytes: u64,
+    head: &[u8],
+    seed: u64,
+    progress: &dyn Fn(u64),
+    cancel: &dyn Fn() -> bool,
+) -> Result<(), DeviceError> {
+    assert!(head.len() as u64 <= bytes, "the head fits the file");
+    let file = Unfinished::create(path, bytes)?;
+    file.go_direct();
+    let chunk = Region::new(CHUNK_BYTES)?;
+    // SAFETY: the region is initialised by mmap and nobody else has it; the slice dies before it.
+    let memory = unsafe { std::slice::from_raw_parts_mut(chunk.base(), CHUNK_BYTES) };
+    let mut at = 0;
+    while at < bytes {
+        if cancel() {
+            return Err(DeviceError::Cancelled {
+                path: path.to_owned(),
+            });
+        }
+        let len = usize::try_from(bytes - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+        fill_noise(&mut memory[..len], seed, at);
+        overlay(&mut memory[..len], at, head);
+        file.write_all(&memory[..len], at)?;
+        at += len as u64;
+        progress(at);
+    }
+    file.finish()
+}
+
+/// Creates `path` (mode 0600) with `bytes` allocated and nothing written, durable with its
+/// directory entry: what a prober compares a pre-written file with.
+///
+/// # Errors
+/// As [`create_prewritten`]; [`DeviceError::Io`] where the file system cannot allocate.
+pub fn create_fallocated(path: &Path, bytes: u64) -> Result<(), DeviceError> {
+    let file = Unfinished::create(path, bytes)?;
+    if !file.allocated {
+        return Err(io_error(path, "allocate", Errno::OPNOTSUPP));
+    }
+    file.finish()
+}
+
+/// Makes the entries of a directory durable.
+///
+/// # Errors
+/// When it cannot be opened or synced.
+pub fn sync_directory(path: &Path) -> Result<(), DeviceError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .and_then(rustix::fs::fsync)
+        .map_err(|e| io_error(path, "make the directory durable", e))
+}
+
+/// A file in the making; dropped before it is finished, it is removed.
+struct Unfinished<'a> {
+    path: &'a Path,
+    file: OwnedFd,
+    bytes: u64,
+    allocated: bool,
+    keep: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    fn create(path: &'a Path, bytes: u64) -> Result<Unfinished<'a>, DeviceError> {
+        require_space(path, bytes)?;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| io_error(path, "create", e))?;
+        let mut made = Unfinished {
+            path,
+            file,
+            bytes,
+            allocated: false,
+            keep: false,
+        };
+        made.allocated = made.allocate()?;
+        Ok(made)
+    }
+
+    /// False where the file system has no such call; writing allocates there.
+    fn allocate(&self) -> Result<bool, DeviceError> {
+        loop {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.bytes) {
+                Err(Errno::INTR) => {}
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
+                result => return result.map(|()| true).map_err(|e| self.error("allocate", e)),
+            }
+        }
+    }
+
+    /// Keeps the page cache out of it, where the file system can.
+    fn go_direct(&self) {
+        // A refusal is an answer: the data then goes through the page cache.
+        let _refused = self.set_flag(true);
+    }
+
+    fn set_flag(&self, direct: bool) -> Result<(), Errno> {
+        let mut flags = rustix::fs::fcntl_getfl(&self.file)?;
+        flags.set(OFlags::DIRECT, direct);
+        rustix::fs::fcntl_setfl(&self.file, flags)
+    }
+
+    fn write_all(&self, mut bytes: &[u8], mut at: u64) -> Result<(), DeviceError> {
+        let mut direct = true;
+        while !bytes.is_empty() {
+            match rustix::io::pwrite(&self.file, bytes, at) {
+                Ok(0) => return Err(self.error("write", Errno::IO)),
+                Ok(wrote) => {
+                    bytes = &bytes[wrote..];
+                    at += wrote as u64;
+                }
+                Err(Errno::INTR) => {}
+                // A tail that is no multiple of a sector, or a late refusal of O_DIRECT.
+                Err(Errno::INVAL) if direct => {
+                    direct = false;
+                    self.set_flag(false).map_err(|e| self.error("write", e))?;
+                }
+                Err(errno) => return Err(self.error("write", errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), DeviceError> {
+        rustix::fs::fsync(&self.file).map_err(|e| self.error("make durable", e))?;
+        let advice = rustix::fs::Advice::DontNeed;
+        // Advice only: what stays cached costs memory, not truth.
+        let _ignored = rustix::fs::fadvise(&self.file, 0, None, advice);
+        sync_directory(directory_of(self.path))?;
+        self.keep = true;
+        Ok(())
+    }
+
+    fn error(&self, action: &'static str, errno: Errno) -> DeviceError {
+        if errno == Errno::NOSPC {
+            return DeviceError::NoSpace {
+                path: directory_of(self.path).to_owned(),
+                needed: self.bytes,
+                available: available(self.path).unwrap_or(0),
+            };
+        }
+        io_error(self.path, action, errno)
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Nothing is left to do about a failure here; the cause is already on its way.
+            let _ignored = rustix::fs::unlink(self.path);
+        }
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn available(path: &Path) -> Result<u64, Errno> {
+    let volume = rustix::fs::statvfs(directory_of(path))?;
+    Ok(volume.f_bavail.saturating_mul(volume.f_frsize))
+}
+
+fn require_space(path: &Path, needed: u64) -> Result<(), DeviceError> {
+    let directory: PathBuf = directory_of(path).to_owned();
+    let available = available(path).map_err(|e| io_error(&directory, "read free space", e))?;
+    if available < needed {
+        return Err(DeviceError::NoSpace {
+            path: directory,
+            needed,
+            available,
+        });
+    }
+    Ok(())
+}
+
+fn overlay(chunk: &mut [u8], at: u64, head: &[u8]) {
+    if let Some(rest) = usize::try_from(at).ok().and_then(|at| head.get(at..)) {
+        let len = rest.len().min(chunk.len());
+        chunk[..len].copy_from_slice(&rest[..len]);
+    }
+}
+
+/// Fills `chunk`, which starts at byte `at` of the file, with the output of SplitMix64 counted
+/// from the position, so that any part can be made alone.
+fn fill_noise(chunk: &mut [u8], seed: u64, at: u64) {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = seed.wrapping_add((at / 8).wrapping_mul(STEP));
+    let mut words = chunk.chunks_exact_mut(8);
+    for word in &mut words {
+        word.copy_from_slice(&measure::workload::split_mix(&mut state).to_le_bytes());
+    }
+    let tail = words.into_remainder();
+    let last = measure::workload::split_mix(&mut state).to_le_bytes();
+    tail.copy_from_slice(&last[..tail.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::Scratch;
+    use crate::file::unwritten_extents;
+    use std::cell::Cell;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn plain(path: &Path, bytes: u64, head: &[u8]) -> Result<(), DeviceError> {
+        create_prewritten(path, bytes, head, 42, &|_| (), &|| false)
+    }
+
+    #[test]
+    fn a_prewritten_file_is_noise_behind_its_head() {
+        let scratch = Scratch::new();
+        for bytes in [4096, CHUNK_BYTES as u64 + 8192, 5000] {
+            let path = scratch.0.join(format!("log{bytes}"));
+            let heard = Cell::new(0);
+            create_prewritten(&path, bytes, b"HEAD", 42, &|n| heard.set(n), &|| false)
+                .expect("room");
+            let content = std::fs::read(&path).expect("readable");
+            assert_eq!(content.len() as u64, bytes);
+            assert_eq!(heard.get(), bytes);
+            assert!(content.starts_with(b"HEAD"));
+            let mut expected = vec![0; content.len()];
+            fill_noise(&mut expected, 42, 0);
+            assert!(content[4..] == expected[4..], "{bytes}");
+            let zeros = content.iter().filter(|b| **b == 0).count();
+            assert!(zeros < content.len() / 128, "{zeros} zeros are not noise");
+            let mode = path.metadata().expect("exists").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn writing_leaves_no_unwritten_extent() {
+        let scratch = Scratch::new();
+        let (written, allocated) = (scratch.0.join("written"), scratch.0.join("allocated"));
+        plain(&written, 1 << 20, b"").expect("room");
+        match create_fallocated(&allocated, 1 << 20) {
+            Ok(()) => {}
+            Err(error) => return println!("skipped: no allocation here: {error}"),
+        }
+        let (Some(before), Some(after)) =
+            (unwritten_extents(&allocated), unwritten_extents(&written))
+        else {
+            return println!("skipped: the file system does not tell its extents");
+        };
+        assert!(before > 0, "a merely allocated file has unwritten extents");
+        assert_eq!(after, 0);
+    }
+
+    #[test]
+    fn what_exists_is_left_alone() {
+        let scratch = Scratch::new();
+        let path = scratch.file("log", 10);
+        assert!(plain(&path, 4096, b"").is_err());
+        assert!(create_fallocated(&path, 4096).is_err());
+        assert_eq!(std::fs::read(&path).expect("still there"), [0; 10]);
+    }
+
+    #[test]
+    fn a_failure_leaves_no_file() {
+        let scratch = Scratch::new();
+        let path = scratch.0.join("log");
+        let chunks = Cell::new(0);
+        let second = || chunks.replace(chunks.get() + 1) == 1;
+        let cancelled = create_prewritten(&path, 9 << 20, b"", 1, &|_| (), &second);
+        assert!(matches!(cancelled, Err(DeviceError::Cancelled { .. })));
+        assert!(!path.exists());
+        let huge = plain(&path, 1 << 60, b"");
+        assert!(matches!(huge, Err(DeviceError::NoSpace { .. })));
+        assert!(!path.exists());
+        let panicking = std::panic::catch_unwind(|| {
+            let stop = |_| std::panic::panic_any(());
+            create_prewritten(&path, 4096, b"", 1, &stop, &|| false)
+        });
+        assert!(panicking.is_err() && !path.exists());
+        assert!(plain(&scratch.0.join("absent/log"), 4096, b"").is_err());
+    }
+}

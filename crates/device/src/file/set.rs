@@ -1,0 +1,371 @@
+//! [`FileSet`]: equal files end to end as one device, and its queues, which run in `submit`.
+//!
+//! Invariants:
+//! - A write counts as *written* to its file before its completion can be returned; a flush
+//!   counts as *flushed* only what was written before it asked the system, and only after the
+//!   system said yes. So a flush that runs beside another never relies on the unfinished one, and
+//!   a write beside a flush stays to be flushed.
+//! - Each queue has open files of its own: the system reports a lost page once per open file, so
+//!   on a shared one the error could go to one flush while another one succeeds.
+//! - Once a flush of a file failed, every later flush of that file fails: the pages may be gone.
+//! - After a failed or short operation the rest of its batch is cancelled, not run.
+//! - What an earlier process left in caches is made durable by `open`.
+
+use crate::error::DeviceError;
+use crate::file::read::Reader;
+use crate::file::{SyncMethod, geometry, io_error, open_regular};
+use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
+use crate::region::Region;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at least one file";
+
+/// A linear space over equal files.
+#[derive(Debug)]
+pub struct FileSet {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    files: Box<[LogFile]>,
+    bytes_each: u64,
+    method: SyncMethod,
+    caps: Caps,
+}
+
+/// What all queues know of a file.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    identity: (u64, u64),
+    reader: Reader,
+    /// Writes that completed.
+    written: AtomicU64,
+    /// Of those, how many are known to be durable.
+    flushed: AtomicU64,
+    /// A flush failed.
+    lost: AtomicBool,
+}
+
+impl FileSet {
+    /// Opens `paths`, each of exactly `bytes_each` bytes, as one space in that order, and makes
+    /// durable what earlier processes wrote to them. Takes no lock: see
+    /// [`lock_exclusive`](crate::file::lock_exclusive).
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsuitable`] for links, FIFOs and the like, another size, or a file system
+    /// that refuses the method; [`DeviceError::Io`] when the system refuses.
+    pub fn open(
+        paths: &[PathBuf],
+        bytes_each: u64,
+        method: SyncMethod,
+    ) -> Result<FileSet, DeviceError> {
+        let first = paths.first().filter(|_| bytes_each > 0);
+        let first = first.ok_or_else(|| DeviceError::Unsuitable {
+            path: paths.first().cloned().unwrap_or_default(),
+            what: UNSUITABLE_SIZE.to_owned(),
+        })?;
+        let files = paths
+            .iter()
+            .map(|path| LogFile::open(path, bytes_each))
+            .collect::<Result<Box<[_]>, _>>()?;
+        let mut caps = geometry::caps(&open_for(first, method)?, method);
+        for path in &paths[1..] {
+            let other = geometry::caps(&open_for(path, method)?, method);
+            caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
+            caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
+            caps.memory_align = caps.memory_align.max(other.memory_align);
+        }
+        let shared = Arc::new(Shared {
+            files,
+            bytes_each,
+            method,
+            caps,
+        });
+        Ok(FileSet { shared })
+    }
+
+    /// How its writes reach the medium.
+    #[must_use]
+    pub fn method(&self) -> SyncMethod {
+        self.shared.method
+    }
+
+    /// Size of each file, bytes.
+    #[must_use]
+    pub fn bytes_each(&self) -> u64 {
+        self.shared.bytes_each
+    }
+
+    /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
+    /// where `O_DIRECT` is refused it comes through the page cache.
+    #[must_use]
+    pub fn reads_bypass_cache(&self) -> bool {
+        self.shared.files.iter().all(|f| f.reader.bypasses_cache())
+    }
+}
+
+fn open_for(path: &Path, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
+    open_regular(path, OFlags::RDWR | method.flags())
+}
+
+impl LogFile {
+    fn open(path: &Path, bytes: u64) -> Result<LogFile, DeviceError> {
+        let file = open_for(path, SyncMethod::Buffered)?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size != bytes {
+            return Err(DeviceError::Unsuitable {
+                path: path.to_owned(),
+                what: format!("has {size} bytes where the log's files have {bytes}"),
+            });
+        }
+        rustix::fs::fdatasync(&file)
+            .map_err(|e| io_error(path, "make earlier writes durable", e))?;
+        Ok(LogFile {
+            path: path.to_owned(),
+            identity: (stat.st_dev, stat.st_ino),
+            reader: Reader::open(path)?,
+            written: AtomicU64::new(0),
+            flushed: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    /// A descriptor for a queue, of the same file even if the path has changed hands.
+    fn reopen(&self, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
+        let file = open_for(&self.path, method)?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(&self.path, "stat", e))?;
+        if (stat.st_dev, stat.st_ino) == self.identity {
+            return Ok(file);
+        }
+        Err(DeviceError::Unsuitable {
+            path: self.path.clone(),
+            what: "was replaced while the log was open".to_owned(),
+        })
+    }
+
+    /// Makes durable what was written before the call; nothing to do is success.
+    #[inline]
+    fn flush(&self, file: &OwnedFd) -> Result<(), Errno> {
+        let written = self.written.load(Ordering::Acquire);
+        if self.flushed.load(Ordering::Acquire) < written {
+            if let Err(errno) = rustix::fs::fdatasync(file) {
+                self.lost.store(true, Ordering::Release);
+                return Err(errno);
+            }
+            self.flushed.fetch_max(written, Ordering::AcqRel);
+        }
+        if self.lost.load(Ordering::Acquire) {
+            return Err(Errno::IO);
+        }
+        Ok(())
+    }
+}
+
+impl LogDevice for FileSet {
+    fn caps(&self) -> Caps {
+        self.shared.caps
+    }
+
+    fn bytes(&self) -> u64 {
+        self.shared.bytes()
+    }
+
+    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        let method = self.shared.method;
+        let files = self.shared.files.iter().map(|file| file.reopen(method));
+        Ok(Box::new(FileQueue {
+            files: files.collect::<Result<_, _>>()?,
+            shared: Arc::clone(&self.shared),
+            region,
+            done: Vec::with_capacity(64),
+        }))
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        let shared = &*self.shared;
+        if !shared.holds(addr, out.len()) {
+            return Err(DeviceError::Unsuitable {
+                path: shared.files[0].path.clone(),
+                what: format!(
+                    "{} bytes at {addr} lie outside the log's {} bytes",
+                    out.len(),
+                    shared.bytes()
+                ),
+            });
+        }
+        let (mut addr, mut out) = (addr, out);
+        while !out.is_empty() {
+            let (index, offset) = shared.locate(addr);
+            let take = shared.room(offset, out.len());
+            let (part, rest) = out.split_at_mut(take);
+            let file = &shared.files[index];
+            file.reader.read(&file.path, offset, part)?;
+            addr += take as u64;
+            out = rest;
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn bytes(&self) -> u64 {
+        self.bytes_each * self.files.len() as u64
+    }
+
+    fn holds(&self, addr: u64, len: usize) -> bool {
+        addr.checked_add(len as u64)
+            .is_some_and(|end| end <= self.bytes())
+    }
+
+    /// The file of an address inside the space, and the offset in it.
+    #[inline]
+    fn locate(&self, addr: u64) -> (usize, u64) {
+        ((addr / self.bytes_each) as usize, addr % self.bytes_each)
+    }
+
+    /// How many of `len` bytes lie in the same file from `offset` on.
+    #[inline]
+    fn room(&self, offset: u64, len: usize) -> usize {
+        usize::try_from(self.bytes_each - offset).map_or(len, |room| room.min(len))
+    }
+}
+
+struct FileQueue {
+    shared: Arc<Shared>,
+    files: Box<[OwnedFd]>,
+    region: Arc<Region>,
+    done: Vec<Completion>,
+}
+
+impl Queue for FileQueue {
+    fn submit(&mut self, ops: &[Op]) {
+        let mut broken = false;
+        for op in ops {
+            let result = match op.kind {
+                _ if broken => Err(Errno::CANCELED),
+                OpKind::Write { addr, pieces } => self.write(addr, pieces),
+                OpKind::Flush => self.flush(),
+            };
+            broken |= result != Ok(op.bytes());
+            self.done.push(Completion {
+                id: op.id,
+                result: result.map(|n| n as u64).map_err(|e| IoFailure {
+                    errno: e.raw_os_error(),
+                }),
+            });
+        }
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+        let finished = self.done.len();
+        out.append(&mut self.done);
+        finished
+    }
+}
+
+impl FileQueue {
+    #[inline]
+    fn write(&self, addr: u64, pieces: [Piece; 2]) -> Result<usize, Errno> {
+        let len = pieces[0].len + pieces[1].len;
+        if !self.shared.holds(addr, len) {
+            return Err(Errno::INVAL);
+        }
+        if len == 0 {
+            return Ok(0);
+        }
+        let (index, offset) = self.shared.locate(addr);
+        if self.shared.room(offset, len) == len {
+            return self.write_file(index, offset, pieces);
+        }
+        self.write_across(addr, pieces)
+    }
+
+    /// A write over a file boundary, part by part. A failure of a later part is the write's
+    /// failure: its reason says more than a short count.
+    #[cold]
+    fn write_across(&self, mut addr: u64, mut pieces: [Piece; 2]) -> Result<usize, Errno> {
+        let mut transferred = 0;
+        loop {
+            let left = pieces[0].len + pieces[1].len;
+            if left == 0 {
+                return Ok(transferred);
+            }
+            let (index, offset) = self.shared.locate(addr);
+            let take = self.shared.room(offset, left);
+            let part = take_front(&mut pieces, take);
+            let wrote = self.write_file(index, offset, part)?;
+            transferred += wrote;
+            if wrote < take {
+                return Ok(transferred);
+            }
+            addr += take as u64;
+        }
+    }
+
+    #[inline]
+    fn write_file(&self, index: usize, offset: u64, pieces: [Piece; 2]) -> Result<usize, Errno> {
+        let (file, state) = (&self.files[index], &self.shared.files[index]);
+        let [first, second] = pieces;
+        // SAFETY: the memory of a write belongs to the device from submission until its
+        // completion is returned, so nobody writes it during the call; `slice` checks bounds.
+        let (first, second) = unsafe {
+            (
+                self.region.slice(first.at, first.len),
+                self.region.slice(second.at, second.len),
+            )
+        };
+        let result = loop {
+            let result = if second.is_empty() {
+                rustix::io::pwrite(file, first, offset)
+            } else {
+                rustix::io::pwritev(file, &[IoSlice::new(first), IoSlice::new(second)], offset)
+            };
+            // Interrupted before the first byte: nothing has happened, so this is no retry.
+            if result != Err(Errno::INTR) {
+                break result;
+            }
+        };
+        if self.shared.method != SyncMethod::Dsync {
+            state.written.fetch_add(1, Ordering::AcqRel);
+        }
+        result
+    }
+
+    #[inline]
+    fn flush(&self) -> Result<usize, Errno> {
+        for (state, file) in self.shared.files.iter().zip(&self.files) {
+            state.flush(file)?;
+        }
+        Ok(0)
+    }
+}
+
+/// Takes the first `len` bytes off `pieces`.
+fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
+    let mut left = len;
+    let mut taken = [Piece::default(); 2];
+    for (taken, piece) in taken.iter_mut().zip(pieces.iter_mut()) {
+        let now = left.min(piece.len);
+        *taken = Piece {
+            at: piece.at,
+            len: now,
+        };
+        piece.at += now;
+        piece.len -= now;
+        left -= now;
+    }
+    taken
+}
+
+#[cfg(test)]
+#[path = "set_tests.rs"]
+mod tests;
