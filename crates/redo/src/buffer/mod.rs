@@ -495,29 +495,33 @@ impl LogBuffer {
 
 const FIRST_RECORD_AT: usize = 28;
 
-/// The pieces of a record, read one after the other.
+/// The pieces of a record, read one after the other: its header, then its vectors.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
-    pub(crate) parts: &'a [&'a [u8]],
-    pub(crate) part: usize,
-    pub(crate) at: usize,
+    current: &'a [u8],
+    rest: &'a [&'a [u8]],
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub(crate) fn new(header: &'a [u8], vectors: &'a [&'a [u8]]) -> Source<'a> {
+        Source { current: header, rest: vectors }
+    }
+
     /// Gives the next `n` bytes, piece by piece with their offset among the `n`.
     #[inline]
     fn copy(&mut self, n: usize, mut put: impl FnMut(usize, &[u8])) {
         let mut given = 0;
         while given < n {
-            let part = self.parts[self.part];
-            let take = (part.len() - self.at).min(n - given);
-            put(given, &part[self.at..self.at + take]);
-            given += take;
-            self.at += take;
-            if self.at == part.len() {
-                self.part += 1;
-                self.at = 0;
+            if self.current.is_empty() {
+                let (next, rest) = self.rest.split_first().expect("as many bytes as reserved");
+                (self.current, self.rest) = (next, rest);
+                continue;
             }
+            let take = self.current.len().min(n - given);
+            let (piece, left) = self.current.split_at(take);
+            put(given, piece);
+            given += take;
+            self.current = left;
         }
     }
 }

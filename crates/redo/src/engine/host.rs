@@ -1,0 +1,279 @@
+//! The host of the log writer: carries out its actions on a queue and the log buffer. It holds no
+//! policy. Whoever holds the baton (the mutex around it) runs it: the inline leader, the fallback
+//! log writer or the dedicated one.
+
+use super::core::Core;
+use crate::buffer::{Batch, Stations};
+use crate::sync::yield_now;
+use crate::writer::{Action, Actions, Event, History, Io, MAX_DEPTH, Writer};
+use device::{Completion, Op, OpKind, Queue};
+use measure::{Clock, Nanos};
+
+/// One log write, as it is reported to an observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogWrite {
+    /// The batch.
+    pub batch: u64,
+    /// Commits that waited for it when it was sealed or joined until it was durable.
+    pub commits: u32,
+    /// Bytes of redo, record headers included.
+    pub redo_bytes: u32,
+    /// Blocks written.
+    pub blocks: u32,
+    /// Operations that wrote it.
+    pub writes: u32,
+    /// Flushes that made it durable: one, or none where another batch's flush covered it or
+    /// writes are durable by themselves.
+    pub flushes: u32,
+    /// Log sequence number of its last block.
+    pub log_seq: u64,
+    /// A log switch happened in it.
+    pub switched: bool,
+    /// Nanoseconds that it waited for the checkpoint.
+    pub checkpoint_wait_ns: u64,
+    /// When it passed its stations.
+    pub stations: Stations,
+}
+
+/// Called for each log write by whoever holds the baton: it must be quick and must not call the
+/// log.
+pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
+
+#[derive(Clone, Copy, Debug)]
+struct Underway {
+    batch: Batch,
+    writes: u32,
+    stations: Stations,
+    checkpoint_wait_ns: u64,
+}
+
+/// What the holder of the baton owns.
+pub(crate) struct Host {
+    pub(crate) writer: Writer,
+    queue: Box<dyn Queue>,
+    done: Vec<Completion>,
+    next_done: usize,
+    in_flight: u32,
+    /// Commits in the open batch when the last batch was published.
+    carried: u32,
+    underway: [Option<Underway>; MAX_DEPTH + 1],
+    pub(crate) history: Option<History>,
+    pub(crate) observer: Option<Observer>,
+    flushes: u32,
+    last_log_seq: u64,
+}
+
+/// What leading came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Led {
+    /// There was nothing to write.
+    Nothing,
+    /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
+    From(u64),
+}
+
+impl Host {
+    pub(crate) fn new(
+        writer: Writer,
+        queue: Box<dyn Queue>,
+        observer: Option<Observer>,
+        record: bool,
+        log_seq: u64,
+    ) -> Host {
+        Host {
+            writer,
+            queue,
+            done: Vec::with_capacity(4 * MAX_DEPTH),
+            next_done: 0,
+            in_flight: 0,
+            carried: 0,
+            underway: [None; MAX_DEPTH + 1],
+            history: record.then(History::default),
+            observer,
+            flushes: 0,
+            last_log_seq: log_seq,
+        }
+    }
+
+    /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
+    #[inline]
+    pub(crate) fn lead(&mut self, core: &Core) -> Led {
+        let (open, bytes) = core.buffer.open_batch();
+        if bytes == 0 || self.writer.is_poisoned() {
+            return Led::Nothing;
+        }
+        let first = core.buffer.published();
+        let mut event = Event::Pending {
+            commits: core.buffer.commits(open),
+            bytes,
+            carried: self.carried,
+        };
+        let mut now = core.clock.now();
+        loop {
+            let (next, idle) = self.step(core, now, event);
+            if idle || self.writer.is_poisoned() {
+                return Led::From(first);
+            }
+            event = match next {
+                Some(next) => next,
+                None => self.await_completion(),
+            };
+            now = core.clock.now();
+        }
+    }
+
+    /// One step of the writer and its actions. Returns the event that answers them, if one
+    /// already does, and whether the writer is idle.
+    #[inline]
+    fn step(&mut self, core: &Core, now: Nanos, event: Event) -> (Option<Event>, bool) {
+        let mut actions = Actions::default();
+        self.writer.step(now, event, &mut actions);
+        if let Some(history) = &mut self.history {
+            history.record(now, event, &actions);
+        }
+        let (mut next, mut idle) = (None, false);
+        for action in actions.iter() {
+            match action {
+                Action::Gather { want, until } => {
+                    gather(core, want, until);
+                    next = Some(Event::Gathered);
+                }
+                Action::Seal => next = Some(self.seal(core, now)),
+                Action::Io { op, io, .. } => self.submit(core, now, op, io),
+                Action::AwaitCheckpoint { log_seq } => {
+                    next = Some(self.await_checkpoint(core, log_seq));
+                }
+                Action::Release { upto } => self.release(core, now, upto),
+                Action::Publish { batches, block } => self.publish(core, now, batches, block),
+                Action::Poison(cause) => core.poison(cause),
+                Action::Idle => idle = true,
+            }
+        }
+        (next, idle)
+    }
+
+    #[inline]
+    fn seal(&mut self, core: &Core, now: Nanos) -> Event {
+        let batch = core.buffer.seal().expect("only a batch with bytes is sealed");
+        let free = self.underway.iter_mut().find(|u| u.is_none());
+        *free.expect("no more batches than the writer's depth") = Some(Underway {
+            batch,
+            writes: 0,
+            stations: Stations::default(),
+            checkpoint_wait_ns: 0,
+        });
+        let (next, idle) = self.step(core, now, Event::Sealed(batch));
+        assert!(next.is_none() && !idle, "a sealed batch waits for its bytes");
+        core.buffer.await_filled(&batch);
+        Event::Filled { batch: batch.id }
+    }
+
+    #[inline]
+    fn submit(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
+        let kind = match io {
+            Io::Write { start, blocks } => {
+                let mut all = self.underway.iter_mut().flatten();
+                let owner = all.find(|u| (u.batch.start..u.batch.end()).contains(&start));
+                if let Some(underway) = owner {
+                    underway.writes += 1;
+                    if underway.stations.submitted_ns == 0 {
+                        underway.stations.submitted_ns = now.0;
+                    }
+                }
+                OpKind::Write {
+                    addr: core.geometry.address(start),
+                    pieces: core.buffer.pieces(start, u64::from(blocks)),
+                }
+            }
+            Io::Flush => {
+                self.flushes += 1;
+                OpKind::Flush
+            }
+        };
+        self.in_flight += 1;
+        self.queue.submit(&[Op { id: op, kind }]);
+    }
+
+    #[inline]
+    fn await_completion(&mut self) -> Event {
+        if self.next_done == self.done.len() {
+            self.done.clear();
+            self.next_done = 0;
+            assert!(self.in_flight > 0, "the writer waits for something that is in flight");
+            while self.done.is_empty() {
+                self.queue.poll(&mut self.done, true);
+            }
+        }
+        let completion = self.done[self.next_done];
+        self.next_done += 1;
+        self.in_flight -= 1;
+        Event::Io { op: completion.id, result: completion.result }
+    }
+
+    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Event {
+        let start = core.clock.now();
+        let checkpoint = core.await_checkpoint(log_seq);
+        let waited = core.clock.now().since(start).0;
+        if let Some(last) = self.underway.iter_mut().flatten().last() {
+            last.checkpoint_wait_ns += waited;
+        }
+        Event::Checkpoint(checkpoint)
+    }
+
+    #[inline]
+    fn release(&mut self, core: &Core, now: Nanos, upto: u64) {
+        for underway in self.underway.iter_mut().flatten() {
+            if underway.batch.end() <= upto && underway.stations.written_ns == 0 {
+                underway.stations.written_ns = now.0;
+            }
+        }
+        core.buffer.release(upto);
+    }
+
+    #[inline]
+    fn publish(&mut self, core: &Core, now: Nanos, batches: u64, block: u64) {
+        let (open, _) = core.buffer.open_batch();
+        self.carried = core.buffer.commits(open);
+        for index in 0..self.underway.len() {
+            let Some(underway) = self.underway[index] else { continue };
+            if underway.batch.id < batches {
+                self.underway[index] = None;
+                self.report(core, now, underway);
+            }
+        }
+        core.buffer.publish(batches, block);
+    }
+
+    #[inline]
+    fn report(&mut self, core: &Core, now: Nanos, underway: Underway) {
+        let Underway { batch, writes, mut stations, checkpoint_wait_ns } = underway;
+        stations.durable_ns = now.0;
+        core.buffer.leave_stations(batch.id, stations);
+        let log_seq = core.geometry.log_seq(batch.end() - 1);
+        let switched = log_seq != self.last_log_seq;
+        self.last_log_seq = log_seq;
+        let flushes = std::mem::take(&mut self.flushes);
+        if let Some(observer) = &mut self.observer {
+            observer(&LogWrite {
+                batch: batch.id,
+                commits: core.buffer.commits(batch.id),
+                redo_bytes: batch.bytes,
+                blocks: batch.blocks,
+                writes,
+                flushes,
+                log_seq,
+                switched,
+                checkpoint_wait_ns,
+                stations,
+            });
+        }
+    }
+}
+
+/// Lets committers run until enough of them wait for the open batch.
+fn gather(core: &Core, want: u32, until: Nanos) {
+    let (open, _) = core.buffer.open_batch();
+    while core.buffer.commits(open) < want && core.clock.now() < until {
+        yield_now();
+    }
+}

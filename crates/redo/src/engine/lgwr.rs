@@ -1,0 +1,42 @@
+//! The log writer's threads: the dedicated one, and the fallback that serves what no foreground
+//! waits for when foregrounds write for themselves.
+
+use super::core::Core;
+use crate::error::Error;
+use crate::sync::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Redo that nobody waits for is written at the latest after this time (Oracle: 3 seconds).
+const IDLE_WRITE: Duration = Duration::from_secs(3);
+
+/// Starts the thread.
+///
+/// # Errors
+/// When the system gives no thread.
+pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Error> {
+    let core = Arc::clone(core);
+    std::thread::Builder::new()
+        .name("lgwr".to_owned())
+        .spawn(move || run(&core))
+        .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))
+}
+
+fn run(core: &Core) {
+    loop {
+        let seen = core.post.read();
+        if core.check().is_err() {
+            return;
+        }
+        let (_, bytes) = core.buffer.open_batch();
+        if bytes > 0 && (!core.inline || core.post_due(seen)) {
+            let Ok(host) = core.baton() else { return };
+            core.lead(host);
+            continue;
+        }
+        if core.closing.load(Ordering::SeqCst) != 0 {
+            return;
+        }
+        core.post.wait_timeout(seen, Some(IDLE_WRITE));
+    }
+}

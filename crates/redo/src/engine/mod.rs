@@ -1,0 +1,170 @@
+//! The engine: a log on threads and real devices.
+//!
+//! What lives here: creating and opening ([`open`]), the host that carries out the writer's
+//! actions ([`host`]), the protocol of leading and waiting ([`core`]), sessions, the log writer's
+//! threads ([`lgwr`]). Policy is in `crate::writer`; nothing here decides when to write.
+
+mod core;
+mod host;
+mod lgwr;
+mod open;
+mod options;
+mod session;
+
+pub use host::{LogWrite, Observer};
+pub use options::{LogWriter, Options, Paths, Shape};
+pub use session::{Session, SpaceWaits};
+
+use crate::control::ControlFile;
+use crate::error::Error;
+use crate::group::Geometry;
+use crate::rba::Rba;
+use crate::sync::{Mutex, Ordering};
+use crate::writer::History;
+use device::file::LockGuard;
+use measure::RealClock;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An open redo log. See the crate's documentation for an example.
+pub struct Log {
+    core: Arc<core::Core>,
+    control: Mutex<ControlFile>,
+    path: PathBuf,
+    lgwr: Option<std::thread::JoinHandle<()>>,
+    huge_pages: bool,
+    _lock: Option<LockGuard>,
+}
+
+impl Log {
+    /// A new foreground.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        Session::new(Arc::clone(&self.core))
+    }
+
+    /// The clock of every time that this log reports.
+    #[must_use]
+    pub fn clock(&self) -> RealClock {
+        self.core.clock
+    }
+
+    /// The log's shape.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.core.geometry
+    }
+
+    /// Its log buffer is in huge pages.
+    #[must_use]
+    pub fn huge_pages(&self) -> bool {
+        self.huge_pages
+    }
+
+    /// Bytes of the log buffer.
+    #[must_use]
+    pub fn buffer_bytes(&self) -> u64 {
+        self.core.buffer.ring_blocks() * u64::from(self.core.geometry.block_bytes)
+    }
+
+    /// The longest record that it takes, in bytes.
+    #[must_use]
+    pub fn max_record_bytes(&self) -> u64 {
+        self.core.max_record
+    }
+
+    /// Everything before this address is durable.
+    #[must_use]
+    pub fn durable(&self) -> Rba {
+        self.core.geometry.rba(self.core.buffer.durable_block(), 0)
+    }
+
+    /// Says that every record before `upto` has been applied and need not be recovered. Durable
+    /// when it returns; logs that lie before it may then be reused.
+    ///
+    /// # Errors
+    /// A position that is not durable yet, or a device that fails: the log is poisoned then,
+    /// since what the control file holds is unknown.
+    pub fn checkpoint(&self, upto: Rba) -> Result<(), Error> {
+        self.core.check()?;
+        let refuse = |why| Error::Checkpoint { asked: upto, why };
+        let position = options::position(&self.core.geometry, upto)
+            .ok_or_else(|| refuse("no such address in this log"))?;
+        let durable = self.core.buffer.durable_block();
+        if position.block > durable || position.block == durable && position.offset > 0 {
+            return Err(refuse("the log is not durable up to it"));
+        }
+        let mut control = self.control.lock().map_err(|_| Error::Closed)?;
+        if position <= control.info().checkpoint {
+            return Ok(());
+        }
+        control.update(|info| {
+            info.checkpoint = position;
+            Ok(())
+        })?;
+        self.core.checkpointed(position.block);
+        Ok(())
+    }
+
+    /// Writes out everything that was appended and waits until it is durable.
+    ///
+    /// # Errors
+    /// A poisoned log.
+    pub fn flush(&self) -> Result<(), Error> {
+        loop {
+            self.core.check()?;
+            let (_, bytes) = self.core.buffer.open_batch();
+            let host = self.core.baton()?;
+            self.core.lead(host);
+            if bytes == 0 {
+                return self.core.check();
+            }
+        }
+    }
+
+    /// The writer's history so far, when it is kept.
+    ///
+    /// # Errors
+    /// A poisoned log.
+    pub fn history(&self) -> Result<Option<History>, Error> {
+        Ok(self.core.baton()?.history.clone())
+    }
+
+    /// Closes the log: everything is durable, and the control file says where it ends, so that a
+    /// missing end would be told from a torn one. Sessions that live on get errors.
+    ///
+    /// # Errors
+    /// A poisoned log; it is closed all the same and recovers when it is opened again.
+    pub fn close(mut self) -> Result<(), Error> {
+        let flushed = self.flush();
+        self.stop();
+        flushed?;
+        let end = self.core.buffer.open_start();
+        let mut control = self.control.lock().map_err(|_| Error::Closed)?;
+        control.update(|info| {
+            info.closed_at = Some(end);
+            Ok(())
+        })
+    }
+
+    fn stop(&mut self) {
+        self.core.closing.store(1, Ordering::SeqCst);
+        self.core.post();
+        if let Some(thread) = self.lgwr.take() {
+            // A log writer that died has poisoned the log, which every caller is told.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("path", &self.path).field("durable", &self.durable()).finish()
+    }
+}

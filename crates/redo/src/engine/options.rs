@@ -1,0 +1,190 @@
+//! What a log is made of and how it is run.
+
+use super::host::Observer;
+use crate::control::Position;
+use crate::error::Error;
+use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
+use crate::group::Geometry;
+use crate::planted::Planted;
+use crate::writer::Policy;
+use device::file::SyncMethod;
+use device::{Caps, DeviceError};
+use std::path::{Path, PathBuf};
+
+/// Who writes the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogWriter {
+    /// A committing foreground takes the baton and writes for all (the leader). A fallback log
+    /// writer serves commits that nobody waits for.
+    Inline,
+    /// A dedicated thread writes; foregrounds post it.
+    Lgwr,
+}
+
+impl LogWriter {
+    /// Its name in options and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            LogWriter::Inline => "inline",
+            LogWriter::Lgwr => "lgwr",
+        }
+    }
+}
+
+impl std::str::FromStr for LogWriter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LogWriter, String> {
+        match text {
+            "inline" => Ok(LogWriter::Inline),
+            "lgwr" => Ok(LogWriter::Lgwr),
+            other => Err(format!("unknown log writer `{other}`; use inline or lgwr")),
+        }
+    }
+}
+
+/// The shape of a new log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Redo block size: 512 or 4096; `None` takes the physical sector's, within these.
+    pub block_bytes: Option<u32>,
+    /// Log groups, 2 to 1024.
+    pub groups: u32,
+    /// Bytes of each log file, a multiple of 4096.
+    pub file_bytes: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape { block_bytes: None, groups: 3, file_bytes: 256 << 20 }
+    }
+}
+
+impl Shape {
+    /// The geometry of such a log on a device of these capabilities.
+    ///
+    /// # Errors
+    /// [`DeviceError::BlockSize`] when the device's sectors are larger than the block, and a
+    /// message for what no log can be.
+    pub fn geometry(&self, caps: &Caps, path: &Path) -> Result<Geometry, Error> {
+        let physical = caps.physical_bytes.max(512);
+        let block_bytes = self.block_bytes.unwrap_or(if physical > 512 { 4096 } else { 512 });
+        if !matches!(block_bytes, 512 | 4096) {
+            return Err(Error::Options(format!("block size {block_bytes}: use 512 or 4096")));
+        }
+        if block_bytes < caps.logical_bytes {
+            return Err(Error::Device(DeviceError::BlockSize {
+                path: path.to_owned(),
+                block: block_bytes.into(),
+                logical: caps.logical_bytes.into(),
+                physical: physical.into(),
+            }));
+        }
+        if !(2..=1024).contains(&self.groups) {
+            return Err(Error::Options(format!("{} log groups: use 2 to 1024", self.groups)));
+        }
+        let header_bytes = FILE_HEADER_MIN_BYTES.max(physical.into());
+        let seal_bytes = block_bytes.max(physical);
+        let room = self.file_bytes.saturating_sub(header_bytes);
+        let blocks_per_group = room / u64::from(seal_bytes) * u64::from(seal_bytes / block_bytes);
+        if self.file_bytes % 4096 != 0 || blocks_per_group < 64 || self.file_bytes > 1 << 40 {
+            return Err(Error::Options(format!(
+                "log files of {} bytes: use a multiple of 4096 from 512k to 1T",
+                self.file_bytes
+            )));
+        }
+        Ok(Geometry {
+            block_bytes,
+            seal_blocks: seal_bytes / block_bytes,
+            groups: self.groups,
+            blocks_per_group,
+            header_bytes,
+            file_bytes: self.file_bytes,
+        })
+    }
+}
+
+/// How a log is run.
+pub struct Options {
+    /// How writes are made durable.
+    pub sync_method: SyncMethod,
+    /// Who writes.
+    pub log_writer: LogWriter,
+    /// Bytes of the log buffer, 1 MiB to 1 GiB.
+    pub buffer_bytes: usize,
+    /// Put the log buffer in huge pages where the system allows it.
+    pub huge_pages: bool,
+    /// The writer's parameters; `durable_writes` is set by the device.
+    pub policy: Policy,
+    /// Told of each log write.
+    pub observer: Option<Observer>,
+    /// Keep the writer's history, to replay it. Grows without bound: for tests.
+    pub record_history: bool,
+    /// A bug that a test plants.
+    pub planted: Planted,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            sync_method: SyncMethod::Direct,
+            log_writer: LogWriter::Inline,
+            buffer_bytes: 16 << 20,
+            huge_pages: false,
+            policy: Policy::default(),
+            observer: None,
+            record_history: false,
+            planted: Planted::none(),
+        }
+    }
+}
+
+impl Options {
+    /// Blocks of the log buffer for such a log: what fits, no more than half of what the groups
+    /// hold.
+    pub(crate) fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
+        if !(1 << 20..=1 << 30).contains(&self.buffer_bytes) {
+            let bytes = self.buffer_bytes;
+            return Err(Error::Options(format!("a log buffer of {bytes} bytes: use 1M to 1G")));
+        }
+        let blocks = self.buffer_bytes as u64 / u64::from(geometry.block_bytes);
+        let most = geometry.blocks_per_group * u64::from(geometry.groups) / 2;
+        let seal = u64::from(geometry.seal_blocks);
+        Ok((blocks.min(most) / seal * seal).max(seal))
+    }
+}
+
+/// Paths of a log's files in its directory.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// The directory.
+    pub directory: PathBuf,
+}
+
+impl Paths {
+    /// Of a log in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path) -> Paths {
+        Paths { directory: directory.to_owned() }
+    }
+
+    /// The control file.
+    #[must_use]
+    pub fn control(&self) -> PathBuf {
+        self.directory.join("redo.ctl")
+    }
+
+    /// The log file of each group.
+    #[must_use]
+    pub fn logs(&self, groups: u32) -> Vec<PathBuf> {
+        (1..=groups).map(|g| self.directory.join(format!("redo{g:02}.log"))).collect()
+    }
+}
+
+/// The position as an address is given, for a checkpoint.
+pub(crate) fn position(geometry: &Geometry, rba: crate::rba::Rba) -> Option<Position> {
+    geometry.stream_block(rba).map(|block| Position { block, offset: rba.offset })
+}
+
+const _: () = assert!(BLOCK_HEADER_BYTES < 512, "the smallest block holds its header");

@@ -1,0 +1,150 @@
+//! Sessions: foregrounds that append redo and commit it.
+
+use super::core::Core;
+use crate::buffer::{Full, Source};
+use crate::commit::{Commit, CommitMode, CommitPost, CommitWait};
+use crate::error::Error;
+use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
+use crate::rba::Rba;
+use crate::writer::Cause;
+use measure::{Clock, Nanos};
+use std::sync::Arc;
+
+/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
+/// third of the log buffer).
+const POST_BYTES: u32 = 1 << 20;
+
+/// A foreground. Cheap to make; belongs to one thread at a time.
+pub struct Session {
+    core: Arc<Core>,
+    /// The batch of the last record that was appended.
+    last_batch: Option<u64>,
+    post_bytes: u32,
+    space_waits: u64,
+    space_wait_ns: u64,
+}
+
+/// Waits of a session for room in the log buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceWaits {
+    /// How many.
+    pub count: u64,
+    /// How long together.
+    pub total: Nanos,
+}
+
+/// Poisons the log if the thread dies between reserving and filling: the hole would otherwise
+/// make everybody wait for ever.
+struct FillGuard<'a>(&'a Core);
+
+impl Drop for FillGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.poison(Cause::Abandoned);
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(core: Arc<Core>) -> Session {
+        let ring = core.buffer.ring_blocks() * u64::from(core.geometry.payload());
+        let post_bytes = POST_BYTES.min((ring / 3) as u32);
+        Session { core, last_batch: None, post_bytes, space_waits: 0, space_wait_ns: 0 }
+    }
+
+    /// Appends one redo record made of `vectors`, one after the other. It is durable only after a
+    /// commit that waits. Blocks while the log buffer is full.
+    ///
+    /// # Errors
+    /// A record over [`super::Log::max_record_bytes`], or a poisoned log.
+    #[inline]
+    pub fn append(&mut self, vectors: &[&[u8]]) -> Result<Rba, Error> {
+        let core = &*self.core;
+        let payload: u64 = vectors.iter().map(|v| v.len() as u64).sum();
+        if payload > core.max_record {
+            return Err(Error::RecordTooLarge { len: payload, max: core.max_record });
+        }
+        core.check()?;
+        let len = payload as u32 + RECORD_HEADER_BYTES as u32;
+        let reservation = match core.buffer.reserve(len) {
+            Ok(reservation) => reservation,
+            Err(Full) => self.reserve_when_room(len)?,
+        };
+        let core = &*self.core;
+        let guard = FillGuard(core);
+        let header = encode_record_header(payload as u32);
+        core.buffer.fill(&reservation, Source::new(&header, vectors));
+        drop(guard);
+        self.last_batch = Some(reservation.batch);
+        if reservation.offset < self.post_bytes && reservation.end() >= self.post_bytes {
+            core.post();
+        }
+        let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
+        Ok(core.geometry.rba(block, reservation.offset % core.geometry.payload()))
+    }
+
+    #[cold]
+    fn reserve_when_room(&mut self, len: u32) -> Result<crate::buffer::Reservation, Error> {
+        let start = self.core.clock.now();
+        let reservation = loop {
+            let seen = self.core.buffer.space.read();
+            match self.core.buffer.reserve(len) {
+                Ok(reservation) => break reservation,
+                Err(Full) => self.core.await_space(seen)?,
+            }
+        };
+        self.space_waits += 1;
+        self.space_wait_ns += self.core.clock.now().since(start).0;
+        Ok(reservation)
+    }
+
+    /// Commits everything that this session appended. With WAIT it returns when that is durable,
+    /// otherwise at once.
+    ///
+    /// # Errors
+    /// A poisoned log: the commit is *not* acknowledged, whatever is found after recovery.
+    #[inline]
+    pub fn commit(&mut self, mode: CommitMode) -> Result<Commit, Error> {
+        let core = &*self.core;
+        let requested = core.clock.now();
+        core.check()?;
+        let Some(batch) = self.last_batch else {
+            return Ok(self.done(requested, 0, true));
+        };
+        let durable = core.buffer.published() > batch;
+        match (mode.wait, mode.post) {
+            _ if durable => return Ok(self.done(requested, batch, true)),
+            (CommitWait::Nowait, CommitPost::Immediate) => core.post(),
+            (CommitWait::Nowait, CommitPost::Batch) => {}
+            (CommitWait::Wait, post) => {
+                core.buffer.register(batch);
+                let immediate = post == CommitPost::Immediate;
+                if immediate && !core.inline {
+                    core.post();
+                }
+                core.await_durable(batch, immediate)?;
+                let returned = core.clock.now();
+                let stations = core.buffer.stations(batch);
+                return Ok(Commit {
+                    batch,
+                    durable: true,
+                    immediate: false,
+                    requested,
+                    returned,
+                    stations,
+                });
+            }
+        }
+        Ok(self.done(requested, batch, false))
+    }
+
+    fn done(&self, requested: Nanos, batch: u64, durable: bool) -> Commit {
+        Commit { batch, durable, immediate: durable, requested, returned: requested, stations: None }
+    }
+
+    /// Waits for room in the log buffer so far.
+    #[must_use]
+    pub fn space_waits(&self) -> SpaceWaits {
+        SpaceWaits { count: self.space_waits, total: Nanos(self.space_wait_ns) }
+    }
+}

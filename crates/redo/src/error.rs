@@ -1,0 +1,109 @@
+//! Errors of the log: each names the file or place and what to do.
+
+use crate::rba::Rba;
+use crate::writer::Cause;
+use device::DeviceError;
+use device::queue::IoOrDevice;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with a log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device or a file refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Control information could not be made durable.
+    #[error("{path}: control information could not be made durable: {source}; the log must not go on", path = path.display())]
+    Control {
+        /// The control file.
+        path: PathBuf,
+        /// Why.
+        source: IoOrDevice,
+    },
+    /// The log files could not be flushed before recovery.
+    #[error("{path}: flushing before recovery failed: {source}; nothing was changed", path = path.display())]
+    TailFlush {
+        /// The log's directory.
+        path: PathBuf,
+        /// Why.
+        source: IoOrDevice,
+    },
+    /// Not a redo log of this project.
+    #[error("{path}: not a redolab log file; nothing was changed", path = path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Written by another version of the format.
+    #[error("{path}: format version {found}; this program reads version {}", crate::format::FORMAT_VERSION, path = path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u8,
+    },
+    /// The file belongs to another log, group or shape.
+    #[error("{path}: {what}; was it copied from another log?", path = path.display())]
+    WrongLog {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// Both copies of the control information are damaged.
+    #[error("{path}: both copies of the control information are damaged; restore the file from a copy of this log", path = path.display())]
+    ControlDamaged {
+        /// The control file.
+        path: PathBuf,
+    },
+    /// The log is damaged before its end: acknowledged redo would be missing.
+    #[error("{path}: damaged at RBA {rba}: expected {expected}, found {found}; not opened, so that no acknowledged commit is silently lost", path = path.display())]
+    Corrupt {
+        /// The log's directory or file.
+        path: PathBuf,
+        /// Where.
+        rba: Rba,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// More crashes since the last checkpoint than the control information can tell.
+    #[error("{kept} recoveries since the last checkpoint; no more can be recorded: open the log with an earlier copy of the program's data and checkpoint it")]
+    TooManyIncarnations {
+        /// Incarnations kept.
+        kept: usize,
+    },
+    /// A write or flush failed earlier; nothing more is acknowledged.
+    #[error("the log is poisoned: {0}; nothing more is acknowledged, reopen it to recover")]
+    Poisoned(Cause),
+    /// The record is larger than this log takes.
+    #[error("a record of {len} bytes; this log takes at most {max} (an eighth of the log buffer or a quarter of a log file)")]
+    RecordTooLarge {
+        /// Its bytes.
+        len: u64,
+        /// The most.
+        max: u64,
+    },
+    /// The shape is impossible; says what to change.
+    #[error("{0}")]
+    Options(String),
+    /// The log was closed.
+    #[error("the log is closed")]
+    Closed,
+    /// A checkpoint position that the log has not reached or has passed.
+    #[error("a checkpoint at {asked} is not possible: {why}")]
+    Checkpoint {
+        /// The position.
+        asked: Rba,
+        /// Why.
+        why: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn control(path: &Path, source: IoOrDevice) -> Error {
+        Error::Control { path: path.to_owned(), source }
+    }
+}

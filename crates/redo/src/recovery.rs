@@ -1,0 +1,411 @@
+//! Recovery: reading a log from its checkpoint to its end, and telling a torn tail from damage.
+//!
+//! A block counts when its checksum is right, it names its own place in the stream, and it was
+//! written by the incarnation that owns this place. Recovery stops at the first block that does
+//! not. If a later block says that everything before it was durable when it was written
+//! (`durable_upto`), or the log was closed behind the gap, the gap is damage and the log is not
+//! opened; otherwise it is the torn tail of what was never acknowledged.
+//!
+//! Nothing is exposed before (1) what was read is durable and (2) the new incarnation is.
+
+use crate::control::{ControlFile, ControlInfo, Position};
+use crate::error::Error;
+use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer};
+use crate::format::{decode_record_header, le64};
+use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
+use crate::rba::Rba;
+use device::{LogDevice, Region};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where it was closed, or where nothing was written behind the last whole batch.
+    Clean,
+    /// In a write that was never acknowledged.
+    Torn,
+}
+
+/// What a scan found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// The first block that does not count.
+    pub end: StreamBlock,
+    /// How the log ends.
+    pub how: End,
+    /// Whole records from the checkpoint on.
+    pub records: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// The first record.
+    pub first: Option<Rba>,
+    /// The last record.
+    pub last: Option<Rba>,
+}
+
+/// A log as recovery reads it.
+pub struct Reader<'a> {
+    data: &'a dyn LogDevice,
+    control: &'a ControlInfo,
+    path: &'a Path,
+    summer: Summer,
+    planted: Planted,
+}
+
+const CHUNK_BYTES: u64 = 1 << 20;
+
+impl<'a> Reader<'a> {
+    /// A reader of the log in `data`, whose errors name `path`.
+    #[must_use]
+    pub fn new(
+        data: &'a dyn LogDevice,
+        control: &'a ControlInfo,
+        path: &'a Path,
+        planted: Planted,
+    ) -> Reader<'a> {
+        Reader { data, control, path, summer: Summer::new(control.log_id), planted }
+    }
+
+    fn geometry(&self) -> &Geometry {
+        &self.control.geometry
+    }
+
+    /// Reads from the checkpoint to the end and hands each whole record, with its address and the
+    /// position behind it, to `visit`.
+    ///
+    /// # Errors
+    /// Damage, or a device that fails.
+    pub fn scan(&self, visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
+        let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
+        let mut scan = self.read(limit, visit)?;
+        scan.end = self.before_gap(scan.end);
+        scan.how = self.judge_end(scan.end, limit)?;
+        Ok(scan)
+    }
+
+    /// Reads from the checkpoint to the first block that does not count, at most to `limit`,
+    /// without judging what lies behind.
+    fn read(
+        &self,
+        limit: StreamBlock,
+        mut visit: impl FnMut(Rba, Position, &[u8]),
+    ) -> Result<Scan, Error> {
+        let mut records = Records::new(self.control);
+        let mut problem = None;
+        let from = self.control.checkpoint.block;
+        let end = self.walk(from, limit, |block, bytes| match self.judge(block, bytes) {
+            Ok(Some(header)) => match records.block(block, &header, bytes, &mut visit) {
+                Ok(()) => true,
+                Err(what) => {
+                    problem = Some(self.corrupt(block, "records that follow each other", what));
+                    false
+                }
+            },
+            Ok(None) => self.in_incarnation_gap(block),
+            Err(error) => {
+                problem = Some(error);
+                false
+            }
+        })?;
+        if let Some(error) = problem {
+            return Err(error);
+        }
+        Ok(Scan {
+            end,
+            how: End::Clean,
+            records: records.count,
+            bytes: records.bytes,
+            first: records.first,
+            last: records.last,
+        })
+    }
+
+    /// Calls `each` with every block of `from..limit` until it says no; returns that block.
+    fn walk(
+        &self,
+        from: StreamBlock,
+        limit: StreamBlock,
+        mut each: impl FnMut(StreamBlock, &[u8]) -> bool,
+    ) -> Result<StreamBlock, Error> {
+        let block_bytes = u64::from(self.geometry().block_bytes);
+        let mut chunk = Vec::new();
+        let mut at = from;
+        while at < limit {
+            let most = (CHUNK_BYTES / block_bytes).max(1);
+            let blocks = (limit - at).min(self.geometry().left_in_log(at)).min(most);
+            chunk.resize((blocks * block_bytes) as usize, 0);
+            self.data.read(self.geometry().address(at), &mut chunk)?;
+            for bytes in chunk.chunks_exact(block_bytes as usize) {
+                if !each(at, bytes) {
+                    return Ok(at);
+                }
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The header, when the block counts; `None` when it does not; an error when it shows that
+    /// the control information is older than the log.
+    fn judge(&self, block: StreamBlock, bytes: &[u8]) -> Result<Option<BlockHeader>, Error> {
+        let Some(header) = BlockHeader::decode(&self.summer, bytes) else {
+            return Ok(None);
+        };
+        let capacity = self.geometry().capacity_blocks();
+        let same_slot = header.stream_block % capacity == block % capacity;
+        if same_slot && header.stream_block > block {
+            let found = format!("block {} of a later use", header.stream_block);
+            return Err(self.corrupt(block, "control information as new as the log", found));
+        }
+        if header.stream_block != block && !self.planted.has(Bug::AcceptStaleBlock) {
+            return Ok(None);
+        }
+        if header.incarnation > self.control.current().number {
+            let found = format!("incarnation {}", header.incarnation);
+            return Err(self.corrupt(block, "control information as new as the log", found));
+        }
+        let owner = self.control.incarnation_of(block);
+        let owned = owner.is_some_and(|i| i.number == header.incarnation)
+            || self.planted.has(Bug::AcceptOldIncarnation);
+        Ok(owned.then_some(header))
+    }
+
+    /// `block` lies between the end of an incarnation and the first block of the next.
+    fn in_incarnation_gap(&self, block: StreamBlock) -> bool {
+        let gap = |i: &crate::control::Incarnation| i.previous_end <= block && block < i.first;
+        self.control.incarnations.iter().any(gap)
+    }
+
+    /// A scan that ended on the first block of the current incarnation, having stepped over the
+    /// gap before it, ended where the incarnation before did.
+    fn before_gap(&self, end: StreamBlock) -> StreamBlock {
+        let current = self.control.current();
+        if end == current.first { current.previous_end.max(self.control.checkpoint.block) } else { end }
+    }
+
+    /// Tells a torn tail from damage, and a torn tail from a clean end.
+    fn judge_end(&self, end: StreamBlock, limit: StreamBlock) -> Result<End, Error> {
+        let current = self.control.current();
+        let known = self.control.closed_at.unwrap_or(0).max(current.previous_end);
+        if end < known {
+            let found = String::from("a block that does not count");
+            return Err(self.corrupt(end, "redo that was recovered or closed over before", found));
+        }
+        let mut how = End::Clean;
+        let mut proof = None;
+        self.walk(end.min(limit), limit, |block, bytes| {
+            match self.judge(block, bytes) {
+                Ok(Some(header)) if header.durable_upto > end => proof = Some(Ok(header)),
+                Ok(Some(_)) => how = End::Torn,
+                Ok(None) => {
+                    let torn = BlockHeader::decode(&self.summer, bytes).is_none()
+                        && bytes.get(..16).is_some_and(|b| b.starts_with(b"RdBk") && le64(
+                            b.first_chunk::<16>().expect("16 bytes"), 8) == block);
+                    if torn {
+                        how = End::Torn;
+                    }
+                }
+                Err(error) => proof = Some(Err(error)),
+            }
+            proof.is_none()
+        })?;
+        match proof {
+            None => Ok(how),
+            Some(Err(error)) => Err(error),
+            Some(Ok(header)) => {
+                let found = format!(
+                    "block {}, written when all before {} was durable",
+                    header.stream_block, header.durable_upto
+                );
+                Err(self.corrupt(end, "a block that counts", found))
+            }
+        }
+    }
+
+    fn corrupt(&self, block: StreamBlock, expected: &str, found: String) -> Error {
+        Error::Corrupt {
+            path: self.path.to_owned(),
+            rba: self.geometry().rba(block, 0),
+            expected: expected.to_owned(),
+            found,
+        }
+    }
+}
+
+/// Puts records together from blocks in order.
+struct Records {
+    geometry: Geometry,
+    from: Position,
+    partial: Vec<u8>,
+    begun: Option<Position>,
+    incarnation: u32,
+    count: u64,
+    bytes: u64,
+    first: Option<Rba>,
+    last: Option<Rba>,
+}
+
+impl Records {
+    fn new(control: &ControlInfo) -> Records {
+        Records {
+            geometry: control.geometry,
+            from: control.checkpoint,
+            partial: Vec::new(),
+            begun: None,
+            incarnation: 0,
+            count: 0,
+            bytes: 0,
+            first: None,
+            last: None,
+        }
+    }
+
+    fn block(
+        &mut self,
+        block: StreamBlock,
+        header: &BlockHeader,
+        bytes: &[u8],
+        visit: &mut impl FnMut(Rba, Position, &[u8]),
+    ) -> Result<(), String> {
+        if header.incarnation != self.incarnation {
+            // What the incarnation before left unfinished was never acknowledged.
+            self.begun = None;
+            self.incarnation = header.incarnation;
+        }
+        let used = usize::from(header.used);
+        let payload = bytes
+            .get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + used)
+            .ok_or_else(|| format!("{used} bytes used in a smaller block"))?;
+        let mut at = 0;
+        if self.begun.is_some() {
+            at += self.take(block, 0, payload, visit)?;
+        } else if header.first_record == NO_RECORD {
+            return Ok(());
+        } else {
+            at = usize::from(header.first_record);
+        }
+        let first = usize::from(header.first_record);
+        if self.begun.is_none() && at < used && first != at {
+            return Err(format!("first record at {first} where {at} was expected"));
+        }
+        while at < used {
+            self.begun = Some(Position { block, offset: at as u16 });
+            self.partial.clear();
+            at += self.take(block, at, &payload[at..], visit)?;
+        }
+        Ok(())
+    }
+
+    /// Takes from `piece`, which lies at `at` of `block`, what the begun record needs; hands the
+    /// record on when it is whole. Returns the bytes taken.
+    fn take(
+        &mut self,
+        block: StreamBlock,
+        at: usize,
+        piece: &[u8],
+        visit: &mut impl FnMut(Rba, Position, &[u8]),
+    ) -> Result<usize, String> {
+        let mut taken = 0;
+        let mut need = RECORD_HEADER_BYTES;
+        loop {
+            let more = (need - self.partial.len().min(need)).min(piece.len() - taken);
+            self.partial.extend_from_slice(&piece[taken..taken + more]);
+            taken += more;
+            if self.partial.len() < need {
+                return Ok(taken);
+            }
+            let header = self.partial.first_chunk::<RECORD_HEADER_BYTES>().expect("complete");
+            let len = decode_record_header(header).ok_or("a record header of no known kind")?;
+            let most = self.geometry.capacity_blocks() * u64::from(self.geometry.payload());
+            if u64::from(len) > most {
+                return Err(format!("a record of {len} bytes in a log of {most}"));
+            }
+            let whole = RECORD_HEADER_BYTES + len as usize;
+            if need == whole {
+                let next = Position { block, offset: (at + taken) as u16 };
+                self.finish(next, visit);
+                return Ok(taken);
+            }
+            need = whole;
+        }
+    }
+
+    fn finish(&mut self, next: Position, visit: &mut impl FnMut(Rba, Position, &[u8])) {
+        let begun = self.begun.take().expect("a record that ends has begun");
+        if begun >= self.from {
+            let rba = self.geometry.rba(begun.block, begun.offset.into());
+            let payload = &self.partial[RECORD_HEADER_BYTES..];
+            self.count += 1;
+            self.bytes += payload.len() as u64;
+            self.first = self.first.or(Some(rba));
+            self.last = Some(rba);
+            visit(rba, next, payload);
+        }
+        self.partial.clear();
+    }
+}
+
+/// A log after recovery: its fences are passed, its records may be read.
+pub struct Recovery {
+    data: Arc<dyn LogDevice>,
+    control: ControlInfo,
+    path: PathBuf,
+    scan: Scan,
+    planted: Planted,
+}
+
+impl Recovery {
+    /// What the scan found.
+    #[must_use]
+    pub fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
+    /// Reads every recovered record from the checkpoint on, in order. The records stay readable
+    /// until the checkpoint is moved past them.
+    ///
+    /// # Errors
+    /// When the device fails or the log has changed under the reader.
+    pub fn for_each(&self, mut visit: impl FnMut(Rba, &[u8])) -> Result<u64, Error> {
+        let reader = Reader::new(&*self.data, &self.control, &self.path, self.planted);
+        let again = reader.read(self.scan.end, |rba, _, record| visit(rba, record))?;
+        if again.records != self.scan.records {
+            let found = format!("{} of {} records", again.records, self.scan.records);
+            return Err(reader.corrupt(again.end, "the log as it was recovered", found));
+        }
+        Ok(again.records)
+    }
+}
+
+/// Recovers the log: flushes what may still be in caches, finds the end, and makes a new
+/// incarnation durable.
+///
+/// # Errors
+/// Damage, or a device that fails; nothing was exposed then.
+pub fn recover(
+    data: &Arc<dyn LogDevice>,
+    control: &mut ControlFile,
+    path: &Path,
+    planted: Planted,
+) -> Result<Recovery, Error> {
+    if !planted.has(Bug::SkipTailFlushFence) {
+        let region = Arc::new(Region::new(1)?);
+        let mut queue = data.queue(region)?;
+        device::queue::flush(&mut *queue)
+            .map_err(|source| Error::TailFlush { path: path.to_owned(), source })?;
+    }
+    let scan = Reader::new(&**data, control.info(), path, planted).scan(|_, _, _| {})?;
+    let before = control.info().clone();
+    let begin = |info: &mut ControlInfo| {
+        info.closed_at = None;
+        info.begin_incarnation(scan.end).map(|_| ())
+    };
+    if planted.has(Bug::SkipIncarnationFence) {
+        control.change_in_memory(begin)?;
+    } else {
+        control.update(begin)?;
+    }
+    Ok(Recovery { data: Arc::clone(data), control: before, path: path.to_owned(), scan, planted })
+}
