@@ -7,13 +7,17 @@
 //! What it must not know: redo blocks, records, commits, who writes or why.
 
 pub mod error;
+pub mod fault;
 pub mod file;
 pub mod null;
 pub mod queue;
 pub mod region;
+pub mod sim_disk;
 
 pub use error::DeviceError;
+pub use fault::FaultDevice;
 pub use file::{FileSet, SyncMethod};
 pub use null::NullDevice;
 pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 pub use region::Region;
+pub use sim_disk::SimDisk;

@@ -44,24 +44,30 @@ impl Reader {
         self.direct.is_some() && !self.refused.load(Ordering::Relaxed)
     }
 
-    /// Fills `out` from `offset`.
+    /// Fills `out` from `offset`; memory, offset and length that are multiples of 4096 save a
+    /// copy.
     ///
     /// # Errors
     /// The system's error, or an end of the file before `out` is full.
     pub(super) fn read(&self, path: &Path, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(direct) = self.direct.as_ref().filter(|_| self.bypasses_cache()) {
-            let mut chunk = self.chunk()?;
-            let result = read_direct(direct, &mut chunk, offset, out);
-            self.chunks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(chunk);
+            let result = if is_aligned(offset, out) {
+                read_straight(direct, offset, out)
+            } else {
+                let mut chunk = self.chunk()?;
+                let result = read_direct(direct, &mut chunk, offset, out);
+                self.chunks
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(chunk);
+                result
+            };
             match result {
                 Err(Errno::INVAL) => self.refused.store(true, Ordering::Relaxed),
                 result => return result.map_err(|e| io_error(path, "read", e)),
             }
         }
-        read_buffered(&self.buffered, offset, out).map_err(|e| io_error(path, "read", e))
+        read_straight(&self.buffered, offset, out).map_err(|e| io_error(path, "read", e))
     }
 
     fn chunk(&self) -> Result<Region, DeviceError> {
@@ -76,6 +82,11 @@ impl Reader {
 
 /// A file that is shorter than it was.
 const TRUNCATED: Errno = Errno::IO;
+
+fn is_aligned(offset: u64, out: &[u8]) -> bool {
+    let parts = [offset, out.len() as u64, out.as_ptr().addr() as u64];
+    parts.iter().all(|part| part.is_multiple_of(ALIGN))
+}
 
 fn read_direct(
     file: &OwnedFd,
@@ -107,7 +118,8 @@ fn read_direct(
     Ok(())
 }
 
-fn read_buffered(file: &OwnedFd, mut offset: u64, mut out: &mut [u8]) -> Result<(), Errno> {
+/// Into the caller's memory, through the page cache or past it as `file` was opened.
+fn read_straight(file: &OwnedFd, mut offset: u64, mut out: &mut [u8]) -> Result<(), Errno> {
     while !out.is_empty() {
         let got = match rustix::io::pread(file, &mut *out, offset) {
             Err(Errno::INTR) => continue,
@@ -149,9 +161,16 @@ mod tests {
             reader.read(&path, at as u64, &mut out).expect("in range");
             assert!(out == bytes[at..at + len], "{at}+{len}");
         }
+        // Page-aligned memory somewhere in a larger buffer.
+        let mut large = vec![0; CHUNK_BYTES + 4096];
+        let at = large.as_ptr().align_offset(4096);
+        let aligned = &mut large[at..at + CHUNK_BYTES];
+        assert!(is_aligned(8192, aligned));
+        reader.read(&path, 8192, aligned).expect("in range");
+        assert!(*aligned == bytes[8192..8192 + CHUNK_BYTES]);
         let mut beyond = [0; 8];
         let end = bytes.len() as u64;
         assert!(reader.read(&path, end - 3, &mut beyond).is_err());
-        assert!(read_buffered(&reader.buffered, end - 3, &mut beyond).is_err());
+        assert!(read_straight(&reader.buffered, end - 3, &mut beyond).is_err());
     }
 }

@@ -367,5 +367,4 @@ fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
 }
 
 #[cfg(test)]
-#[path = "set_tests.rs"]
 mod tests;

@@ -1,0 +1,164 @@
+//! The gate of a fault device: completions wait in front of it until a test lets them through.
+//!
+//! Invariants: completions of a queue pass in the order of their release; what was submitted
+//! before the gate was closed passes freely; a dropped gate is open, so that no thread is left
+//! waiting.
+
+use crate::queue::{Completion, Op};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// An operation whose completion is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What [`Gate::release`] takes; unique on the device.
+    pub ticket: u64,
+    /// The queue, numbered in the order of creation from 0.
+    pub queue: u32,
+    /// The operation.
+    pub op: Op,
+}
+
+/// Releases completions. Dropping it releases all and holds no more.
+pub struct Gate {
+    state: Arc<GateState>,
+}
+
+#[derive(Default)]
+pub(super) struct GateState {
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inside {
+    closed: bool,
+    tickets: u64,
+    held: Vec<Held>,
+    released: Vec<Held>,
+}
+
+impl Gate {
+    pub(super) fn close(state: Arc<GateState>) -> Gate {
+        state.lock().closed = true;
+        Gate { state }
+    }
+
+    /// What is held, in the order of submission.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Held> {
+        self.state.lock().held.clone()
+    }
+
+    /// Waits until at least `count` operations are held; what is held then, or `None` when
+    /// `patience` ran out before.
+    #[must_use]
+    pub fn await_pending(&self, count: usize, patience: Duration) -> Option<Vec<Held>> {
+        let end = Instant::now() + patience;
+        let mut inside = self.state.lock();
+        while inside.held.len() < count {
+            let left = end.checked_duration_since(Instant::now())?;
+            let waited = self.state.changed.wait_timeout(inside, left);
+            inside = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Some(inside.held.clone())
+    }
+
+    /// Lets one completion through; false when nothing of that ticket is held.
+    pub fn release(&self, ticket: u64) -> bool {
+        let mut inside = self.state.lock();
+        let Some(at) = inside.held.iter().position(|held| held.ticket == ticket) else {
+            return false;
+        };
+        let held = inside.held.remove(at);
+        inside.released.push(held);
+        self.state.changed.notify_all();
+        true
+    }
+
+    /// Lets all through that are held now, in the order of submission.
+    pub fn release_all(&self) {
+        self.state.release_all();
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.state.lock().closed = false;
+        self.state.release_all();
+    }
+}
+
+impl GateState {
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn release_all(&self) {
+        let mut inside = self.lock();
+        let mut held = std::mem::take(&mut inside.held);
+        inside.released.append(&mut held);
+        self.changed.notify_all();
+    }
+
+    /// Holds the completions of operations that are about to be submitted.
+    pub(super) fn hold(&self, queue: u32, ops: &[Op]) {
+        let mut inside = self.lock();
+        if !inside.closed {
+            return;
+        }
+        for op in ops {
+            let ticket = inside.tickets;
+            inside.tickets += 1;
+            let op = *op;
+            inside.held.push(Held { ticket, queue, op });
+        }
+        self.changed.notify_all();
+    }
+
+    /// Moves what may pass from `arrived` to `out`: the released in the order of their release,
+    /// then what was never held.
+    pub(super) fn pass(
+        &self,
+        queue: u32,
+        arrived: &mut Vec<Completion>,
+        out: &mut Vec<Completion>,
+    ) -> usize {
+        let before = out.len();
+        let mut inside = self.lock();
+        inside.released.retain(|released| {
+            let is_it = |c: &Completion| released.queue == queue && c.id == released.op.id;
+            let found = arrived.iter().position(is_it);
+            out.extend(found.map(|at| arrived.remove(at)));
+            found.is_none()
+        });
+        let held = &inside.held;
+        arrived.retain(|completion| {
+            let stays = is_held(held, queue, completion.id);
+            if !stays {
+                out.push(*completion);
+            }
+            stays
+        });
+        out.len() - before
+    }
+
+    /// Blocks while all that arrived is held; with operations still `below`, whose completions
+    /// come without a notice here, only for a moment.
+    pub(super) fn wait(&self, queue: u32, arrived: &[Completion], below: bool) {
+        const MOMENT: Duration = Duration::from_millis(1);
+        let mut inside = self.lock();
+        while arrived.iter().all(|c| is_held(&inside.held, queue, c.id)) {
+            if below {
+                drop(self.changed.wait_timeout(inside, MOMENT));
+                return;
+            }
+            let woken = self.changed.wait(inside);
+            inside = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn is_held(held: &[Held], queue: u32, id: u64) -> bool {
+    held.iter().any(|h| h.queue == queue && h.op.id == id)
+}
