@@ -148,11 +148,13 @@ impl Source {
     }
 }
 
-/// Whether a whole file is tests, by where it stands.
+/// Whether a whole file is tests, by where it stands and how it is named: in a folder `tests` or
+/// `benches`, or `tests.rs`, or `module_tests.rs`.
 pub fn is_test_path(path: &str) -> bool {
-    path.split('/')
-        .any(|part| part == "tests" || part == "tests.rs")
-        || path.contains("/benches/")
+    let folder = path
+        .split('/')
+        .any(|part| part == "tests" || part == "benches");
+    folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
 fn reads(tokens: &[Token], at: usize, expected: &[&str]) -> bool {

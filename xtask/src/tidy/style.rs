@@ -3,7 +3,7 @@
 
 use super::Violation;
 use crate::policy;
-use crate::source::{Class, Source};
+use crate::source::{Class, Source, is_test_path};
 
 /// Every violation of shape in one file.
 pub fn check(source: &Source) -> Vec<Violation> {
@@ -21,8 +21,9 @@ pub fn check(source: &Source) -> Vec<Violation> {
 /// What is allowed but worth knowing.
 pub fn note(source: &Source) -> Option<String> {
     let lines = source.lines_without_tests();
-    let worth = lines > policy::FILE_LINES_NOTED && lines <= policy::FILE_LINES_MAX;
-    worth.then(|| format!("{}: {lines} lines without tests", source.path))
+    let long = lines > policy::FILE_LINES_NOTED && lines <= policy::FILE_LINES_MAX;
+    (long && !is_test_path(&source.path))
+        .then(|| format!("{}: {lines} lines without tests", source.path))
 }
 
 fn header(source: &Source, found: &mut Vec<Violation>) {
@@ -35,12 +36,15 @@ fn header(source: &Source, found: &mut Vec<Violation>) {
 
 fn columns(source: &Source, found: &mut Vec<Violation>) {
     for (index, line) in source.lines.iter().enumerate() {
-        let literal = line
+        let indent = line
             .iter()
-            .filter(|(_, class)| *class == Class::Literal)
+            .take_while(|(character, _)| *character == ' ')
             .count();
+        let is_literal = |(_, class): &&(char, Class)| *class == Class::Literal;
+        let literal = line.iter().skip(indent).filter(is_literal).count();
+        let beside = line.len() - indent - literal;
         let text: String = line.iter().map(|(character, _)| character).collect();
-        let one_string = literal > 0 && line.len() - literal <= policy::COLUMNS_BESIDE_STRING;
+        let one_string = literal > 0 && beside <= policy::COLUMNS_BESIDE_STRING;
         if line.len() > policy::COLUMNS_MAX && !one_string && !text.contains("://") {
             let message = format!("{} columns, {} allowed", line.len(), policy::COLUMNS_MAX);
             found.push(Violation::new(&source.path, index + 1, "columns", message));
@@ -50,8 +54,12 @@ fn columns(source: &Source, found: &mut Vec<Violation>) {
 
 fn lengths(source: &Source, found: &mut Vec<Violation>) {
     let lines = source.lines_without_tests();
-    if lines > policy::FILE_LINES_MAX {
-        let allowed = policy::FILE_LINES_MAX;
+    let allowed = if is_test_path(&source.path) {
+        policy::TEST_FILE_LINES_MAX
+    } else {
+        policy::FILE_LINES_MAX
+    };
+    if lines > allowed {
         let message = format!("{lines} lines without tests, {allowed} allowed: split it");
         found.push(Violation::new(&source.path, 1, "file-length", message));
     }
@@ -150,6 +158,10 @@ mod tests {
             (format!("//! {wide}"), vec![("columns", 2)]),
             (format!("const A: &str = \"{wide}\";"), vec![]),
             (format!("f({wide}, \"short\");"), vec![("columns", 2)]),
+            (
+                format!("{}a(\"{}\");", " ".repeat(60), "x".repeat(60)),
+                vec![],
+            ),
             (format!("// https://example.org/{wide}"), vec![]),
             ("fn f() { a.unwrap() }".to_string(), vec![("unwrap", 2)]),
             (
@@ -213,6 +225,13 @@ mod tests {
         }
         let text = format!("//! A.\n{}", function(tests));
         assert_eq!(at("crates/x/tests/a.rs", &text), []);
+        let text = |lines: usize| format!("//! A.\n{}", "a();\n".repeat(lines - 1));
+        let most = policy::TEST_FILE_LINES_MAX;
+        assert_eq!(at("crates/x/src/a_tests.rs", &text(most)), []);
+        assert_eq!(
+            at("crates/x/src/a_tests.rs", &text(most + 1)),
+            [("file-length", 1)]
+        );
     }
 
     #[test]
