@@ -1,1 +1,84 @@
-fn main() {}
+//! The project's own chores, run as `cargo xtask COMMAND`.
+//!
+//! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
+//! generated, `check` the table of steps that a change must pass, `setup` what the tests need
+//! from the machine; the limits themselves are in `policy`.
+//!
+//! What it must not know: anything of the crates that it checks, but the metric catalogue.
+
+mod check;
+mod docs;
+mod harness;
+mod policy;
+mod setup;
+mod source;
+mod tidy;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What a chore ends with: whether it is content, or why it could not be done.
+type Outcome<T> = Result<T, String>;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check [--keep-going] [STEP…]  every check, or the named steps: the same here and in CI
+  test                          setup, then check
+  setup                         install what the tests need from the system, as far as it may
+  tidy                          the project's own rules: layers, sizes, unsafe, documents, links
+  docs                          write the generated documents";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root();
+    let done = match words.as_slice() {
+        ["check", options @ ..] => match check::Options::parse(options) {
+            Ok(options) => check::run(&root, &options),
+            Err(problem) => return usage(&problem),
+        },
+        ["test"] => {
+            setup::run();
+            check::run(&root, &check::Options::default())
+        }
+        ["setup"] => {
+            setup::run();
+            Ok(true)
+        }
+        ["tidy"] => tidy::run(&root),
+        ["docs"] => docs::write(&root),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(true)
+        }
+        [] => return usage("a command is missing"),
+        [other, ..] => return usage(&format!("cannot do `{other}`")),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(problem: &str) -> ExitCode {
+    eprintln!("xtask: {problem}\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// The workspace: the folder above this crate.
+fn root() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    own.parent().map_or_else(|| own.clone(), PathBuf::from)
+}
+
+/// The cargo that runs us, so that a step never uses another toolchain.
+fn cargo() -> std::process::Command {
+    std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}

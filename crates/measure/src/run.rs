@@ -91,7 +91,7 @@ pub struct Target {
     pub log_buffer_bytes: u64,
     /// The log buffer is in huge pages.
     pub huge_pages: bool,
-    /// Extents that the file system holds as unwritten in the log files; `None` where it can't tell.
+    /// Extents of the log files that the file system holds as unwritten, if it can tell.
     pub unwritten_extents: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ pub const KB_BYTES: f64 = 1024.0;
 /// Bytes in one MB of the study's tables.
 pub const MB_BYTES: f64 = 1024.0 * 1024.0;
 
-/// Parses a size such as `512`, `64k`, `16M`, `2G` (binary multiples; a trailing `B`, `iB` allowed).
+/// Parses a size such as `512`, `64k`, `16M`, `2G`: binary multiples, with or without `B`, `iB`.
 ///
 /// # Errors
 /// Says what was read and what is accepted.

@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn the_parts_add_up_whatever_the_order_of_the_stations() {
-        for (submitted, written, durable) in [(5, 20, 90), (0, 0, 0), (150, 160, 170), (50, 40, 30)] {
+        for (submitted, written, durable) in [(5, 20, 90), (0, 0, 0), (150, 160, 170), (50, 40, 30)]
+        {
             let commit = Commit {
                 batch: 1,
                 durable: true,

@@ -72,24 +72,38 @@ impl ControlInfo {
             generation: 1,
             checkpoint: Position::default(),
             closed_at: Some(0),
-            incarnations: vec![Incarnation { number: 1, previous_end: 0, first: 0 }],
+            incarnations: vec![Incarnation {
+                number: 1,
+                previous_end: 0,
+                first: 0,
+            }],
         }
     }
 
     /// The current incarnation.
     #[must_use]
     pub fn current(&self) -> Incarnation {
-        *self.incarnations.last().expect("never empty, by construction and decoding")
+        *self
+            .incarnations
+            .last()
+            .expect("never empty, by construction and decoding")
     }
 
     /// The incarnation that wrote `block`; `None` for the gap before an incarnation's first block
     /// and for blocks older than all that are kept.
     #[must_use]
     pub fn incarnation_of(&self, block: StreamBlock) -> Option<Incarnation> {
-        let index = self.incarnations.partition_point(|i| i.first <= block).checked_sub(1)?;
+        let index = self
+            .incarnations
+            .partition_point(|i| i.first <= block)
+            .checked_sub(1)?;
         let next = self.incarnations.get(index + 1);
         let ended = next.is_some_and(|n| block >= n.previous_end);
-        if ended { None } else { self.incarnations.get(index).copied() }
+        if ended {
+            None
+        } else {
+            self.incarnations.get(index).copied()
+        }
     }
 
     /// Begins a new incarnation where recovery ended.
@@ -109,13 +123,23 @@ impl ControlInfo {
             self.incarnations.pop();
         }
         let keep_from = self.checkpoint.block;
-        while self.incarnations.get(1).is_some_and(|next| next.first <= keep_from) {
+        while self
+            .incarnations
+            .get(1)
+            .is_some_and(|next| next.first <= keep_from)
+        {
             self.incarnations.remove(0);
         }
         if self.incarnations.len() >= MAX_INCARNATIONS {
-            return Err(Error::TooManyIncarnations { kept: self.incarnations.len() });
+            return Err(Error::TooManyIncarnations {
+                kept: self.incarnations.len(),
+            });
         }
-        let incarnation = Incarnation { number, previous_end, first };
+        let incarnation = Incarnation {
+            number,
+            previous_end,
+            first,
+        };
         self.incarnations.push(incarnation);
         Ok(incarnation)
     }
@@ -128,7 +152,12 @@ impl ControlInfo {
         out.extend_from_slice(&[FORMAT_VERSION, 0, 0, 0]);
         out.extend_from_slice(&self.log_id.0);
         let g = &self.geometry;
-        for value in [g.block_bytes, g.seal_blocks, g.groups, self.incarnations.len() as u32] {
+        for value in [
+            g.block_bytes,
+            g.seal_blocks,
+            g.groups,
+            self.incarnations.len() as u32,
+        ] {
             out.extend_from_slice(&value.to_le_bytes());
         }
         for value in [
@@ -200,7 +229,10 @@ impl ControlInfo {
             log_id,
             geometry,
             generation: le64(copy, 68),
-            checkpoint: Position { block: le64(copy, 76), offset: le16(copy, 92) },
+            checkpoint: Position {
+                block: le64(copy, 76),
+                offset: le16(copy, 92),
+            },
             closed_at: (closed != NONE).then_some(closed),
             incarnations,
         })
@@ -276,7 +308,11 @@ impl ControlFile {
         path: &Path,
         info: ControlInfo,
     ) -> Result<ControlFile, Error> {
-        let mut file = ControlFile { device, path: path.to_owned(), info };
+        let mut file = ControlFile {
+            device,
+            path: path.to_owned(),
+            info,
+        };
         file.store()?;
         Ok(file)
     }
@@ -345,7 +381,10 @@ mod tests {
     #[test]
     fn copies_come_back_and_no_flipped_bit_is_believed() {
         let mut info = ControlInfo::new(LogId([9; 16]), geometry());
-        info.checkpoint = Position { block: 17, offset: 99 };
+        info.checkpoint = Position {
+            block: 17,
+            offset: 99,
+        };
         info.begin_incarnation(30).expect("room");
         let bytes = info.encode();
         assert_eq!(ControlInfo::decode(&bytes), Ok(info));
@@ -387,6 +426,9 @@ mod tests {
         assert!(info.incarnations.len() < 4, "{:?}", info.incarnations.len());
         let mut stuck = ControlInfo::new(LogId([1; 16]), geometry());
         let full = (1..5_000_u64).find_map(|life| stuck.begin_incarnation(life * 8).err());
-        assert!(matches!(full, Some(Error::TooManyIncarnations { .. })), "{full:?}");
+        assert!(
+            matches!(full, Some(Error::TooManyIncarnations { .. })),
+            "{full:?}"
+        );
     }
 }

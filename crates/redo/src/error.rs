@@ -70,7 +70,9 @@ pub enum Error {
         found: String,
     },
     /// More crashes since the last checkpoint than the control information can tell.
-    #[error("{kept} recoveries since the last checkpoint; no more can be recorded: open the log with an earlier copy of the program's data and checkpoint it")]
+    #[error(
+        "{kept} recoveries since the last checkpoint; no more can be recorded: open the log with an earlier copy of the program's data and checkpoint it"
+    )]
     TooManyIncarnations {
         /// Incarnations kept.
         kept: usize,
@@ -79,7 +81,9 @@ pub enum Error {
     #[error("the log is poisoned: {0}; nothing more is acknowledged, reopen it to recover")]
     Poisoned(Cause),
     /// The record is larger than this log takes.
-    #[error("a record of {len} bytes; this log takes at most {max} (an eighth of the log buffer or a quarter of a log file)")]
+    #[error(
+        "a record of {len} bytes; this log takes at most {max} (an eighth of the log buffer or a quarter of a log file)"
+    )]
     RecordTooLarge {
         /// Its bytes.
         len: u64,
@@ -104,6 +108,9 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn control(path: &Path, source: IoOrDevice) -> Error {
-        Error::Control { path: path.to_owned(), source }
+        Error::Control {
+            path: path.to_owned(),
+            source,
+        }
     }
 }

@@ -65,7 +65,13 @@ impl<'a> Reader<'a> {
         path: &'a Path,
         planted: Planted,
     ) -> Reader<'a> {
-        Reader { data, control, path, summer: Summer::new(control.log_id), planted }
+        Reader {
+            data,
+            control,
+            path,
+            summer: Summer::new(control.log_id),
+            planted,
+        }
     }
 
     fn geometry(&self) -> &Geometry {
@@ -182,13 +188,21 @@ impl<'a> Reader<'a> {
     /// gap before it, ended where the incarnation before did.
     fn before_gap(&self, end: StreamBlock) -> StreamBlock {
         let current = self.control.current();
-        if end == current.first { current.previous_end.max(self.control.checkpoint.block) } else { end }
+        if end == current.first {
+            current.previous_end.max(self.control.checkpoint.block)
+        } else {
+            end
+        }
     }
 
     /// Tells a torn tail from damage, and a torn tail from a clean end.
     fn judge_end(&self, end: StreamBlock, limit: StreamBlock) -> Result<End, Error> {
         let current = self.control.current();
-        let known = self.control.closed_at.unwrap_or(0).max(current.previous_end);
+        let known = self
+            .control
+            .closed_at
+            .unwrap_or(0)
+            .max(current.previous_end);
         if end < known {
             let found = String::from("a block that does not count");
             return Err(self.corrupt(end, "redo that was recovered or closed over before", found));
@@ -201,8 +215,10 @@ impl<'a> Reader<'a> {
                 Ok(Some(_)) => how = End::Torn,
                 Ok(None) => {
                     let torn = BlockHeader::decode(&self.summer, bytes).is_none()
-                        && bytes.get(..16).is_some_and(|b| b.starts_with(b"RdBk") && le64(
-                            b.first_chunk::<16>().expect("16 bytes"), 8) == block);
+                        && bytes.get(..16).is_some_and(|b| {
+                            b.starts_with(b"RdBk")
+                                && le64(b.first_chunk::<16>().expect("16 bytes"), 8) == block
+                        });
                     if torn {
                         how = End::Torn;
                     }
@@ -291,7 +307,10 @@ impl Records {
             return Err(format!("first record at {first} where {at} was expected"));
         }
         while at < used {
-            self.begun = Some(Position { block, offset: at as u16 });
+            self.begun = Some(Position {
+                block,
+                offset: at as u16,
+            });
             self.partial.clear();
             at += self.take(block, at, &payload[at..], visit)?;
         }
@@ -316,7 +335,10 @@ impl Records {
             if self.partial.len() < need {
                 return Ok(taken);
             }
-            let header = self.partial.first_chunk::<RECORD_HEADER_BYTES>().expect("complete");
+            let header = self
+                .partial
+                .first_chunk::<RECORD_HEADER_BYTES>()
+                .expect("complete");
             let len = decode_record_header(header).ok_or("a record header of no known kind")?;
             let most = self.geometry.capacity_blocks() * u64::from(self.geometry.payload());
             if u64::from(len) > most {
@@ -324,7 +346,10 @@ impl Records {
             }
             let whole = RECORD_HEADER_BYTES + len as usize;
             if need == whole {
-                let next = Position { block, offset: (at + taken) as u16 };
+                let next = Position {
+                    block,
+                    offset: (at + taken) as u16,
+                };
                 self.finish(next, visit);
                 return Ok(taken);
             }
@@ -393,8 +418,10 @@ pub fn recover(
     if !planted.has(Bug::SkipTailFlushFence) {
         let region = Arc::new(Region::new(1)?);
         let mut queue = data.queue(region)?;
-        device::queue::flush(&mut *queue)
-            .map_err(|source| Error::TailFlush { path: path.to_owned(), source })?;
+        device::queue::flush(&mut *queue).map_err(|source| Error::TailFlush {
+            path: path.to_owned(),
+            source,
+        })?;
     }
     let scan = Reader::new(&**data, control.info(), path, planted).scan(|_, _, _| {})?;
     let before = control.info().clone();
@@ -407,5 +434,11 @@ pub fn recover(
     } else {
         control.update(begin)?;
     }
-    Ok(Recovery { data: Arc::clone(data), control: before, path: path.to_owned(), scan, planted })
+    Ok(Recovery {
+        data: Arc::clone(data),
+        control: before,
+        path: path.to_owned(),
+        scan,
+        planted,
+    })
 }

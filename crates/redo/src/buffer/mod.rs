@@ -286,14 +286,9 @@ impl LogBuffer {
         }
     }
 
-    /// Step 2: copies a record, whose pieces (its header first) are `len` bytes together.
+    /// Step 2: copies a record; `source` holds as many bytes as were reserved.
     #[inline]
-    pub(crate) fn fill(&self, reservation: &Reservation, parts: &[&[u8]]) {
-        let mut source = Source {
-            parts,
-            part: 0,
-            at: 0,
-        };
+    pub(crate) fn fill(&self, reservation: &Reservation, mut source: Source<'_>) {
         let mut done = 0;
         while done < reservation.len {
             done += self.fill_block(reservation, done, &mut source);
@@ -504,7 +499,10 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(crate) fn new(header: &'a [u8], vectors: &'a [&'a [u8]]) -> Source<'a> {
-        Source { current: header, rest: vectors }
+        Source {
+            current: header,
+            rest: vectors,
+        }
     }
 
     /// Gives the next `n` bytes, piece by piece with their offset among the `n`.

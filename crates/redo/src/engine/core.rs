@@ -23,6 +23,10 @@ use measure::RealClock;
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 const WAKE_ALONE: u32 = 32;
 
+const OPEN: u32 = 0;
+const POISONED: u32 = 1;
+const CLOSED: u32 = 2;
+
 pub(crate) struct Core {
     pub(crate) buffer: LogBuffer,
     pub(crate) geometry: Geometry,
@@ -33,9 +37,9 @@ pub(crate) struct Core {
     pub(crate) switch: WaitWord,
     /// Posts the log writer, dedicated or fallback.
     pub(crate) post: WaitWord,
-    poisoned: AtomicU32,
+    /// [`OPEN`], [`POISONED`] or [`CLOSED`].
+    state: AtomicU32,
     cause: Mutex<Option<Cause>>,
-    pub(crate) closing: AtomicU32,
     /// Foregrounds lead; otherwise a dedicated log writer does.
     pub(crate) inline: bool,
     pub(crate) max_record: u64,
@@ -61,9 +65,8 @@ impl Core {
             checkpoint: AtomicU64::new(checkpoint),
             switch: WaitWord::default(),
             post: WaitWord::default(),
-            poisoned: AtomicU32::new(0),
+            state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            closing: AtomicU32::new(0),
             inline,
             max_record,
             planted,
@@ -72,11 +75,18 @@ impl Core {
 
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.poisoned.load(Ordering::Acquire) == 0 { Ok(()) } else { Err(self.poison_error()) }
+        if self.state.load(Ordering::Acquire) == OPEN {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
     }
 
     #[cold]
-    fn poison_error(&self) -> Error {
+    fn refusal(&self) -> Error {
+        if self.state.load(Ordering::Acquire) == CLOSED {
+            return Error::Closed;
+        }
         let cause = self.cause.lock().map_or(None, |cause| *cause);
         Error::Poisoned(cause.unwrap_or(Cause::Abandoned))
     }
@@ -87,7 +97,33 @@ impl Core {
         if let Ok(mut slot) = self.cause.lock() {
             slot.get_or_insert(cause);
         }
-        self.poisoned.store(1, Ordering::SeqCst);
+        self.state.store(POISONED, Ordering::SeqCst);
+        self.wake_everybody();
+    }
+
+    /// Refuses new redo; what waits is told that the log is closed.
+    pub(crate) fn close(&self) {
+        let closed = (OPEN, CLOSED);
+        // A poisoned log stays poisoned.
+        let _ = self
+            .state
+            .compare_exchange(closed.0, closed.1, Ordering::SeqCst, Ordering::SeqCst);
+        self.wake_everybody();
+    }
+
+    /// Writes out what is left in the buffer of a closed log.
+    pub(crate) fn drain(&self) -> Result<(), Error> {
+        while self.buffer.open_batch().1 > 0 {
+            if self.state.load(Ordering::Acquire) == POISONED {
+                return Err(self.refusal());
+            }
+            let host = self.baton()?;
+            self.lead(host);
+        }
+        Ok(())
+    }
+
+    fn wake_everybody(&self) {
         for batch in 0..crate::buffer::BATCH_SLOTS {
             let word = &self.buffer.slot(batch).wake;
             word.bump();
@@ -116,7 +152,7 @@ impl Core {
     pub(crate) fn baton(&self) -> Result<MutexGuard<'_, Host>, Error> {
         self.baton.lock().map_err(|_| {
             self.poison(Cause::Abandoned);
-            self.poison_error()
+            self.refusal()
         })
     }
 
@@ -168,7 +204,11 @@ impl Core {
     fn wake_batch(&self, batch: u64) {
         let word = &self.buffer.slot(batch).wake;
         let sleepers = word.sleepers();
-        if sleepers > WAKE_ALONE { word.wake(sleepers / 2) } else { word.wake_all() }
+        if sleepers > WAKE_ALONE {
+            word.wake(sleepers / 2)
+        } else {
+            word.wake_all()
+        }
     }
 
     /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
@@ -231,7 +271,7 @@ impl Core {
             if self.geometry.reuse_limit(checkpoint) > start {
                 return checkpoint;
             }
-            if self.check().is_err() {
+            if self.state.load(Ordering::Acquire) == POISONED {
                 return start;
             }
             self.switch.wait(seen);

@@ -154,7 +154,10 @@ impl Host {
 
     #[inline]
     fn seal(&mut self, core: &Core, now: Nanos) -> Event {
-        let batch = core.buffer.seal().expect("only a batch with bytes is sealed");
+        let batch = core
+            .buffer
+            .seal()
+            .expect("only a batch with bytes is sealed");
         let free = self.underway.iter_mut().find(|u| u.is_none());
         *free.expect("no more batches than the writer's depth") = Some(Underway {
             batch,
@@ -163,7 +166,10 @@ impl Host {
             checkpoint_wait_ns: 0,
         });
         let (next, idle) = self.step(core, now, Event::Sealed(batch));
-        assert!(next.is_none() && !idle, "a sealed batch waits for its bytes");
+        assert!(
+            next.is_none() && !idle,
+            "a sealed batch waits for its bytes"
+        );
         core.buffer.await_filled(&batch);
         Event::Filled { batch: batch.id }
     }
@@ -199,7 +205,10 @@ impl Host {
         if self.next_done == self.done.len() {
             self.done.clear();
             self.next_done = 0;
-            assert!(self.in_flight > 0, "the writer waits for something that is in flight");
+            assert!(
+                self.in_flight > 0,
+                "the writer waits for something that is in flight"
+            );
             while self.done.is_empty() {
                 self.queue.poll(&mut self.done, true);
             }
@@ -207,7 +216,10 @@ impl Host {
         let completion = self.done[self.next_done];
         self.next_done += 1;
         self.in_flight -= 1;
-        Event::Io { op: completion.id, result: completion.result }
+        Event::Io {
+            op: completion.id,
+            result: completion.result,
+        }
     }
 
     fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Event {
@@ -235,7 +247,9 @@ impl Host {
         let (open, _) = core.buffer.open_batch();
         self.carried = core.buffer.commits(open);
         for index in 0..self.underway.len() {
-            let Some(underway) = self.underway[index] else { continue };
+            let Some(underway) = self.underway[index] else {
+                continue;
+            };
             if underway.batch.id < batches {
                 self.underway[index] = None;
                 self.report(core, now, underway);
@@ -246,7 +260,12 @@ impl Host {
 
     #[inline]
     fn report(&mut self, core: &Core, now: Nanos, underway: Underway) {
-        let Underway { batch, writes, mut stations, checkpoint_wait_ns } = underway;
+        let Underway {
+            batch,
+            writes,
+            mut stations,
+            checkpoint_wait_ns,
+        } = underway;
         stations.durable_ns = now.0;
         core.buffer.leave_stations(batch.id, stations);
         let log_seq = core.geometry.log_seq(batch.end() - 1);

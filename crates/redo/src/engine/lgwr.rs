@@ -3,12 +3,13 @@
 
 use super::core::Core;
 use crate::error::Error;
-use crate::sync::Ordering;
+use measure::{Clock, Nanos};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Redo that nobody waits for is written at the latest after this time (Oracle: 3 seconds).
 const IDLE_WRITE: Duration = Duration::from_secs(3);
+const IDLE_WRITE_NS: Nanos = Nanos::from_secs(3);
 
 /// Starts the thread.
 ///
@@ -22,21 +23,26 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Err
         .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))
 }
 
+/// Leads when it was posted since it last looked, or when redo has lain for [`IDLE_WRITE`].
 fn run(core: &Core) {
+    let mut handled = core.post.read();
+    let mut overdue = false;
     loop {
         let seen = core.post.read();
         if core.check().is_err() {
             return;
         }
         let (_, bytes) = core.buffer.open_batch();
-        if bytes > 0 && (!core.inline || core.post_due(seen)) {
+        if bytes > 0 && (seen != handled || overdue) {
+            handled = seen;
+            overdue = false;
             let Ok(host) = core.baton() else { return };
             core.lead(host);
             continue;
         }
-        if core.closing.load(Ordering::SeqCst) != 0 {
-            return;
-        }
+        handled = seen;
+        let start = core.clock.now();
         core.post.wait_timeout(seen, Some(IDLE_WRITE));
+        overdue = core.clock.now().since(start) >= IDLE_WRITE_NS;
     }
 }

@@ -7,7 +7,7 @@
 mod core;
 mod host;
 mod lgwr;
-mod open;
+pub mod open;
 mod options;
 mod session;
 
@@ -19,7 +19,7 @@ use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
-use crate::sync::{Mutex, Ordering};
+use crate::sync::Mutex;
 use crate::writer::History;
 use device::file::LockGuard;
 use measure::RealClock;
@@ -136,9 +136,8 @@ impl Log {
     /// # Errors
     /// A poisoned log; it is closed all the same and recovers when it is opened again.
     pub fn close(mut self) -> Result<(), Error> {
-        let flushed = self.flush();
         self.stop();
-        flushed?;
+        self.core.drain()?;
         let end = self.core.buffer.open_start();
         let mut control = self.control.lock().map_err(|_| Error::Closed)?;
         control.update(|info| {
@@ -148,8 +147,7 @@ impl Log {
     }
 
     fn stop(&mut self) {
-        self.core.closing.store(1, Ordering::SeqCst);
-        self.core.post();
+        self.core.close();
         if let Some(thread) = self.lgwr.take() {
             // A log writer that died has poisoned the log, which every caller is told.
             let _ = thread.join();
@@ -165,6 +163,9 @@ impl Drop for Log {
 
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Log").field("path", &self.path).field("durable", &self.durable()).finish()
+        f.debug_struct("Log")
+            .field("path", &self.path)
+            .field("durable", &self.durable())
+            .finish()
     }
 }

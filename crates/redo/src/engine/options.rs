@@ -57,7 +57,11 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Shape {
-        Shape { block_bytes: None, groups: 3, file_bytes: 256 << 20 }
+        Shape {
+            block_bytes: None,
+            groups: 3,
+            file_bytes: 256 << 20,
+        }
     }
 }
 
@@ -69,9 +73,13 @@ impl Shape {
     /// message for what no log can be.
     pub fn geometry(&self, caps: &Caps, path: &Path) -> Result<Geometry, Error> {
         let physical = caps.physical_bytes.max(512);
-        let block_bytes = self.block_bytes.unwrap_or(if physical > 512 { 4096 } else { 512 });
+        let block_bytes = self
+            .block_bytes
+            .unwrap_or(if physical > 512 { 4096 } else { 512 });
         if !matches!(block_bytes, 512 | 4096) {
-            return Err(Error::Options(format!("block size {block_bytes}: use 512 or 4096")));
+            return Err(Error::Options(format!(
+                "block size {block_bytes}: use 512 or 4096"
+            )));
         }
         if block_bytes < caps.logical_bytes {
             return Err(Error::Device(DeviceError::BlockSize {
@@ -82,7 +90,10 @@ impl Shape {
             }));
         }
         if !(2..=1024).contains(&self.groups) {
-            return Err(Error::Options(format!("{} log groups: use 2 to 1024", self.groups)));
+            return Err(Error::Options(format!(
+                "{} log groups: use 2 to 1024",
+                self.groups
+            )));
         }
         let header_bytes = FILE_HEADER_MIN_BYTES.max(physical.into());
         let seal_bytes = block_bytes.max(physical);
@@ -146,7 +157,9 @@ impl Options {
     pub(crate) fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
         if !(1 << 20..=1 << 30).contains(&self.buffer_bytes) {
             let bytes = self.buffer_bytes;
-            return Err(Error::Options(format!("a log buffer of {bytes} bytes: use 1M to 1G")));
+            return Err(Error::Options(format!(
+                "a log buffer of {bytes} bytes: use 1M to 1G"
+            )));
         }
         let blocks = self.buffer_bytes as u64 / u64::from(geometry.block_bytes);
         let most = geometry.blocks_per_group * u64::from(geometry.groups) / 2;
@@ -166,7 +179,9 @@ impl Paths {
     /// Of a log in `directory`.
     #[must_use]
     pub fn new(directory: &Path) -> Paths {
-        Paths { directory: directory.to_owned() }
+        Paths {
+            directory: directory.to_owned(),
+        }
     }
 
     /// The control file.
@@ -178,13 +193,21 @@ impl Paths {
     /// The log file of each group.
     #[must_use]
     pub fn logs(&self, groups: u32) -> Vec<PathBuf> {
-        (1..=groups).map(|g| self.directory.join(format!("redo{g:02}.log"))).collect()
+        (1..=groups)
+            .map(|g| self.directory.join(format!("redo{g:02}.log")))
+            .collect()
     }
 }
 
 /// The position as an address is given, for a checkpoint.
 pub(crate) fn position(geometry: &Geometry, rba: crate::rba::Rba) -> Option<Position> {
-    geometry.stream_block(rba).map(|block| Position { block, offset: rba.offset })
+    geometry.stream_block(rba).map(|block| Position {
+        block,
+        offset: rba.offset,
+    })
 }
 
-const _: () = assert!(BLOCK_HEADER_BYTES < 512, "the smallest block holds its header");
+const _: () = assert!(
+    BLOCK_HEADER_BYTES < 512,
+    "the smallest block holds its header"
+);

@@ -49,7 +49,13 @@ impl Session {
     pub(crate) fn new(core: Arc<Core>) -> Session {
         let ring = core.buffer.ring_blocks() * u64::from(core.geometry.payload());
         let post_bytes = POST_BYTES.min((ring / 3) as u32);
-        Session { core, last_batch: None, post_bytes, space_waits: 0, space_wait_ns: 0 }
+        Session {
+            core,
+            last_batch: None,
+            post_bytes,
+            space_waits: 0,
+            space_wait_ns: 0,
+        }
     }
 
     /// Appends one redo record made of `vectors`, one after the other. It is durable only after a
@@ -62,7 +68,10 @@ impl Session {
         let core = &*self.core;
         let payload: u64 = vectors.iter().map(|v| v.len() as u64).sum();
         if payload > core.max_record {
-            return Err(Error::RecordTooLarge { len: payload, max: core.max_record });
+            return Err(Error::RecordTooLarge {
+                len: payload,
+                max: core.max_record,
+            });
         }
         core.check()?;
         let len = payload as u32 + RECORD_HEADER_BYTES as u32;
@@ -73,14 +82,17 @@ impl Session {
         let core = &*self.core;
         let guard = FillGuard(core);
         let header = encode_record_header(payload as u32);
-        core.buffer.fill(&reservation, Source::new(&header, vectors));
+        core.buffer
+            .fill(&reservation, Source::new(&header, vectors));
         drop(guard);
         self.last_batch = Some(reservation.batch);
         if reservation.offset < self.post_bytes && reservation.end() >= self.post_bytes {
             core.post();
         }
         let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
-        Ok(core.geometry.rba(block, reservation.offset % core.geometry.payload()))
+        Ok(core
+            .geometry
+            .rba(block, reservation.offset % core.geometry.payload()))
     }
 
     #[cold]
@@ -139,12 +151,22 @@ impl Session {
     }
 
     fn done(&self, requested: Nanos, batch: u64, durable: bool) -> Commit {
-        Commit { batch, durable, immediate: durable, requested, returned: requested, stations: None }
+        Commit {
+            batch,
+            durable,
+            immediate: durable,
+            requested,
+            returned: requested,
+            stations: None,
+        }
     }
 
     /// Waits for room in the log buffer so far.
     #[must_use]
     pub fn space_waits(&self) -> SpaceWaits {
-        SpaceWaits { count: self.space_waits, total: Nanos(self.space_wait_ns) }
+        SpaceWaits {
+            count: self.space_waits,
+            total: Nanos(self.space_wait_ns),
+        }
     }
 }

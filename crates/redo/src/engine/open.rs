@@ -1,0 +1,319 @@
+//! Creating and opening a log: files, headers, control information, recovery, threads.
+
+use super::core::Core;
+use super::host::Host;
+use super::options::{LogWriter, Options, Paths, Shape};
+use super::{Log, lgwr};
+use crate::buffer::{LogBuffer, Memory};
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
+use crate::error::Error;
+use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
+use crate::recovery::{Recovery, recover};
+use crate::sync::Mutex;
+use crate::writer::{Policy, Writer};
+use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
+use device::file::{sync_directory, unwritten_extents};
+use device::{DeviceError, LogDevice, Region};
+use measure::RealClock;
+use measure::workload::split_mix;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Told while log files are written: bytes done, bytes in all.
+pub type Progress<'a> = &'a dyn Fn(u64, u64);
+
+impl Log {
+    /// Creates the files of a log in `directory`, which must exist: log files pre-written with
+    /// pseudo-random bytes, then the control file. Nothing that exists is overwritten; what was
+    /// begun is removed when it fails or `cancel` says so.
+    ///
+    /// # Errors
+    /// Impossible shapes, block sizes that the device does not allow, no room, existing files.
+    pub fn create(
+        directory: &Path,
+        shape: Shape,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let paths = Paths::new(directory);
+        let mut made = Made::default();
+        let log_id = fresh_id(directory);
+        let control_path = paths.control();
+        let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
+        create_prewritten(&control_path, CONTROL_BYTES, &[], seed, &|_| {}, cancel)?;
+        made.add(&control_path);
+        let control = FileSet::open(&[control_path.clone()], CONTROL_BYTES, SyncMethod::Buffered)?;
+        let geometry = shape.geometry(&control.caps(), directory)?;
+        let logs = paths.logs(shape.groups);
+        let total = shape.file_bytes * logs.len() as u64;
+        for (group, path) in (0_u32..).zip(&logs) {
+            let header = FileHeader {
+                log_id,
+                group,
+                groups: shape.groups,
+                block_bytes: geometry.block_bytes,
+                header_bytes: geometry.header_bytes as u32,
+                file_bytes: geometry.file_bytes,
+            };
+            let before = shape.file_bytes * u64::from(group);
+            let report = |done: u64| progress(before + done, total);
+            let head = header.encode();
+            create_prewritten(
+                path,
+                shape.file_bytes,
+                &head,
+                seed ^ before,
+                &report,
+                cancel,
+            )?;
+            made.add(path);
+        }
+        let info = ControlInfo::new(log_id, geometry);
+        ControlFile::create(Arc::new(control), &control_path, info)?;
+        sync_directory(directory)?;
+        made.keep();
+        Ok(())
+    }
+
+    /// Opens the log in `directory` and recovers it.
+    ///
+    /// # Errors
+    /// No log, another version, another log's file, a log in use, damage, a device that fails.
+    /// Nothing was changed then, unless the device failed while a new incarnation was recorded.
+    pub fn open(directory: &Path, options: Options) -> Result<(Log, Recovery), Error> {
+        let paths = Paths::new(directory);
+        let control_path = paths.control();
+        let lock = lock_exclusive(&control_path)?;
+        let control = open_control(&control_path)?;
+        let data = open_logs(&paths, control.info(), options.sync_method)?;
+        Log::start(data, control, directory, options, Some(lock))
+    }
+
+    /// Reads the log in `directory` without changing anything: for tools. The log may be open
+    /// elsewhere; its end is then a moment's.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn inspect(directory: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
+        let paths = Paths::new(directory);
+        let control = open_control(&paths.control())?;
+        let data = open_logs(&paths, control.info(), SyncMethod::Buffered)?;
+        Ok((control.info().clone(), data))
+    }
+
+    /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
+    /// all groups, `control` at least [`CONTROL_BYTES`].
+    ///
+    /// # Errors
+    /// When a device fails.
+    pub fn format_devices(
+        control: Arc<dyn LogDevice>,
+        geometry: crate::group::Geometry,
+        log_id: LogId,
+    ) -> Result<(), Error> {
+        let info = ControlInfo::new(log_id, geometry);
+        ControlFile::create(control, Path::new("redo.ctl"), info).map(|_| ())
+    }
+
+    /// Opens a log on devices.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_devices(
+        data: Arc<dyn LogDevice>,
+        control: Arc<dyn LogDevice>,
+        options: Options,
+    ) -> Result<(Log, Recovery), Error> {
+        let path = Path::new("redo.ctl");
+        let control = ControlFile::load(control, path)?;
+        Log::start(data, control, path, options, None)
+    }
+
+    fn start(
+        data: Arc<dyn LogDevice>,
+        mut control: ControlFile,
+        path: &Path,
+        mut options: Options,
+        lock: Option<LockGuard>,
+    ) -> Result<(Log, Recovery), Error> {
+        let geometry = control.info().geometry;
+        let ring_blocks = options.ring_blocks(&geometry)?;
+        let caps = data.caps();
+        if geometry.block_bytes < caps.logical_bytes {
+            return Err(Error::Device(DeviceError::BlockSize {
+                path: path.to_owned(),
+                block: geometry.block_bytes.into(),
+                logical: caps.logical_bytes.into(),
+                physical: caps.physical_bytes.into(),
+            }));
+        }
+        let recovery = recover(&data, &mut control, path, options.planted)?;
+        let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
+        let region = Arc::new(if options.huge_pages {
+            Region::huge(bytes)?
+        } else {
+            Region::new(bytes)?
+        });
+        let huge_pages = region.is_huge();
+        let queue = data.queue(Arc::clone(&region))?;
+        let (start, checkpoint) = (
+            control.info().current().first,
+            control.info().checkpoint.block,
+        );
+        let policy = Policy {
+            durable_writes: caps.durable_writes,
+            ..options.policy
+        };
+        let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
+        let observer = options.observer.take();
+        let log_seq = geometry.log_seq(start);
+        let host = Host::new(writer, queue, observer, options.record_history, log_seq);
+        let buffer = LogBuffer::new(
+            Memory::new(region),
+            geometry,
+            control.info().current().number,
+            Summer::new(control.info().log_id),
+            start,
+            0,
+            options.planted,
+        );
+        let inline = options.log_writer == LogWriter::Inline;
+        let clock = RealClock::new();
+        let core = Core::new(
+            buffer,
+            geometry,
+            clock,
+            host,
+            checkpoint,
+            inline,
+            options.planted,
+        );
+        let core = Arc::new(core);
+        let thread = lgwr::start(&core)?;
+        let log = Log {
+            core,
+            control: Mutex::new(control),
+            path: path.to_owned(),
+            lgwr: Some(thread),
+            huge_pages,
+            _lock: lock,
+        };
+        Ok((log, recovery))
+    }
+}
+
+/// Files made so far; removed unless they are kept.
+#[derive(Default)]
+struct Made {
+    files: Vec<PathBuf>,
+}
+
+impl Made {
+    fn add(&mut self, path: &Path) {
+        self.files.push(path.to_owned());
+    }
+
+    fn keep(mut self) {
+        self.files.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.files {
+            // Best effort on a path that already failed: the caller is told of the first error.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn open_control(path: &Path) -> Result<ControlFile, Error> {
+    let found = std::fs::symlink_metadata(path).map_err(|source| {
+        Error::Device(DeviceError::Io {
+            path: path.to_owned(),
+            action: "no redo log here",
+            source,
+        })
+    })?;
+    if found.is_file() && found.len() != CONTROL_BYTES {
+        return Err(Error::NotALog {
+            path: path.to_owned(),
+        });
+    }
+    let device = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Buffered)?;
+    ControlFile::load(Arc::new(device), path)
+}
+
+fn open_logs(
+    paths: &Paths,
+    info: &ControlInfo,
+    method: SyncMethod,
+) -> Result<Arc<dyn LogDevice>, Error> {
+    let geometry = &info.geometry;
+    let files = paths.logs(geometry.groups);
+    let data = FileSet::open(&files, geometry.file_bytes, method)?;
+    for (group, path) in (0_u32..).zip(&files) {
+        let mut head = [0_u8; FILE_HEADER_BYTES];
+        data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
+        check_header(&head, info, group, path)?;
+    }
+    Ok(Arc::new(data))
+}
+
+fn check_header(head: &[u8], info: &ControlInfo, group: u32, path: &Path) -> Result<(), Error> {
+    let path = path.to_owned();
+    let found = match FileHeader::decode(head) {
+        Ok(found) => found,
+        Err(HeaderProblem::NotOurs) => return Err(Error::NotALog { path }),
+        Err(HeaderProblem::Version(found)) => return Err(Error::Version { path, found }),
+        Err(HeaderProblem::Damaged) => {
+            let what = "its header is damaged".to_owned();
+            return Err(Error::WrongLog { path, what });
+        }
+    };
+    let geometry = &info.geometry;
+    let expected = FileHeader {
+        log_id: info.log_id,
+        group,
+        groups: geometry.groups,
+        block_bytes: geometry.block_bytes,
+        header_bytes: geometry.header_bytes as u32,
+        file_bytes: geometry.file_bytes,
+    };
+    if found == expected {
+        return Ok(());
+    }
+    let what = if found.log_id == expected.log_id {
+        format!(
+            "holds group {} of {} where group {group} was expected",
+            found.group, found.groups
+        )
+    } else {
+        "belongs to another log".to_owned()
+    };
+    Err(Error::WrongLog { path, what })
+}
+
+/// A log's identity: unique is enough, nobody must not guess it.
+fn fresh_id(directory: &Path) -> LogId {
+    use std::hash::{BuildHasher, Hash, Hasher};
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    directory.hash(&mut hasher);
+    std::process::id().hash(&mut hasher);
+    std::time::SystemTime::now().hash(&mut hasher);
+    let mut state = hasher.finish();
+    let mut id = [0_u8; 16];
+    id[..8].copy_from_slice(&split_mix(&mut state).to_le_bytes());
+    id[8..].copy_from_slice(&split_mix(&mut state).to_le_bytes());
+    LogId(id)
+}
+
+/// Extents of the log's files that the file system holds as unwritten; `None` where it can't tell.
+#[must_use]
+pub fn unwritten(directory: &Path, groups: u32) -> Option<u64> {
+    Paths::new(directory)
+        .logs(groups)
+        .iter()
+        .map(|path| unwritten_extents(path))
+        .sum()
+}

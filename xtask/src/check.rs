@@ -1,0 +1,384 @@
+//! The one check command: what a change must pass, the same here and in CI.
+//!
+//! What lives here: the table of steps, and running them with their time and processor time. It
+//! stops at the first step that fails, unless told to keep going. The last line is always
+//! `N passed, N failed, N skipped`: tests, and beside them each step that failed without a failed
+//! test (format, lints, rules, a build) and each that could not run.
+
+use crate::harness::{Reader, Tally};
+use crate::{Outcome, cargo, tidy};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// What a step does.
+enum Work {
+    /// The project's own rules, in this process.
+    Tidy,
+    /// A cargo command.
+    Cargo(&'static [&'static str]),
+    /// A cargo test command, whose results are counted.
+    Tests(&'static [&'static str]),
+}
+
+/// What must be there for a step to run.
+enum Needs {
+    Nothing,
+    /// A subcommand that cargo does not bring.
+    Subcommand(&'static str),
+    /// A file in the folder whose name begins so.
+    FileLike(&'static str, &'static str),
+    /// A feature in the manifest.
+    Feature(&'static str, &'static str),
+}
+
+struct Step {
+    name: &'static str,
+    work: Work,
+    needs: Needs,
+    env: &'static [(&'static str, &'static str)],
+    /// A target folder of its own, where other flags would rebuild the common one each time.
+    apart: Option<&'static str>,
+}
+
+const fn step(name: &'static str, work: Work) -> Step {
+    Step {
+        name,
+        work,
+        needs: Needs::Nothing,
+        env: &[],
+        apart: None,
+    }
+}
+
+const LINTS: &[&str] = &[
+    "clippy",
+    "--workspace",
+    "--all-targets",
+    "--locked",
+    "--quiet",
+    "--",
+    "-D",
+    "warnings",
+];
+const CRASH_LINTS: &[&str] = &[
+    "clippy",
+    "-p",
+    "redolab-redo",
+    "--features",
+    "crash",
+    "--all-targets",
+    "--locked",
+    "--quiet",
+    "--",
+    "-D",
+    "warnings",
+];
+const TESTS: &[&str] = &["test", "--workspace", "--locked"];
+const CRASH: &[&str] = &[
+    "test",
+    "--release",
+    "-p",
+    "redolab-redo",
+    "--features",
+    "crash",
+    "--test",
+    "crash*",
+    "--locked",
+];
+const LOOM: &[&str] = &[
+    "test",
+    "--release",
+    "-p",
+    "redolab-redo",
+    "--test",
+    "loom*",
+    "--locked",
+];
+const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
+const DENY: &[&str] = &["deny", "--locked", "check", "bans", "licenses", "sources"];
+
+/// Every step, cheap ones first.
+const STEPS: &[Step] = &[
+    step("format", Work::Cargo(&["fmt", "--all", "--check"])),
+    step("tidy", Work::Tidy),
+    Step {
+        needs: Needs::Subcommand("cargo-deny"),
+        ..step("deny", Work::Cargo(DENY))
+    },
+    step("lints", Work::Cargo(LINTS)),
+    Step {
+        needs: Needs::Feature("crates/redo/Cargo.toml", "crash"),
+        ..step("crash-lints", Work::Cargo(CRASH_LINTS))
+    },
+    Step {
+        env: &[("RUSTDOCFLAGS", "-D warnings")],
+        ..step("documents", Work::Cargo(DOCUMENTS))
+    },
+    step("tests", Work::Tests(TESTS)),
+    Step {
+        needs: Needs::FileLike("crates/redo/tests", "crash"),
+        ..step("crash-simulation", Work::Tests(CRASH))
+    },
+    Step {
+        needs: Needs::FileLike("crates/redo/tests", "loom"),
+        env: &[("RUSTFLAGS", "--cfg loom")],
+        apart: Some("loom"),
+        ..step("interleavings", Work::Tests(LOOM))
+    },
+];
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    keep_going: bool,
+    only: Vec<String>,
+}
+
+impl Options {
+    /// Reads the arguments after `check`; an unknown step or option is an error.
+    pub fn parse(arguments: &[&str]) -> Result<Options, String> {
+        let mut options = Options::default();
+        for argument in arguments {
+            if *argument == "--keep-going" {
+                options.keep_going = true;
+            } else if STEPS.iter().any(|step| step.name == *argument) {
+                options.only.push(argument.to_string());
+            } else {
+                let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+                return Err(format!(
+                    "no step `{argument}`; there are {}",
+                    names.join(", ")
+                ));
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, step: &Step) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == step.name)
+    }
+}
+
+/// How a step ended.
+struct Ended {
+    name: &'static str,
+    how: &'static str,
+    wall: Duration,
+    cpu: Duration,
+}
+
+/// Runs the steps. Whether all passed.
+pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
+    let mut total = Tally::default();
+    let mut ended = Vec::new();
+    let mut failed = false;
+    for step in STEPS.iter().filter(|step| options.wants(step)) {
+        let stopped = failed && !options.keep_going;
+        let (begun, cpu) = (Instant::now(), children_cpu());
+        let how = if stopped {
+            "not run"
+        } else if let Some(reason) = missing(root, &step.needs) {
+            total.skipped += 1;
+            total.reasons.push(format!("{}: {reason}", step.name));
+            "skipped"
+        } else {
+            println!("== {}", step.name);
+            let (well, tally) = carry_out(root, step).unwrap_or_else(|problem| {
+                println!("{}: {problem}", step.name);
+                (false, Tally::default())
+            });
+            total.add(&tally);
+            total.failed += usize::from(!well && tally.failed == 0);
+            if well { "passed" } else { "FAILED" }
+        };
+        failed |= how == "FAILED";
+        ended.push(Ended {
+            name: step.name,
+            how,
+            wall: begun.elapsed(),
+            cpu: children_cpu().saturating_sub(cpu),
+        });
+    }
+    print!("{}", summary(&ended, &total));
+    Ok(!failed)
+}
+
+fn summary(ended: &[Ended], total: &Tally) -> String {
+    let mut lines = vec![String::new()];
+    let heading = ["step", "result", "seconds", "cpu seconds"];
+    let [step, result, wall, cpu] = heading;
+    lines.push(format!("{step:<18} {result:<8} {wall:>8} {cpu:>12}"));
+    for step in ended {
+        let (wall, cpu) = (step.wall.as_secs_f64(), step.cpu.as_secs_f64());
+        lines.push(format!(
+            "{:<18} {:<8} {wall:>8.1} {cpu:>12.1}",
+            step.name, step.how
+        ));
+    }
+    lines.push(String::new());
+    lines.extend(
+        total
+            .reasons
+            .iter()
+            .map(|reason| format!("skipped: {reason}")),
+    );
+    let Tally {
+        passed,
+        failed,
+        skipped,
+        ..
+    } = total;
+    lines.push(format!(
+        "{passed} passed, {failed} failed, {skipped} skipped"
+    ));
+    lines.join("\n") + "\n"
+}
+
+/// What a step lacks, if anything.
+fn missing(root: &Path, needs: &Needs) -> Option<String> {
+    match needs {
+        Needs::Nothing => None,
+        Needs::Subcommand(name) => crate::setup::find(name)
+            .is_none()
+            .then(|| format!("{name} is not installed")),
+        Needs::FileLike(folder, start) => {
+            let begins =
+                |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(start);
+            let mut entries = std::fs::read_dir(root.join(folder))
+                .into_iter()
+                .flatten()
+                .flatten();
+            let found = entries.any(|entry| begins(&entry));
+            (!found).then(|| format!("no {folder}/{start}*"))
+        }
+        Needs::Feature(manifest, feature) => {
+            let text = std::fs::read_to_string(root.join(manifest)).unwrap_or_default();
+            let declares = |line: &str| {
+                let rest = line.strip_prefix(feature).map(str::trim_start);
+                rest.is_some_and(|rest| rest.starts_with('='))
+            };
+            let found = text.lines().any(declares);
+            (!found).then(|| format!("no feature `{feature}` in {manifest}"))
+        }
+    }
+}
+
+/// Whether the step went well, and the tests that it counted.
+fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
+    let (arguments, counted) = match step.work {
+        Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
+        Work::Cargo(arguments) => (arguments, false),
+        Work::Tests(arguments) => (arguments, true),
+    };
+    let mut command = cargo();
+    command.args(arguments).envs(step.env.iter().copied());
+    command.current_dir(root).stdin(Stdio::null());
+    if let Some(name) = step.apart {
+        let common = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        command.env("CARGO_TARGET_DIR", Path::new(&common).join(name));
+    }
+    let told = |e: std::io::Error| format!("cargo {}: {e}", arguments.join(" "));
+    if !counted {
+        return Ok((command.status().map_err(told)?.success(), Tally::default()));
+    }
+    command
+        .args(["--no-fail-fast", "--", "--show-output"])
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(told)?;
+    let mut reader = Reader::default();
+    if let Some(output) = child.stdout.take() {
+        let mut screen = std::io::stdout().lock();
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.map_err(told)?;
+            let line = String::from_utf8_lossy(&line);
+            if reader.line(line.trim_end_matches('\r')) {
+                writeln!(screen, "{line}").map_err(told)?;
+            }
+        }
+    }
+    let status = child.wait().map_err(told)?;
+    Ok((status.success(), reader.finish()))
+}
+
+/// User and system time of all children that have ended, from `/proc/self/stat` (fields 16 and
+/// 17 of proc_pid_stat(5), in ticks of 10 ms on every architecture that Linux still builds for).
+fn children_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Duration::from_millis(10 * children_ticks(&stat))
+}
+
+fn children_ticks(stat: &str) -> u64 {
+    // The second field is a name in parentheses and may hold blanks: count from behind it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(13).take(2);
+    ticks.filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_name_known_steps() {
+        assert_eq!(Options::parse(&[]), Ok(Options::default()));
+        let options = Options::parse(&["tests", "--keep-going"]).expect("both are known");
+        assert!(options.keep_going);
+        let wanted = STEPS
+            .iter()
+            .filter(|step| options.wants(step))
+            .map(|step| step.name);
+        assert_eq!(wanted.collect::<Vec<_>>(), ["tests"]);
+        assert!(Options::parse(&["--fast"]).is_err());
+    }
+
+    #[test]
+    fn needs_say_what_is_missing() {
+        let root = crate::root();
+        for (needs, met) in [
+            (Needs::Nothing, true),
+            (Needs::FileLike("xtask/src", "che"), true),
+            (Needs::FileLike("xtask/src", "chess"), false),
+            (Needs::FileLike("no/such/folder", ""), false),
+            (Needs::Feature("xtask/Cargo.toml", "description"), true),
+            (Needs::Feature("xtask/Cargo.toml", "descr"), false),
+            (Needs::Subcommand("no-such-subcommand"), false),
+        ] {
+            assert_eq!(missing(&root, &needs).is_none(), met);
+        }
+    }
+
+    #[test]
+    fn ticks_are_counted_from_behind_the_name() {
+        let stat = "1 (a ) b) S 0 1 1 0 -1 4194560 100 200 3 4 11 12 130 17 20 0 1 0 5\n";
+        assert_eq!(children_ticks(stat), 147);
+        assert_eq!(children_ticks(""), 0);
+        std::process::Command::new("true")
+            .status()
+            .expect("true runs");
+        assert!(children_cpu() < Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn the_summary_ends_with_the_count() {
+        let total = Tally {
+            passed: 3,
+            failed: 0,
+            skipped: 1,
+            reasons: vec!["a: not root".to_string()],
+        };
+        let ended = [Ended {
+            name: "tests",
+            how: "passed",
+            wall: Duration::from_millis(1500),
+            cpu: Duration::from_millis(2500),
+        }];
+        let text = summary(&ended, &total);
+        assert!(
+            text.contains("tests              passed        1.5          2.5"),
+            "{text}"
+        );
+        assert!(text.ends_with("skipped: a: not root\n3 passed, 0 failed, 1 skipped\n"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Reads what `cargo test … -- --show-output` prints: counts, and the reasons of tests that
+//! skipped themselves.
+//!
+//! A test that lacks what it needs prints a line beginning `skipped: ` with the reason and
+//! returns. It is counted as skipped, not as passed: passed, failed and skipped add up to the
+//! tests that there are. Output of tests that passed is otherwise kept back.
+
+/// How tests ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Ran and passed.
+    pub passed: usize,
+    /// Ran and failed.
+    pub failed: usize,
+    /// Did not run, or said that they skipped.
+    pub skipped: usize,
+    /// Why, one line a reason: `test: reason`.
+    pub reasons: Vec<String>,
+}
+
+impl Tally {
+    /// Adds another tally to this one.
+    pub fn add(&mut self, other: &Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        self.reasons.extend_from_slice(&other.reasons);
+    }
+}
+
+/// How a reason begins.
+const SKIPPED: &str = "skipped: ";
+
+/// Follows the output line by line.
+#[derive(Debug, Default)]
+pub struct Reader {
+    tally: Tally,
+    /// Whether the lines are output of tests that passed.
+    kept_back: bool,
+    /// The test whose output the lines are.
+    test: String,
+    /// Tests of this binary that skipped themselves.
+    skipped_here: usize,
+    /// Whether `test` is counted in it.
+    counted: bool,
+}
+
+impl Reader {
+    /// Takes a line. Whether it is to be shown.
+    pub fn line(&mut self, line: &str) -> bool {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            let of = |what| count(result, what);
+            let skipped = std::mem::take(&mut self.skipped_here);
+            self.tally.passed += of("passed").saturating_sub(skipped);
+            self.tally.failed += of("failed");
+            self.tally.skipped += of("ignored") + skipped;
+            self.kept_back = false;
+            return true;
+        }
+        if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
+            // A binary that was killed left no result.
+            (self.kept_back, self.skipped_here) = (false, 0);
+        }
+        match line {
+            "successes:" => self.kept_back = true,
+            "failures:" => self.kept_back = false,
+            _ => {}
+        }
+        if !self.kept_back {
+            return true;
+        }
+        let heading = line
+            .strip_prefix("---- ")
+            .and_then(|l| l.strip_suffix(" stdout ----"));
+        if let Some(test) = heading {
+            self.test = test.to_string();
+            self.counted = false;
+        } else if let Some(reason) = line.strip_prefix(SKIPPED) {
+            self.tally.reasons.push(format!("{}: {reason}", self.test));
+            self.skipped_here += usize::from(!self.counted);
+            self.counted = true;
+            return true;
+        }
+        false
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Tally {
+        self.tally
+    }
+}
+
+/// The number before `what` in `ok. 5 passed; 0 failed; …`.
+fn count(result: &str, what: &str) -> usize {
+    result
+        .split([';', '.'])
+        .filter_map(|part| part.trim().strip_suffix(what))
+        .find_map(|number| number.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Tally, Vec<&str>) {
+        let mut reader = Reader::default();
+        let shown = text.lines().filter(|line| reader.line(line)).collect();
+        (reader.finish(), shown)
+    }
+
+    #[test]
+    fn a_skipped_test_is_not_a_passed_one() {
+        let text = "running 3 tests\ntest a ... ok\ntest b ... ok\ntest c ... ignored\n\n\
+            successes:\n\n---- a stdout ----\nseed 1\n\n---- b stdout ----\n\
+            skipped: no loop device\nskipped: not root\n\n\nsuccesses:\n    a\n    b\n\n\
+            test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; \
+            finished in 0.05s\n";
+        let (tally, shown) = read(text);
+        let expected = Tally {
+            passed: 1,
+            failed: 0,
+            skipped: 2,
+            reasons: vec!["b: no loop device".to_string(), "b: not root".to_string()],
+        };
+        assert_eq!(tally, expected);
+        assert!(!shown.contains(&"seed 1"));
+        assert!(shown.contains(&"skipped: no loop device"));
+    }
+
+    #[test]
+    fn failures_are_shown_and_binaries_add_up() {
+        let binary = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nquiet\n\n\
+            failures:\n\n---- a stdout ----\nskipped: not a reason here\nwhy\n\nfailures:\n    a\n\n\
+            test result: FAILED. 7 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let twice = format!("{binary}{binary}");
+        let (tally, shown) = read(&twice);
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (14, 2, 0));
+        assert!(shown.contains(&"why") && !shown.contains(&"quiet"));
+    }
+
+    #[test]
+    fn a_killed_binary_does_not_count_against_the_next() {
+        let text = "running 1 test\nsuccesses:\n\n---- a stdout ----\nskipped: b\n\n\
+            running 1 test\ntest c ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        let (tally, _) = read(text);
+        assert_eq!((tally.passed, tally.skipped), (1, 0));
+    }
+
+    #[test]
+    fn tallies_add() {
+        let one = Tally {
+            passed: 1,
+            failed: 2,
+            skipped: 3,
+            reasons: vec!["a: b".to_string()],
+        };
+        let mut sum = one.clone();
+        sum.add(&one);
+        assert_eq!(
+            (sum.passed, sum.failed, sum.skipped, sum.reasons.len()),
+            (2, 4, 6, 2)
+        );
+    }
+}

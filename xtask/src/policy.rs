@@ -1,0 +1,166 @@
+//! The limits that `tidy` enforces, as tables: what may depend on what, where `unsafe` may stand,
+//! how long things may be, which words must not appear.
+//!
+//! Changing a line here changes the design: it needs a decision under `docs/decisions/`.
+//! This file is the only one that the word rules do not read.
+
+/// This file, which has to spell what it forbids.
+pub const OWN_PATH: &str = "xtask/src/policy.rs";
+
+/// Each workspace crate, and the workspace crates that it may depend on, for any purpose.
+pub const LAYERS: &[(&str, &[&str])] = &[
+    ("redolab-measure", &[]),
+    ("redolab-device", &["redolab-measure"]),
+    ("redolab-redo", &["redolab-device", "redolab-measure"]),
+    (
+        "redolab-simulate",
+        &["redolab-redo", "redolab-device", "redolab-measure"],
+    ),
+    ("redolab-analysis", &["redolab-measure"]),
+    (
+        "redolab",
+        &[
+            "redolab-measure",
+            "redolab-device",
+            "redolab-redo",
+            "redolab-simulate",
+            "redolab-analysis",
+        ],
+    ),
+    ("xtask", &["redolab-measure"]),
+];
+
+/// The crate that others embed.
+pub const EMBEDDED: &str = "redolab-redo";
+/// Crates below it, its own procedural macros and workspace crates included.
+pub const EMBEDDED_BELOW_MAX: usize = 25;
+/// The target whose dependencies count.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Build dependencies that compile or look for C.
+pub const C_BUILDERS: &[&str] = &["cc", "cmake", "pkg-config", "bindgen", "vcpkg", "autotools"];
+
+/// Values of `links` that stand for no C: the crate uses the key to be unique in a build.
+pub const LINKS_WITHOUT_C: &[&str] = &["rayon-core"];
+
+/// The one crate that may use [`BINARY_ONLY`].
+pub const BINARY: &str = "redolab";
+/// Database clients, asynchronous runtimes, columnar files, diagnostics for people: these names,
+/// and whatever continues them with a hyphen.
+pub const BINARY_ONLY: &[&str] = &[
+    "arrow",
+    "async-std",
+    "miette",
+    "mysql",
+    "mysql_async",
+    "oracle",
+    "oracledb",
+    "parquet",
+    "postgres",
+    "rusqlite",
+    "smol",
+    "sqlx",
+    "tokio",
+];
+
+/// Modules that may hold `unsafe`: the file, the folder, and files named `module_more.rs`.
+pub const UNSAFE_MODULES: &[&str] = &[
+    "crates/device/src/file",
+    "crates/device/src/ioctl",
+    "crates/device/src/mapped",
+    "crates/device/src/prepare",
+    "crates/device/src/region",
+    "crates/device/src/uring",
+    "crates/redo/src/buffer",
+    "crates/redo/src/wait",
+];
+/// How far above an `unsafe` its SAFETY comment may begin or end, in lines.
+pub const SAFETY_REACH_LINES: usize = 8;
+
+/// Width of a line, in characters.
+pub const COLUMNS_MAX: usize = 100;
+/// A longer line passes when a string makes it long, which rustfmt does not break: at most this
+/// much of it, indentation not counted, is outside a literal.
+pub const COLUMNS_BESIDE_STRING: usize = 50;
+/// Lines of a file without its test modules: noted above the first, refused above the second.
+pub const FILE_LINES_NOTED: usize = 400;
+/// See [`FILE_LINES_NOTED`].
+pub const FILE_LINES_MAX: usize = 500;
+/// Lines of a file that is nothing but tests, where samples and tables stand.
+pub const TEST_FILE_LINES_MAX: usize = 800;
+/// Lines of `lib.rs`.
+pub const LIB_LINES_MAX: usize = 80;
+/// Lines of a function, from `fn` to its closing brace.
+pub const FUNCTION_LINES_MAX: usize = 70;
+/// The same in tests, where a table may stand inside.
+pub const TEST_FUNCTION_LINES_MAX: usize = 120;
+
+/// Macros that must not be left in code.
+pub const UNFINISHED_MACROS: &[&str] = &["todo", "unimplemented", "dbg"];
+/// Whole words that mark unfinished work, in code, comments and documents.
+pub const MARKERS: &[&str] = &["TODO", "FIXME", "XXX"];
+/// Beginnings of paths that exist on one machine only.
+pub const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/", "/work/"];
+/// Hosts that only a package client needs to know.
+pub const REGISTRY_HOSTS: &[&str] = &["index.crates.io", "static.crates.io"];
+/// Endings of the files that the word rules read; a file without an ending is read too.
+/// Samples of foreign evidence (traces, snapshots) keep whatever their origin wrote.
+pub const WORDED: &[&str] = &[
+    "rs", "md", "toml", "sh", "yml", "yaml", "js", "css", "html", "txt",
+];
+/// Files whose words are not ours.
+pub const NOT_WORDED: &[&str] = &["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Where decisions are kept, and what each must discuss.
+pub const DECISIONS: &str = "docs/decisions/";
+/// Headings of a decision.
+pub const DECISION_HEADINGS: &[&str] = &[
+    "Context",
+    "Decision",
+    "Alternatives",
+    "What would change our mind",
+];
+
+/// The document of the on-disk layout.
+pub const LAYOUT_DOCUMENT: &str = "docs/format.md";
+/// The modules that define the layout: each the file of that name or the folder.
+pub const LAYOUT_MODULES: &[&str] = &["crates/redo/src/format", "crates/redo/src/control"];
+/// The document generated from the metric catalogue.
+pub const METRICS_DOCUMENT: &str = "docs/metrics.md";
+
+/// Violations that may stay until their file is next touched.
+pub const RATCHET: &str = "xtask/ratchet.txt";
+
+/// Whether `path` is the module, lies in its folder, or is named after it (`module_more.rs`).
+pub fn in_module(path: &str, module: &str) -> bool {
+    path.strip_prefix(module)
+        .is_some_and(|rest| rest.starts_with(['.', '/', '_']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_its_file_its_folder_and_its_namesakes() {
+        let module = "crates/device/src/file";
+        for (path, inside) in [
+            ("crates/device/src/file.rs", true),
+            ("crates/device/src/file/direct.rs", true),
+            ("crates/device/src/file_direct.rs", true),
+            ("crates/device/src/files.rs", false),
+            ("crates/device/src/queue.rs", false),
+        ] {
+            assert_eq!(in_module(path, module), inside, "{path}");
+        }
+    }
+
+    #[test]
+    fn layers_have_no_circle() {
+        for (position, (name, below)) in LAYERS.iter().enumerate() {
+            for other in *below {
+                let at = LAYERS.iter().position(|(name, _)| name == other);
+                assert!(at.is_some_and(|at| at < position), "{name} -> {other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Rules about documents: what is generated is fresh, the layout's document was read when the
+//! layout changed, decisions have their shape, links lead somewhere.
+
+use super::Violation;
+use crate::docs;
+use crate::policy;
+use crate::tree::File;
+use std::path::Path;
+
+/// Every violation about documents. `root` is asked only whether a linked file exists.
+pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    generated(files, &mut found);
+    for file in files.iter().filter(|file| file.ending() == "md") {
+        decision(file, &mut found);
+        links(file, &|path| root.join(path).exists(), &mut found);
+    }
+    found
+}
+
+fn generated(files: &[File], found: &mut Vec<Violation>) {
+    let text = |path: &str| {
+        files
+            .iter()
+            .find(|f| f.path == path)
+            .map(|f| f.text.as_str())
+    };
+    if text(policy::METRICS_DOCUMENT) != Some(docs::metrics().as_str()) {
+        let message = "differs from the metric catalogue: `cargo xtask docs` writes it";
+        found.push(Violation::new(
+            policy::METRICS_DOCUMENT,
+            1,
+            "metrics-doc",
+            message,
+        ));
+    }
+    let (Some(document), Some(hash)) = (text(policy::LAYOUT_DOCUMENT), docs::layout_hash(files))
+    else {
+        return;
+    };
+    if docs::with_layout_hash(document, &hash) != document {
+        let message = "the code of the layout has changed: read this document against it, then \
+                       `cargo xtask docs`";
+        found.push(Violation::new(
+            policy::LAYOUT_DOCUMENT,
+            1,
+            "layout-hash",
+            message,
+        ));
+    }
+}
+
+fn decision(file: &File, found: &mut Vec<Violation>) {
+    let Some(name) = file.path.strip_prefix(policy::DECISIONS) else {
+        return;
+    };
+    let mut told = |message| found.push(Violation::new(&file.path, 1, "decision", message));
+    if !is_dated(name) {
+        told(format!("`{name}` is not named YYYY-MM-DD-title.md"));
+    }
+    for heading in policy::DECISION_HEADINGS {
+        let is_it = |line: &str| line.starts_with('#') && line.trim_matches(['#', ' ']) == *heading;
+        if !file.text.lines().any(is_it) {
+            told(format!("the heading `{heading}` is missing"));
+        }
+    }
+}
+
+/// Whether a file's name is `YYYY-MM-DD-title.md`.
+fn is_dated(name: &str) -> bool {
+    let Some((date, title)) = name.split_at_checked(11) else {
+        return false;
+    };
+    let shape: String = date
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let mut parts = date
+        .split('-')
+        .skip(1)
+        .map_while(|part| part.parse::<u32>().ok());
+    let (month, day) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let title = title.strip_suffix(".md").unwrap_or("");
+    let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    shape == "0000-00-00-"
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && !title.is_empty()
+        && title.chars().all(kebab)
+}
+
+fn links(file: &File, exists: &dyn Fn(&str) -> bool, found: &mut Vec<Violation>) {
+    for (line, target) in targets(&file.text) {
+        let elsewhere = target.contains("://") || target.starts_with("mailto:");
+        let path = target.split('#').next().unwrap_or("");
+        if elsewhere || path.is_empty() {
+            continue;
+        }
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if !within(folder, path).is_some_and(|path| exists(&path)) {
+            let message = format!("`{target}` leads nowhere");
+            found.push(Violation::new(&file.path, line, "link", message));
+        }
+    }
+}
+
+/// A relative path made into one from the root; none if it leaves the project.
+fn within(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    if path.starts_with('/') {
+        return None;
+    }
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Targets of a document's links with their lines: inline, by reference, and in HTML attributes.
+/// Code is not read.
+fn targets(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        let opened = line.trim_start();
+        if opened.starts_with("```") || opened.starts_with("~~~") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        // Every second piece between backquotes is code.
+        let line: String = line.split('`').step_by(2).collect::<Vec<_>>().join("``");
+        for (open, close) in [("](", ')'), ("src=\"", '"'), ("href=\"", '"')] {
+            for rest in line.split(open).skip(1) {
+                let target = rest.split(close).next().unwrap_or("");
+                found.push((index + 1, first_word(target)));
+            }
+        }
+        if opened.starts_with('[')
+            && let Some((name, target)) = line.split_once("]: ")
+            && !name.contains("](")
+        {
+            found.push((index + 1, first_word(target)));
+        }
+    }
+    found
+}
+
+/// A target without its title and angle brackets.
+fn first_word(target: &str) -> String {
+    let word = target.split_whitespace().next().unwrap_or("");
+    word.trim_matches(['<', '>']).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{fired, made_up};
+    use super::*;
+
+    #[test]
+    fn links_lead_somewhere() {
+        let there = |path: &str| ["docs/a.md", "README.md", "docs", "img/x.svg"].contains(&path);
+        for (text, expected) in [
+            (
+                "[a](a.md) [b](../README.md#part) [c](#here) [d](https://example.org/x)",
+                vec![],
+            ),
+            ("[a](b.md)", vec![("link", 1)]),
+            ("`[a](b.md)`", vec![]),
+            ("```\n[a](b.md)\n```\n[b](c.md)", vec![("link", 4)]),
+            ("[a](a.md \"title\") [b](<a.md>)", vec![]),
+            ("[a]: a.md\n[b]: b.md", vec![("link", 2)]),
+            (
+                "<img src=\"../img/x.svg\"> <a href=\"../img/y.svg\">",
+                vec![("link", 1)],
+            ),
+            (
+                "[a](../../outside.md) [b](/README.md)",
+                vec![("link", 1), ("link", 1)],
+            ),
+        ] {
+            let mut found = Vec::new();
+            links(&made_up("docs/b.md", text), &there, &mut found);
+            assert_eq!(fired(&found), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn decisions_have_their_shape() {
+        let good: String = policy::DECISION_HEADINGS
+            .iter()
+            .map(|heading| format!("## {heading}\n\ntext\n\n"))
+            .collect();
+        let count = |name: &str, text: &str| {
+            let mut found = Vec::new();
+            decision(
+                &made_up(&format!("{}{name}", policy::DECISIONS), text),
+                &mut found,
+            );
+            found.len()
+        };
+        assert_eq!(count("2026-11-20-one-writer.md", &good), 0);
+        for name in [
+            "2026-13-20-a.md",
+            "2026-11-20-.md",
+            "20-11-2026-a.md",
+            "a.md",
+            "2026-11-20-A b.md",
+        ] {
+            assert_eq!(count(name, &good), 1, "{name}");
+        }
+        assert_eq!(
+            count("2026-11-20-a.md", &good.replace("## Context", "Context")),
+            1
+        );
+        let mut found = Vec::new();
+        decision(&made_up("docs/other.md", ""), &mut found);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn generated_documents_are_fresh() {
+        let layout = |n: u8| made_up("crates/redo/src/format.rs", &format!("const A: u8 = {n};"));
+        let metrics = made_up(policy::METRICS_DOCUMENT, &docs::metrics());
+        let hash = docs::layout_hash(&[layout(1)]).expect("there is a layout");
+        let document = made_up(
+            policy::LAYOUT_DOCUMENT,
+            &docs::with_layout_hash("# Layout\n", &hash),
+        );
+        let rules = |files: &[File]| {
+            let mut found = Vec::new();
+            generated(files, &mut found);
+            found.iter().map(|v| v.rule).collect::<Vec<_>>()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(rules(&[metrics.clone(), layout(1), document.clone()]), none);
+        assert_eq!(
+            rules(&[metrics.clone(), layout(2), document.clone()]),
+            ["layout-hash"]
+        );
+        assert_eq!(rules(&[metrics, layout(2)]), none);
+        assert_eq!(rules(&[document]), ["metrics-doc"]);
+    }
+}
