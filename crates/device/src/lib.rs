@@ -7,6 +7,7 @@
 //! What it must not know: redo blocks, records, commits, who writes or why.
 
 pub mod error;
+pub mod identify;
 pub mod queue;
 pub mod region;
 
