@@ -107,22 +107,33 @@ impl Probe {
         if let Some(node) = place.node {
             return device_opened(&self.root, descriptor, target) == Some(node);
         }
-        is_log(target) && self.device_of_file(descriptor, target) == self.device_of_place(place)
+        is_log(target) && self.same_volume(place, descriptor, target)
     }
 
-    fn device_of_place(&self, place: &Place) -> Option<Dev> {
-        place
-            .dev
-            .or_else(|| self.mounts.on_path(&place.path).map(|m| m.dev))
-    }
-
-    fn device_of_file(&self, descriptor: &Path, target: &Path) -> Option<Dev> {
+    /// By device number, or by the mount's: subvolumes of a btrfs differ in the first only.
+    fn same_volume(&self, place: &Place, descriptor: &Path, target: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         if self.root.is_live() {
-            let stat = std::fs::metadata(self.root.path(descriptor)).ok()?;
-            return Some(Dev::unpack(stat.dev()));
+            let stat = std::fs::metadata(self.root.path(descriptor)).ok();
+            let dev = stat.map(|stat| Dev::unpack(stat.dev()));
+            if dev.is_some() && dev == place.dev {
+                return true;
+            }
         }
-        self.mounts.on_path(target).map(|mount| mount.dev)
+        let of_file = match self.mount_id(descriptor) {
+            Some(id) => self.mounts.by_id(id), // `None`: a mount of another namespace
+            None => self.mounts.on_path(target),
+        };
+        let of_place = self.mounts.find(&place.path, place.dev, place.mount_id);
+        matches!((of_file, of_place), (Some(file), Some(place)) if file.dev == place.dev)
+    }
+
+    /// From `/proc/<pid>/fdinfo/<fd>`.
+    fn mount_id(&self, descriptor: &Path) -> Option<u64> {
+        let directory = descriptor.parent()?.with_file_name("fdinfo");
+        let info = self.root.text(directory.join(descriptor.file_name()?))?;
+        let line = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+        line.trim().parse().ok()
     }
 }
 

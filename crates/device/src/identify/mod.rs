@@ -23,10 +23,6 @@ mod root;
 mod walk;
 
 #[cfg(test)]
-mod fixture;
-#[cfg(test)]
-mod live_tests;
-#[cfg(test)]
 mod tests;
 
 pub use holders::{Holder, Holders};

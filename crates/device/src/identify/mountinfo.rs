@@ -235,7 +235,8 @@ mod tests {
     #[test]
     fn optional_fields_and_empty_sources() {
         let table = MountTable::parse(
-            b"36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
+            b"36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:2 - ext3 /dev/root \
+              rw,errors=continue\n\
               37 36 0:40 / /none rw - tmpfs  rw,size=4k\n",
         );
         assert_eq!(table.malformed, 0);
@@ -266,7 +267,8 @@ mod tests {
             let _ = MountTable::parse(&whole[..cut]);
         }
         let table = MountTable::parse(
-            b"x 35 98:0 / /m rw - ext3 s rw\n36 35 98 / /m rw - ext3 s rw\n\xff\xfe\n36 35 9:9 / /m rw\n",
+            b"x 35 98:0 / /m rw - ext3 s rw\n36 35 98 / /m rw - ext3 s rw\n\xff\xfe\n\
+              36 35 9:9 / /m rw\n",
         );
         assert_eq!((table.mounts.len(), table.malformed), (0, 4));
     }
@@ -329,6 +331,40 @@ mod tests {
         let found = table.on_path(Path::new("/data/pg/wal")).map(|m| m.id);
         assert_eq!(found, Some(31));
         assert!(table.on_path(Path::new("/other")).is_none());
+    }
+
+    /// Bytes exchanged at random: parsed or counted, and every walk ends.
+    #[test]
+    fn no_damage_makes_it_panic() {
+        let seed = 0x5eed_2024_u64;
+        println!("seed {seed:#x}");
+        let whole = b"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+            21 20 0:40 / /a\\040b rw shared:1 - overlay o rw,upperdir=/x\n\
+            22 21 8:2 /r /a\\040b/c rw - xfs /dev/sda2 rw,logdev=/dev/sdb\n";
+        let mut state = seed;
+        let mut next = |below: usize| {
+            // Knuth's MMIX generator; the high bits are the good ones.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            usize::try_from(state >> 33).expect("31 bits") % below
+        };
+        for _ in 0..5_000 {
+            let mut damaged = whole.to_vec();
+            for _ in 0..=next(8) {
+                let at = next(damaged.len());
+                let other = *damaged.get(next(whole.len())).expect("within the text");
+                *damaged.get_mut(at).expect("within the text") = other;
+            }
+            let lines = damaged
+                .split(|b| *b == b'\n')
+                .filter(|l| !l.is_empty())
+                .count();
+            let table = MountTable::parse(&damaged);
+            assert_eq!(table.mounts.len() + table.malformed, lines);
+            let found = table.on_path(Path::new("/a b/c/d"));
+            assert!(found.is_none_or(|m| Path::new("/a b/c/d").starts_with(&m.point)));
+        }
     }
 
     #[test]

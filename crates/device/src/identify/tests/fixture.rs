@@ -1,7 +1,7 @@
 //! Recorded machines for the tests: small trees of `/proc`, `/sys` and `/dev` in a directory of
 //! their own, removed when dropped.
 
-use super::{Probe, Root};
+use crate::identify::{Probe, Root};
 use measure::stack::Stack;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -101,18 +101,4 @@ impl Fixture {
         std::fs::create_dir_all(parent).expect("the fixture is writable");
         path
     }
-}
-
-/// `depth kind name` of each layer, for comparing whole stacks at once.
-pub(super) fn outline(stack: &Stack) -> Vec<String> {
-    assert_eq!(stack.layers.len(), stack.depths.len());
-    let layers = stack.layers.iter().zip(&stack.depths);
-    layers
-        .map(|(layer, depth)| format!("{depth} {:?} {}", layer.kind, layer.name))
-        .collect()
-}
-
-/// Some of what is unknown says this.
-pub(super) fn says(stack: &Stack, what: &str) -> bool {
-    stack.unknown.iter().any(|line| line.contains(what))
 }
