@@ -9,6 +9,7 @@
 pub mod error;
 pub mod fault;
 pub mod file;
+pub mod identify;
 pub mod null;
 pub mod queue;
 pub mod region;

@@ -53,7 +53,8 @@ pub struct Layer {
     /// Mount source as the kernel names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Mount and super-block options.
+    /// Mount and super-block options; of md, zram and loop devices the settings that bear on
+    /// durability or speed, as `name=value` (`consistency_policy=bitmap`, `dio=0`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// Backing file of a loop device, upper directory of an overlay.
@@ -65,17 +66,37 @@ pub struct Layer {
     /// Model as the device reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Vendor as the device reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// Firmware revision as the device reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Driver of the host adapter that a SCSI or SATA disk hangs on (`ahci`, `megaraid_sas`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
     /// Logical block size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logical_block_bytes: Option<u64>,
     /// Physical block size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub physical_block_bytes: Option<u64>,
+    /// Largest write that the device promises not to tear, in bytes (0: none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_write_bytes: Option<u64>,
+    /// Where a partition begins on its disk, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_bytes: Option<u64>,
     /// `queue/write_cache` as the kernel shows it (`write back`, `write through`); an
     /// administrator can write this file, so it is never sole evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<String>,
-    /// The drive's own word on its volatile cache (NVMe VWC, SCSI WCE), where readable.
+    /// `cache_type` as the disk driver shows it: of SCSI disks WCE as last read *or as an
+    /// administrator set it*, so no sole evidence either; of virtio disks what the host says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_type: Option<String>,
+    /// The drive's own word on its volatile cache (NVMe VWC, SCSI WCE, virtio), only where no
+    /// administrator's setting can stand in for it. Of a virtual disk it is the host's claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive_write_cache: Option<bool>,
     /// Forced unit access is supported.
@@ -84,12 +105,16 @@ pub struct Layer {
     /// It turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
-    /// T10 protection information format.
+    /// T10 protection information format; `none` when it can be formatted with it but isn't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<String>,
     /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
+    /// A file system that writes elsewhere instead of in place, at this path (btrfs: minus
+    /// `nodatacow` and the no-copy attribute).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_on_write: Option<bool>,
 }
 
 impl Layer {
@@ -106,14 +131,21 @@ impl Layer {
             backing: None,
             detail: None,
             model: None,
+            vendor: None,
+            firmware: None,
+            controller: None,
             logical_block_bytes: None,
             physical_block_bytes: None,
+            atomic_write_bytes: None,
+            start_bytes: None,
             write_cache: None,
+            cache_type: None,
             drive_write_cache: None,
             fua: None,
             rotational: None,
             integrity: None,
             size_bytes: None,
+            copy_on_write: None,
         }
     }
 }

@@ -61,6 +61,8 @@ pub(crate) struct Host {
     pub(crate) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
+    #[cfg(feature = "experiment")]
+    pub(crate) fused: Option<super::fused::Fused>,
 }
 
 /// What leading came to.
@@ -92,12 +94,18 @@ impl Host {
             observer,
             flushes: 0,
             last_log_seq: log_seq,
+            #[cfg(feature = "experiment")]
+            fused: None,
         }
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
     #[inline]
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
+        #[cfg(feature = "experiment")]
+        if self.fused.is_some() {
+            return self.lead_fused(core);
+        }
         let (open, bytes) = core.buffer.open_batch();
         if bytes == 0 || self.writer.is_poisoned() {
             return Led::Nothing;
@@ -120,6 +128,15 @@ impl Host {
             };
             now = core.clock.now();
         }
+    }
+
+    #[cfg(feature = "experiment")]
+    pub(crate) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut dyn Queue) {
+        let fused = self
+            .fused
+            .as_mut()
+            .expect("asked for only when it is there");
+        (fused, &mut *self.queue)
     }
 
     /// One step of the writer and its actions. Returns the event that answers them, if one

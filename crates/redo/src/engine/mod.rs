@@ -5,6 +5,8 @@
 //! threads ([`lgwr`]). Policy is in `crate::writer`; nothing here decides when to write.
 
 mod core;
+#[cfg(feature = "experiment")]
+mod fused;
 mod host;
 mod lgwr;
 pub mod open;

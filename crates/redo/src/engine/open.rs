@@ -167,7 +167,12 @@ impl Log {
         let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);
-        let host = Host::new(writer, queue, observer, options.record_history, log_seq);
+        #[cfg_attr(not(feature = "experiment"), allow(unused_mut))]
+        let mut host = Host::new(writer, queue, observer, options.record_history, log_seq);
+        #[cfg(feature = "experiment")]
+        {
+            host.fused = options.fused.then(Default::default);
+        }
         let buffer = LogBuffer::new(
             Memory::new(region),
             geometry,

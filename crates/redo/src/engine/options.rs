@@ -134,6 +134,9 @@ pub struct Options {
     pub record_history: bool,
     /// A bug that a test plants.
     pub planted: Planted,
+    /// Lead by the hand-fused loop of experiments/line-cost.
+    #[cfg(feature = "experiment")]
+    pub fused: bool,
 }
 
 impl Default for Options {
@@ -147,6 +150,8 @@ impl Default for Options {
             observer: None,
             record_history: false,
             planted: Planted::none(),
+            #[cfg(feature = "experiment")]
+            fused: false,
         }
     }
 }
