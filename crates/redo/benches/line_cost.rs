@@ -2,7 +2,7 @@
 //! hand-fused leader over the same log buffer, on the null device and on a file with O_DIRECT,
 //! with one and eight jobs, interleaved in one process. See experiments/line-cost.
 //!
-//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [ROUNDS]`
+//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [ROUNDS] [DEVICE]`
 
 use device::{Caps, LogDevice, NullDevice};
 use measure::workload::{Generator, pool};
@@ -22,11 +22,13 @@ fn main() -> Result<(), AnyError> {
         .next()
         .map_or_else(|| std::env::temp_dir().join("line-cost"), PathBuf::from);
     let rounds: usize = args.next().map_or(Ok(11), |r| r.parse())?;
+    let only = args.next();
+    let wanted = |device: &str| only.as_deref().is_none_or(|o| o == device);
     println!("device,jobs,round,fused_ns_per_commit,line_ns_per_commit,ratio");
-    for jobs in [1, 8] {
-        compare("null", jobs, rounds, Duration::from_millis(300), &null_log)?;
+    for jobs in [1, 8].into_iter().filter(|_| wanted("null")) {
+        compare("null", jobs, rounds, Duration::from_millis(150), &null_log)?;
     }
-    for jobs in [1, 8] {
+    for jobs in [1, 8].into_iter().filter(|_| wanted("direct")) {
         let open = |fused| file_log(&directory, fused);
         compare("direct", jobs, rounds, Duration::from_millis(1000), &open)?;
     }
@@ -116,11 +118,12 @@ fn null_log(fused: bool) -> Result<Log, AnyError> {
     };
     // So large that the benchmark never reaches a log switch.
     let shape = Shape {
-        file_bytes: 1 << 38,
+        file_bytes: 1 << 30,
         ..Shape::default()
     };
     let geometry = shape.geometry(&caps, std::path::Path::new("null"))?;
-    let control = device::sim_disk::SimDisk::new(redo::control::CONTROL_BYTES, 4096, false);
+    let control =
+        device::sim_disk::SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
     Log::format_devices(control.clone(), geometry, redo::format::LogId([1; 16]))?;

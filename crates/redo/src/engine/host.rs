@@ -5,7 +5,7 @@
 use super::core::Core;
 use crate::buffer::{Batch, Stations};
 use crate::sync::yield_now;
-use crate::writer::{Action, Actions, Event, History, Io, MAX_DEPTH, Writer};
+use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
 
@@ -51,12 +51,13 @@ struct Underway {
 pub(crate) struct Host {
     pub(crate) writer: Writer,
     queue: Box<dyn Queue>,
+    actions: Actions,
     done: Vec<Completion>,
     next_done: usize,
     in_flight: u32,
     /// Commits in the open batch when the last batch was published.
     carried: u32,
-    underway: [Option<Underway>; MAX_DEPTH + 1],
+    underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
     pub(crate) history: Option<History>,
     pub(crate) observer: Option<Observer>,
     flushes: u32,
@@ -85,11 +86,12 @@ impl Host {
         Host {
             writer,
             queue,
+            actions: Actions::default(),
             done: Vec::with_capacity(4 * MAX_DEPTH),
             next_done: 0,
             in_flight: 0,
             carried: 0,
-            underway: [None; MAX_DEPTH + 1],
+            underway: Fifo::default(),
             history: record.then(History::default),
             observer,
             flushes: 0,
@@ -143,13 +145,15 @@ impl Host {
     /// already does, and whether the writer is idle.
     #[inline]
     fn step(&mut self, core: &Core, now: Nanos, event: Event) -> (Option<Event>, bool) {
-        let mut actions = Actions::default();
-        self.writer.step(now, event, &mut actions);
+        self.actions.clear();
+        self.writer.step(now, event, &mut self.actions);
         if let Some(history) = &mut self.history {
-            history.record(now, event, &actions);
+            history.record(now, event, &self.actions);
         }
         let (mut next, mut idle) = (None, false);
-        for action in actions.iter() {
+        let mut index = 0;
+        while let Some(action) = self.actions.get(index) {
+            index += 1;
             match action {
                 Action::Gather { want, until } => {
                     gather(core, want, until);
@@ -175,8 +179,7 @@ impl Host {
             .buffer
             .seal()
             .expect("only a batch with bytes is sealed");
-        let free = self.underway.iter_mut().find(|u| u.is_none());
-        *free.expect("no more batches than the writer's depth") = Some(Underway {
+        self.underway.push(Underway {
             batch,
             writes: 0,
             stations: Stations::default(),
@@ -195,7 +198,7 @@ impl Host {
     fn submit(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
         let kind = match io {
             Io::Write { start, blocks } => {
-                let mut all = self.underway.iter_mut().flatten();
+                let mut all = self.underway.iter_mut();
                 let owner = all.find(|u| (u.batch.start..u.batch.end()).contains(&start));
                 if let Some(underway) = owner {
                     underway.writes += 1;
@@ -243,7 +246,7 @@ impl Host {
         let start = core.clock.now();
         let checkpoint = core.await_checkpoint(log_seq);
         let waited = core.clock.now().since(start).0;
-        if let Some(last) = self.underway.iter_mut().flatten().last() {
+        if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
         }
         Event::Checkpoint(checkpoint)
@@ -251,7 +254,7 @@ impl Host {
 
     #[inline]
     fn release(&mut self, core: &Core, now: Nanos, upto: u64) {
-        for underway in self.underway.iter_mut().flatten() {
+        for underway in self.underway.iter_mut() {
             if underway.batch.end() <= upto && underway.stations.written_ns == 0 {
                 underway.stations.written_ns = now.0;
             }
@@ -263,14 +266,12 @@ impl Host {
     fn publish(&mut self, core: &Core, now: Nanos, batches: u64, block: u64) {
         let (open, _) = core.buffer.open_batch();
         self.carried = core.buffer.commits(open);
-        for index in 0..self.underway.len() {
-            let Some(underway) = self.underway[index] else {
-                continue;
-            };
-            if underway.batch.id < batches {
-                self.underway[index] = None;
-                self.report(core, now, underway);
+        while let Some(underway) = self.underway.front().copied() {
+            if underway.batch.id >= batches {
+                break;
             }
+            self.underway.pop_front();
+            self.report(core, now, underway);
         }
         core.buffer.publish(batches, block);
     }

@@ -157,8 +157,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Blocks of the log buffer for such a log: what fits, no more than half of what the groups
-    /// hold.
+    /// Blocks of the log buffer for such a log: what fits, no more than one log holds, so that
+    /// a batch lies in two logs at most.
     pub(crate) fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
         if !(1 << 20..=1 << 30).contains(&self.buffer_bytes) {
             let bytes = self.buffer_bytes;
@@ -167,7 +167,7 @@ impl Options {
             )));
         }
         let blocks = self.buffer_bytes as u64 / u64::from(geometry.block_bytes);
-        let most = geometry.blocks_per_group * u64::from(geometry.groups) / 2;
+        let most = geometry.blocks_per_group;
         let seal = u64::from(geometry.seal_blocks);
         Ok((blocks.min(most) / seal * seal).max(seal))
     }

@@ -181,6 +181,17 @@ impl Actions {
         self.len = 0;
     }
 
+    /// The action at `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Action> {
+        if index < self.len {
+            self.list[index]
+        } else {
+            None
+        }
+    }
+
     /// In order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Action> + '_ {

@@ -1,0 +1,71 @@
+//! A short queue in place: what is in flight, oldest first. It never allocates, and looking
+//! through it costs what is in it, not what would fit.
+
+/// At most `N` items in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fifo<T: Copy, const N: usize> {
+    items: [Option<T>; N],
+    len: usize,
+}
+
+impl<T: Copy, const N: usize> Default for Fifo<T, N> {
+    fn default() -> Fifo<T, N> {
+        Fifo {
+            items: [None; N],
+            len: 0,
+        }
+    }
+}
+
+impl<T: Copy, const N: usize> Fifo<T, N> {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends an item.
+    ///
+    /// # Panics
+    /// When it is full: its owner bounds what is in flight.
+    #[inline]
+    pub(crate) fn push(&mut self, item: T) {
+        assert!(self.len < N, "no more than {N} in flight");
+        self.items[self.len] = Some(item);
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let front = self.items[..self.len].first().copied().flatten();
+        if front.is_some() {
+            self.items.copy_within(1..self.len, 0);
+            self.len -= 1;
+        }
+        front
+    }
+
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.iter().next()
+    }
+
+    #[inline]
+    pub(crate) fn back(&self) -> Option<&T> {
+        self.items[..self.len].last().and_then(Option::as_ref)
+    }
+
+    #[inline]
+    pub(crate) fn back_mut(&mut self) -> Option<&mut T> {
+        self.items[..self.len].last_mut().and_then(Option::as_mut)
+    }
+
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items[..self.len].iter().flatten()
+    }
+
+    #[inline]
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items[..self.len].iter_mut().flatten()
+    }
+}
