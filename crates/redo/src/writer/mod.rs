@@ -11,9 +11,11 @@
 //! - A block is written only below the reuse limit that the durable checkpoint allows.
 //! - After the first failed or short operation nothing is published or issued any more.
 
+mod fifo;
 mod history;
 mod policy;
 
+pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
 pub use policy::Policy;
 
@@ -207,7 +209,9 @@ struct InFlight {
     filled: bool,
     /// Blocks of it that were handed to the device.
     issued: u32,
-    /// Writes that have not come back.
+    /// Writes that have not come back. A batch lies in two logs at most, because the log buffer
+    /// is never larger than a log.
+    writes: Fifo<Write, 2>,
     outstanding: u32,
     issued_at: Nanos,
 }
@@ -238,7 +242,6 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct Write {
     op: u64,
-    batch: u64,
     bytes: u64,
 }
 
@@ -251,10 +254,10 @@ pub struct Writer {
     phase: Phase,
     gatherer: Gatherer,
     next_op: u64,
-    /// Sealed batches in order; the first `len` are in use.
-    batches: [Option<InFlight>; MAX_DEPTH],
-    len: usize,
-    writes: [Option<Write>; 2 * MAX_DEPTH],
+    /// Sealed batches that are not written yet.
+    batches: Fifo<InFlight, MAX_DEPTH>,
+    /// The log that was written last: its first block and the first of the next.
+    log: (StreamBlock, StreamBlock),
     flush: Option<Flush>,
     /// Everything before is complete.
     written_batches: u64,
@@ -289,9 +292,8 @@ impl Writer {
             phase: Phase::Ready,
             gatherer: Gatherer::new(policy),
             next_op: 1,
-            batches: [None; MAX_DEPTH],
-            len: 0,
-            writes: [None; 2 * MAX_DEPTH],
+            batches: Fifo::default(),
+            log: (0, 0),
             flush: None,
             written_batches: first_batch,
             written_block: start,
@@ -306,14 +308,14 @@ impl Writer {
     #[inline]
     #[must_use]
     pub fn wants_pending(&self) -> bool {
-        self.phase == Phase::Ready && self.len < self.policy.depth as usize
+        self.phase == Phase::Ready && self.batches.len() < self.policy.depth as usize
     }
 
     /// Nothing is in flight.
     #[inline]
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.phase == Phase::Ready && self.len == 0 && self.flush.is_none()
+        self.phase == Phase::Ready && self.batches.len() == 0 && self.flush.is_none()
     }
 
     /// It was poisoned.
@@ -372,87 +374,62 @@ impl Writer {
     #[inline]
     fn sealed(&mut self, now: Nanos, batch: Batch) {
         assert_eq!(self.phase, Phase::Sealing, "no seal was asked for");
-        let expected = match self.len.checked_sub(1).and_then(|last| self.batches[last]) {
+        let expected = match self.batches.back() {
             Some(last) => (last.batch.id + 1, last.batch.end()),
             None => (self.written_batches, self.written_block),
         };
         assert_eq!((batch.id, batch.start), expected, "batches are contiguous");
         self.gatherer.sealed(batch.commits);
-        self.batches[self.len] = Some(InFlight {
+        self.batches.push(InFlight {
             batch,
             filled: false,
             issued: 0,
+            writes: Fifo::default(),
             outstanding: 0,
             issued_at: now,
         });
-        self.len += 1;
         self.phase = Phase::Ready;
     }
 
     #[inline]
     fn filled(&mut self, now: Nanos, id: u64, out: &mut Actions) {
-        let entry = self.entry(id).expect("only sealed batches are filled");
-        entry.filled = true;
+        let entry = self.batches.iter_mut().find(|b| b.batch.id == id);
+        entry.expect("only sealed batches are filled").filled = true;
         self.issue(now, out);
-    }
-
-    #[inline]
-    fn entry(&mut self, id: u64) -> Option<&mut InFlight> {
-        self.batches[..self.len]
-            .iter_mut()
-            .flatten()
-            .find(|b| b.batch.id == id)
     }
 
     /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
     #[inline]
     fn issue(&mut self, now: Nanos, out: &mut Actions) {
-        for index in 0..self.len {
-            let entry = self.batches[index].expect("the first len are in use");
+        for entry in self.batches.iter_mut() {
             if !entry.filled {
                 return;
             }
-            let mut issued = entry.issued;
-            while issued < entry.batch.blocks {
-                let start = entry.batch.start + u64::from(issued);
+            while entry.issued < entry.batch.blocks {
+                let start = entry.batch.start + u64::from(entry.issued);
                 if start >= self.reuse_limit {
-                    self.note_issued(index, now, issued);
-                    out.push(Action::AwaitCheckpoint {
-                        log_seq: self.geometry.log_seq(start),
-                    });
+                    let log_seq = self.geometry.log_seq(start);
+                    out.push(Action::AwaitCheckpoint { log_seq });
                     return;
                 }
-                let left = u64::from(entry.batch.blocks - issued);
-                let blocks = left.min(self.geometry.left_in_log(start)) as u32;
-                self.write(entry.batch.id, start, blocks, out);
-                issued += blocks;
+                if !(self.log.0..self.log.1).contains(&start) {
+                    self.log = (start, start + self.geometry.left_in_log(start));
+                }
+                let left = u64::from(entry.batch.blocks - entry.issued);
+                let blocks = left.min(self.log.1 - start) as u32;
+                let op = self.next_op;
+                self.next_op += 1;
+                let bytes = u64::from(blocks) * u64::from(self.geometry.block_bytes);
+                if entry.issued == 0 {
+                    entry.issued_at = now;
+                }
+                entry.writes.push(Write { op, bytes });
+                entry.outstanding += 1;
+                entry.issued += blocks;
+                let (member, io) = (Member(0), Io::Write { start, blocks });
+                out.push(Action::Io { member, op, io });
             }
-            self.note_issued(index, now, issued);
         }
-    }
-
-    #[inline]
-    fn note_issued(&mut self, index: usize, now: Nanos, issued: u32) {
-        let in_use = self.writes.iter().flatten();
-        let entry = self.batches[index].as_mut().expect("in use");
-        if entry.issued == 0 && issued > 0 {
-            entry.issued_at = now;
-        }
-        entry.issued = issued;
-        entry.outstanding = in_use.filter(|w| w.batch == entry.batch.id).count() as u32;
-    }
-
-    #[inline]
-    fn write(&mut self, batch: u64, start: StreamBlock, blocks: u32, out: &mut Actions) {
-        let op = self.take_op();
-        let bytes = u64::from(blocks) * u64::from(self.geometry.block_bytes);
-        let free = self.writes.iter_mut().find(|w| w.is_none());
-        *free.expect("two writes a batch at most") = Some(Write { op, batch, bytes });
-        out.push(Action::Io {
-            member: Member(0),
-            op,
-            io: Io::Write { start, blocks },
-        });
     }
 
     #[inline]
@@ -473,27 +450,22 @@ impl Writer {
 
     #[inline]
     fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
-        let slot = self
-            .writes
-            .iter_mut()
-            .find(|w| w.is_some_and(|w| w.op == op));
-        let write = slot
-            .and_then(Option::take)
-            .expect("a completion of an operation in flight");
+        let entry = self.batches.iter_mut();
+        let entry = entry
+            .into_iter()
+            .find(|b| b.writes.iter().any(|w| w.op == op));
+        let entry = entry.expect("a completion of an operation in flight");
+        let write = entry.writes.iter().find(|w| w.op == op);
+        let wanted = write.expect("its owner holds it").bytes;
+        let ignore_short = self.planted.has(Bug::IgnoreShortWrite);
         match result {
             Err(failure) => return self.poison(Cause::Write(failure), out),
-            Ok(n) if n != write.bytes && !self.planted.has(Bug::IgnoreShortWrite) => {
-                let cause = Cause::ShortWrite {
-                    written: n,
-                    wanted: write.bytes,
-                };
+            Ok(n) if n != wanted && !ignore_short => {
+                let cause = Cause::ShortWrite { written: n, wanted };
                 return self.poison(cause, out);
             }
             Ok(_) => {}
         }
-        let entry = self
-            .entry(write.batch)
-            .expect("its batch is in flight until it is written");
         entry.outstanding -= 1;
         self.advance_written(out);
         self.make_durable(now, out);
@@ -506,14 +478,9 @@ impl Writer {
     #[inline]
     fn advance_written(&mut self, out: &mut Actions) {
         let before = self.written_batches;
-        let mut gone = 0;
-        while gone < self.len {
-            let entry = self.batches[gone].expect("the first len are in use");
+        while let Some(entry) = self.batches.front().copied() {
             let skip = self.planted.has(Bug::PublishOutOfOrder)
-                && self.batches[..self.len]
-                    .iter()
-                    .flatten()
-                    .any(InFlight::complete);
+                && self.batches.iter().any(InFlight::complete);
             if !entry.complete() && !skip {
                 break;
             }
@@ -522,11 +489,7 @@ impl Writer {
             }
             self.written_batches = entry.batch.id + 1;
             self.written_block = entry.batch.end();
-            gone += 1;
-        }
-        if gone > 0 {
-            self.batches.copy_within(gone..self.len, 0);
-            self.len -= gone;
+            self.batches.pop_front();
         }
         if self.written_batches > before {
             out.push(Action::Release {
