@@ -270,7 +270,7 @@ pub fn draw(
         table.add_row(line);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
+        column.set_padding((0, 1));
         if i >= text_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }

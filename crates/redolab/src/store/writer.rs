@@ -26,6 +26,8 @@ pub struct RunWriter {
     root: Folder,
     folder: Folder,
     files: BTreeMap<String, Appended>,
+    /// An interval could not be stored: the run's figures say more than its histograms.
+    lost: bool,
 }
 
 /// A file that grows.
@@ -73,6 +75,7 @@ impl RunWriter {
             root,
             folder,
             files: BTreeMap::new(),
+            lost: false,
         })
     }
 
@@ -109,6 +112,12 @@ impl RunWriter {
 
     /// Appends to an interval file, making it with its header first.
     pub(super) fn append(&mut self, name: &str, text: &[u8]) -> Result<(), StoreError> {
+        let outcome = self.append_whole(name, text);
+        self.lost |= outcome.is_err();
+        outcome
+    }
+
+    fn append_whole(&mut self, name: &str, text: &[u8]) -> Result<(), StoreError> {
         let path = self.folder.path().join(name);
         let failed = |e| io_error(&path, "appending an interval", e);
         let file = match self.files.entry(name.to_owned()) {
@@ -142,9 +151,13 @@ impl RunWriter {
     /// manifest last.
     ///
     /// # Errors
-    /// A run that JSON cannot hold (a figure that is not a number), one with another run's name,
-    /// or the system's errors; the run then stays incomplete.
+    /// A run that lost an interval (its percentiles could not be recomputed), that JSON cannot
+    /// hold (a figure that is not a number), or that has another run's name; or the system's
+    /// errors. The run then stays incomplete; [`RunWriter::draft`] can still keep its figures.
     pub fn finish(self, run: &Run) -> Result<(), StoreError> {
+        if self.lost {
+            return Err(self.not_storable("an interval of it could not be written".to_owned()));
+        }
         let manifest = self.serialised(run)?;
         let failed = |action| move |e| (action, e);
         let outcome: Result<(), (&'static str, io::Error)> = (|| {
