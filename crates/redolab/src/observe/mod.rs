@@ -9,6 +9,7 @@ pub mod audit;
 pub mod background;
 pub mod cpu;
 pub mod diskstats;
+pub mod holders;
 pub mod machine;
 pub mod sampler;
 

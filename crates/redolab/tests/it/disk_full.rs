@@ -2,10 +2,13 @@
 //! falsely complete, at 64 sizes.
 
 use crate::common::{full_run, histogram};
-use measure::Nanos;
+use measure::{Histogram, Nanos};
 use redolab::store::{State, Store, StoreError};
 use std::path::Path;
 use std::process::Command;
+
+/// Intervals of a run: more than the smaller half of the sizes can hold.
+const INTERVALS: u64 = 120;
 
 /// A tmpfs that is unmounted whatever happens.
 struct Tmpfs<'a>(&'a Path);
@@ -30,17 +33,16 @@ impl Drop for Tmpfs<'_> {
 
 /// Writes until the volume is full or all is written; returns how many intervals were accepted
 /// and whether the run was finished.
-fn fill(store: &Store, intervals: u64) -> Result<(u64, bool), StoreError> {
+fn fill(store: &Store, h: &Histogram) -> Result<(u64, bool), StoreError> {
     let mut writer = store.begin("a")?;
-    for i in 0..intervals {
-        let h = histogram(i, 4_000);
-        if let Err(e) = writer.interval("r/x", Nanos(i), Nanos(i + 1), &h) {
+    for i in 0..INTERVALS {
+        if let Err(e) = writer.interval("r/x", Nanos(i), Nanos(i + 1), h) {
             assert!(matches!(e, StoreError::NoSpace { .. }), "{e}");
             assert!(e.to_string().contains("--store"), "it says what to do: {e}");
             // The run goes on without room; whatever is refused must harm nothing.
-            let again = writer.interval("r/x", Nanos(i), Nanos(i + 1), &h);
+            let again = writer.interval("r/x", Nanos(i), Nanos(i + 1), h);
             let refused = writer
-                .finish(&full_run("a", &h))
+                .finish(&full_run("a", h))
                 .expect_err("an interval is lost");
             assert!(
                 matches!(refused, StoreError::NotStorable { .. }),
@@ -50,10 +52,10 @@ fn fill(store: &Store, intervals: u64) -> Result<(u64, bool), StoreError> {
         }
     }
     match writer.finish(&full_run("a", &histogram(0, 10))) {
-        Ok(()) => Ok((intervals, true)),
+        Ok(()) => Ok((INTERVALS, true)),
         Err(e) => {
             assert!(matches!(e, StoreError::NoSpace { .. }), "{e}");
-            Ok((intervals, false))
+            Ok((INTERVALS, false))
         }
     }
 }
@@ -61,13 +63,14 @@ fn fill(store: &Store, intervals: u64) -> Result<(u64, bool), StoreError> {
 #[test]
 fn a_full_disk_costs_what_comes_after_it_and_nothing_before() {
     let dir = tempfile::tempdir().expect("a temporary directory");
+    let h = histogram(1, 4_000);
     let (mut full, mut finished) = (0, 0);
     for step in 1..=64 {
         let Some(_tmpfs) = Tmpfs::mount(dir.path(), step * 4) else {
             println!("skipped: mounting a tmpfs needs root");
             return;
         };
-        let opened = Store::open(dir.path()).and_then(|s| fill(&s, 40).map(|r| (s, r)));
+        let opened = Store::open(dir.path()).and_then(|s| fill(&s, &h).map(|r| (s, r)));
         let (store, (accepted, done)) = match opened {
             Ok(opened) => opened,
             Err(e) => {
