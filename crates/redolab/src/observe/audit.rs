@@ -59,7 +59,7 @@ pub fn audit(evidence: &Evidence) -> FlushAudit {
     let enough = counted as f64 >= needed as f64 * SLACK;
     if !enough && evidence.may_use_fua {
         return unavailable(
-            "durable writes may have gone out as forced unit access, which the kernel does not count",
+            "durable writes may have gone out as forced unit access, which no counter shows",
         );
     }
     let (status, note) = match evidence.background_pct {
@@ -108,111 +108,37 @@ mod tests {
             background_pct: Some(0.2),
             devices: 1,
         };
+        let device = |evidence: &mut Evidence, n| evidence.counted = flushes(n);
+        let busy = Some(7.0);
         use AuditStatus::{LowerBound, Missing, Unavailable, Verified};
-        for (what, evidence, status) in [
-            ("sound", sound, Verified),
-            (
-                "a moment late",
-                Evidence {
-                    counted: flushes(Some(990)),
-                    ..sound
-                },
-                Verified,
-            ),
-            (
-                "short",
-                Evidence {
-                    counted: flushes(Some(989)),
-                    ..sound
-                },
-                Missing,
-            ),
-            (
-                "none",
-                Evidence {
-                    counted: flushes(Some(0)),
-                    ..sound
-                },
-                Missing,
-            ),
-            (
-                "busy",
-                Evidence {
-                    background_pct: Some(7.0),
-                    ..sound
-                },
-                LowerBound,
-            ),
-            (
-                "unknown",
-                Evidence {
-                    background_pct: None,
-                    ..sound
-                },
-                LowerBound,
-            ),
-            (
-                "busy and short",
-                Evidence {
-                    background_pct: Some(7.0),
-                    counted: flushes(Some(10)),
-                    ..sound
-                },
-                Missing,
-            ),
-            (
-                "network",
-                Evidence {
-                    counted: None,
-                    devices: 0,
-                    ..sound
-                },
-                Unavailable,
-            ),
-            (
-                "old kernel",
-                Evidence {
-                    counted: flushes(None),
-                    ..sound
-                },
-                Unavailable,
-            ),
-            (
-                "write through",
-                Evidence {
-                    declares_cache: Some(false),
-                    counted: flushes(Some(0)),
-                    ..sound
-                },
-                Unavailable,
-            ),
-            (
-                "fua",
-                Evidence {
-                    may_use_fua: true,
-                    counted: flushes(Some(0)),
-                    ..sound
-                },
-                Unavailable,
-            ),
-            (
-                "fua unused",
-                Evidence {
-                    may_use_fua: true,
-                    ..sound
-                },
-                Verified,
-            ),
-            (
-                "raid",
-                Evidence {
-                    devices: 2,
-                    ..sound
-                },
-                Unavailable,
-            ),
-            ("nothing needed", Evidence { needed: 0, ..sound }, Verified),
-        ] {
+        type Change<'a> = &'a dyn Fn(&mut Evidence);
+        let table: [(&str, AuditStatus, Change<'_>); 14] = [
+            ("sound", Verified, &|_| {}),
+            ("a moment late", Verified, &|e| device(e, Some(990))),
+            ("short", Missing, &|e| device(e, Some(989))),
+            ("none", Missing, &|e| device(e, Some(0))),
+            ("busy", LowerBound, &|e| e.background_pct = busy),
+            ("unknown", LowerBound, &|e| e.background_pct = None),
+            ("busy and short", Missing, &|e| {
+                e.background_pct = busy;
+                device(e, Some(10));
+            }),
+            ("network", Unavailable, &|e| e.counted = None),
+            ("old kernel", Unavailable, &|e| device(e, None)),
+            ("write through", Unavailable, &|e| {
+                e.declares_cache = Some(false)
+            }),
+            ("forced unit access", Unavailable, &|e| {
+                e.may_use_fua = true;
+                device(e, Some(0));
+            }),
+            ("it was not used", Verified, &|e| e.may_use_fua = true),
+            ("raid", Unavailable, &|e| e.devices = 2),
+            ("nothing needed", Verified, &|e| e.needed = 0),
+        ];
+        for (what, status, change) in table {
+            let mut evidence = sound;
+            change(&mut evidence);
             let got = audit(&evidence);
             assert_eq!(got.status, status, "{what}: {}", got.note);
             assert_eq!(got.counted.is_none(), status == Unavailable, "{what}");

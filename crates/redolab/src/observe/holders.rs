@@ -3,7 +3,7 @@
 //! Read from /proc/PID/fd: without root only the user's own processes can be seen, so an empty
 //! answer is no proof that there are none; [`Found::unreadable`] says how many were closed to us.
 
-use super::diskstats::{DevNo, disks_under};
+use super::topology::{DevNo, disks_under};
 use crate::safety::{Holder, looks_like_a_log};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

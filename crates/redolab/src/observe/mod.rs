@@ -12,6 +12,7 @@ pub mod diskstats;
 pub mod holders;
 pub mod machine;
 pub mod sampler;
+pub mod topology;
 
 /// `part` of `whole` in percent; zero of nothing.
 fn pct(part: u64, whole: u64) -> f64 {

@@ -270,7 +270,8 @@ pub fn draw(
         table.add_row(line);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 1));
+        // The rule under the headings brings a blank between columns of its own.
+        column.set_padding((0, if style.frame { 1 } else { 2 }));
         if i >= text_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -3,8 +3,9 @@
 use measure::run::AuditStatus;
 use redolab::observe::audit::{Evidence, audit};
 use redolab::observe::background::others_pct;
-use redolab::observe::diskstats::{Counters, DevNo};
+use redolab::observe::diskstats::Counters;
 use redolab::observe::sampler::Sampler;
+use redolab::observe::topology::DevNo;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::process::Command;
@@ -39,7 +40,7 @@ impl Drop for LoopDevice {
             .args(["--detach", &self.node])
             .status();
         assert!(
-            done.is_ok_and(|s| s.success()),
+            std::thread::panicking() || done.is_ok_and(|s| s.success()),
             "{} stays attached",
             self.node
         );
