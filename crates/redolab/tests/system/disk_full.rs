@@ -6,6 +6,7 @@ use measure::{Histogram, Nanos};
 use redolab::store::{State, Store, StoreError};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Intervals of a run: more than the smaller half of the sizes can hold.
 const INTERVALS: u64 = 120;
@@ -26,11 +27,16 @@ impl<'a> Tmpfs<'a> {
 
 impl Drop for Tmpfs<'_> {
     fn drop(&mut self) {
-        let done = Command::new("umount").arg(self.0).status();
-        assert!(
-            std::thread::panicking() || done.is_ok_and(|s| s.success()),
-            "a tmpfs stays mounted"
-        );
+        // Another test's child holds our descriptors for a moment, between fork and exec.
+        for _ in 0..500 {
+            let done = Command::new("umount").arg(self.0).output();
+            if done.is_ok_and(|o| o.status.success()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        eprintln!("{} stays mounted", self.0.display());
+        assert!(std::thread::panicking(), "a tmpfs stays mounted");
     }
 }
 
