@@ -1,16 +1,16 @@
 //! What the line between state machine and host costs: the writer with its inline host against a
-//! hand-fused leader over the same log buffer, on the null device and on a file with O_DIRECT,
-//! with one and eight jobs, interleaved in one process. See experiments/line-cost.
+//! hand-fused leader over the same log buffer, on the null device and on files with O_DIRECT,
+//! with one and eight jobs. Two logs are open at once and take turns in short chunks, A B B A, so
+//! that drift of the machine cancels within a pair. See experiments/line-cost.
 //!
-//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [ROUNDS] [DEVICE]`
+//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [PAIRS]`
 
 use device::{Caps, LogDevice, NullDevice};
 use measure::workload::{Generator, pool};
 use redo::{CommitMode, Log, Options, Shape};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
 
 type AnyError = Box<dyn std::error::Error>;
 
@@ -18,86 +18,89 @@ const RECORD_BYTES: u32 = 1997;
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let directory = args
-        .next()
-        .map_or_else(|| std::env::temp_dir().join("line-cost"), PathBuf::from);
-    let rounds: usize = args.next().map_or(Ok(11), |r| r.parse())?;
-    let only = args.next();
-    let wanted = |device: &str| only.as_deref().is_none_or(|o| o == device);
-    println!("device,jobs,round,fused_ns_per_commit,line_ns_per_commit,ratio");
-    for jobs in [1, 8].into_iter().filter(|_| wanted("null")) {
-        compare("null", jobs, rounds, Duration::from_millis(150), &null_log)?;
+    let fallback = || std::env::temp_dir().join("line-cost");
+    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let pairs: usize = args.next().map_or(Ok(101), |r| r.parse())?;
+    println!("device,jobs,pairs,fused_ns,line_ns,ratio_p25,ratio_p50,ratio_p75");
+    for (jobs, commits) in [(1, 20_000), (8, 4_000)] {
+        let logs = [null_log(true)?, null_log(false)?];
+        compare("null", logs, jobs, commits, pairs)?;
     }
-    for jobs in [1, 8].into_iter().filter(|_| wanted("direct")) {
-        let open = |fused| file_log(&directory, fused);
-        compare("direct", jobs, rounds, Duration::from_millis(1000), &open)?;
+    for (jobs, commits) in [(1, 1_000), (8, 1_000)] {
+        let logs = [
+            file_log(&directory.join("a"), true)?,
+            file_log(&directory.join("b"), false)?,
+        ];
+        compare("direct", logs, jobs, commits, pairs)?;
     }
+    std::fs::remove_dir_all(&directory)?;
     Ok(())
 }
 
 fn compare(
     device: &str,
+    logs: [Log; 2],
     jobs: u32,
-    rounds: usize,
-    time: Duration,
-    open: &dyn Fn(bool) -> Result<Log, AnyError>,
+    commits: u32,
+    pairs: usize,
 ) -> Result<(), AnyError> {
-    let mut ratios = Vec::new();
-    for round in 0..rounds {
-        // A B B A: drift within a pair of rounds cancels.
-        let mut took = [0.0; 2];
-        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+    let mut took = [Vec::new(), Vec::new()];
+    for pair in 0..pairs + 2 {
+        let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
         for which in order {
-            took[which] = ns_per_commit(open(which == 0)?, jobs, time)?;
+            let ns = chunk(&logs[which], jobs, commits)?;
+            if pair >= 2 {
+                took[which].push(ns);
+            }
         }
-        let ratio = took[1] / took[0];
-        println!(
-            "{device},{jobs},{round},{:.1},{:.1},{ratio:.4}",
-            took[0], took[1]
-        );
-        ratios.push(ratio);
     }
-    ratios.sort_by(f64::total_cmp);
-    let at = |q: f64| ratios[((ratios.len() - 1) as f64 * q).round() as usize];
+    let mut ratios: Vec<f64> = took[1].iter().zip(&took[0]).map(|(l, f)| l / f).collect();
+    let quantile = |values: &mut Vec<f64>, q: f64| {
+        values.sort_by(f64::total_cmp);
+        values[((values.len() - 1) as f64 * q).round() as usize]
+    };
+    let [mut fused, mut line] = took;
     println!(
-        "# {device} {jobs} jobs: line / fused median {:.4} (quartiles {:.4} to {:.4})",
-        at(0.5),
-        at(0.25),
-        at(0.75)
+        "{device},{jobs},{pairs},{:.1},{:.1},{:.4},{:.4},{:.4}",
+        quantile(&mut fused, 0.5),
+        quantile(&mut line, 0.5),
+        quantile(&mut ratios, 0.25),
+        quantile(&mut ratios, 0.5),
+        quantile(&mut ratios, 0.75)
     );
+    for log in logs {
+        log.close()?;
+    }
     Ok(())
 }
 
-fn ns_per_commit(log: Log, jobs: u32, time: Duration) -> Result<f64, AnyError> {
-    let stop = Arc::new(AtomicBool::new(false));
+/// Nanoseconds a commit.
+fn chunk(log: &Log, jobs: u32, commits: u32) -> Result<f64, AnyError> {
+    log.checkpoint(log.durable())?;
     let bytes = pool(1, 1 << 20);
-    let start = Instant::now();
+    let barrier = Arc::new(Barrier::new(jobs as usize + 1));
     let threads: Vec<_> = (0..jobs)
         .map(|job| {
-            let (stop, mut session) = (Arc::clone(&stop), log.session());
+            let (barrier, mut session) = (Arc::clone(&barrier), log.session());
             let mut generator = Generator::new(bytes.clone(), job, 1);
-            std::thread::spawn(move || -> Result<u64, redo::Error> {
-                let mut commits = 0;
-                while !stop.load(Ordering::Relaxed) {
+            std::thread::spawn(move || -> Result<(), redo::Error> {
+                barrier.wait();
+                for _ in 0..commits {
                     generator.next_transaction();
                     let (stamp, body) = generator.record(0, RECORD_BYTES);
                     session.append(&[&stamp, body])?;
                     session.commit(CommitMode::WAIT_IMMEDIATE)?;
-                    commits += 1;
                 }
-                Ok(commits)
+                Ok(())
             })
         })
         .collect();
-    std::thread::sleep(time);
-    stop.store(true, Ordering::Relaxed);
-    let mut commits = 0;
+    barrier.wait();
+    let start = Instant::now();
     for thread in threads {
-        commits += thread.join().map_err(|_| "a job panicked")??;
+        thread.join().map_err(|_| "a job panicked")??;
     }
-    let elapsed = start.elapsed();
-    log.close()?;
-    Ok(elapsed.as_nanos() as f64 / commits as f64)
+    Ok(start.elapsed().as_nanos() as f64 / f64::from(commits * jobs))
 }
 
 fn options(fused: bool) -> Options {
@@ -116,30 +119,21 @@ fn null_log(fused: bool) -> Result<Log, AnyError> {
         durable_writes: false,
         blocking: true,
     };
-    // So large that the benchmark never reaches a log switch.
-    let shape = Shape {
-        file_bytes: 1 << 30,
-        ..Shape::default()
-    };
-    let geometry = shape.geometry(&caps, std::path::Path::new("null"))?;
-    let control =
-        device::sim_disk::SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
+    let geometry = Shape::default().geometry(&caps, Path::new("null"))?;
+    let bytes = redo::control::CONTROL_BYTES as usize;
+    let control = device::sim_disk::SimDisk::new(bytes, 4096, false);
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
-    Log::format_devices(control.clone(), geometry, redo::format::LogId([1; 16]))?;
+    Log::format_devices(Arc::clone(&control), geometry, redo::format::LogId([1; 16]))?;
     let data = NullDevice::new(geometry.file_bytes * u64::from(geometry.groups), caps);
     Ok(Log::open_devices(Arc::new(data), control, options(fused))?.0)
 }
 
-fn file_log(directory: &std::path::Path, fused: bool) -> Result<Log, AnyError> {
+fn file_log(directory: &Path, fused: bool) -> Result<Log, AnyError> {
     if directory.join("redo.ctl").exists() {
         std::fs::remove_dir_all(directory)?;
     }
     std::fs::create_dir_all(directory)?;
-    let shape = Shape {
-        file_bytes: 256 << 20,
-        ..Shape::default()
-    };
-    Log::create(directory, shape, &|_, _| {}, &|| false)?;
+    Log::create(directory, Shape::default(), &|_, _| {}, &|| false)?;
     Ok(Log::open(directory, options(fused))?.0)
 }

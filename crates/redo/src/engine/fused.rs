@@ -1,10 +1,10 @@
 //! A hand-fused leader: what a log would look like whose policy and I/O were one loop. It exists
 //! only to measure what the line between state machine and host costs (experiments/line-cost):
-//! no checkpoint, no log switch, no failure is handled.
+//! no checkpoint, no failure is handled.
 
 use super::core::Core;
 use super::host::{Host, Led};
-use crate::buffer::Stations;
+use crate::buffer::{Batch, Stations};
 use crate::sync::yield_now;
 use device::{Completion, Op, OpKind, Queue};
 use measure::Clock;
@@ -14,6 +14,7 @@ use measure::Clock;
 pub(crate) struct Fused {
     done: Vec<Completion>,
     op: u64,
+    log_end: u64,
     mean_ns: u64,
     last_commits: u32,
     carried: u32,
@@ -36,11 +37,7 @@ impl Host {
         fused.last_commits = batch.commits;
         core.buffer.await_filled(&batch);
         let submitted = core.clock.now();
-        let addr = core.geometry.address(batch.start);
-        let pieces = core.buffer.pieces(batch.start, u64::from(batch.blocks));
-        let wanted = u64::from(batch.blocks) * u64::from(core.geometry.block_bytes);
-        let wrote = fused.run(queue, OpKind::Write { addr, pieces });
-        assert_eq!(wrote, Ok(wanted), "the experiment's device does not fail");
+        fused.write(queue, core, &batch);
         let written = core.clock.now();
         core.buffer.release(batch.end());
         let flushed = fused.run(queue, OpKind::Flush);
@@ -85,6 +82,23 @@ impl Fused {
         } else {
             self.in_vain = (self.in_vain + 1).min(7);
             self.skip = 1 << (self.in_vain - 1);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, queue: &mut dyn Queue, core: &Core, batch: &Batch) {
+        let mut at = batch.start;
+        while at < batch.end() {
+            if at >= self.log_end {
+                self.log_end = at + core.geometry.left_in_log(at);
+            }
+            let blocks = (batch.end() - at).min(self.log_end - at);
+            let addr = core.geometry.address(at);
+            let pieces = core.buffer.pieces(at, blocks);
+            let wanted = blocks * u64::from(core.geometry.block_bytes);
+            let wrote = self.run(queue, OpKind::Write { addr, pieces });
+            assert_eq!(wrote, Ok(wanted), "the experiment's device does not fail");
+            at += blocks;
         }
     }
 

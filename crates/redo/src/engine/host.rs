@@ -120,9 +120,14 @@ impl Host {
         };
         let mut now = core.clock.now();
         loop {
-            let (next, idle) = self.step(core, now, event);
+            let (mut next, idle) = self.step(core, now, event);
             if idle || self.writer.is_poisoned() {
                 return Led::From(first);
+            }
+            if let Some(Event::Sealed(batch)) = next {
+                self.step(core, now, Event::Sealed(batch));
+                core.buffer.await_filled(&batch);
+                next = Some(Event::Filled { batch: batch.id });
             }
             event = match next {
                 Some(next) => next,
@@ -159,7 +164,7 @@ impl Host {
                     gather(core, want, until);
                     next = Some(Event::Gathered);
                 }
-                Action::Seal => next = Some(self.seal(core, now)),
+                Action::Seal => next = Some(self.seal(core)),
                 Action::Io { op, io, .. } => self.submit(core, now, op, io),
                 Action::AwaitCheckpoint { log_seq } => {
                     next = Some(self.await_checkpoint(core, log_seq));
@@ -174,7 +179,7 @@ impl Host {
     }
 
     #[inline]
-    fn seal(&mut self, core: &Core, now: Nanos) -> Event {
+    fn seal(&mut self, core: &Core) -> Event {
         let batch = core
             .buffer
             .seal()
@@ -185,13 +190,7 @@ impl Host {
             stations: Stations::default(),
             checkpoint_wait_ns: 0,
         });
-        let (next, idle) = self.step(core, now, Event::Sealed(batch));
-        assert!(
-            next.is_none() && !idle,
-            "a sealed batch waits for its bytes"
-        );
-        core.buffer.await_filled(&batch);
-        Event::Filled { batch: batch.id }
+        Event::Sealed(batch)
     }
 
     #[inline]
@@ -266,44 +265,41 @@ impl Host {
     fn publish(&mut self, core: &Core, now: Nanos, batches: u64, block: u64) {
         let (open, _) = core.buffer.open_batch();
         self.carried = core.buffer.commits(open);
-        while let Some(underway) = self.underway.front().copied() {
+        while let Some(underway) = self.underway.front_mut() {
             if underway.batch.id >= batches {
                 break;
             }
-            self.underway.pop_front();
-            self.report(core, now, underway);
+            underway.stations.durable_ns = now.0;
+            let batch = underway.batch.id;
+            core.buffer.leave_stations(batch, underway.stations);
+            if self.observer.is_some() {
+                self.report(core);
+            }
+            self.underway.drop_front();
         }
         core.buffer.publish(batches, block);
     }
 
-    #[inline]
-    fn report(&mut self, core: &Core, now: Nanos, underway: Underway) {
-        let Underway {
-            batch,
-            writes,
-            mut stations,
-            checkpoint_wait_ns,
-        } = underway;
-        stations.durable_ns = now.0;
-        core.buffer.leave_stations(batch.id, stations);
+    /// Tells the observer of the oldest batch underway.
+    fn report(&mut self, core: &Core) {
+        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
+            return;
+        };
+        let batch = underway.batch;
         let log_seq = core.geometry.log_seq(batch.end() - 1);
-        let switched = log_seq != self.last_log_seq;
+        observer(&LogWrite {
+            batch: batch.id,
+            commits: core.buffer.commits(batch.id),
+            redo_bytes: batch.bytes,
+            blocks: batch.blocks,
+            writes: underway.writes,
+            flushes: std::mem::take(&mut self.flushes),
+            log_seq,
+            switched: log_seq != self.last_log_seq,
+            checkpoint_wait_ns: underway.checkpoint_wait_ns,
+            stations: underway.stations,
+        });
         self.last_log_seq = log_seq;
-        let flushes = std::mem::take(&mut self.flushes);
-        if let Some(observer) = &mut self.observer {
-            observer(&LogWrite {
-                batch: batch.id,
-                commits: core.buffer.commits(batch.id),
-                redo_bytes: batch.bytes,
-                blocks: batch.blocks,
-                writes,
-                flushes,
-                log_seq,
-                switched,
-                checkpoint_wait_ns,
-                stations,
-            });
-        }
     }
 }
 

@@ -34,14 +34,18 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
         self.len += 1;
     }
 
+    /// Removes the oldest item, if there is one.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
-        let front = self.items[..self.len].first().copied().flatten();
-        if front.is_some() {
+    pub(crate) fn drop_front(&mut self) {
+        if self.len > 1 {
             self.items.copy_within(1..self.len, 0);
-            self.len -= 1;
         }
-        front
+        self.len = self.len.saturating_sub(1);
+    }
+
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+        self.iter_mut().next()
     }
 
     #[inline]

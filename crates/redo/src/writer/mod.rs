@@ -478,7 +478,7 @@ impl Writer {
     #[inline]
     fn advance_written(&mut self, out: &mut Actions) {
         let before = self.written_batches;
-        while let Some(entry) = self.batches.front().copied() {
+        while let Some(entry) = self.batches.front() {
             let skip = self.planted.has(Bug::PublishOutOfOrder)
                 && self.batches.iter().any(InFlight::complete);
             if !entry.complete() && !skip {
@@ -489,7 +489,7 @@ impl Writer {
             }
             self.written_batches = entry.batch.id + 1;
             self.written_block = entry.batch.end();
-            self.batches.pop_front();
+            self.batches.drop_front();
         }
         if self.written_batches > before {
             out.push(Action::Release {

@@ -1,0 +1,303 @@
+//! Directories of redolab's own on somebody else's volume, and their removal: at the normal end,
+//! on an error, on a panic, on a signal, and by the next start after a kill.
+//!
+//! Invariants: a work folder is made new, never adopted; only files whose names were registered
+//! are removed, by name, inside that folder, without following links; the folder goes only when
+//! nothing is left in it. Names are written to a journal in the folder *before* the files are
+//! made, so that [`sweep`] can finish what a killed process could not, and the folder is locked
+//! while its owner lives, so that nobody sweeps a live one.
+
+use crate::folder::{Folder, is_name};
+use std::fs::File;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Work folders are named so; the rest is the process and a number.
+pub const PREFIX: &str = "redolab-work-";
+const JOURNAL: &str = ".redolab-journal";
+const MAGIC: &str = "redolab.work/1";
+/// Longest journal that is read.
+const JOURNAL_MAX_BYTES: u64 = 1 << 20;
+
+static REGISTRY: Mutex<Vec<Owned>> = Mutex::new(Vec::new());
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// What has to be removed.
+struct Owned {
+    number: u64,
+    parent: Folder,
+    name: String,
+    folder: Folder,
+    journal: File,
+    files: Vec<String>,
+}
+
+/// A directory of redolab's own. Dropping it removes it with the files registered in it.
+#[derive(Debug)]
+pub struct WorkFolder {
+    number: u64,
+    path: PathBuf,
+}
+
+impl WorkFolder {
+    /// Makes a new, private (0700) directory under `parent`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(parent: &Path) -> io::Result<WorkFolder> {
+        let parent = Folder::open_root(&parent.canonicalize()?)?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", crate::store::new_run_id());
+        let folder = parent.create(&name)?;
+        let path = folder.path().to_owned();
+        let journal = folder.lock().and_then(|()| {
+            let mut journal = folder.create_file(JOURNAL)?;
+            writeln!(journal, "{MAGIC}")?;
+            Ok(journal)
+        });
+        let journal = journal.inspect_err(|_| {
+            // Nothing was registered yet: what is there is the journal alone.
+            let _ = folder.remove_file(JOURNAL);
+            let _ = parent.remove_folder(&name);
+        })?;
+        registry().push(Owned {
+            number,
+            parent,
+            name,
+            folder,
+            journal,
+            files: Vec::new(),
+        });
+        Ok(WorkFolder { number, path })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Registers a file that is about to be made in it, and returns the file's path. Call it
+    /// before the file exists: what is not registered is not removed.
+    ///
+    /// # Errors
+    /// A name outside the rule for names, or the system's errors.
+    pub fn register(&self, name: &str) -> io::Result<PathBuf> {
+        if !is_name(name) {
+            let what = format!("`{name}` cannot be the name of a file of redolab's own");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut registry = registry();
+        let owned = registry
+            .iter_mut()
+            .find(|o| o.number == self.number)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "already cleaned up"))?;
+        writeln!(owned.journal, "{name}")?;
+        owned.files.push(name.to_owned());
+        Ok(self.path.join(name))
+    }
+
+    /// Removes it now.
+    ///
+    /// # Errors
+    /// What stayed behind and why.
+    pub fn remove(self) -> Result<(), String> {
+        remove_one(self.number)
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        if let Err(left) = remove_one(self.number) {
+            eprintln!("redolab: {left}");
+        }
+    }
+}
+
+fn registry() -> std::sync::MutexGuard<'static, Vec<Owned>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remove_one(number: u64) -> Result<(), String> {
+    let mut registry = registry();
+    match registry.iter().position(|o| o.number == number) {
+        // The lock is kept while removing, so that whoever comes next finds it done.
+        Some(at) => remove(&registry.swap_remove(at)),
+        None => Ok(()),
+    }
+}
+
+/// Removes every work folder of this process, the youngest first. Returns what stayed behind.
+/// May be called more than once and from any thread.
+#[must_use]
+pub fn run_all() -> Vec<String> {
+    let mut registry = registry();
+    let mut left = Vec::new();
+    while let Some(owned) = registry.pop() {
+        left.extend(remove(&owned).err());
+    }
+    left
+}
+
+fn remove(owned: &Owned) -> Result<(), String> {
+    empty(&owned.folder, &owned.files)
+        .and_then(|()| {
+            if owned.parent.holds(&owned.name, &owned.folder) {
+                owned.parent.remove_folder(&owned.name)
+            } else {
+                Err(io::Error::other("it was moved or replaced"))
+            }
+        })
+        .map_err(|e| format!("{} stays behind: {e}", owned.folder.path().display()))
+}
+
+/// Removes the named files and, after them, the journal that names them.
+fn empty(folder: &Folder, files: &[String]) -> io::Result<()> {
+    for name in files.iter().map(String::as_str).chain([JOURNAL]) {
+        match folder.remove_file(name) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes work folders under `parent` whose owner was killed. Returns those that were removed;
+/// what is not redolab's, is in use or holds other files is left alone.
+///
+/// # Errors
+/// When `parent` cannot be listed.
+pub fn sweep(parent: &Path) -> io::Result<Vec<PathBuf>> {
+    let parent = Folder::open_root(parent)?;
+    let mut swept = Vec::new();
+    for name in parent.names()?.iter().filter(|n| n.starts_with(PREFIX)) {
+        let Ok(folder) = parent.open(name) else {
+            continue;
+        };
+        if matches!(folder.try_lock(), Ok(true)) && sweep_one(&parent, name, &folder).is_some() {
+            swept.push(folder.path().to_owned());
+        }
+    }
+    Ok(swept)
+}
+
+fn sweep_one(parent: &Folder, name: &str, folder: &Folder) -> Option<()> {
+    let journal = String::from_utf8(folder.read(JOURNAL, JOURNAL_MAX_BYTES).ok()?).ok()?;
+    let names = journal.strip_prefix(MAGIC)?.strip_prefix('\n')?;
+    let files: Vec<String> = names
+        .split_inclusive('\n')
+        // A name without its newline was cut while it was written: its file was not made yet.
+        .filter_map(|line| line.strip_suffix('\n'))
+        .filter(|name| is_name(name))
+        .map(str::to_owned)
+        .collect();
+    let known = |n: &String| n == JOURNAL || files.contains(n);
+    if !folder.names().ok()?.iter().all(known) {
+        return None;
+    }
+    empty(folder, &files).ok()?;
+    parent.remove_folder(name).ok()
+}
+
+/// Runs the program and cleans up behind it, however it ends.
+pub fn guarded<T>(program: impl FnOnce() -> T) -> T {
+    let outcome = catch_unwind(AssertUnwindSafe(program));
+    for left in run_all() {
+        eprintln!("redolab: {left}");
+    }
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn entries(path: &Path) -> Vec<String> {
+        Folder::open_root(path)
+            .and_then(|f| f.names())
+            .expect("lists")
+    }
+
+    #[test]
+    fn what_was_registered_goes_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let precious = dir.path().join("precious");
+        std::fs::write(&precious, "p").expect("writes");
+        let work = WorkFolder::create(dir.path()).expect("creates");
+        std::fs::write(work.register("redo01.log").expect("registers"), "r").expect("writes");
+        symlink(&precious, work.register("link").expect("registers")).expect("links");
+        work.register("never-made").expect("registers");
+        for bad in ["", "..", "../precious", "a/b", ".hidden"] {
+            assert!(work.register(bad).is_err(), "{bad}");
+        }
+        work.remove().expect("removes all");
+        assert_eq!(entries(dir.path()), ["precious"]);
+
+        let work = WorkFolder::create(dir.path()).expect("creates");
+        std::fs::write(work.path().join("foreign"), "f").expect("writes");
+        let path = work.path().to_owned();
+        let left = work.remove().expect_err("a foreign file stays");
+        assert!(left.contains("stays behind"), "{left}");
+        assert_eq!(entries(&path), ["foreign"]);
+    }
+
+    #[test]
+    fn a_replaced_folder_is_not_touched() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let work = WorkFolder::create(dir.path()).expect("creates");
+        let path = work.path().to_owned();
+        std::fs::rename(&path, dir.path().join("moved")).expect("renames");
+        std::fs::create_dir(&path).expect("creates");
+        assert!(work.remove().is_err());
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_panic_leaves_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let caught = catch_unwind(|| {
+            let work = WorkFolder::create(dir.path()).expect("creates");
+            std::fs::write(work.register("a").expect("registers"), "a").expect("writes");
+            panic!("on purpose");
+        });
+        assert!(caught.is_err());
+        assert!(entries(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn sweeping_finishes_what_a_killed_process_began() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let live = WorkFolder::create(dir.path()).expect("creates");
+        let make = |name: &str, journal: Option<&str>, files: &[&str]| {
+            let folder = dir.path().join(name);
+            std::fs::create_dir(&folder).expect("creates");
+            for file in files {
+                std::fs::write(folder.join(file), "x").expect("writes");
+            }
+            if let Some(text) = journal {
+                std::fs::write(folder.join(JOURNAL), text).expect("writes");
+            }
+        };
+        make(
+            "redolab-work-dead",
+            Some("redolab.work/1\na\nb\ncut"),
+            &["a"],
+        );
+        make(
+            "redolab-work-foreign",
+            Some("redolab.work/1\na\n"),
+            &["a", "b"],
+        );
+        make("redolab-work-unmarked", None, &["a"]);
+        make("redolab-work-other", Some("something else\na\n"), &["a"]);
+        make("mine", Some("redolab.work/1\na\n"), &["a"]);
+        let swept = sweep(dir.path()).expect("sweeps");
+        let names: Vec<_> = swept.iter().filter_map(|p| p.file_name()).collect();
+        assert_eq!(names, ["redolab-work-dead"]);
+        assert!(live.path().exists() && dir.path().join("redolab-work-foreign/a").exists());
+    }
+}

@@ -1,0 +1,313 @@
+//! A directory held by its descriptor: everything inside it is reached relative to that
+//! descriptor and without following symbolic links.
+//!
+//! Invariants: a name is one path component of `[A-Za-z0-9._-]{1,64}` without a leading dot (or
+//! one of this crate's own hidden names), so nothing leaves the directory; only regular files are
+//! read; files are made with mode 0600, directories with 0700; what is replaced is replaced whole.
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Longest name that is accepted, in bytes.
+pub const NAME_MAX: usize = 64;
+/// Temporary files of [`Folder::replace`] start with this.
+pub const TEMPORARY: &str = ".tmp-";
+
+/// Whether `name` may be used for a run, a series or a working directory.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    (1..=NAME_MAX).contains(&name.len())
+        && !name.starts_with('.')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens a directory that the user named; a symbolic link given by the user is followed,
+    /// nothing below it is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open_root(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        let fd = rustix::fs::open(path, flags, Mode::empty())?;
+        let path = path.to_owned();
+        Ok(Folder { fd, path })
+    }
+
+    /// Opens a directory in this one; a symbolic link is refused (ENOTDIR or ELOOP).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(&self, name: &str) -> io::Result<Folder> {
+        check(name)?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY | OFlags::NOFOLLOW;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
+        let path = self.path.join(name);
+        Ok(Folder { fd, path })
+    }
+
+    /// Makes a new directory (0700) in this one; an existing one is an error.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(&self, name: &str) -> io::Result<Folder> {
+        check(name)?;
+        rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        self.open(name)
+    }
+
+    /// Makes a new file (0600) for appending; an existing one is an error.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_file(&self, name: &str) -> io::Result<File> {
+        check(name)?;
+        let flags = OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(File::from(fd))
+    }
+
+    /// Opens a regular file for reading; anything else (link, FIFO, device) is refused.
+    ///
+    /// # Errors
+    /// The system's, or `InvalidInput` for what is not a regular file.
+    pub fn open_file(&self, name: &str) -> io::Result<File> {
+        check(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) == FileType::RegularFile {
+            Ok(File::from(fd))
+        } else {
+            Err(invalid(format!("{name} is not a regular file")))
+        }
+    }
+
+    /// The whole of a regular file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The system's, or `InvalidData` for a longer file.
+    pub fn read(&self, name: &str, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open_file(name)?
+            .take(limit + 1)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            let what = format!("{name} is longer than {limit} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(bytes)
+    }
+
+    /// Puts a file in place whole: temporary file, fsync, rename, fsync of the directory. After a
+    /// failure the earlier file is as it was.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = format!("{TEMPORARY}{name}");
+        match rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let written = self.create_file(&temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        let placed = written.and_then(|()| {
+            rustix::fs::renameat(&self.fd, &temporary, &self.fd, name).map_err(io::Error::from)
+        });
+        if let Err(e) = placed {
+            // The first error is the one to tell; a left-over temporary file is never read.
+            let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
+            return Err(e);
+        }
+        self.sync()
+    }
+
+    /// Names of what is in it, sorted; names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes a file or a link (never what the link points to).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_file(&self, name: &str) -> io::Result<()> {
+        check(name)?;
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    /// Removes an empty directory in this one.
+    ///
+    /// # Errors
+    /// The system's; `DirectoryNotEmpty` when something is left in it.
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
+        check(name)?;
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Whether `name` in this directory is the directory that `other` holds open.
+    #[must_use]
+    pub fn holds(&self, name: &str, other: &Folder) -> bool {
+        let there = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        let here = rustix::fs::fstat(&other.fd);
+        matches!((there, here), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+    }
+
+    /// Makes names in it durable.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> io::Result<()> {
+        match rustix::fs::fsync(&self.fd) {
+            // Some network and FUSE file systems cannot sync a directory.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Takes the exclusive lock on the directory, kept as long as this value (or a process that
+    /// inherited it) lives. `false`: somebody else has it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn try_lock(&self) -> io::Result<bool> {
+        match rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Waits for the exclusive lock; see [`Folder::try_lock`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lock(&self) -> io::Result<()> {
+        Ok(rustix::fs::flock(&self.fd, FlockOperation::LockExclusive)?)
+    }
+
+    /// Whether somebody else has the exclusive lock. Never disturbs others who only look.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        let taken = rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockShared);
+        if taken.is_ok() {
+            // Unlocking what is ours cannot fail; closing the descriptor would unlock as well.
+            let _ = rustix::fs::flock(&self.fd, FlockOperation::Unlock);
+        }
+        matches!(taken, Err(rustix::io::Errno::WOULDBLOCK))
+    }
+
+    /// Its path, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+/// Refuses what is not a single component.
+fn check(name: &str) -> io::Result<()> {
+    let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
+    if plain {
+        Ok(())
+    } else {
+        Err(invalid(format!("`{name}` is not a plain file name")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn names_are_plain() {
+        for good in [
+            "a",
+            "20261120-101500-4f2a",
+            "LGWR-LAT1_64.x",
+            &"x".repeat(64),
+        ] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "..",
+            ".a",
+            "a/b",
+            "a b",
+            "ä",
+            "a\0",
+            "a\n",
+            &"x".repeat(65),
+        ] {
+            assert!(!is_name(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn links_are_not_followed_and_modes_are_private() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Folder::open_root(dir.path()).expect("opens");
+        let outside = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(outside.path().join("secret"), "s").expect("writes");
+        symlink(outside.path(), dir.path().join("link")).expect("links");
+        symlink(outside.path().join("secret"), dir.path().join("file")).expect("links");
+        assert!(root.open("link").is_err());
+        assert!(root.read("file", 10).is_err());
+        assert!(root.create_file("file").is_err());
+        assert!(root.open("../x").is_err() && root.open("..").is_err());
+        root.replace("file", b"new")
+            .expect("a link is replaced, not followed");
+        assert_eq!(
+            std::fs::read(outside.path().join("secret")).expect("reads"),
+            b"s"
+        );
+        let made = root.create("run").expect("creates");
+        made.replace("m", b"1").expect("writes");
+        for (path, mode) in [("run", 0o700), ("run/m", 0o600)] {
+            let meta = std::fs::metadata(dir.path().join(path)).expect("exists");
+            assert_eq!(meta.permissions().mode() & 0o777, mode, "{path}");
+        }
+        assert_eq!(made.names().expect("lists"), ["m"]);
+        assert!(root.read("run/m", 1).is_err(), "a path is not a name");
+        assert!(made.read("m", 0).is_err(), "the limit holds");
+    }
+}

@@ -1,0 +1,15 @@
+//! The laboratory's binary as a library, so that integration tests use the same modules.
+//!
+//! What lives here: the run store, what is observed beside a run (processors, device counters,
+//! the flush audit), output formats, the safety checks before a run, and what has to happen when
+//! a run ends or is interrupted.
+//!
+//! What it must not know: how a log works (`redo`), what a result means (`analysis`).
+
+pub mod cleanup;
+pub mod folder;
+pub mod observe;
+pub mod output;
+pub mod safety;
+pub mod signals;
+pub mod store;

@@ -1,0 +1,148 @@
+//! The flush audit: the flushes that the kernel counted beside those that the acknowledged writes
+//! need.
+//!
+//! The count can only speak where the kernel keeps one and sends flushes at all, and it proves
+//! most where nobody else used the device: another process's flushes could stand in for ours.
+
+use super::diskstats::DiskStats;
+use measure::run::{AuditStatus, FlushAudit};
+
+/// Flushes may be this share short of the need before they count as missing: counters are read a
+/// moment before and after the row. 1 % (RELIABILITY L1 asks for any missing flush; a row has
+/// thousands).
+const SLACK: f64 = 0.99;
+/// Device writes by others that still count as nobody, percent: the file system's own journal.
+pub const ALONE_PCT: f64 = 1.0;
+
+/// What the audit is made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Durable completions that the log relied on, each needing a flush of its own.
+    pub needed: u64,
+    /// What the device counted in the same window; `None` where it could not be read (anonymous,
+    /// network and FUSE file systems).
+    pub counted: Option<DiskStats>,
+    /// The kernel believes the device's cache volatile, and so passes flushes on.
+    pub declares_cache: Option<bool>,
+    /// The log's durable writes may go out as forced unit access, which no counter shows.
+    pub may_use_fua: bool,
+    /// Device writes by others, percent of all.
+    pub background_pct: Option<f64>,
+    /// Devices below the path; more than one (RAID) have no single count.
+    pub devices: usize,
+}
+
+/// The audit's outcome.
+#[must_use]
+pub fn audit(evidence: &Evidence) -> FlushAudit {
+    let needed = evidence.needed;
+    let unavailable = |note: &str| FlushAudit {
+        status: AuditStatus::Unavailable,
+        needed,
+        counted: None,
+        note: note.to_owned(),
+    };
+    if evidence.devices > 1 {
+        return unavailable("several devices lie below the path; no single count covers a flush");
+    }
+    let Some(stats) = evidence.counted else {
+        return unavailable("the kernel keeps no counters for this kind of target");
+    };
+    let Some(counted) = stats.flushes else {
+        return unavailable("this kernel counts no flushes (before 5.5)");
+    };
+    if evidence.declares_cache == Some(false) {
+        return unavailable(
+            "the device declares no volatile cache (write through): the kernel sends no flushes",
+        );
+    }
+    let enough = counted as f64 >= needed as f64 * SLACK;
+    if !enough && evidence.may_use_fua {
+        return unavailable(
+            "durable writes may have gone out as forced unit access, which no counter shows",
+        );
+    }
+    let (status, note) = match evidence.background_pct {
+        _ if !enough => (
+            AuditStatus::Missing,
+            format!("{needed} flushes were needed, the kernel counted {counted}"),
+        ),
+        Some(others) if others <= ALONE_PCT => (
+            AuditStatus::Verified,
+            format!("nobody else used the device (others wrote {others:.1} %)"),
+        ),
+        Some(others) => (
+            AuditStatus::LowerBound,
+            format!("others wrote {others:.1} % of the device's bytes and may have flushed too"),
+        ),
+        None => (
+            AuditStatus::LowerBound,
+            "whether others used the device could not be told".to_owned(),
+        ),
+    };
+    FlushAudit {
+        status,
+        needed,
+        counted: Some(counted),
+        note,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_evidence_is_worth() {
+        let flushes = |n| {
+            Some(DiskStats {
+                flushes: n,
+                ..DiskStats::default()
+            })
+        };
+        let sound = Evidence {
+            needed: 1000,
+            counted: flushes(Some(1000)),
+            declares_cache: Some(true),
+            may_use_fua: false,
+            background_pct: Some(0.2),
+            devices: 1,
+        };
+        let device = |evidence: &mut Evidence, n| evidence.counted = flushes(n);
+        let busy = Some(7.0);
+        use AuditStatus::{LowerBound, Missing, Unavailable, Verified};
+        type Change<'a> = &'a dyn Fn(&mut Evidence);
+        let table: [(&str, AuditStatus, Change<'_>); 14] = [
+            ("sound", Verified, &|_| {}),
+            ("a moment late", Verified, &|e| device(e, Some(990))),
+            ("short", Missing, &|e| device(e, Some(989))),
+            ("none", Missing, &|e| device(e, Some(0))),
+            ("busy", LowerBound, &|e| e.background_pct = busy),
+            ("unknown", LowerBound, &|e| e.background_pct = None),
+            ("busy and short", Missing, &|e| {
+                e.background_pct = busy;
+                device(e, Some(10));
+            }),
+            ("network", Unavailable, &|e| e.counted = None),
+            ("old kernel", Unavailable, &|e| device(e, None)),
+            ("write through", Unavailable, &|e| {
+                e.declares_cache = Some(false)
+            }),
+            ("forced unit access", Unavailable, &|e| {
+                e.may_use_fua = true;
+                device(e, Some(0));
+            }),
+            ("it was not used", Verified, &|e| e.may_use_fua = true),
+            ("raid", Unavailable, &|e| e.devices = 2),
+            ("nothing needed", Verified, &|e| e.needed = 0),
+        ];
+        for (what, status, change) in table {
+            let mut evidence = sound;
+            change(&mut evidence);
+            let got = audit(&evidence);
+            assert_eq!(got.status, status, "{what}: {}", got.note);
+            assert_eq!(got.counted.is_none(), status == Unavailable, "{what}");
+            assert!(!got.note.is_empty() && got.needed == evidence.needed);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! A run as JSON, for programs: the manifest's own form.
+
+use measure::run::Run;
+use std::io::{self, Write};
+
+/// Writes the run as pretty-printed JSON with a newline behind it.
+///
+/// # Errors
+/// An error of `out`.
+pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, run)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,11 @@
+//! How a run is shown: tables for people, JSON and CSV for programs, progress on standard error.
+//!
+//! Invariants: every view says where the figures come from (`origin`) and whether they are valid;
+//! no text from outside reaches a terminal before [`sanitize`] or a CSV cell before [`csv`].
+
+pub mod cells;
+pub mod csv;
+pub mod json;
+pub mod progress;
+pub mod sanitize;
+pub mod table;

@@ -1,0 +1,429 @@
+//! Tables for people: the study's columns by the catalogue, waits, the device's floor.
+//!
+//! Invariants: a caption with run, origin and validity stands above every table; columns keep the
+//! catalogue's order; what was measured in no row is left out; a table that would be wider than
+//! the terminal drops its least telling columns and says how many. No colour anywhere, so that
+//! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
+
+use super::cells::{self, Cell, cell, grouped, ns_as_ms};
+use super::csv::origin;
+use super::sanitize;
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use measure::catalogue::{Metric, ROW};
+use measure::run::{Run, WaitStats};
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of characters that fit.
+    pub width: usize,
+    /// A terminal reads it: headings are underlined with a rule. Elsewhere plain columns.
+    pub frame: bool,
+}
+
+impl Style {
+    /// For standard output: as wide as the terminal, 80 to 200; 200 plain columns elsewhere.
+    #[must_use]
+    pub fn detect(is_terminal: bool, columns: Option<u16>) -> Style {
+        let width = match columns {
+            Some(columns) if is_terminal => usize::from(columns).clamp(80, 200),
+            _ if is_terminal => 80,
+            _ => 200,
+        };
+        Style {
+            width,
+            frame: is_terminal,
+        }
+    }
+
+    /// For this process's standard output.
+    #[must_use]
+    pub fn of_stdout() -> Style {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
+        Style::detect(terminal, size.map(|s| s.ws_col).filter(|c| *c > 0))
+    }
+}
+
+/// Columns that go first where it is narrow, the least telling first. What is not named stays.
+const DROP_FIRST: [&str; 22] = [
+    "nodes",
+    "flash_cache_write_pct",
+    "redo_size_bytes",
+    "redo_wastage_bytes",
+    "cpu_idle_pct",
+    "cpu_iowait_pct",
+    "device_writes",
+    "cpu_user_pct",
+    "cpu_sys_pct",
+    "commits",
+    "context_switches_per_commit",
+    "flushes",
+    "redo_synch_writes_iops",
+    "redo_blocks_per_s",
+    "elapsed_s",
+    "redo_data_kb_per_txn",
+    "cpu_us_per_commit",
+    "commits_per_write",
+    "cpu_busy_pct",
+    "redo_writes_iops",
+    "redo_data_mbps",
+    "log_file_sync_ms",
+];
+
+/// The caption: which run, where its figures come from, whether to believe them.
+#[must_use]
+pub fn caption(run: &Run) -> String {
+    let mut text = format!(
+        "Run {}  origin: {}  target: {} {}",
+        sanitize::line(&run.run_id),
+        origin(run.origin),
+        sanitize::line(&run.target.kind),
+        sanitize::line(&run.target.path),
+    );
+    if !run.validity.valid {
+        text.push_str("\nINVALID: the figures below are wrong:");
+    }
+    for problem in &run.validity.problems {
+        let weight = if problem.invalidates {
+            "invalid"
+        } else {
+            "doubtful"
+        };
+        let (id, detail) = (sanitize::line(&problem.id), sanitize::line(&problem.detail));
+        text.push_str(&format!("\n  {weight}: {id}: {detail}"));
+    }
+    text
+}
+
+/// The study's table: one line a row of the run.
+#[must_use]
+pub fn rows(run: &Run, style: Style) -> String {
+    let value = |metric: &Metric, row| cell(row, metric.key).unwrap_or(Cell::Missing);
+    let measured = |metric: &&Metric| {
+        run.rows
+            .iter()
+            .any(|row| value(metric, row) != Cell::Missing)
+    };
+    let all: Vec<&Metric> = ROW.iter().filter(measured).collect();
+    let columns: Vec<(&str, Vec<String>)> = all
+        .iter()
+        .map(|m| {
+            let cells = run.rows.iter().map(|row| value(m, row).short()).collect();
+            (m.heading, cells)
+        })
+        .collect();
+    let keys: Vec<&str> = all.iter().map(|m| m.key).collect();
+    let shown = choose(&keys, &columns, style);
+    let dropped = keys.len() - shown.len();
+    let headings: Vec<&str> = shown.iter().map(|i| columns[*i].0).collect();
+    let lines = (0..run.rows.len()).map(|line| {
+        let pick = |i: &usize| columns[*i].1[line].clone();
+        shown.iter().map(pick).collect()
+    });
+    let mut text = format!(
+        "{}\n{}",
+        caption(run),
+        draw(&headings, lines.collect(), 1, style)
+    );
+    if dropped > 0 {
+        text.push_str(&format!(
+            "({dropped} more columns in a wider terminal, or with --format csv)\n"
+        ));
+    }
+    text
+}
+
+/// Indexes of the columns that fit, in order.
+fn choose(keys: &[&str], columns: &[(&str, Vec<String>)], style: Style) -> Vec<usize> {
+    let width = |i: &usize| {
+        let (heading, cells) = &columns[*i];
+        let words = heading.split(' ').map(|w| w.chars().count());
+        let widest = cells.iter().map(|c| c.chars().count()).chain(words).max();
+        widest.unwrap_or(0) + 2
+    };
+    let mut shown: Vec<usize> = (0..keys.len()).collect();
+    for victim in DROP_FIRST {
+        if shown.iter().map(width).sum::<usize>() <= style.width {
+            break;
+        }
+        shown.retain(|i| keys[*i] != victim);
+    }
+    shown
+}
+
+/// The wait events of every row, in milliseconds.
+#[must_use]
+pub fn waits(run: &Run, style: Style) -> String {
+    let headings = [
+        "Workload",
+        "Jobs",
+        "Event",
+        "Waits",
+        "Mean ms",
+        "p50 ms",
+        "p90 ms",
+        "p99 ms",
+        "p99.9 ms",
+        "Max ms",
+        "Over 500 ms",
+    ];
+    let mut lines = Vec::new();
+    for row in &run.rows {
+        for event in measure::WaitEvent::ALL {
+            let Some(stats) = row.wait(event).filter(|s| s.count > 0) else {
+                continue;
+            };
+            let mut line = vec![
+                sanitize::line(&row.workload),
+                row.jobs.to_string(),
+                event.name().to_owned(),
+            ];
+            line.extend(figures(stats));
+            lines.push(line);
+        }
+    }
+    format!("{}\n{}", caption(run), draw(&headings, lines, 3, style))
+}
+
+fn figures(stats: &WaitStats) -> Vec<String> {
+    let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
+    vec![
+        grouped(stats.count),
+        ns_as_ms(stats.mean_ns),
+        ms(stats.p50_ns),
+        ms(stats.p90_ns),
+        ms(stats.p99_ns),
+        ms(stats.p999_ns),
+        ms(Some(stats.max_ns)),
+        grouped(stats.outliers),
+    ]
+}
+
+/// The device's floor.
+#[must_use]
+pub fn floor(run: &Run, style: Style) -> String {
+    let headings = [
+        "Sync method",
+        "File",
+        "Bytes",
+        "Writes/s",
+        "Mean ms",
+        "p50 ms",
+        "p99 ms",
+        "p99.9 ms",
+        "Max ms",
+        "Write ms",
+        "Flush ms",
+    ];
+    let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
+    let lines = run.floor.iter().map(|f| {
+        let file = if f.pre_written {
+            "written before"
+        } else {
+            "allocated"
+        };
+        vec![
+            sanitize::line(&f.sync_method),
+            file.to_owned(),
+            grouped(f.write_bytes),
+            cells::real(f.writes_per_s),
+            ns_as_ms(f.latency.mean_ns),
+            ms(f.latency.p50_ns),
+            ms(f.latency.p99_ns),
+            ms(f.latency.p999_ns),
+            ms(Some(f.latency.max_ns)),
+            ns_as_ms(f.write_mean_ns),
+            ns_as_ms(f.flush_mean_ns),
+        ]
+    });
+    format!(
+        "{}\n{}",
+        caption(run),
+        draw(&headings, lines.collect(), 2, style)
+    )
+}
+
+/// Any table in the same dress, for lists of the other commands. The first `text_columns` are
+/// aligned to the left, the rest to the right. Cells are expected to be sanitised.
+#[must_use]
+pub fn draw(
+    headings: &[&str],
+    lines: Vec<Vec<String>>,
+    text_columns: usize,
+    style: Style,
+) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    if style.frame {
+        for part in [
+            TableComponent::HeaderLines,
+            TableComponent::MiddleHeaderIntersections,
+        ] {
+            table.set_style(part, '─');
+        }
+    }
+    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    // Headings break at their blank, so that a column is as narrow as its figures allow.
+    table.set_header(headings.iter().map(|h| h.replacen(' ', "\n", 1)));
+    for line in lines {
+        table.add_row(line);
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        // The rule under the headings brings a blank between columns of its own.
+        column.set_padding((0, if style.frame { 1 } else { 2 }));
+        if i >= text_columns {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use measure::run::{Environment, Origin, Row, Target, Validity, WorkloadInfo};
+
+    /// A run of a few rows for the tests of all formats.
+    pub(crate) fn run() -> Run {
+        let row = |workload: &str, jobs: u32| Row {
+            workload: workload.to_owned(),
+            nodes: 1,
+            jobs,
+            cpu_busy_pct: Some(12.5),
+            commit_throughput_tps: 9_341.2 * f64::from(jobs),
+            commit_latency_ms: 0.107,
+            log_file_sync_ms: Some(0.104),
+            redo_data_mbps: 18.2,
+            commits: 2_802_360,
+            redo_size_bytes: 5_596_312_920,
+            waits: [(
+                "log_file_sync".to_owned(),
+                WaitStats {
+                    count: 12,
+                    mean_ns: 104_000.0,
+                    max_ns: 9_000_000,
+                    p50_ns: Some(101_000),
+                    ..WaitStats::default()
+                },
+            )]
+            .into(),
+            ..Row::default()
+        };
+        Run {
+            schema: measure::run::SCHEMA.to_owned(),
+            run_id: "20261120-101500-4f2a11".to_owned(),
+            created: "2026-11-20T10:15:00.000Z".to_owned(),
+            origin: Origin::Measured,
+            redolab_version: "0.1.0".to_owned(),
+            command: vec!["redolab".to_owned(), "check".to_owned()],
+            target: Target {
+                kind: "file".to_owned(),
+                path: "/redo\u{1b}]0;x\u{7}".to_owned(),
+                ..Target::default()
+            },
+            workload: WorkloadInfo::default(),
+            environment: Environment::default(),
+            rows: vec![row("LGWR-LAT1", 1), row("LGWR-THR", 64)],
+            floor: Vec::new(),
+            lab_overhead_ns: None,
+            findings: Vec::new(),
+            validity: Validity::sound(),
+            need: measure::judgement::Need::default(),
+            verdict: None,
+            report: None,
+        }
+    }
+
+    #[test]
+    fn tables_fit_and_keep_what_matters() {
+        for width in [80, 100, 120, 160, 200] {
+            for frame in [false, true] {
+                let text = rows(&run(), Style { width, frame });
+                let body = text.lines().skip(1);
+                for line in body {
+                    assert!(line.chars().count() <= width, "{width}: {line}\n{text}");
+                }
+                for must in [
+                    "origin: measured",
+                    "LGWR-THR",
+                    "597,837",
+                    "0.107",
+                    "Latency",
+                ] {
+                    assert!(text.contains(must), "{width} lacks {must}\n{text}");
+                }
+                assert!(!text.contains('\u{1b}'), "an escape came through");
+            }
+        }
+        let narrow = rows(
+            &run(),
+            Style {
+                width: 80,
+                frame: true,
+            },
+        );
+        let wide = rows(
+            &run(),
+            Style {
+                width: 200,
+                frame: true,
+            },
+        );
+        assert!(
+            narrow.contains("more columns") && !wide.contains("more columns"),
+            "{wide}"
+        );
+    }
+
+    #[test]
+    fn numbers_are_aligned_to_the_right() {
+        let style = Style {
+            width: 80,
+            frame: false,
+        };
+        let text = draw(
+            &["Name", "Value"],
+            vec![
+                vec!["a".into(), "5".into()],
+                vec!["bb".into(), "1,234,567".into()],
+            ],
+            1,
+            style,
+        );
+        let ends: Vec<usize> = text.lines().map(|l| l.chars().count()).collect();
+        assert!(ends.iter().all(|e| *e == ends[0]), "{text}");
+    }
+
+    #[test]
+    fn an_invalid_run_says_so_above_its_figures() {
+        let mut bad = run();
+        bad.validity.add("io_error", true, "EIO on a write");
+        let style = Style::detect(false, None);
+        for text in [rows(&bad, style), waits(&bad, style), floor(&bad, style)] {
+            assert!(
+                text.contains("INVALID") && text.contains("EIO on a write"),
+                "{text}"
+            );
+        }
+        assert!(waits(&run(), style).contains("log file sync"));
+    }
+
+    #[test]
+    fn the_width_is_the_terminals_within_bounds() {
+        for (terminal, columns, want) in [
+            (true, Some(120), 120),
+            (true, Some(20), 80),
+            (true, Some(500), 200),
+            (true, None, 80),
+            (false, Some(90), 200),
+        ] {
+            assert_eq!(Style::detect(terminal, columns).width, want);
+        }
+    }
+}

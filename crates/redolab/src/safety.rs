@@ -1,0 +1,444 @@
+//! Whether a run may start on a machine that matters, and go on.
+//!
+//! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
+//! and prints what these say. Promises: what will be written is told first; max(10 %, 5 GiB) of
+//! the volume stays free, also while running; a busy device, or one that holds another process's
+//! redo or WAL files, is left alone unless the user insists; no more than the stated budget is
+//! written.
+
+use crate::output::sanitize;
+use std::path::PathBuf;
+
+/// What always stays free: this many bytes, or this share where that is more.
+pub const KEEP_FREE_BYTES: u64 = 5 << 30;
+/// Share of the volume that stays free, as a divisor: 10 %.
+const KEEP_FREE_DIVISOR: u64 = 10;
+/// A device that others keep busier than this is not measured, percent.
+pub const BUSY_PCT: f64 = 5.0;
+/// How long to watch the device before a run, seconds.
+pub const BUSY_WINDOW_S: u64 = 2;
+
+/// A volume's room, as statvfs tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// Its size in bytes.
+    pub total_bytes: u64,
+    /// What an unprivileged process may still use, in bytes.
+    pub available_bytes: u64,
+}
+
+impl Volume {
+    /// The volume that holds `path`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(path: &std::path::Path) -> std::io::Result<Volume> {
+        let v = rustix::fs::statvfs(path)?;
+        Ok(Volume {
+            total_bytes: v.f_blocks.saturating_mul(v.f_frsize),
+            available_bytes: v.f_bavail.saturating_mul(v.f_frsize),
+        })
+    }
+
+    /// Bytes that have to stay free.
+    #[must_use]
+    pub fn keep_bytes(&self) -> u64 {
+        (self.total_bytes / KEEP_FREE_DIVISOR).max(KEEP_FREE_BYTES)
+    }
+
+    /// Bytes that may be used.
+    #[must_use]
+    pub fn usable_bytes(&self) -> u64 {
+        self.available_bytes.saturating_sub(self.keep_bytes())
+    }
+}
+
+/// What a run is about to do to its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Bytes of files that will be made: the room needed.
+    pub footprint_bytes: u64,
+    /// Bytes that will be written at most, log files written before and rows together.
+    pub write_bytes: u64,
+    /// The user's limit on `write_bytes` (`--max-write`).
+    pub max_write_bytes: Option<u64>,
+    /// Bytes that the drive is rated to take in its life, where known.
+    pub endurance_bytes: Option<u64>,
+}
+
+/// Somebody else's log on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// The file that it holds.
+    pub file: PathBuf,
+}
+
+/// Why a run may not start, or not go on. Each says what to do.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// Too little room.
+    #[error(
+        "not enough room: the log files take {}, and {} of {} have to stay free; {} are available. \
+         Choose smaller log files or another volume",
+        size(*.needed), size(*.keep), size(*.total), size(*.available)
+    )]
+    Room {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that have to stay free.
+        keep: u64,
+        /// Size of the volume.
+        total: u64,
+        /// Bytes available.
+        available: u64,
+    },
+    /// The volume filled up while running.
+    #[error(
+        "stopped: only {} of the volume are free, and {} have to stay free; somebody else is \
+         filling it",
+        size(*.available), size(*.keep)
+    )]
+    FillingUp {
+        /// Bytes available.
+        available: u64,
+        /// Bytes that have to stay free.
+        keep: u64,
+    },
+    /// More would be written than was allowed.
+    #[error(
+        "it would write up to {}, --max-write allows {}; shorten it with --time or --quick, or \
+         raise --max-write",
+        size(*.planned), size(*.allowed)
+    )]
+    Budget {
+        /// Bytes planned.
+        planned: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
+    /// The budget is used up.
+    #[error("stopped: {} were written, --max-write allows {}", size(*.written), size(*.allowed))]
+    Spent {
+        /// Bytes written.
+        written: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
+    /// Others use the device.
+    #[error(
+        "the device is {utilisation_pct:.1} % busy with the work of others (limit {BUSY_PCT} %): \
+         the figures would be wrong and their work would suffer. Wait, choose another device, or \
+         insist with --allow-busy"
+    )]
+    Busy {
+        /// Share of time with a request in flight, percent.
+        utilisation_pct: f64,
+    },
+    /// Another process's log is on the device.
+    #[error(
+        "another process holds its log on this device: {}. Choose another device, or insist with \
+         --allow-busy",
+        holders(.0)
+    )]
+    Held(Vec<Holder>),
+}
+
+/// Whether the plan fits the volume and the budget.
+///
+/// # Errors
+/// Why not.
+pub fn check_plan(plan: &Plan, volume: Volume) -> Result<(), Refusal> {
+    if plan.footprint_bytes > volume.usable_bytes() {
+        return Err(Refusal::Room {
+            needed: plan.footprint_bytes,
+            keep: volume.keep_bytes(),
+            total: volume.total_bytes,
+            available: volume.available_bytes,
+        });
+    }
+    match plan.max_write_bytes {
+        Some(allowed) if plan.write_bytes > allowed => Err(Refusal::Budget {
+            planned: plan.write_bytes,
+            allowed,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a run that has made its files and written `written` bytes may go on.
+///
+/// # Errors
+/// Why not.
+pub fn recheck(plan: &Plan, volume: Volume, written: u64) -> Result<(), Refusal> {
+    if volume.available_bytes < volume.keep_bytes() {
+        return Err(Refusal::FillingUp {
+            available: volume.available_bytes,
+            keep: volume.keep_bytes(),
+        });
+    }
+    match plan.max_write_bytes {
+        Some(allowed) if written > allowed => Err(Refusal::Spent { written, allowed }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the device is free for a measurement. `utilisation_pct` is what was seen over
+/// [`BUSY_WINDOW_S`], `None` where no device can be watched; `holders` are processes with redo or
+/// WAL files open on it. With `allow_busy` the refusal comes back as a warning.
+///
+/// # Errors
+/// Why not.
+pub fn check_busy(
+    utilisation_pct: Option<f64>,
+    holders: &[Holder],
+    allow_busy: bool,
+) -> Result<Option<Refusal>, Refusal> {
+    let refusal = if !holders.is_empty() {
+        Some(Refusal::Held(holders.to_vec()))
+    } else {
+        utilisation_pct
+            .filter(|pct| *pct > BUSY_PCT)
+            .map(|utilisation_pct| Refusal::Busy { utilisation_pct })
+    };
+    match refusal {
+        Some(refusal) if !allow_busy => Err(refusal),
+        other => Ok(other),
+    }
+}
+
+/// Whether a file's path is one in which a database keeps its redo or write-ahead log.
+#[must_use]
+pub fn looks_like_a_log(path: &std::path::Path) -> bool {
+    let text = path.to_string_lossy().to_ascii_lowercase();
+    let name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
+    let folder = |f: &str| text.contains(&format!("/{f}/"));
+    let numbered = |prefix: &str, least: usize| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.len() >= least && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    folder("pg_wal")
+        || folder("pg_xlog")
+        || folder("#innodb_redo")
+        || numbered("ib_logfile", 1)
+        || numbered("binlog.", 6)
+        || (name.starts_with("redo") && (name.ends_with(".log") || name.ends_with(".rdo")))
+        || (folder("onlinelog") && name.ends_with(".log"))
+        || name.ends_with("-wal")
+        || name.ends_with(".wal")
+}
+
+/// What is printed before anything is written.
+#[must_use]
+pub fn announcement(plan: &Plan, volume: Volume) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Will make log files of {} and write up to {}.",
+        size(plan.footprint_bytes),
+        size(plan.write_bytes)
+    )];
+    if let Some(rated) = plan.endurance_bytes.filter(|rated| *rated > 0) {
+        let share = 100.0 * plan.write_bytes as f64 / rated as f64;
+        lines.push(format!(
+            "That is {share:.4} % of the {} that the drive is rated to take.",
+            size(rated)
+        ));
+    }
+    lines.push(format!(
+        "The volume has {} available; at least {} stay free.",
+        size(volume.available_bytes),
+        size(volume.keep_bytes())
+    ));
+    if let Some(allowed) = plan.max_write_bytes {
+        lines.push(format!("Stops at {} written (--max-write).", size(allowed)));
+    }
+    lines
+}
+
+/// Bytes as people read them, in binary units.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut name = "bytes";
+    for unit in units {
+        if value < 1023.95 {
+            break;
+        }
+        value /= 1024.0;
+        name = unit;
+    }
+    if name == "bytes" {
+        format!("{bytes} bytes")
+    } else {
+        format!("{value:.1} {name}")
+    }
+}
+
+fn holders(all: &[Holder]) -> String {
+    const SHOWN: usize = 3;
+    let mut words: Vec<String> = all
+        .iter()
+        .take(SHOWN)
+        .map(|h| {
+            let file = sanitize::line(&h.file.to_string_lossy());
+            format!("{} (pid {}) has {file}", sanitize::line(&h.name), h.pid)
+        })
+        .collect();
+    if all.len() > SHOWN {
+        words.push(format!("and {} more", all.len() - SHOWN));
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn volume(total: u64, available: u64) -> Volume {
+        Volume {
+            total_bytes: total * GIB,
+            available_bytes: available * GIB,
+        }
+    }
+
+    #[test]
+    fn ten_percent_or_five_gib_stay_free() {
+        for (total, available, footprint, fits) in [
+            (20, 10, 5, true),
+            (20, 10, 6, false),
+            (1000, 200, 100, true),
+            (1000, 200, 101, false),
+            (1000, 90, 0, true),
+            (1000, 90, 1, false),
+            (4, 4, 1, false),
+        ] {
+            let plan = Plan {
+                footprint_bytes: footprint * GIB,
+                ..Plan::default()
+            };
+            let got = check_plan(&plan, volume(total, available));
+            assert_eq!(
+                got.is_ok(),
+                fits,
+                "{total} {available} {footprint}: {got:?}"
+            );
+        }
+        let v = volume(1000, 99);
+        assert!(matches!(
+            recheck(&Plan::default(), v, 0),
+            Err(Refusal::FillingUp { .. })
+        ));
+        assert_eq!(recheck(&Plan::default(), volume(1000, 100), 0), Ok(()));
+    }
+
+    #[test]
+    fn the_budget_holds_before_and_while_running() {
+        let plan = |write, max| Plan {
+            write_bytes: write,
+            max_write_bytes: max,
+            ..Plan::default()
+        };
+        let v = volume(100, 90);
+        for (write, max, fits) in [
+            (10, Some(10), true),
+            (11, Some(10), false),
+            (11, None, true),
+        ] {
+            assert_eq!(check_plan(&plan(write, max), v).is_ok(), fits);
+            assert_eq!(recheck(&plan(0, max), v, write).is_ok(), fits);
+        }
+    }
+
+    #[test]
+    fn a_busy_device_is_left_alone() {
+        let holder = Holder {
+            pid: 42,
+            name: "post\u{1b}[31mgres".to_owned(),
+            file: "/pg/pg_wal/000000010000000000000001".into(),
+        };
+        for (pct, held, allow, refused, warned) in [
+            (Some(0.0), false, false, false, false),
+            (Some(5.0), false, false, false, false),
+            (Some(5.1), false, false, true, false),
+            (Some(5.1), false, true, false, true),
+            (None, false, false, false, false),
+            (None, true, false, true, false),
+            (Some(0.0), true, true, false, true),
+        ] {
+            let holders = if held {
+                vec![holder.clone()]
+            } else {
+                Vec::new()
+            };
+            let got = check_busy(pct, &holders, allow);
+            assert_eq!(got.is_err(), refused, "{pct:?} {held} {allow}");
+            assert_eq!(matches!(got, Ok(Some(_))), warned, "{pct:?} {held} {allow}");
+        }
+        let text = Refusal::Held(vec![holder; 5]).to_string();
+        assert!(
+            text.contains("postgres (pid 42)") && text.contains("and 2 more"),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}') && text.contains("--allow-busy"));
+    }
+
+    #[test]
+    fn logs_of_databases_are_known_by_their_paths() {
+        for yes in [
+            "/var/lib/postgresql/15/main/pg_wal/000000010000000000000001",
+            "/var/lib/mysql/ib_logfile0",
+            "/var/lib/mysql/#innodb_redo/#ib_redo12",
+            "/var/lib/mysql/binlog.000012",
+            "/u01/oradata/ORCL/redo01.log",
+            "/fra/ORCL/onlinelog/o1_mf_1_abc_.log",
+            "/srv/app/data.db-wal",
+        ] {
+            assert!(looks_like_a_log(std::path::Path::new(yes)), "{yes}");
+        }
+        for no in [
+            "/var/log/syslog",
+            "/data/base/16384/2619",
+            "/x/ib_logfile",
+            "/redo/x.txt",
+        ] {
+            assert!(!looks_like_a_log(std::path::Path::new(no)), "{no}");
+        }
+    }
+
+    #[test]
+    fn what_will_be_written_is_told() {
+        let plan = Plan {
+            footprint_bytes: GIB,
+            write_bytes: 100 * GIB,
+            max_write_bytes: Some(200 * GIB),
+            endurance_bytes: Some(600 * 1024 * GIB),
+        };
+        let text = announcement(&plan, volume(1000, 500)).join("\n");
+        for must in [
+            "1.0 GiB",
+            "up to 100.0 GiB",
+            "0.0163 %",
+            "100.0 GiB stay free",
+            "200.0 GiB",
+        ] {
+            assert!(text.contains(must), "{must} is not in\n{text}");
+        }
+        for (bytes, want) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(size(bytes), want);
+        }
+    }
+}

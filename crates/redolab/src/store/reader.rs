@@ -1,0 +1,360 @@
+//! Reading runs: listing, manifests, histograms.
+//!
+//! Invariants: listing never fails because of one run; figures of a finished run are shown only
+//! when its manifest's CRC fits; intervals only when theirs do. Memory stays bounded by the number
+//! of intervals, not by their histograms: those are merged as they are read.
+
+use super::error::io_error;
+use super::{
+    CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, MANIFEST_MAX_BYTES,
+    Marker, Store, StoreError, Version, hex, hlog, version,
+};
+use crate::folder::{Folder, is_name};
+use measure::run::{Origin, Run, WaitStats};
+use measure::{Histogram, Nanos};
+use std::collections::BTreeMap;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+/// Longest file of intervals: a day of one-second intervals of five series takes a tenth of it.
+const HLOG_MAX_BYTES: u64 = 16 << 30;
+
+/// What a run in the store is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Finished, and its manifest is as it was written.
+    Complete,
+    /// Not finished: killed, or still being written (the entry's detail says which).
+    Incomplete,
+    /// Not as it was written.
+    Damaged,
+    /// Written by a later version.
+    NewerVersion,
+}
+
+/// One run in a listing.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The run's name.
+    pub id: String,
+    /// What it is worth.
+    pub state: State,
+    /// Why it is not complete; empty when it is.
+    pub detail: String,
+    /// What a listing shows; of a draft where the run is incomplete.
+    pub summary: Option<Summary>,
+}
+
+/// What a listing shows of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// RFC 3339 time of creation, UTC.
+    pub created: String,
+    /// Where the figures come from.
+    pub origin: Origin,
+    /// The command that made it.
+    pub command: Vec<String>,
+    /// Kind and path of the target.
+    pub target: (String, String),
+    /// Names of the workloads.
+    pub workloads: Vec<String>,
+    /// Number of rows.
+    pub rows: usize,
+    /// No problem makes the figures wrong.
+    pub valid: bool,
+}
+
+impl From<&Run> for Summary {
+    fn from(run: &Run) -> Summary {
+        Summary {
+            created: run.created.clone(),
+            origin: run.origin,
+            command: run.command.clone(),
+            target: (run.target.kind.clone(), run.target.path.clone()),
+            workloads: run.workload.names.clone(),
+            rows: run.rows.len(),
+            valid: run.validity.valid,
+        }
+    }
+}
+
+/// One interval's figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalFigures {
+    /// Start on the run's clock.
+    pub start: Nanos,
+    /// End on the run's clock.
+    pub end: Nanos,
+    /// Its figures.
+    pub stats: WaitStats,
+}
+
+/// One series of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// All intervals merged.
+    pub merged: Histogram,
+    /// Each interval, in the order in which they were written.
+    pub intervals: Vec<IntervalFigures>,
+}
+
+/// A file whose last interval was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutFile {
+    /// The file.
+    pub file: String,
+    /// Where and how.
+    pub flaw: hlog::Flaw,
+}
+
+/// The histograms of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Histograms {
+    /// By `row/event`, as they were written.
+    pub series: BTreeMap<String, Series>,
+    /// Files whose last interval was cut; only an incomplete run may have any.
+    pub cut: Vec<CutFile>,
+}
+
+impl Store {
+    /// All runs, by name and hence by time. One bad run is an entry like any other.
+    ///
+    /// # Errors
+    /// Only when the store itself cannot be read.
+    pub fn list(&self) -> Result<Vec<Entry>, StoreError> {
+        let names = self.root.names().map_err(|e| self.failed("listing", e))?;
+        Ok(names
+            .into_iter()
+            .filter(|name| is_name(name) && name != super::MARKER)
+            .map(|id| self.entry(id))
+            .collect())
+    }
+
+    fn entry(&self, id: String) -> Entry {
+        let (state, detail, summary) = match self.load(&id) {
+            Ok(run) => (State::Complete, String::new(), Some(Summary::from(&run))),
+            Err(e) => {
+                let state = match e {
+                    StoreError::Incomplete { .. } | StoreError::Running { .. } => State::Incomplete,
+                    StoreError::NewerRun { .. } => State::NewerVersion,
+                    _ => State::Damaged,
+                };
+                let draft = match state {
+                    State::Incomplete => self.load_draft(&id).ok().flatten(),
+                    _ => None,
+                };
+                (state, e.to_string(), draft.as_ref().map(Summary::from))
+            }
+        };
+        Entry {
+            id,
+            state,
+            detail,
+            summary,
+        }
+    }
+
+    /// A finished run, its manifest verified.
+    ///
+    /// # Errors
+    /// A run that is missing, incomplete, still being written, damaged or of a newer version.
+    pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        let folder = self.folder(id)?;
+        let path = folder.path().join(MANIFEST);
+        let bytes = match folder.read(MANIFEST, MANIFEST_MAX_BYTES) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(unfinished(id, &folder)),
+            Err(e) => return Err(unreadable(&path, "reading the manifest", e)),
+        };
+        check_schema(id, &path, &bytes)?;
+        let contents = contents(&folder)?;
+        let found = hex(hlog::crc32c(&bytes));
+        if found != contents.manifest_crc32c {
+            let what = format!(
+                "CRC32C is {found}, contents.json says {}",
+                contents.manifest_crc32c
+            );
+            return Err(StoreError::Damaged { path, what });
+        }
+        let run: Run = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
+        if run.run_id != id {
+            return Err(damaged(&path, format!("it is of run {}", run.run_id)));
+        }
+        Ok(run)
+    }
+
+    /// The last draft of a run that was not finished; `None` where none was written.
+    ///
+    /// # Errors
+    /// A draft that is damaged or of a newer version, or the system's errors.
+    pub fn load_draft(&self, id: &str) -> Result<Option<Run>, StoreError> {
+        let folder = self.folder(id)?;
+        let path = folder.path().join(DRAFT);
+        match folder.read(DRAFT, MANIFEST_MAX_BYTES) {
+            Ok(bytes) => {
+                check_schema(id, &path, &bytes)?;
+                let run = serde_json::from_slice(&bytes);
+                run.map(Some).map_err(|e| damaged(&path, e.to_string()))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(unreadable(&path, "reading the draft", e)),
+        }
+    }
+
+    /// The histograms of a run, each interval verified. Of a finished run every file has to be as
+    /// it was written; of an incomplete one the last interval of a file may be cut, which is said.
+    ///
+    /// # Errors
+    /// A run that is missing, damaged, or the system's errors.
+    pub fn load_histograms(&self, id: &str) -> Result<Histograms, StoreError> {
+        let mut out = Histograms::default();
+        let cut = self.for_each_interval(id, &mut |name, record| {
+            let series = out.series.entry(name.to_owned()).or_default();
+            series.merged.merge(&record.histogram);
+            series.intervals.push(IntervalFigures {
+                start: record.start,
+                end: record.end,
+                stats: record.histogram.stats(),
+            });
+        })?;
+        out.cut = cut;
+        Ok(out)
+    }
+
+    /// Hands every interval of a run to `visit` with the name of its series, file by file.
+    ///
+    /// # Errors
+    /// As [`Store::load_histograms`]; what was visited before an error is sound.
+    pub fn for_each_interval(
+        &self,
+        id: &str,
+        visit: &mut dyn FnMut(&str, hlog::Record),
+    ) -> Result<Vec<CutFile>, StoreError> {
+        let folder = self.folder(id)?;
+        let listing = |e| io_error(folder.path(), "listing", e);
+        let names = folder.names().map_err(listing)?;
+        let finished = names.iter().any(|n| n == MANIFEST);
+        let stated = if finished {
+            Some(contents(&folder)?.files)
+        } else {
+            None
+        };
+        let present: Vec<&String> = names.iter().filter(|n| n.ends_with(HLOG)).collect();
+        if let Some(stated) = &stated
+            && let Some(missing) = stated.keys().find(|k| !present.contains(k))
+        {
+            return Err(damaged(&folder.path().join(missing), "it is missing"));
+        }
+        let mut cut = Vec::new();
+        for name in present {
+            let sum = match &stated {
+                Some(files) => Some(files.get(name).ok_or_else(|| {
+                    damaged(&folder.path().join(name), "contents.json does not list it")
+                })?),
+                None => None,
+            };
+            let flaw = read_file(&folder, name, sum, visit)?;
+            cut.extend(flaw.map(|flaw| CutFile {
+                file: name.clone(),
+                flaw,
+            }));
+        }
+        Ok(cut)
+    }
+}
+
+/// Reads one interval file; `sum` is what a finished run states of it.
+fn read_file(
+    folder: &Folder,
+    name: &str,
+    sum: Option<&FileSum>,
+    visit: &mut dyn FnMut(&str, hlog::Record),
+) -> Result<Option<hlog::Flaw>, StoreError> {
+    let path = folder.path().join(name);
+    let row = name.strip_suffix(HLOG).unwrap_or(name);
+    let file = folder
+        .open_file(name)
+        .map_err(|e| unreadable(&path, "opening intervals", e))?;
+    let input = BufReader::with_capacity(64 << 10, io::Read::take(file, HLOG_MAX_BYTES));
+    let scan = hlog::scan(input, &mut |record| {
+        visit(&format!("{row}/{}", record.tag), record);
+    })
+    .map_err(|flaw| damaged(&path, format!("line {}: {}", flaw.line, flaw.what)))?;
+    let Some(sum) = sum else {
+        return Ok(scan.cut);
+    };
+    if scan.bytes != sum.bytes || hex(scan.crc32c) != sum.crc32c {
+        let what = format!(
+            "{} bytes with CRC32C {}, contents.json says {} bytes with {}",
+            scan.bytes,
+            hex(scan.crc32c),
+            sum.bytes,
+            sum.crc32c
+        );
+        return Err(damaged(&path, what));
+    }
+    match scan.cut {
+        Some(flaw) => Err(damaged(&path, format!("line {}: {}", flaw.line, flaw.what))),
+        None => Ok(None),
+    }
+}
+
+fn contents(folder: &Folder) -> Result<Contents, StoreError> {
+    let path = folder.path().join(CONTENTS);
+    let bytes = folder
+        .read(CONTENTS, MANIFEST_MAX_BYTES)
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => damaged(&path, "it is missing beside a manifest"),
+            _ => unreadable(&path, "reading contents.json", e),
+        })?;
+    let contents: Contents =
+        serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
+    if contents.schema == CONTENTS_SCHEMA {
+        Ok(contents)
+    } else {
+        Err(damaged(&path, format!("schema `{}`", contents.schema)))
+    }
+}
+
+/// A run without a manifest: still being written, or dead.
+fn unfinished(id: &str, folder: &Folder) -> StoreError {
+    let id = id.to_owned();
+    if folder.is_locked() {
+        StoreError::Running { id }
+    } else {
+        StoreError::Incomplete { id }
+    }
+}
+
+fn check_schema(id: &str, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let marker: Marker = serde_json::from_slice(bytes).map_err(|e| damaged(path, e.to_string()))?;
+    match version(&marker.schema, measure::run::SCHEMA) {
+        Version::Same => Ok(()),
+        Version::Newer => Err(StoreError::NewerRun {
+            id: id.to_owned(),
+            found: marker.schema,
+            supported: measure::run::SCHEMA,
+        }),
+        Version::Other => {
+            let schema = crate::output::sanitize::line(&marker.schema);
+            Err(damaged(path, format!("its schema is `{schema}`")))
+        }
+    }
+}
+
+fn damaged(path: &Path, what: impl Into<String>) -> StoreError {
+    StoreError::Damaged {
+        path: path.to_owned(),
+        what: what.into(),
+    }
+}
+
+/// What is refused because of what it is (a link, a FIFO, too long) is damage of the store.
+fn unreadable(path: &Path, action: &'static str, e: io::Error) -> StoreError {
+    let link = e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    match e.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => damaged(path, e.to_string()),
+        _ if link => damaged(path, "it is a symbolic link, which redolab never makes"),
+        _ => io_error(path, action, e),
+    }
+}

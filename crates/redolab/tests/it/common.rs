@@ -1,0 +1,193 @@
+//! A run in which every field of every structure is filled, for the tests of formats.
+
+use measure::Histogram;
+use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
+use measure::run::{
+    AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
+    Row, Run, SCHEMA, Target, Validity, WorkloadInfo,
+};
+use measure::stack::{Layer, LayerKind, Stack};
+
+/// A histogram of `n` pseudo-random values around 100 µs with a tail, from a seed.
+pub fn histogram(seed: u64, n: u64) -> Histogram {
+    let mut state = seed;
+    let mut h = Histogram::new();
+    for _ in 0..n {
+        let word = measure::workload::split_mix(&mut state);
+        let tail = if word & 0x3ff == 0 { word >> 34 } else { 0 };
+        h.record(90_000 + (word >> 20) % 30_000 + tail);
+    }
+    h
+}
+
+fn layer() -> Layer {
+    let text = |s: &str| Some(s.to_owned());
+    Layer {
+        kind: LayerKind::Disk,
+        name: "vda".to_owned(),
+        dev: text("254:0"),
+        mount_point: text("/"),
+        source: text("/dev/vda"),
+        options: vec!["rw".to_owned()],
+        backing: text("/x"),
+        detail: text("virtio"),
+        model: text("m"),
+        logical_block_bytes: Some(512),
+        physical_block_bytes: Some(4096),
+        write_cache: text("write back"),
+        drive_write_cache: Some(true),
+        fua: Some(false),
+        rotational: Some(false),
+        integrity: text("none"),
+        size_bytes: Some(1 << 40),
+    }
+}
+
+fn finding() -> Finding {
+    Finding {
+        id: "stack.volatile".to_owned(),
+        weight: Weight::Caution,
+        claim: "c".to_owned(),
+        numbers: vec![("p99_ns".to_owned(), 1.5)],
+        threshold: "t".to_owned(),
+        source: "s".to_owned(),
+        advice: "a".to_owned(),
+    }
+}
+
+fn verdict() -> Verdict {
+    Verdict {
+        answer: Answer::Conditional,
+        durability: Durability::Unverified,
+        performance: Performance::NoNeedStated,
+        scope: Scope {
+            seconds: 120.0,
+            bytes_written: 1 << 33,
+            log_footprint_bytes: 1 << 30,
+            cache_resident: true,
+            not_judged: vec!["power loss".to_owned()],
+        },
+        reasons: vec![finding()],
+        summary: "s".to_owned(),
+    }
+}
+
+/// A row whose log file sync is `h`.
+pub fn row(h: &Histogram) -> Row {
+    Row {
+        workload: "LGWR-LAT1".to_owned(),
+        nodes: 1,
+        jobs: 64,
+        cpu_busy_pct: Some(1.0 / 3.0),
+        cpu_user_pct: Some(0.1),
+        cpu_sys_pct: Some(0.2),
+        cpu_idle_pct: Some(90.0),
+        cpu_iowait_pct: Some(5.0),
+        commit_throughput_tps: 9_341.123_456_789,
+        commit_latency_ms: 0.107,
+        redo_blocks_per_s: 1e4,
+        redo_writes_iops: 1e3,
+        redo_synch_writes_iops: 1e3,
+        redo_data_mbps: 0.1 + 0.2,
+        redo_data_kb_per_txn: 1.95,
+        log_file_sync_ms: Some(h.mean() / 1e6),
+        flash_cache_write_pct: Some(92.63),
+        elapsed_s: 30.000_000_001,
+        redo_size_bytes: u64::from(u32::MAX) * 7,
+        commits: h.count(),
+        elapsed_ns: 30_000_000_001,
+        waits: [("log_file_sync".to_owned(), h.stats())].into(),
+        commit_latency: h.stats(),
+        curves: [("log_file_sync".to_owned(), h.curve())].into(),
+        commits_per_write: CommitsPerWrite {
+            mean: 13.7,
+            p50: 12,
+            p99: 40,
+        },
+        commit_path: CommitPath {
+            attributed: 5,
+            queue_ns: 1.0,
+            write_ns: 2.0,
+            flush_ns: 3.0,
+            wake_ns: 4.0,
+        },
+        redo_wastage_bytes: 1,
+        flushes: 2,
+        log_switches: 3,
+        device_writes: Some(4),
+        device_written_bytes: Some(5),
+        device_util_pct: Some(6.0),
+        cpu_us_per_commit: Some(7.0),
+        context_switches_per_commit: Some(8.0),
+        flush_audit: Some(FlushAudit {
+            status: AuditStatus::LowerBound,
+            needed: 1,
+            counted: Some(2),
+            note: "n".to_owned(),
+        }),
+        background_write_pct: Some(0.5),
+        intervals: vec![Interval {
+            log_file_sync_p99_ns: Some(1),
+            device_util_pct: Some(2.0),
+            ..Interval::default()
+        }],
+    }
+}
+
+/// A run of one row, every field filled.
+pub fn full_run(id: &str, h: &Histogram) -> Run {
+    let mut validity = Validity::sound();
+    validity.add("background", false, "others wrote 3 %");
+    Run {
+        schema: SCHEMA.to_owned(),
+        run_id: id.to_owned(),
+        created: "2026-11-20T10:15:00.000Z".to_owned(),
+        origin: Origin::Measured,
+        redolab_version: "0.1.0".to_owned(),
+        command: vec!["redolab".to_owned(), "check".to_owned()],
+        target: Target {
+            kind: "file".to_owned(),
+            path: "/redo".to_owned(),
+            stack: Stack {
+                layers: vec![layer(), Layer::new(LayerKind::FileSystem, "ext4")],
+                depths: vec![0, 1],
+                hypervisor: Some("kvm".to_owned()),
+                preload: Some("libeatmydata.so".to_owned()),
+                unknown: vec!["u".to_owned()],
+            },
+            unwritten_extents: Some(0),
+            ..Target::default()
+        },
+        workload: WorkloadInfo {
+            names: vec!["LGWR-LAT1".to_owned()],
+            jobs: vec![64],
+            time_s: Some(30.0),
+            commits: Some(9),
+            ..WorkloadInfo::default()
+        },
+        environment: Environment {
+            governor: Some("performance".to_owned()),
+            ..Environment::default()
+        },
+        rows: vec![row(h)],
+        floor: vec![FloorRow {
+            sync_method: "direct".to_owned(),
+            pre_written: true,
+            write_bytes: 4096,
+            writes_per_s: 1e4,
+            latency: h.stats(),
+            write_mean_ns: 1.0,
+            flush_mean_ns: 2.0,
+        }],
+        lab_overhead_ns: Some(900.5),
+        findings: vec![finding()],
+        validity,
+        need: Need {
+            commit_rate: Some(1.0),
+            redo_bytes_per_s: Some(2.0),
+            p99_ns: Some(3),
+        },
+        verdict: Some(verdict()),
+        report: Some("r.html".to_owned()),
+    }
+}

@@ -1,0 +1,99 @@
+//! The published JSON Schemas against what is really written.
+
+use serde_json::Value;
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = format!("{}/../../schemas/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the schema is in the repository");
+    let json = serde_json::from_str(&text).expect("the schema is JSON");
+    jsonschema::draft202012::new(&json).expect("the schema is a schema")
+}
+
+fn problems(validator: &jsonschema::Validator, value: &Value) -> Vec<String> {
+    validator
+        .iter_errors(value)
+        .map(|e| format!("{}: {e}", e.instance_path))
+        .collect()
+}
+
+#[test]
+fn a_run_with_every_field_filled_is_valid() {
+    let validator = schema("run-1.schema.json");
+    let run = crate::common::full_run(
+        "20261120-101500-4f2a11",
+        &crate::common::histogram(1, 50_000),
+    );
+    let json = serde_json::to_value(&run).expect("a run is JSON");
+    assert_eq!(problems(&validator, &json), Vec::<String>::new());
+    assert!(
+        no_nulls(&json),
+        "the test's run leaves a field empty, so it shows less than it says"
+    );
+}
+
+#[test]
+fn a_run_with_nothing_optional_is_valid() {
+    let validator = schema("run-1.schema.json");
+    let mut run = crate::common::full_run("r", &measure::Histogram::new());
+    run.verdict = None;
+    run.report = None;
+    run.lab_overhead_ns = None;
+    run.rows = vec![measure::run::Row::default()];
+    run.target = measure::run::Target::default();
+    run.need = measure::judgement::Need::default();
+    let json = serde_json::to_value(&run).expect("a run is JSON");
+    assert_eq!(problems(&validator, &json), Vec::<String>::new());
+}
+
+#[test]
+fn drift_is_caught() {
+    let validator = schema("run-1.schema.json");
+    let run = crate::common::full_run("r", &crate::common::histogram(1, 50_000));
+    let sound = serde_json::to_value(&run).expect("a run is JSON");
+    for (pointer, key, value) in [
+        ("", "new_field", Value::from(1)),
+        ("/rows/0", "new_field", Value::from(1)),
+        ("/rows/0/waits/log_file_sync", "p50_ns", Value::from("1")),
+        ("/target/stack/layers/0", "kind", Value::from("floppy")),
+        ("/verdict/reasons/0", "weight", Value::Null),
+        ("/validity", "valid", Value::from(1)),
+        ("", "schema", Value::from("redolab.run/2")),
+        ("/rows/0", "commits", Value::from(-1)),
+    ] {
+        let mut json = sound.clone();
+        let object = json.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object.expect("an object").insert(key.to_owned(), value);
+        assert!(!validator.is_valid(&json), "{pointer}/{key} was accepted");
+    }
+    for (pointer, key) in [
+        ("", "origin"),
+        ("/rows/0", "commit_latency"),
+        ("/floor/0", "latency"),
+    ] {
+        let mut json = sound.clone();
+        let object = json.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object.expect("an object").remove(key);
+        assert!(!validator.is_valid(&json), "{pointer}/{key} may be missing");
+    }
+}
+
+#[test]
+fn the_stores_marker_is_valid() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    redolab::store::Store::open(dir.path()).expect("opens");
+    let text = std::fs::read(dir.path().join("store.json")).expect("reads");
+    let marker: Value = serde_json::from_slice(&text).expect("JSON");
+    let validator = schema("store-1.schema.json");
+    assert_eq!(problems(&validator, &marker), Vec::<String>::new());
+    assert!(!validator.is_valid(&serde_json::json!({"schema": "redolab.store/2"})));
+}
+
+/// No field anywhere is null.
+fn no_nulls(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) => items.iter().all(no_nulls),
+        Value::Object(fields) => fields.values().all(no_nulls),
+        _ => true,
+    }
+}

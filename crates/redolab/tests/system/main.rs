@@ -1,0 +1,8 @@
+//! Tests that start processes, mount file systems or make loop devices. What needs root is
+//! skipped, with a word, where there is none.
+
+#[path = "../it/common.rs"]
+mod common;
+mod disk_full;
+mod live;
+mod violence;

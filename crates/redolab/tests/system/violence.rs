@@ -1,0 +1,196 @@
+//! Signals and kills, on a child process: this very program, told by its environment to be one.
+
+use crate::common::{full_run, histogram};
+use measure::Nanos;
+use redolab::cleanup::{self, WorkFolder};
+use redolab::store::{State, Store};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROLE: &str = "REDOLAB_TEST_ROLE";
+const PLACE: &str = "REDOLAB_TEST_PLACE";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Not a test: the child's part, idle unless the environment asks for it.
+#[test]
+fn child() {
+    let (Ok(role), Ok(place)) = (std::env::var(ROLE), std::env::var(PLACE)) else {
+        return;
+    };
+    let place = Path::new(&place);
+    let interrupt = redolab::signals::install().expect("handlers");
+    let work = WorkFolder::create(place).expect("creates");
+    let log = work.register("redo01.log").expect("registers");
+    std::fs::write(log, "redo").expect("writes");
+    println!("\nready");
+    match role.as_str() {
+        "polite" => {
+            while !interrupt.requested() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            drop(work);
+            std::process::exit(42);
+        }
+        "deaf" => loop {
+            std::thread::sleep(Duration::from_secs(1));
+            if interrupt.requested() {
+                println!("asked");
+            }
+        },
+        "storing" => {
+            let store = Store::open(&place.join("store")).expect("opens");
+            for number in 0.. {
+                let id = format!("run-{number:05}");
+                let mut writer = store.begin(&id).expect("begins");
+                for i in 0..10 {
+                    let h = histogram(i, 200);
+                    writer
+                        .interval("r/x", Nanos(i), Nanos(i + 1), &h)
+                        .expect("appends");
+                }
+                writer
+                    .finish(&full_run(&id, &histogram(0, 200)))
+                    .expect("finishes");
+                println!("finished {id}");
+            }
+        }
+        other => panic!("no such role: {other}"),
+    }
+}
+
+fn spawn(role: &str, place: &Path) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args([
+            "--exact",
+            "violence::child",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(ROLE, role)
+        .env(PLACE, place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    while line.trim() != "ready" {
+        line.clear();
+        assert!(
+            lines.read_line(&mut line).expect("reads") > 0,
+            "the child died early"
+        );
+    }
+    (child, lines)
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("not zero");
+    kill_process(pid, signal).expect("our own child");
+}
+
+fn exit_code(mut child: Child) -> Option<i32> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            return status.code();
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().expect("our own child");
+            panic!("the child does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn work_folders(place: &Path) -> usize {
+    let entries = std::fs::read_dir(place).expect("lists");
+    entries
+        .filter(|e| {
+            let name = e.as_ref().expect("an entry").file_name();
+            name.to_string_lossy().starts_with(cleanup::PREFIX)
+        })
+        .count()
+}
+
+#[test]
+fn the_first_signal_asks_for_an_orderly_end() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (child, _out) = spawn("polite", dir.path());
+        assert_eq!(work_folders(dir.path()), 1);
+        send(&child, signal);
+        assert_eq!(exit_code(child), Some(42), "{signal:?}");
+        assert_eq!(work_folders(dir.path()), 0, "{signal:?}");
+    }
+}
+
+#[test]
+fn the_second_signal_cleans_up_and_ends_with_130() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (child, mut out) = spawn("deaf", dir.path());
+    send(&child, Signal::INT);
+    let mut line = String::new();
+    while line.trim() != "asked" {
+        line.clear();
+        assert!(
+            out.read_line(&mut line).expect("reads") > 0,
+            "one signal ended it"
+        );
+    }
+    send(&child, Signal::INT);
+    assert_eq!(exit_code(child), Some(130));
+    assert_eq!(work_folders(dir.path()), 0);
+}
+
+#[test]
+fn kill_9_leaves_the_store_sound_and_the_next_start_cleans_up() {
+    const KILLS: u64 = 12;
+    let seed = u64::from(std::process::id());
+    println!("seed {seed}");
+    let mut state = seed;
+    let (mut complete, mut incomplete) = (0, 0);
+    for _ in 0..KILLS {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (mut child, mut out) = spawn("storing", dir.path());
+        let moment = measure::workload::split_mix(&mut state) % 60_000;
+        std::thread::sleep(Duration::from_micros(moment));
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
+        let mut said = String::new();
+        out.read_to_string(&mut said).expect("reads");
+
+        assert_eq!(work_folders(dir.path()), 1, "nobody could clean up");
+        assert_eq!(cleanup::sweep(dir.path()).expect("sweeps").len(), 1);
+        assert_eq!(work_folders(dir.path()), 0);
+        let store = Store::open(&dir.path().join("store")).expect("opens");
+        let entries = store.list().expect("lists");
+        for id in said.lines().filter_map(|l| l.strip_prefix("finished ")) {
+            let entry = entries
+                .iter()
+                .find(|e| e.id == id)
+                .expect("a finished run is listed");
+            assert_eq!(entry.state, State::Complete, "{id}: {}", entry.detail);
+        }
+        for entry in entries {
+            let read = store.load_histograms(&entry.id).expect("sound");
+            let intervals = read.series.get("r/x").map_or(0, |s| s.intervals.len());
+            match entry.state {
+                State::Complete => {
+                    assert_eq!(intervals, 10);
+                    complete += 1;
+                }
+                State::Incomplete => incomplete += 1,
+                other => panic!("{}: {other:?}: {}", entry.id, entry.detail),
+            }
+        }
+    }
+    println!("{complete} complete, {incomplete} incomplete runs after {KILLS} kills");
+    assert!(
+        incomplete >= 1,
+        "no kill fell into a run: the test says nothing"
+    );
+}
