@@ -21,7 +21,9 @@ fn main() -> Result<(), AnyError> {
     let fallback = || std::env::temp_dir().join("line-cost");
     let directory = args.next().map_or_else(fallback, PathBuf::from);
     let pairs: usize = args.next().map_or(Ok(101), |r| r.parse())?;
-    println!("device,jobs,pairs,fused_ns,line_ns,ratio_p25,ratio_p50,ratio_p75");
+    println!(
+        "device,jobs,pairs,fused_p10_ns,line_p10_ns,ratio_of_p10,fused_p50_ns,line_p50_ns,ratio_p25,ratio_p50,ratio_p75"
+    );
     for (jobs, commits) in [(1, 20_000), (8, 4_000)] {
         let logs = [null_log(true)?, null_log(false)?];
         compare("null", logs, jobs, commits, pairs)?;
@@ -60,8 +62,10 @@ fn compare(
         values[((values.len() - 1) as f64 * q).round() as usize]
     };
     let [mut fused, mut line] = took;
+    let (low_fused, low_line) = (quantile(&mut fused, 0.1), quantile(&mut line, 0.1));
     println!(
-        "{device},{jobs},{pairs},{:.1},{:.1},{:.4},{:.4},{:.4}",
+        "{device},{jobs},{pairs},{low_fused:.1},{low_line:.1},{:.4},{:.1},{:.1},{:.4},{:.4},{:.4}",
+        low_line / low_fused,
         quantile(&mut fused, 0.5),
         quantile(&mut line, 0.5),
         quantile(&mut ratios, 0.25),
