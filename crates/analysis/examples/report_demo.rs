@@ -167,7 +167,10 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
     let floor = 95_000.0 + kb * 430.0;
     let group = f64::from(jobs).powf(0.72);
     let sync_ns = floor * (1.0 + f64::from(jobs) / group * 0.35);
-    let tps = f64::from(jobs) / (sync_ns + 4_000.0) * 1e9;
+    let bandwidth_tps = 1_400.0 * 1024.0 / kb;
+    let free_tps = f64::from(jobs) / (sync_ns + 4_000.0) * 1e9;
+    let tps = free_tps / (1.0 + (free_tps / bandwidth_tps).powi(4)).powf(0.25);
+    let sync_ns = f64::from(jobs) / tps * 1e9 - 4_000.0;
     let commits = (tps * 10.0) as u64;
     let sync = histogram(state, sync_ns, commits.min(120_000));
     let write = histogram(state, floor, (commits as f64 / group) as u64 / 2 + 2_000);

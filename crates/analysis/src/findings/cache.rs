@@ -154,9 +154,9 @@ fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
             "stack.flush_suppressed",
             Bad,
             format!(
-                "{name} says that it has a volatile write cache, but the kernel is told `write through` and sends it no flushes."
+                "{name} says that it has a volatile write cache, but the kernel is told write through and sends it no flushes."
             ),
-            "Write `write back` to the device's queue/write_cache, find out who changed it, and measure again.",
+            "Write \"write back\" to the device's queue/write_cache, find out who changed it, and measure again.",
         ),
         (Some(true), _) => (
             "stack.write_cache",
@@ -164,7 +164,7 @@ fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
             format!(
                 "{name} has a volatile write cache by its own word: a commit is safe only through its flush."
             ),
-            "Prove the flush with `redolab powertest`, or declare power-loss protection from the drive's data sheet.",
+            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
         ),
         (Some(false), Some("write back")) => (
             "stack.write_cache",
@@ -194,7 +194,7 @@ fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
             format!(
                 "The kernel takes {name} for write-back: a commit is safe only through its flush; the drive's own word could not be read."
             ),
-            "Prove the flush with `redolab powertest`, or declare power-loss protection from the drive's data sheet.",
+            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
         ),
         (None, None) => (
             "stack.write_cache",
@@ -234,7 +234,7 @@ fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
             )
             .number("disks", disks.len() as f64)
             .rule("declared from VWC or WCE = 0", STACK_RULE)
-            .advice("`redolab powertest` turns the declaration into a test."),
+            .advice("A power test (redolab powertest) turns the declaration into a test."),
         );
     }
 }

@@ -88,7 +88,7 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
         "btrfs" if nocow => None,
         "btrfs" => Some("Set NOCOW on the empty log directory (chattr +C), or use XFS or ext4."),
         "zfs" => Some(
-            "Check `zfs get sync,recordsize,logbias`: sync must not be disabled, and a log device (SLOG) decides the latency.",
+            "Check zfs get sync,recordsize,logbias: sync must not be disabled, and a log device (SLOG) decides the latency.",
         ),
         "bcachefs" | "nilfs2" => Some("Use XFS or ext4 for redo."),
         _ => None,
@@ -130,7 +130,7 @@ fn network(layer: &Layer) -> Note {
         ),
     )
     .rule("network file systems: conditional at best", STACK_RULE)
-    .advice("Ask for the server's export (NFS: `sync`, never `async`; 9p, virtiofs: the host's cache mode) and its cache's protection.")
+    .advice("Ask for the server's export (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and its cache's protection.")
 }
 
 fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
@@ -195,12 +195,12 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
                 "mount.barrier_off",
                 Bad,
                 format!(
-                    "{} is an overlay mounted `volatile`: every sync is dropped.",
+                    "{} is an overlay mounted volatile: every sync is dropped.",
                     place(layer)
                 ),
             )
             .rule(
-                "overlayfs `volatile` omits all syncs",
+                "overlayfs volatile omits all syncs",
                 "Linux Documentation/filesystems/overlayfs",
             )
             .advice("Put redo on a volume mounted outside the overlay."),
@@ -216,7 +216,7 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
             .maybe("timeo", number_of(layer, "timeo="))
             .maybe("retrans", number_of(layer, "retrans="))
             .rule("soft network mounts: no", "nfs(5): soft can cause silent data corruption")
-            .advice("Mount it `hard`."),
+            .advice("Mount it hard."),
         );
     }
     if is_network
@@ -235,7 +235,7 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
                 ),
             )
             .rule("client write-back caching: conditional", STACK_RULE)
-            .advice("Mount it with cache=none, or `sync` for NFS."),
+            .advice("Mount it with cache=none, or sync for NFS."),
         );
     }
 }
@@ -260,7 +260,7 @@ fn machine(stack: &Stack, notes: &mut Vec<Note>) {
                 format!("This is a virtual machine ({hypervisor}): its host decides what a flush does, and that cannot be seen from inside."),
             )
             .rule("a hypervisor is seen: unverified, never yes by itself", STACK_RULE)
-            .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; `unsafe` is not."),
+            .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; unsafe is not."),
         );
     }
     if !stack.unknown.is_empty() {

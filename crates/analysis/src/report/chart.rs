@@ -132,16 +132,7 @@ impl Chart<'_> {
             );
         }
         svg.line("axis", (f.left, f.bottom), (f.right, f.bottom));
-        let mut free_from = f64::NEG_INFINITY;
-        for tick in f.x.ticks() {
-            let (at, text) = (f.x.place(tick), (self.x.tick)(tick));
-            svg.line("axis", (at, f.bottom), (at, f.bottom + 4.0));
-            let half = width(&text) / 2.0;
-            if at - half >= free_from {
-                svg.text("tk", (at, f.bottom + 16.0), Anchor::Middle, &text);
-                free_from = at + half + 6.0;
-            }
-        }
+        self.x_ticks(f, svg);
         let middle = (f.left + f.right) / 2.0;
         svg.text(
             "xl",
@@ -160,11 +151,34 @@ impl Chart<'_> {
         }
     }
 
+    /// Ticks with labels where there is room; the last one always has its label.
+    fn x_ticks(&self, f: &Frame, svg: &mut Svg) {
+        let ticks: Vec<(f64, String)> =
+            f.x.ticks()
+                .into_iter()
+                .map(|t| (f.x.place(t), (self.x.tick)(t)))
+                .collect();
+        let ends_at = ticks
+            .last()
+            .map_or(f64::INFINITY, |(at, text)| at - width(text) / 2.0);
+        let mut free_from = f64::NEG_INFINITY;
+        for (i, (at, text)) in ticks.iter().enumerate() {
+            svg.line("axis", (*at, f.bottom), (*at, f.bottom + 4.0));
+            let half = width(text) / 2.0;
+            let is_last = i + 1 == ticks.len();
+            if is_last || (at - half >= free_from && at + half + 6.0 <= ends_at) {
+                svg.text("tk", (*at, f.bottom + 16.0), Anchor::Middle, text);
+                free_from = at + half + 6.0;
+            }
+        }
+    }
+
     /// Names at the ends of lines, pushed apart where they would touch.
     fn labels(&self, f: &Frame, svg: &mut Svg) {
         let mut ends: Vec<(&Series, (f64, f64))> = self
             .series
             .iter()
+            .filter(|s| !s.name.is_empty())
             .filter_map(|s| {
                 let last = s
                     .points
@@ -218,30 +232,42 @@ fn draw(series: &Series, f: &Frame, svg: &mut Svg) {
         "ln"
     };
     svg.path(line, &places);
-    if let Look::Marked(shape) | Look::Dashed(shape) = series.look
-        && places.len() <= 24
-    {
-        for at in places.iter().filter(|p| p.0.is_finite()) {
+    if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+        // On dense lines every so many points, each shape at places of its own.
+        let every = places.len().div_ceil(24).max(1) * if places.len() > 24 { 3 } else { 1 };
+        let visible = places.iter().skip(shape % every).step_by(every);
+        for at in visible.filter(|p| p.0.is_finite()) {
             svg.marker(shape, *at);
         }
     }
     svg.end();
 }
 
-/// Moves ascending places apart by at least a label's height, within `top..bottom` where that
-/// is possible.
+/// Moves ascending places apart by at least a label's height: those that would touch are
+/// centred on their own mean, and all stay within `top..bottom` where that is possible.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
-    let mut out: Vec<f64> = Vec::with_capacity(wanted.len());
+    // Clusters of touching labels: sum of the places that would centre it, and members.
+    let mut clusters: Vec<(f64, usize)> = Vec::new();
+    let first = |(sum, n): (f64, usize)| {
+        let height = LABEL_GAP * (n - 1) as f64;
+        (sum / n as f64).min(bottom - height).max(top)
+    };
     for y in wanted {
-        let least = out.last().map_or(top, |last| last + LABEL_GAP);
-        out.push(y.max(least));
+        let mut next = (*y, 1);
+        while let Some(last) = clusters.last().copied() {
+            if first(last) + LABEL_GAP * last.1 as f64 <= first(next) {
+                break;
+            }
+            clusters.pop();
+            let shift = LABEL_GAP * (last.1 * next.1) as f64;
+            next = (last.0 + next.0 - shift, last.1 + next.1);
+        }
+        clusters.push(next);
     }
-    let mut most = bottom;
-    for y in out.iter_mut().rev() {
-        *y = y.min(most);
-        most = *y - LABEL_GAP;
-    }
-    out
+    clusters
+        .into_iter()
+        .flat_map(|c| (0..c.1).map(move |i| first(c) + LABEL_GAP * i as f64))
+        .collect()
 }
 
 #[cfg(test)]

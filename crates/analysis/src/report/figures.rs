@@ -133,7 +133,7 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
             tick: count_tick,
         },
         series: vec![Series {
-            name: "commits/s".to_owned(),
+            name: String::new(),
             points,
             look: Look::Marked(0),
         }],
@@ -367,7 +367,7 @@ pub(super) fn series(run: &Run) -> String {
                 tick: count_tick,
             },
             series: vec![Series {
-                name: "commits/s".to_owned(),
+                name: String::new(),
                 points: strip.rate,
                 look: Look::Plain(0),
             }],

@@ -61,12 +61,24 @@ fn verdict_card(run: &Run) -> String {
          <div><dt>Performance</dt><dd>{}</dd></div>\
          <div><dt>Need</dt><dd>{}</dd></div>\
          <div><dt>Rests on</dt><dd>{}</dd></div></dl></div>",
-        esc(&verdict.summary),
+        esc(&without_answer(&verdict.summary, answer)),
         word(verdict.durability),
         performance_word(verdict.performance),
         esc(&need(run)),
         esc(&rests_on(verdict)),
     )
+}
+
+/// The summary without the answer that stands above it.
+fn without_answer(summary: &str, answer: &str) -> String {
+    let rest = summary
+        .strip_prefix(answer)
+        .and_then(|s| s.strip_prefix(": "))
+        .unwrap_or(summary);
+    let mut chars = rest.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }
 
 fn need(run: &Run) -> String {
@@ -241,15 +253,15 @@ fn reason(f: &Finding) -> String {
             facts.push_str(&format!("<span>{label}: {}</span>", esc(text)));
         }
     }
+    facts.push_str(&format!("<span class=\"id\">{}</span>", esc(&f.id)));
     let advice = if f.advice.is_empty() {
         String::new()
     } else {
         format!("<p class=\"d\"><b>What to do:</b> {}</p>", esc(&f.advice))
     };
     format!(
-        "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}<span class=\"id\">{}</span></div></li>",
+        "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}</div></li>",
         esc(&f.claim),
-        esc(&f.id)
     )
 }
 
@@ -276,7 +288,13 @@ fn number(name: &str, value: f64) -> String {
         .iter()
         .find_map(|(suffix, unit)| Some((name.strip_suffix(suffix)?, *unit)))
         .unwrap_or((name, ""));
-    format!("{} {}{unit}", stem.replace('_', " "), format::digits(value))
+    let is_whole = value.fract() == 0.0 && (0.0..1e15).contains(&value);
+    let text = if is_whole {
+        format::count(value as u64)
+    } else {
+        format::digits(value)
+    };
+    format!("{} {text}{unit}", stem.replace('_', " "))
 }
 
 pub(super) fn scope(run: &Run) -> String {

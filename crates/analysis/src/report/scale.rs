@@ -115,7 +115,7 @@ impl Scale {
 /// The smallest round number that is not below `value`.
 fn top(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
-    [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
+    [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0]
         .iter()
         .map(|s| s * decade)
         .find(|t| *t >= value * 1.001)

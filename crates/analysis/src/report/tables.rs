@@ -24,18 +24,7 @@ pub(super) fn rows(run: &Run) -> String {
         .collect();
     let mut head = String::from("<th class=\"t\">Workload</th>");
     for metric in &shown {
-        let unit = if metric.heading.contains(metric.unit) {
-            ""
-        } else {
-            metric.unit
-        };
-        let unit = unit.split(',').next().unwrap_or_default();
-        let unit = if unit.is_empty() || metric.unit.contains('=') && metric.heading.contains("kB")
-        {
-            String::new()
-        } else {
-            format!("<small>{}</small>", esc(unit))
-        };
+        let unit = unit_below(metric);
         head.push_str(&format!(
             "<th title=\"{}\">{}{unit}</th>",
             esc(metric.definition),
@@ -68,6 +57,17 @@ pub(super) fn rows(run: &Run) -> String {
             "<div class=\"scroll wide-table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         ),
     )
+}
+
+/// A metric's unit for the line below its heading, where the heading doesn't carry it.
+fn unit_below(metric: &catalogue::Metric) -> String {
+    const CARRIED: [&str; 8] = ["%", "ms", "s", "tps", "rbps", "IOPS", "MBps", "kBpt"];
+    let last = metric.heading.rsplit(' ').next().unwrap_or_default();
+    if metric.unit.is_empty() || metric.heading.contains('/') || CARRIED.contains(&last) {
+        String::new()
+    } else {
+        format!("<small>{}</small>", esc(metric.unit))
+    }
 }
 
 /// A row's value of a metric as text; `None` where it was not measured. Only digits and

@@ -41,7 +41,7 @@ pub(super) fn stack(run: &Run) -> String {
     section(
         "Storage stack",
         "From the path down to the medium; the worst layer decides. Marked layers cannot keep a log or drop its flushes.",
-        &format!("{layers}{facts}"),
+        &format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
     )
 }
 
