@@ -67,6 +67,7 @@ pub fn percent(value: f64) -> String {
         v if (99.95..100.0).contains(&v) => "> 99.9 %".to_owned(),
         v if v.abs() < 0.1 => format!("{v:.3} %"),
         v if v.abs() < 1.0 => format!("{v:.2} %"),
+        v if v.abs() >= 1000.0 => format!("{} %", grouped(v.round())),
         v if v == v.round() => format!("{v:.0} %"),
         v => format!("{v:.1} %"),
     }
@@ -119,6 +120,7 @@ mod tests {
             (99.99, "> 99.9 %"),
             (100.0, "100 %"),
             (-6.6, "-6.6 %"),
+            (1431.7, "1,432 %"),
             (f64::NAN, "–"),
         ] {
             assert_eq!(percent(value), text);

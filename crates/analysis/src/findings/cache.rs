@@ -89,6 +89,14 @@ pub(crate) fn describe(disk: &Layer) -> &'static str {
     }
 }
 
+fn article(disk: &Layer) -> &'static str {
+    if describe(disk).starts_with('N') {
+        "an"
+    } else {
+        "a"
+    }
+}
+
 fn named(disk: &Layer) -> String {
     match &disk.model {
         Some(model) => format!("{} ({})", disk.name, model.trim()),
@@ -131,7 +139,7 @@ fn what(disk: &Layer, notes: &mut Vec<Note>) {
         Behind::Plain => (
             "stack.disk",
             Info,
-            format!("{} is a {}.", named(disk), describe(disk)),
+            format!("{} is {} {}.", named(disk), article(disk), describe(disk)),
             "",
             "",
         ),

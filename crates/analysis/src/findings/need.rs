@@ -46,6 +46,16 @@ fn headroom(best: f64, need: f64) -> f64 {
     100.0 * (best / need - 1.0)
 }
 
+/// `+12 %`, or `15.3 times the need` where a percentage would be hard to read.
+fn margin_text(headroom_pct: f64) -> String {
+    if headroom_pct > 200.0 {
+        let times = format::digits(1.0 + headroom_pct / 100.0);
+        format!("{times} times the need")
+    } else {
+        format!("{headroom_pct:+.0} %")
+    }
+}
+
 fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: &mut Vec<Note>) {
     if rows_of(run, COMMITS).is_empty() {
         return;
@@ -73,14 +83,18 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
             COMMIT_RATE,
             weight,
             format!(
-                "{} commits/s are needed, {reached} of {COMMITS} were reached: {words} ({margin:+.0} %).",
-                format::digits(need)
+                "{} commits/s are needed, {reached} of {COMMITS} were reached: {words} ({}).",
+                format::digits(need),
+                margin_text(margin)
             ),
         )
         .number("needed_tps", need)
         .number("reached_tps", best)
         .number("headroom_pct", margin)
-        .limit(format!("headroom of {} %", t.headroom_pct.value), &t.headroom_pct)
+        .limit(
+            format!("headroom of {} %", t.headroom_pct.value),
+            &t.headroom_pct,
+        )
         .advice(advice),
     );
 }
@@ -101,10 +115,11 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
             REDO_RATE,
             weight,
             format!(
-                "{} MB/s of redo are needed, {} MB/s were reached ({}): {words} ({margin:+.0} %).",
+                "{} MB/s of redo are needed, {} MB/s were reached ({}): {words} ({}).",
                 format::digits(need_mbps),
                 format::digits(row.redo_data_mbps),
                 super::name_of(row),
+                margin_text(margin)
             ),
         )
         .number("needed_mbps", need_mbps)

@@ -3,6 +3,8 @@
 //! Invariants: a scale maps every value to a finite place within its range (values outside are
 //! clamped), whatever it is given: empty domains, zeros on logarithmic axes, infinities.
 
+use std::f64::consts::LOG10_2;
+
 /// How an axis is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -124,7 +126,7 @@ fn top(value: f64) -> f64 {
 
 /// Decades, or halves of them, around the values.
 fn log_domain(low: f64, high: f64) -> (f64, f64) {
-    const STEPS: [f64; 4] = [0.0, 0.301_03, 0.698_97, 1.0];
+    const STEPS: [f64; 4] = [0.0, LOG10_2, 1.0 - LOG10_2, 1.0];
     let place = |v: f64, up: bool| {
         let (whole, part) = (v.log10().floor(), v.log10() - v.log10().floor());
         let step = if up {
