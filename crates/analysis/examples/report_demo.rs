@@ -162,6 +162,21 @@ fn histogram(state: &mut u64, scale: f64, n: u64) -> Histogram {
     h
 }
 
+fn interval(i: u32, tps: f64, sync_ns: f64, floor: f64, s: &mut u64) -> Interval {
+    let dip = if i == 7 { 0.8 } else { 1.0 };
+    Interval {
+        t_s: f64::from(i) / 2.0,
+        seconds: 0.5,
+        commits: (tps * 0.5 * dip * sample(s, 100.0, 9999) as f64 / 104.0) as u64,
+        log_file_sync_mean_ns: sync_ns / dip,
+        log_file_sync_max_ns: sample(s, sync_ns * 5.0, 12),
+        log_file_parallel_write_mean_ns: floor,
+        log_file_parallel_write_max_ns: sample(s, floor * 4.0, 12),
+        log_switches: u64::from(i == 7),
+        ..Interval::default()
+    }
+}
+
 fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
     let kb = f64::from(w.redo_bytes) / 1024.0;
     let floor = 95_000.0 + kb * 430.0;
@@ -175,20 +190,6 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
     let sync = histogram(state, sync_ns, commits.min(120_000));
     let write = histogram(state, floor, (commits as f64 / group) as u64 / 2 + 2_000);
     let redo = commits * u64::from(w.redo_bytes + 24);
-    let interval = |i: u32, s: &mut u64| {
-        let dip = if i == 7 { 0.8 } else { 1.0 };
-        Interval {
-            t_s: f64::from(i) / 2.0,
-            seconds: 0.5,
-            commits: (tps * 0.5 * dip * sample(s, 100.0, 9999) as f64 / 104.0) as u64,
-            log_file_sync_mean_ns: sync_ns / dip,
-            log_file_sync_max_ns: sample(s, sync_ns * 5.0, 12),
-            log_file_parallel_write_mean_ns: floor,
-            log_file_parallel_write_max_ns: sample(s, floor * 4.0, 12),
-            log_switches: u64::from(i == 7),
-            ..Interval::default()
-        }
-    };
     let per_s = |v: f64| v * tps;
     Row {
         workload: w.name.clone(),
@@ -243,7 +244,9 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
             note: "other processes wrote to the device".to_owned(),
         }),
         background_write_pct: Some(0.4),
-        intervals: (1..=20).map(|i| interval(i, state)).collect(),
+        intervals: (1..=20)
+            .map(|i| interval(i, tps, sync_ns, floor, state))
+            .collect(),
         ..Row::default()
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::tests::{clean_run, set_sync};
+    use crate::findings::fixture::{clean_run, set_sync};
 
     #[test]
     fn the_tightest_bound_that_is_kept_is_said() {

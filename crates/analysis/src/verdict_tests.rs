@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::findings::findings;
-use crate::findings::tests::{clean_run, set_sync};
+use crate::findings::fixture::{clean_run, set_sync};
 use crate::thresholds::Thresholds;
 use measure::stack::{Layer, LayerKind};
 
@@ -16,13 +16,14 @@ fn with_fs(run: &mut Run, layer: Layer) {
     run.target.stack.depths.insert(0, 0);
 }
 
-#[test]
-fn the_answer_is_the_worse_of_two_axes() {
-    use Answer as A;
-    use Durability as D;
-    use Performance as P;
-    type Case = (&'static str, fn(&mut Run), A, D, P);
-    let cases: Vec<Case> = vec![
+use Answer as A;
+use Durability as D;
+use Performance as P;
+
+type Case = (&'static str, fn(&mut Run), A, D, P);
+
+fn met_or_missed() -> Vec<Case> {
+    vec![
         ("clean", |_| {}, A::Yes, D::Declared, P::NoNeedStated),
         (
             "need met",
@@ -54,6 +55,11 @@ fn the_answer_is_the_worse_of_two_axes() {
             D::Declared,
             P::Misses,
         ),
+    ]
+}
+
+fn unproven() -> Vec<Case> {
+    vec![
         (
             "virtual machine",
             |r| r.target.stack.hypervisor = Some("KVM".into()),
@@ -87,6 +93,11 @@ fn the_answer_is_the_worse_of_two_axes() {
             D::Volatile,
             P::NoNeedStated,
         ),
+    ]
+}
+
+fn unbelieved() -> Vec<Case> {
+    vec![
         (
             "invalid",
             |r| r.validity.add("io_error", true, "EIO."),
@@ -125,6 +136,11 @@ fn the_answer_is_the_worse_of_two_axes() {
             D::Declared,
             P::Marginal,
         ),
+    ]
+}
+
+fn slow() -> Vec<Case> {
+    vec![
         (
             "slow without a need",
             |r| {
@@ -163,7 +179,13 @@ fn the_answer_is_the_worse_of_two_axes() {
             D::Unverified,
             P::NoNeedStated,
         ),
-    ];
+    ]
+}
+
+#[test]
+fn the_answer_is_the_worse_of_two_axes() {
+    let tables = [met_or_missed, unproven, unbelieved, slow];
+    let cases = tables.iter().flat_map(|table| table());
     for (name, change, answer, durability, performance) in cases {
         let mut run = clean_run();
         change(&mut run);

@@ -75,15 +75,14 @@ fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
     }
 }
 
-/// A run in which every text is `text`.
-fn run_of(text: &str) -> Run {
-    let s = || text.to_owned();
+/// A stack of every kind of layer.
+fn stack_of(text: &str) -> Stack {
     let some = || Some(text.to_owned());
     let layer = |kind| Layer {
         dev: some(),
         mount_point: some(),
         source: some(),
-        options: vec![s(), s()],
+        options: vec![text.to_owned(), text.to_owned()],
         backing: some(),
         detail: some(),
         model: some(),
@@ -108,6 +107,19 @@ fn run_of(text: &str) -> Run {
         K::Partition,
         K::Disk,
     ];
+    Stack {
+        layers: kinds.map(layer).to_vec(),
+        depths: vec![0; kinds.len()],
+        hypervisor: some(),
+        preload: some(),
+        unknown: vec![text.to_owned()],
+    }
+}
+
+/// A run in which every text is `text`.
+fn run_of(text: &str) -> Run {
+    let s = || text.to_owned();
+    let some = || Some(text.to_owned());
     let mut validity = Validity::sound();
     validity.add(text, true, text);
     let floor = FloorRow {
@@ -129,13 +141,7 @@ fn run_of(text: &str) -> Run {
         target: Target {
             kind: s(),
             path: s(),
-            stack: Stack {
-                layers: kinds.map(layer).to_vec(),
-                depths: vec![0; kinds.len()],
-                hypervisor: some(),
-                preload: some(),
-                unknown: vec![s()],
-            },
+            stack: stack_of(text),
             sync_method: s(),
             redo_block_bytes: 512,
             ..Target::default()

@@ -48,7 +48,7 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("knee_tps", at.commit_throughput_tps)
         .number("gain_pct", gain)
         .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit)
-        .advice("More sessions than this only wait longer; headroom is counted to this point."),
+        .advice("More sessions than this mostly wait longer."),
     );
 }
 

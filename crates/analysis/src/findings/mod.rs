@@ -131,4 +131,6 @@ pub(crate) fn name_of(row: &Row) -> String {
 pub(crate) use Weight::{Bad, Caution, Good, Info};
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

@@ -17,20 +17,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     };
     let limit = &t.peak_ratio;
     if ratio < limit.value {
-        notes.push(
-            Note::new(
-                "latency.peaks",
-                Good,
-                format!(
-                    "No peaks: the longest log file parallel write is {} times the mean ({}).",
-                    format::digits(ratio),
-                    name_of(row)
-                ),
-            )
-            .number("longest_over_mean", ratio)
-            .number("longest_write_ms", write.max_ns as f64 / 1e6)
-            .limit(format!("a peak is {} times the mean", limit.value), limit),
-        );
+        notes.push(none(row, ratio, write.max_ns, t));
         return;
     }
     let effect = effect(row, limit.value * write.mean_ns);
@@ -77,6 +64,22 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ""
         }),
     );
+}
+
+fn none(row: &Row, ratio: f64, longest_ns: u64, t: &Thresholds) -> Note {
+    let limit = &t.peak_ratio;
+    Note::new(
+        "latency.peaks",
+        Good,
+        format!(
+            "No peaks: the longest log file parallel write is {} times the mean ({}).",
+            format::digits(ratio),
+            name_of(row)
+        ),
+    )
+    .number("longest_over_mean", ratio)
+    .number("longest_write_ms", longest_ns as f64 / 1e6)
+    .limit(format!("a peak is {} times the mean", limit.value), limit)
 }
 
 /// Longest log write over the mean.

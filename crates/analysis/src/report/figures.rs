@@ -1,27 +1,24 @@
-//! The figures: load against throughput and wait, percentile curves, where a commit's time
-//! goes, and the seconds of the run.
+//! The figures of rows: load against throughput and wait, percentile curves, and where a
+//! commit's time goes. Those of seconds are in `series`.
 
 use super::bars::{self, Bar};
 use super::chart::{Axis, Chart, Look, Series};
 use super::escape::esc;
 use super::scale::Kind;
-use super::{origin_tag, section};
+use super::{origin_tag, section, ticks};
 use crate::findings::latency::io_share_pct;
 use crate::findings::{rows_of, sync_of, workloads};
 use crate::format;
 use crate::published;
-use measure::run::{Interval, Origin, Row, Run};
+use measure::run::{Origin, Row, Run};
 
 /// Most workloads that get figures of their own.
 const MAX_WORKLOADS: usize = 8;
 /// Most lines of a percentile figure.
 const MAX_CURVES: usize = 6;
-/// Most points of a series of seconds.
-const MAX_SECONDS: usize = 480;
 const SMALL: (f64, f64) = (460.0, 264.0);
-const WIDE: (f64, f64) = (1060.0, 176.0);
 
-fn names(run: &Run) -> Vec<&str> {
+pub(super) fn names(run: &Run) -> Vec<&str> {
     workloads(run).into_iter().take(MAX_WORKLOADS).collect()
 }
 
@@ -33,49 +30,8 @@ fn origin_word(run: &Run) -> &'static str {
     }
 }
 
-/// `1 ms`, `200 µs`: round values of an axis.
-fn latency_tick(ns: f64) -> String {
-    match ns {
-        v if v < 0.5 => "0".to_owned(),
-        v if v < 999.5 => format!("{v:.0} ns"),
-        v if v < 999_500.0 => format!("{} µs", round(v / 1e3)),
-        v if v < 999_500_000.0 => format!("{} ms", round(v / 1e6)),
-        v => format!("{} s", round(v / 1e9)),
-    }
-}
-
-/// `250`, `10k`, `1.5M`.
-fn count_tick(value: f64) -> String {
-    match value.abs() {
-        a if a < 9_999.5 => round(value),
-        a if a < 999_950.0 => format!("{}k", round(value / 1e3)),
-        _ => format!("{}M", round(value / 1e6)),
-    }
-}
-
-fn round(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn jobs_tick(value: f64) -> String {
-    format!("{value:.0}")
-}
-
-fn percentile_tick(value: f64) -> String {
-    if value >= 100.0 {
-        "max".to_owned()
-    } else {
-        format!(
-            "{} %",
-            format!("{value:.5}")
-                .trim_end_matches('0')
-                .trim_end_matches('.')
-        )
-    }
-}
-
-fn figure(class: &str, caption: &str, tag: &str, svg: &str) -> String {
+/// A figure with its caption; nothing where there is no drawing.
+pub(super) fn figure(class: &str, caption: &str, tag: &str, svg: &str) -> String {
     if svg.is_empty() {
         return String::new();
     }
@@ -125,12 +81,12 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
         x: Axis {
             kind: Kind::Doubling,
             label: "jobs".to_owned(),
-            tick: jobs_tick,
+            tick: ticks::jobs,
         },
         y: Axis {
             kind: Kind::Linear,
             label: "commits / s".to_owned(),
-            tick: count_tick,
+            tick: ticks::count,
         },
         series: vec![Series {
             name: String::new(),
@@ -162,29 +118,7 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
     }
     let title = format!("{name}: log file sync");
     let desc = describe(&mean, "jobs", "mean log file sync", format::latency);
-    let mut series = vec![
-        Series {
-            name: "mean".to_owned(),
-            points: mean,
-            look: Look::Marked(0),
-        },
-        Series {
-            name: "p99".to_owned(),
-            points: p99,
-            look: Look::Dashed(1),
-        },
-    ];
-    for (k, platform) in published::log_file_sync(name).into_iter().enumerate() {
-        series.push(Series {
-            name: platform.label.to_owned(),
-            points: platform
-                .points
-                .iter()
-                .map(|(j, ns)| (f64::from(*j), *ns))
-                .collect(),
-            look: Look::Muted(k),
-        });
-    }
+    let series = sync_series(name, mean, p99);
     let tag = if series.len() > 2 {
         format!(
             "{}<span class=\"tag\">grey: published means</span>",
@@ -201,17 +135,42 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
         x: Axis {
             kind: Kind::Doubling,
             label: "jobs".to_owned(),
-            tick: jobs_tick,
+            tick: ticks::jobs,
         },
         y: Axis {
             kind: Kind::Log,
             label: "log file sync".to_owned(),
-            tick: latency_tick,
+            tick: ticks::latency,
         },
         series,
         marks: Vec::new(),
     };
     figure("", &title, &tag, &chart.svg())
+}
+
+/// Ours, and the published platforms in grey.
+fn sync_series(name: &str, mean: Vec<(f64, f64)>, p99: Vec<(f64, f64)>) -> Vec<Series> {
+    let mut out = vec![
+        Series {
+            name: "mean".to_owned(),
+            points: mean,
+            look: Look::Marked(0),
+        },
+        Series {
+            name: "p99".to_owned(),
+            points: p99,
+            look: Look::Dashed(1),
+        },
+    ];
+    for (k, platform) in published::log_file_sync(name).into_iter().enumerate() {
+        let points = platform.points.iter().map(|(j, ns)| (f64::from(*j), *ns));
+        out.push(Series {
+            name: platform.label.to_owned(),
+            points: points.collect(),
+            look: Look::Muted(k),
+        });
+    }
+    out
 }
 
 /// The first, last and highest points in words.
@@ -283,12 +242,12 @@ pub(super) fn percentiles(run: &Run) -> String {
             x: Axis {
                 kind: Kind::Nines,
                 label: "percentile".to_owned(),
-                tick: percentile_tick,
+                tick: ticks::percentile,
             },
             y: Axis {
                 kind: Kind::Log,
                 label: "log file sync".to_owned(),
-                tick: latency_tick,
+                tick: ticks::latency,
             },
             series,
             marks: Vec::new(),
@@ -334,7 +293,7 @@ pub(super) fn commit_path(run: &Run) -> String {
             &desc,
             &PARTS,
             &bars,
-            latency_tick,
+            ticks::latency,
         );
         out.push_str(&figure("", &title, &origin_tag(run), &svg));
     }
@@ -345,150 +304,9 @@ pub(super) fn commit_path(run: &Run) -> String {
     )
 }
 
-pub(super) fn series(run: &Run) -> String {
-    let mut out = String::new();
-    for (i, name) in names(run).iter().enumerate() {
-        let strip = Strip::of(&rows_of(run, name));
-        let x = || Axis {
-            kind: Kind::Linear,
-            label: "measured seconds, rows one after the other".to_owned(),
-            tick: count_tick,
-        };
-        let title = format!("{name}: commits by second");
-        let rate = Chart {
-            id: &format!("ts{i}"),
-            title: &title,
-            desc: "Throughput of each interval; vertical lines part the numbers of jobs.",
-            size: WIDE,
-            x: x(),
-            y: Axis {
-                kind: Kind::Linear,
-                label: "commits / s".to_owned(),
-                tick: count_tick,
-            },
-            series: vec![Series {
-                name: String::new(),
-                points: strip.rate,
-                look: Look::Plain(0),
-            }],
-            marks: strip.marks.clone(),
-        };
-        out.push_str(&figure(
-            " class=\"full\"",
-            &title,
-            &origin_tag(run),
-            &rate.svg(),
-        ));
-        let title = format!("{name}: longest wait by second");
-        let longest = Chart {
-            id: &format!("tm{i}"),
-            title: &title,
-            desc: "Longest log file sync and longest log file parallel write of each interval.",
-            size: WIDE,
-            x: x(),
-            y: Axis {
-                kind: Kind::Log,
-                label: "longest".to_owned(),
-                tick: latency_tick,
-            },
-            series: vec![
-                Series {
-                    name: "log file sync".to_owned(),
-                    points: strip.sync,
-                    look: Look::Plain(1),
-                },
-                Series {
-                    name: "parallel write".to_owned(),
-                    points: strip.write,
-                    look: Look::Plain(0),
-                },
-            ],
-            marks: strip.marks,
-        };
-        out.push_str(&figure(
-            " class=\"full\"",
-            &title,
-            &origin_tag(run),
-            &longest.svg(),
-        ));
-    }
-    section(
-        "Second by second",
-        "All rows of a workload one after the other, parted by their numbers of jobs. Throughput that decays within a row is a cache or a cap filling up; peaks of log file parallel write that log file sync follows are the device's, peaks of log file sync alone are not.",
-        &out,
-    )
-}
-
-/// The intervals of a workload's rows on one axis of measured seconds.
-#[derive(Default)]
-struct Strip {
-    rate: Vec<(f64, f64)>,
-    sync: Vec<(f64, f64)>,
-    write: Vec<(f64, f64)>,
-    marks: Vec<(f64, String)>,
-}
-
-impl Strip {
-    fn of(rows: &[&Row]) -> Strip {
-        let mut strip = Strip::default();
-        let total: usize = rows.iter().map(|r| r.intervals.len()).sum();
-        let bin = total.div_ceil(MAX_SECONDS).max(1);
-        let mut start = 0.0;
-        for row in rows.iter().filter(|r| !r.intervals.is_empty()) {
-            strip.marks.push((start, format::jobs(row.jobs)));
-            let mut at = start;
-            for chunk in row.intervals.chunks(bin) {
-                at += seconds(chunk);
-                strip.push(at, chunk);
-            }
-            for line in [&mut strip.rate, &mut strip.sync, &mut strip.write] {
-                line.push((at, f64::NAN));
-            }
-            start = at;
-        }
-        strip
-    }
-
-    fn push(&mut self, at: f64, chunk: &[Interval]) {
-        let commits: u64 = chunk.iter().map(|i| i.commits).sum();
-        let highest = |f: fn(&Interval) -> u64| {
-            let top = chunk.iter().map(f).max().unwrap_or(0);
-            if top == 0 { f64::NAN } else { top as f64 }
-        };
-        let length = seconds(chunk);
-        let rate = if length > 0.0 {
-            commits as f64 / length
-        } else {
-            f64::NAN
-        };
-        self.rate.push((at, rate));
-        self.sync.push((at, highest(|i| i.log_file_sync_max_ns)));
-        self.write
-            .push((at, highest(|i| i.log_file_parallel_write_max_ns)));
-    }
-}
-
-fn seconds(chunk: &[Interval]) -> f64 {
-    chunk
-        .iter()
-        .map(|i| i.seconds)
-        .filter(|s| s.is_finite())
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_read_well() {
-        assert_eq!(latency_tick(2e5), "200 µs");
-        assert_eq!(latency_tick(1e6), "1 ms");
-        assert_eq!(count_tick(2500.0), "2500");
-        assert_eq!(count_tick(1_500_000.0), "1.5M");
-        assert_eq!(percentile_tick(100.0 * (1.0 - 1e-4)), "99.99 %");
-        assert_eq!(percentile_tick(100.0), "max");
-    }
 
     #[test]
     fn thinning_keeps_the_ends() {

@@ -12,9 +12,11 @@ pub mod escape;
 mod figures;
 mod judged;
 mod scale;
+mod series;
 mod svg;
 mod tables;
 mod target;
+mod ticks;
 mod trust;
 
 use escape::esc;
@@ -39,7 +41,7 @@ pub fn html(run: &Run) -> String {
         figures::percentiles(run),
         figures::commit_path(run),
         tables::waits(run),
-        figures::series(run),
+        series::series(run),
         trust::validity(run),
         target::environment(run),
         target::command(run),
