@@ -162,6 +162,15 @@ fn histogram(state: &mut u64, scale: f64, n: u64) -> Histogram {
     h
 }
 
+fn audit(needed: u64) -> FlushAudit {
+    FlushAudit {
+        status: AuditStatus::LowerBound,
+        needed,
+        counted: Some(needed + 31),
+        note: "other processes wrote to the device".to_owned(),
+    }
+}
+
 fn interval(i: u32, tps: f64, sync_ns: f64, floor: f64, s: &mut u64) -> Interval {
     let dip = if i == 7 { 0.8 } else { 1.0 };
     Interval {
@@ -237,12 +246,7 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
         device_util_pct: Some(97.0),
         cpu_us_per_commit: Some(9.0 / group + 4.0),
         context_switches_per_commit: Some(1.9),
-        flush_audit: Some(FlushAudit {
-            status: AuditStatus::LowerBound,
-            needed: (commits as f64 / group) as u64,
-            counted: Some((commits as f64 / group) as u64 + 31),
-            note: "other processes wrote to the device".to_owned(),
-        }),
+        flush_audit: Some(audit((commits as f64 / group) as u64)),
         background_write_pct: Some(0.4),
         intervals: (1..=20)
             .map(|i| interval(i, tps, sync_ns, floor, state))

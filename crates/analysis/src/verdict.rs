@@ -218,10 +218,13 @@ fn summary(
         }
         Answer::Conditional => {
             let condition = match (durability, performance) {
-                (Durability::Unverified, _) => "durability is unverified until a power test",
-                (_, Performance::Marginal) => "there is no headroom over the need",
-                (Durability::Declared, _) => "durability is declared, not tested",
-                _ => "see the reasons against",
+                (Durability::Unverified, _) => {
+                    "durability is unverified until a power test".to_owned()
+                }
+                (_, Performance::Marginal) => "there is no headroom over the need".to_owned(),
+                _ => first(Axis::Performance, Weight::Bad)
+                    .or_else(|| first(Axis::Durability, Weight::Caution))
+                    .unwrap_or_else(|| "see the reasons against".to_owned()),
             };
             format!("Conditional: {condition}; {figures}.")
         }

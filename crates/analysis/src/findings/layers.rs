@@ -107,7 +107,7 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
     if has(layer, &["data=journal"]) {
         notes.push(
             Note::new(
-                "mount.data_journal",
+                "space.data_journal",
                 Caution,
                 format!(
                     "{} is mounted data=journal: redo is written twice.",

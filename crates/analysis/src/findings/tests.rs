@@ -82,9 +82,15 @@ fn stack_cases() -> Vec<Case> {
         ("mount.barrier_off", Bad, |r| {
             fs(r, "zfs", &["sync=disabled"])
         }),
-        ("mount.data_journal", Caution, |r| {
+        ("space.data_journal", Caution, |r| {
             fs(r, "ext4", &["data=journal"])
         }),
+    ]
+}
+
+fn shared_cases() -> Vec<Case> {
+    use LayerKind as K;
+    vec![
         ("stack.network", Caution, |r| {
             push(r, Layer::new(K::NetworkFileSystem, "nfs4"))
         }),
@@ -311,6 +317,7 @@ fn need_cases() -> Vec<Case> {
 fn cases() -> impl Iterator<Item = Case> {
     [
         stack_cases,
+        shared_cases,
         disk_cases,
         figure_cases,
         load_cases,

@@ -67,7 +67,7 @@ impl Chart<'_> {
             return String::new();
         }
         let frame = self.frame();
-        let class = if self.size.0 > 600.0 {
+        let class = if self.is_wide() {
             "chart wide"
         } else {
             "chart"
@@ -81,6 +81,10 @@ impl Chart<'_> {
         svg.close()
     }
 
+    fn is_wide(&self) -> bool {
+        self.size.0 > 600.0
+    }
+
     fn muted_first(&self) -> impl Iterator<Item = &Series> {
         let is_muted = |s: &&Series| matches!(s.look, Look::Muted(_));
         let ours = self.series.iter().filter(move |s| !is_muted(s));
@@ -88,11 +92,17 @@ impl Chart<'_> {
     }
 
     fn frame(&self) -> Frame {
+        // Wide charts stand above each other on one axis, so they keep the same room for labels.
+        let least = if self.is_wide() {
+            width("parallel write")
+        } else {
+            0.0
+        };
         let label = self
             .series
             .iter()
             .map(|s| width(&s.name))
-            .fold(0.0, f64::max);
+            .fold(least, f64::max);
         let (w, h) = self.size;
         let (left, right) = (58.0, w - label.min(w * 0.3) - 26.0);
         let top = if self.marks.is_empty() { 22.0 } else { 36.0 };
