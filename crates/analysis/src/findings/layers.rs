@@ -114,6 +114,7 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
                     layer.name
                 ),
             )
+            .number("writes_for_each_block", 2.0)
             .rule("data=ordered or data=writeback for redo", STACK_RULE)
             .advice("Mount the redo volume with data=ordered."),
         );
