@@ -1,1 +1,21 @@
-//! analysis
+//! Runs in, understanding out: findings, verdict, report.
+//!
+//! [`findings::findings`] reads a run and says what it shows, each claim with its numbers, its
+//! threshold and that threshold's source. [`verdict::verdict`] follows from the findings.
+//! [`report::html`] shows all of it in one file that needs nothing else.
+//!
+//! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
+//! plain data.
+
+pub mod envelope;
+pub mod findings;
+pub mod format;
+pub mod published;
+pub mod report;
+pub mod thresholds;
+pub mod verdict;
+
+pub use envelope::Envelope;
+pub use findings::{cache_resident, findings};
+pub use thresholds::{ThresholdError, Thresholds};
+pub use verdict::verdict;

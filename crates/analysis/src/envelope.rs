@@ -1,0 +1,137 @@
+//! What the target can do at most, where no need was stated: commits a second within a bound on
+//! the 99th percentile of log file sync, and redo a second.
+
+use crate::findings::{COMMITS, rows_of, sync_of};
+use crate::format;
+use measure::run::{Row, Run};
+
+/// Bounds on the 99th percentile that are tried in turn, nanoseconds.
+pub const BOUNDS_NS: [u64; 3] = [1_000_000, 5_000_000, 10_000_000];
+
+/// The envelope of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Envelope {
+    /// Commits a second, the bound that they kept in nanoseconds, and the jobs.
+    pub commits: Option<(f64, u64, u32)>,
+    /// The highest rate of commits whatever their latency, with its 99th percentile.
+    pub best: Option<(f64, Option<u64>)>,
+    /// MB (1024 kB) of redo a second at most, and the workload.
+    pub redo_mbps: Option<(f64, String)>,
+}
+
+impl Envelope {
+    /// The envelope of what was run; parts without data are `None`.
+    #[must_use]
+    pub fn of(run: &Run) -> Envelope {
+        let commits = BOUNDS_NS.iter().find_map(|bound| {
+            let row = best_commits(run, Some(*bound))?;
+            Some((row.commit_throughput_tps, *bound, row.jobs))
+        });
+        let best = best_commits(run, None)
+            .map(|r| (r.commit_throughput_tps, sync_of(r).and_then(|w| w.p99_ns)));
+        let redo_mbps = run
+            .rows
+            .iter()
+            .filter(|r| r.redo_data_mbps > 0.0)
+            .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps))
+            .map(|r| (r.redo_data_mbps, r.workload.clone()));
+        Envelope {
+            commits,
+            best,
+            redo_mbps,
+        }
+    }
+
+    /// `up to 52,300 commits/s at p99 under 1 ms; up to 1,210 MB/s of redo`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let commits = match (&self.commits, &self.best) {
+            (Some((tps, bound, _)), _) => Some(format!(
+                "up to {} commits/s at p99 under {}",
+                format::digits(*tps),
+                bound_text(*bound)
+            )),
+            (None, Some((tps, p99))) => Some(format!(
+                "no load kept p99 under 10 ms (at most {} commits/s{})",
+                format::digits(*tps),
+                p99.map_or_else(String::new, |p| format!(
+                    ", p99 {}",
+                    format::latency(p as f64)
+                )),
+            )),
+            (None, None) => None,
+        };
+        let redo = self
+            .redo_mbps
+            .as_ref()
+            .map(|(mbps, _)| format!("up to {} MB/s of redo", format::digits(*mbps)));
+        match (commits, redo) {
+            (Some(c), Some(r)) => format!("{c}; {r}"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "nothing was measured".to_owned(),
+        }
+    }
+}
+
+fn bound_text(ns: u64) -> String {
+    format!("{} ms", ns / 1_000_000)
+}
+
+/// Whether a row's 99th percentile of log file sync is within `bound_ns`. Where there are too
+/// few samples for the percentile, the maximum bounds it.
+pub(crate) fn keeps(row: &Row, bound_ns: u64) -> bool {
+    sync_of(row).is_some_and(|w| w.count > 0 && w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
+}
+
+/// The LGWR-LAT1 row with the highest rate of commits, within the bound where there is one.
+pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
+    rows_of(run, COMMITS)
+        .into_iter()
+        .filter(|r| r.commit_throughput_tps > 0.0)
+        .filter(|r| bound_ns.is_none_or(|b| keeps(r, b)))
+        .max_by(|a, b| a.commit_throughput_tps.total_cmp(&b.commit_throughput_tps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::fixture::{clean_run, set_sync};
+
+    #[test]
+    fn the_tightest_bound_that_is_kept_is_said() {
+        let mut run = clean_run();
+        assert_eq!(
+            Envelope::of(&run).sentence(),
+            "up to 40,000 commits/s at p99 under 1 ms; up to 900 MB/s of redo"
+        );
+        for row in &mut run.rows {
+            set_sync(row, |w| w.p99_ns = Some(7_000_000));
+        }
+        assert!(Envelope::of(&run).sentence().contains("p99 under 10 ms"));
+        for row in &mut run.rows {
+            set_sync(row, |w| w.p99_ns = Some(70_000_000));
+        }
+        let text = Envelope::of(&run).sentence();
+        assert!(text.contains("no load kept p99 under 10 ms") && text.contains("p99 70.0 ms"));
+    }
+
+    #[test]
+    fn few_samples_are_bounded_by_the_maximum() {
+        let mut run = clean_run();
+        run.rows.truncate(1);
+        set_sync(&mut run.rows[0], |w| {
+            w.p99_ns = None;
+            w.max_ns = 900_000;
+        });
+        assert!(keeps(&run.rows[0], 1_000_000));
+        set_sync(&mut run.rows[0], |w| w.max_ns = 1_100_000);
+        assert!(!keeps(&run.rows[0], 1_000_000));
+    }
+
+    #[test]
+    fn nothing_measured_says_so() {
+        let mut run = clean_run();
+        run.rows.clear();
+        assert_eq!(Envelope::of(&run).sentence(), "nothing was measured");
+    }
+}

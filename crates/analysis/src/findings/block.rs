@@ -1,0 +1,145 @@
+//! Block sizes against sectors, and log files written before they are used.
+
+use super::cache::disks;
+use super::note::Note;
+use super::{Bad, Caution, Good, Info};
+use crate::format;
+use measure::run::{FloorRow, Run};
+use measure::stack::LayerKind;
+
+const ORA_01378: &str =
+    "Oracle ORA-01378: block size of a log file against media and host sector sizes (study 001)";
+const UNWRITTEN: &str =
+    "Linux file systems convert unwritten extents in the journal at the flush of first use";
+
+pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
+    sectors(run, notes);
+    extents(run, notes);
+    pre_writing(run, notes);
+}
+
+fn sectors(run: &Run, notes: &mut Vec<Note>) {
+    let target = &run.target;
+    let block = u64::from(target.redo_block_bytes);
+    let seal = u64::from(target.seal_bytes).max(block);
+    let largest =
+        |f: fn(&measure::stack::Layer) -> Option<u64>| disks(&target.stack).filter_map(f).max();
+    let logical = largest(|l| l.logical_block_bytes);
+    let physical = largest(|l| l.physical_block_bytes).or(logical);
+    let (Some(logical), Some(physical)) = (logical, physical) else {
+        return;
+    };
+    if block == 0 {
+        return;
+    }
+    let (id, weight, claim, advice) = if block < logical {
+        (
+            "block.below_logical",
+            Bad,
+            format!(
+                "Redo blocks of {block} bytes are smaller than the host sector of {logical} bytes: the device cannot write one."
+            ),
+            format!("Use --block-size {logical}."),
+        )
+    } else if seal < physical {
+        (
+            "block.below_physical",
+            Caution,
+            format!(
+                "Log writes end on {seal} bytes, the medium's sector has {physical}: a write rewrites acknowledged neighbours, and is read-modify-write inside the drive."
+            ),
+            format!("Pad log writes to {physical} bytes."),
+        )
+    } else {
+        (
+            "block.fits",
+            Good,
+            format!(
+                "Redo blocks of {block} bytes, log writes padded to {seal}: no sector that holds acknowledged redo is written again (host sector {logical}, media sector {physical})."
+            ),
+            String::new(),
+        )
+    };
+    notes.push(
+        Note::new(id, weight, claim)
+            .number("redo_block_bytes", block as f64)
+            .number("seal_bytes", seal as f64)
+            .number("logical_block_bytes", logical as f64)
+            .number("physical_block_bytes", physical as f64)
+            .rule(
+                "block >= host sector; log writes padded to the media sector",
+                ORA_01378,
+            )
+            .advice(advice),
+    );
+}
+
+fn extents(run: &Run, notes: &mut Vec<Note>) {
+    match run.target.unwritten_extents {
+        Some(0) => notes.push(
+            Note::new("block.pre_written", Good, "The log files hold no unwritten extents: a flush need not commit the file system's journal.")
+                .number("unwritten_extents", 0.0)
+                .rule("no unwritten extent in a log file", UNWRITTEN),
+        ),
+        Some(n) => notes.push(
+            Note::new("block.unwritten_extents", Caution, format!("The log files hold {}: first writes to them commit the file system's journal too.", format::plural(n, "unwritten extent")))
+                .number("unwritten_extents", n as f64)
+                .rule("no unwritten extent in a log file", UNWRITTEN)
+                .advice("Write log files once before use; fallocate alone is not enough."),
+        ),
+        None if run.target.kind == "file" => notes.push(
+            Note::new("block.extents_unknown", Info, "This file system does not tell whether extents of the log files are unwritten.")
+                .rule("no unwritten extent in a log file", UNWRITTEN),
+        ),
+        None => {}
+    }
+}
+
+/// What writing a file beforehand is worth here, from the probe.
+fn pre_writing(run: &Run, notes: &mut Vec<Note>) {
+    let copy_on_write = run.target.stack.layers.iter().any(|l| {
+        l.kind == LayerKind::FileSystem && matches!(l.name.as_str(), "btrfs" | "zfs" | "bcachefs")
+    });
+    let pairs = run
+        .floor
+        .iter()
+        .filter(|f| f.pre_written && f.latency.count > 0);
+    let best = pairs
+        .filter_map(|with| Some((with, counterpart(run, with)?)))
+        .min_by_key(|(with, _)| with.write_bytes);
+    let Some((with, without)) = best else {
+        return;
+    };
+    let ratio = without.latency.mean_ns / with.latency.mean_ns;
+    let hint = if copy_on_write {
+        " (on a copy-on-write file system it cannot help)"
+    } else {
+        ""
+    };
+    notes.push(
+        Note::new(
+            "block.pre_writing",
+            Info,
+            format!(
+                "A durable {} of {} takes {} on a pre-written file and {} on one that is only allocated: {} times{hint}.",
+                if with.write_bytes < 1 << 20 { "write" } else { "transfer" },
+                format::bytes(with.write_bytes),
+                format::latency(with.latency.mean_ns),
+                format::latency(without.latency.mean_ns),
+                format::digits(ratio),
+            ),
+        )
+        .number("pre_written_ms", with.latency.mean_ns / 1e6)
+        .number("allocated_ms", without.latency.mean_ns / 1e6)
+        .rule("", "measured by the probe, same method and size"),
+    );
+}
+
+fn counterpart<'a>(run: &'a Run, with: &FloorRow) -> Option<&'a FloorRow> {
+    run.floor.iter().find(|f| {
+        !f.pre_written
+            && f.write_bytes == with.write_bytes
+            && f.sync_method == with.sync_method
+            && f.latency.count > 0
+    })
+}

@@ -1,0 +1,278 @@
+//! Disks at the bottom of the stack: what they are, and whether their write cache survives.
+//!
+//! Evidence is ranked: the drive's own word (NVMe VWC, SCSI WCE) before the kernel's
+//! `queue/write_cache`, which an administrator can write and which is never sole evidence.
+
+use super::note::{Note, STACK_RULE};
+use super::{Bad, Caution, DECLARED, Good, Info};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::run::Run;
+use measure::stack::{Layer, LayerKind, Stack};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let stack = &run.target.stack;
+    let disks: Vec<&Layer> = disks(stack).collect();
+    for disk in &disks {
+        what(disk, notes);
+        write_cache(disk, notes);
+    }
+    declared(stack, &disks, notes);
+    turns(run, &disks, t, notes);
+}
+
+/// Disks, physical or virtual.
+pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
+    stack.layers.iter().filter(|l| l.kind == LayerKind::Disk)
+}
+
+/// What a disk's model says of the machinery behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Controller,
+    CloudVolume,
+    InstanceStore,
+    Plain,
+}
+
+fn behind(disk: &Layer) -> Behind {
+    const CONTROLLERS: &[&str] = &[
+        "PERC",
+        "MEGARAID",
+        "SERVERAID",
+        "LOGICAL VOLUME",
+        "SMART ARRAY",
+        "RAID",
+        "AVAGO",
+        "MR9",
+    ];
+    const INSTANCE: &[&str] = &["INSTANCE STORAGE", "EPHEMERALDISK", "NVME_CARD"];
+    const CLOUD: &[&str] = &[
+        "ELASTIC BLOCK STORE",
+        "PERSISTENTDISK",
+        "NVME_CARD-PD",
+        "BLOCKVOLUME",
+        "ALIBABA CLOUD",
+        "VIRTUAL DISK",
+        "HYPERDISK",
+    ];
+    let model = disk.model.as_deref().unwrap_or("").to_ascii_uppercase();
+    let any = |names: &[&str]| names.iter().any(|n| model.contains(n));
+    match () {
+        () if any(CLOUD) => Behind::CloudVolume,
+        () if any(INSTANCE) => Behind::InstanceStore,
+        () if any(CONTROLLERS) => Behind::Controller,
+        () => Behind::Plain,
+    }
+}
+
+/// A RAID controller hides its disks and its cache.
+pub(super) fn has_controller(stack: &Stack) -> bool {
+    disks(stack).any(|d| behind(d) == Behind::Controller)
+}
+
+/// What a disk is, in words.
+pub(crate) fn describe(disk: &Layer) -> &'static str {
+    let transport = disk.detail.as_deref().unwrap_or("");
+    let name = disk.name.as_str();
+    match (transport, disk.rotational) {
+        ("virtio", _) => "virtual disk (virtio)",
+        ("xen", _) => "virtual disk (Xen)",
+        _ if name.starts_with("vd") => "virtual disk (virtio)",
+        _ if name.starts_with("xvd") => "virtual disk (Xen)",
+        ("nvme", _) => "NVMe drive",
+        _ if name.starts_with("nvme") => "NVMe drive",
+        _ if name.starts_with("pmem") => "persistent memory",
+        (_, Some(true)) => "rotating disk",
+        (_, Some(false)) => "solid-state drive",
+        _ => "disk of unknown kind",
+    }
+}
+
+fn article(disk: &Layer) -> &'static str {
+    if describe(disk).starts_with('N') {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+fn named(disk: &Layer) -> String {
+    match &disk.model {
+        Some(model) => format!("{} ({})", disk.name, model.trim()),
+        None => disk.name.clone(),
+    }
+}
+
+fn what(disk: &Layer, notes: &mut Vec<Note>) {
+    let (id, weight, claim, rule, advice) = match behind(disk) {
+        Behind::Controller => (
+            "stack.controller",
+            Caution,
+            format!(
+                "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is.",
+                named(disk)
+            ),
+            "RAID controllers: conditional on the battery",
+            "Check the battery and the cache policy (storcli, ssacli), and judge --redo-rate by the rate at which the cache drains, with a longer run.",
+        ),
+        Behind::CloudVolume => (
+            "stack.cloud_volume",
+            Caution,
+            format!(
+                "{} is a cloud block volume: its sustained rate is provisioned, and some volume and instance types spend burst credits first.",
+                named(disk)
+            ),
+            "cloud volumes: the sustained rate is undetermined before a soak of 45 minutes",
+            "Compare the figures with the provisioned IOPS and throughput, and soak for 45 minutes.",
+        ),
+        Behind::InstanceStore => (
+            "stack.instance_store",
+            Caution,
+            format!(
+                "{} is local storage of a cloud instance: its data does not outlive the instance's stop or its host's failure.",
+                named(disk)
+            ),
+            "instance storage: conditional on redundancy elsewhere",
+            "Use it for redo only beside a synchronous copy on another machine.",
+        ),
+        Behind::Plain => (
+            "stack.disk",
+            Info,
+            format!("{} is {} {}.", named(disk), article(disk), describe(disk)),
+            "",
+            "",
+        ),
+    };
+    notes.push(
+        Note::new(id, weight, claim)
+            .maybe("size_bytes", disk.size_bytes.map(|b| b as f64))
+            .rule(rule, if rule.is_empty() { "" } else { STACK_RULE })
+            .advice(advice),
+    );
+}
+
+fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
+    const RULE: &str =
+        "the drive's own word before queue/write_cache, which an administrator can write";
+    let kernel = disk.write_cache.as_deref();
+    let name = named(disk);
+    let (id, weight, claim, advice) = match (disk.drive_write_cache, kernel) {
+        (Some(true), Some("write through")) => (
+            "stack.flush_suppressed",
+            Bad,
+            format!(
+                "{name} says that it has a volatile write cache, but the kernel is told write through and sends it no flushes."
+            ),
+            "Write \"write back\" to the device's queue/write_cache, find out who changed it, and measure again.",
+        ),
+        (Some(true), _) => (
+            "stack.write_cache",
+            Caution,
+            format!(
+                "{name} has a volatile write cache by its own word: a commit is safe only through its flush."
+            ),
+            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
+        ),
+        (Some(false), Some("write back")) => (
+            "stack.write_cache",
+            Info,
+            format!(
+                "{name} says that it has no volatile write cache; the kernel flushes it all the same."
+            ),
+            "",
+        ),
+        (Some(false), _) => (
+            "stack.write_cache",
+            Info,
+            format!("{name} says that it has no volatile write cache."),
+            "",
+        ),
+        (None, Some("write through")) => (
+            "stack.write_cache",
+            Caution,
+            format!(
+                "The kernel takes {name} for write-through and sends it no flushes; the drive's own word could not be read."
+            ),
+            "Read the drive's own setting (nvme id-ctrl, sdparm --get=WCE) as root; this file alone proves nothing.",
+        ),
+        (None, Some(_)) => (
+            "stack.write_cache",
+            Caution,
+            format!(
+                "The kernel takes {name} for write-back: a commit is safe only through its flush; the drive's own word could not be read."
+            ),
+            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
+        ),
+        (None, None) => (
+            "stack.write_cache",
+            Caution,
+            format!("Nothing tells whether {name} has a volatile write cache."),
+            "Run as root, or declare the drive's protection from its data sheet.",
+        ),
+    };
+    let flag = |b: Option<bool>| b.map(f64::from);
+    notes.push(
+        Note::new(id, weight, claim)
+            .maybe("drive_write_cache", flag(disk.drive_write_cache))
+            .maybe("kernel_write_back", flag(kernel.map(|k| k == "write back")))
+            .maybe("fua", flag(disk.fua))
+            .rule(RULE, STACK_RULE)
+            .advice(advice),
+    );
+}
+
+/// Every disk says that it has no volatile cache, and nothing stands between that hides it.
+fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
+    use LayerKind as K;
+    let protected = |d: &&Layer| d.drive_write_cache == Some(false) && behind(d) == Behind::Plain;
+    let hidden = |l: &Layer| {
+        matches!(
+            l.kind,
+            K::NetworkFileSystem | K::FuseFileSystem | K::MemoryFileSystem | K::Zram | K::RamDisk
+        )
+    };
+    let clear = stack.hypervisor.is_none() && !stack.layers.iter().any(hidden);
+    if !disks.is_empty() && clear && disks.iter().all(protected) {
+        notes.push(
+            Note::new(
+                DECLARED,
+                Good,
+                "Every disk below declares that it has no volatile write cache: a completed write survives power loss by the drive's word.",
+            )
+            .number("disks", disks.len() as f64)
+            .rule("declared from VWC or WCE = 0", STACK_RULE)
+            .advice("A power test (redolab powertest) turns the declaration into a test."),
+        );
+    }
+}
+
+fn turns(run: &Run, disks: &[&Layer], t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some(disk) = disks.iter().find(|d| d.rotational == Some(true)) else {
+        return;
+    };
+    let floor = run
+        .floor
+        .iter()
+        .filter(|f| f.pre_written && f.latency.count > 0)
+        .map(|f| f.latency.mean_ns)
+        .min_by(f64::total_cmp);
+    let limit = &t.rotating_floor_ms;
+    if let Some(ns) = floor.filter(|ns| *ns < limit.value * 1e6) {
+        let weight = if run.target.stack.hypervisor.is_some() {
+            Info
+        } else {
+            Caution
+        };
+        notes.push(
+            Note::new(
+                "stack.too_fast_to_turn",
+                weight,
+                format!("{} is shown as rotating, yet a durable write takes {}: either it does not turn, or a cache answers for it.", disk.name, format::latency(ns)),
+            )
+            .number("durable_write_ms", ns / 1e6)
+            .limit(format!("a turning disk needs about {} ms", limit.value), limit)
+            .advice("Find the cache that answers and show that it survives power loss."),
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! More sessions: where throughput stops growing, how many commits share a log write, and the
+//! load above which delaying commits to group them is pointless.
+
+use super::note::Note;
+use super::{COMMITS, Info, rows_of, workloads, write_of};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::run::{Row, Run};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    for workload in workloads(run) {
+        knee(run, workload, t, notes);
+    }
+    grouping(run, notes);
+    delay(run, notes);
+}
+
+/// The first step of jobs whose gain is too small while latency grows.
+fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows = rows_of(run, workload);
+    let limit = &t.knee_gain_pct;
+    let step = rows.windows(2).find_map(|pair| match pair {
+        [a, b] if a.commit_throughput_tps > 0.0 && b.jobs > a.jobs => {
+            let gain = 100.0 * (b.commit_throughput_tps / a.commit_throughput_tps - 1.0);
+            let slower = b.commit_latency_ms > a.commit_latency_ms;
+            (gain < limit.value && slower).then_some((*a, *b, gain))
+        }
+        _ => None,
+    });
+    let Some((at, next, gain)) = step else {
+        return;
+    };
+    notes.push(
+        Note::new(
+            "concurrency.knee",
+            Info,
+            format!(
+                "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.",
+                format::jobs(at.jobs),
+                format::digits(at.commit_throughput_tps),
+                next.jobs,
+                gain,
+                format::digits(at.commit_latency_ms),
+                format::digits(next.commit_latency_ms),
+            ),
+        )
+        .number("knee_jobs", f64::from(at.jobs))
+        .number("knee_tps", at.commit_throughput_tps)
+        .number("gain_pct", gain)
+        .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit)
+        .advice("More sessions than this mostly wait longer."),
+    );
+}
+
+fn grouping(run: &Run, notes: &mut Vec<Note>) {
+    let rows: Vec<&Row> = super::waiting_rows(run)
+        .filter(|r| r.commits_per_write.mean > 0.0)
+        .collect();
+    let by = |a: &&&Row, b: &&&Row| {
+        a.commits_per_write
+            .mean
+            .total_cmp(&b.commits_per_write.mean)
+    };
+    let (Some(low), Some(high)) = (rows.iter().min_by(by), rows.iter().max_by(by)) else {
+        return;
+    };
+    notes.push(
+        Note::new(
+            "concurrency.group_commit",
+            Info,
+            format!(
+                "A log write serves {} commits in {} and {} in {}.",
+                format::digits(low.commits_per_write.mean),
+                super::name_of(low),
+                format::digits(high.commits_per_write.mean),
+                super::name_of(high),
+            ),
+        )
+        .number("lowest_factor", low.commits_per_write.mean)
+        .number("highest_factor", high.commits_per_write.mean)
+        .rule("", "group-commit factor: commits for each log write"),
+    );
+}
+
+/// F: the time of one durable log write, from the probe, else from the row with fewest jobs.
+pub(crate) fn floor_ns(run: &Run) -> Option<(f64, &'static str)> {
+    let method = run.target.sync_method.as_str();
+    let seal = u64::from(run.target.seal_bytes);
+    let probed = run
+        .floor
+        .iter()
+        .filter(|f| f.pre_written && f.sync_method == method && f.write_bytes >= seal)
+        .filter(|f| f.latency.count > 0)
+        .min_by_key(|f| f.write_bytes)
+        .map(|f| (f.latency.mean_ns, "the probe"));
+    let row = || {
+        let rows = rows_of(run, COMMITS);
+        let write = write_of(rows.first()?)?;
+        (write.count > 0).then_some((write.mean_ns, "log file parallel write at the fewest jobs"))
+    };
+    probed.or_else(row).filter(|(ns, _)| *ns > 0.0)
+}
+
+fn delay(run: &Run, notes: &mut Vec<Note>) {
+    let Some((floor, from)) = floor_ns(run) else {
+        return;
+    };
+    let load = 2e9 / floor;
+    let reached = rows_of(run, COMMITS)
+        .into_iter()
+        .find(|r| r.commit_throughput_tps > load);
+    let seen = match reached {
+        Some(row) => format!("reached here with {}", format::jobs(row.jobs)),
+        None => "not reached here".to_owned(),
+    };
+    notes.push(
+        Note::new(
+            "concurrency.delay",
+            Info,
+            format!(
+                "Above {} commits/s (2/F, F = {} from {from}) delaying commits to group them is pointless: two or more arrive during each log write anyway; {seen}.",
+                format::digits(load),
+                format::latency(floor),
+            ),
+        )
+        .number("load_tps", load)
+        .number("floor_ms", floor / 1e6)
+        .rule("2/F", "redolab: with one log write in flight, closed sessions split in two groups around it")
+        .advice("Leave commit delays (commit_delay, BATCH with WAIT) off above this load."),
+    );
+}

@@ -1,0 +1,159 @@
+//! For tests: a clean run, on which nothing cautions.
+
+use measure::judgement::Need;
+use measure::run::*;
+use measure::stack::{Layer, LayerKind, Stack};
+use std::collections::BTreeMap;
+
+pub(crate) fn stats(count: u64, mean_ns: f64) -> WaitStats {
+    let at = |f: f64| Some((mean_ns * f) as u64);
+    WaitStats {
+        count,
+        total_ns: (count as f64 * mean_ns) as u64,
+        mean_ns,
+        min_ns: (mean_ns * 0.5) as u64,
+        p50_ns: at(0.95),
+        p90_ns: at(1.3),
+        p99_ns: at(2.0),
+        p999_ns: at(3.0),
+        max_ns: (mean_ns * 6.0) as u64,
+        ..WaitStats::default()
+    }
+}
+
+pub(crate) fn disk() -> Layer {
+    Layer {
+        model: Some("ACME NV3000".to_owned()),
+        detail: Some("nvme".to_owned()),
+        logical_block_bytes: Some(512),
+        physical_block_bytes: Some(4096),
+        write_cache: Some("write through".to_owned()),
+        drive_write_cache: Some(false),
+        rotational: Some(false),
+        fua: Some(true),
+        size_bytes: Some(1 << 40),
+        ..Layer::new(LayerKind::Disk, "nvme0n1")
+    }
+}
+
+pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) -> Row {
+    let commits = (tps * 10.0) as u64;
+    let waits = BTreeMap::from([
+        ("log_file_sync".to_owned(), stats(commits, sync_ns)),
+        (
+            "log_file_parallel_write".to_owned(),
+            stats(commits / 2, sync_ns * 0.8),
+        ),
+    ]);
+    let interval = |i: u64| Interval {
+        t_s: i as f64,
+        seconds: 1.0,
+        commits: commits / 10,
+        log_file_sync_mean_ns: sync_ns,
+        log_file_parallel_write_mean_ns: sync_ns * 0.8,
+        log_file_parallel_write_max_ns: (sync_ns * 4.0) as u64,
+        ..Interval::default()
+    };
+    Row {
+        workload: workload.to_owned(),
+        nodes: 1,
+        jobs,
+        cpu_busy_pct: Some(40.0),
+        commit_throughput_tps: tps,
+        commit_latency_ms: f64::from(jobs) / tps * 1e3,
+        redo_data_mbps: mbps,
+        log_file_sync_ms: Some(sync_ns / 1e6),
+        elapsed_s: 10.0,
+        elapsed_ns: 10_000_000_000,
+        redo_size_bytes: (mbps * 1024.0 * 1024.0 * 10.0) as u64,
+        commits,
+        waits,
+        commits_per_write: CommitsPerWrite {
+            mean: 2.0,
+            p50: 2,
+            p99: 4,
+        },
+        commit_path: CommitPath {
+            attributed: commits,
+            queue_ns: sync_ns * 0.1,
+            write_ns: sync_ns * 0.5,
+            flush_ns: sync_ns * 0.3,
+            wake_ns: sync_ns * 0.1,
+        },
+        redo_wastage_bytes: (mbps * 1024.0 * 1024.0) as u64,
+        device_written_bytes: Some((mbps * 1024.0 * 1024.0 * 11.0) as u64),
+        flush_audit: Some(FlushAudit {
+            status: AuditStatus::Verified,
+            needed: 100,
+            counted: Some(100),
+            note: String::new(),
+        }),
+        background_write_pct: Some(0.1),
+        intervals: (1..=10).map(interval).collect(),
+        ..Row::default()
+    }
+}
+
+fn floor(method: &str, pre_written: bool, bytes: u64, mean_ns: f64, flush_ns: f64) -> FloorRow {
+    FloorRow {
+        sync_method: method.to_owned(),
+        pre_written,
+        write_bytes: bytes,
+        writes_per_s: 1e9 / mean_ns,
+        latency: stats(1000, mean_ns),
+        write_mean_ns: mean_ns - flush_ns,
+        flush_mean_ns: flush_ns,
+    }
+}
+
+/// A run on a drive that declares its protection, at ease with everything.
+pub(crate) fn clean_run() -> Run {
+    let layers = vec![Layer::new(LayerKind::FileSystem, "xfs"), disk()];
+    Run {
+        schema: SCHEMA.to_owned(),
+        run_id: "clean".to_owned(),
+        created: "2026-01-02T03:04:05Z".to_owned(),
+        origin: Origin::Measured,
+        redolab_version: "0.1.0".to_owned(),
+        command: vec!["redolab".to_owned(), "check".to_owned()],
+        target: Target {
+            kind: "file".to_owned(),
+            path: "/redo".to_owned(),
+            stack: Stack {
+                depths: vec![0, 1],
+                layers,
+                ..Stack::default()
+            },
+            sync_method: "direct".to_owned(),
+            redo_block_bytes: 512,
+            seal_bytes: 4096,
+            log_groups: 4,
+            log_file_bytes: 16 << 30,
+            unwritten_extents: Some(0),
+            ..Target::default()
+        },
+        workload: WorkloadInfo::default(),
+        environment: Environment::default(),
+        rows: vec![
+            row("LGWR-LAT1", 1, 9_000.0, 17.0, 100_000.0),
+            row("LGWR-LAT1", 8, 40_000.0, 78.0, 190_000.0),
+            row("LGWR-THR", 8, 1_900.0, 900.0, 400_000.0),
+        ],
+        floor: vec![
+            floor("direct", true, 4096, 90_000.0, 50_000.0),
+            floor("direct", false, 4096, 180_000.0, 120_000.0),
+            floor("buffered", true, 4096, 120_000.0, 100_000.0),
+            floor("buffered", true, 64 << 20, 90e6, 80e6),
+        ],
+        lab_overhead_ns: Some(2_000.0),
+        findings: Vec::new(),
+        validity: Validity::sound(),
+        need: Need::default(),
+        verdict: None,
+        report: None,
+    }
+}
+
+pub(crate) fn set_sync(row: &mut Row, change: impl Fn(&mut WaitStats)) {
+    change(row.waits.get_mut("log_file_sync").expect("the row waits"));
+}

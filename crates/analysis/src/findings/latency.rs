@@ -1,0 +1,204 @@
+//! How long log writes and commits take: the mean in bands, the tail, outliers, and whether a
+//! commit's time is I/O or scheduling.
+
+use super::note::Note;
+use super::{Bad, Caution, Good, Info, name_of, sync_of, waiting_rows, write_of};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::judgement::Weight;
+use measure::run::{Row, Run, WaitStats};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    write_mean(run, t, notes);
+    tail(run, t, notes);
+    outliers(run, t, notes);
+    share(run, t, notes);
+}
+
+/// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.
+fn written(run: &Run) -> Vec<(&Row, &WaitStats)> {
+    waiting_rows(run)
+        .filter_map(|r| Some((r, write_of(r).filter(|w| w.count > 0)?)))
+        .collect()
+}
+
+/// Weight and words of a mean log file parallel write.
+fn band(mean_ms: f64, t: &Thresholds) -> (Weight, String) {
+    let (good, fair, problem) = (
+        t.write_mean_good_ms.value,
+        t.write_mean_fair_ms.value,
+        t.write_mean_problem_ms.value,
+    );
+    match mean_ms {
+        m if m < good => (Good, format!("under {good} ms")),
+        m if m < fair => (Info, format!("{good} to {fair} ms")),
+        m if m <= problem => (Caution, format!("{fair} to {problem} ms")),
+        _ => (Bad, format!("over {problem} ms")),
+    }
+}
+
+fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows = written(run);
+    let by_mean =
+        |a: &&(&Row, &WaitStats), b: &&(&Row, &WaitStats)| a.1.mean_ns.total_cmp(&b.1.mean_ns);
+    let (Some((best, fast)), Some((worst, slow))) =
+        (rows.iter().min_by(by_mean), rows.iter().max_by(by_mean))
+    else {
+        return;
+    };
+    let (weight, words) = band(slow.mean_ns / 1e6, t);
+    let limit = match weight {
+        Weight::Good => &t.write_mean_good_ms,
+        Weight::Info => &t.write_mean_fair_ms,
+        _ => &t.write_mean_problem_ms,
+    };
+    let advice = match weight {
+        Weight::Good => "",
+        Weight::Info => {
+            "Fair for a disk behind a cache; an NVMe drive of its own is usually under 1 ms."
+        }
+        _ => {
+            "Look at the device first: cache policy, neighbours, path; then at block size and pre-writing."
+        }
+    };
+    notes.push(
+        Note::new(
+            "latency.write_mean",
+            weight,
+            format!(
+                "The mean log file parallel write is {} ({}) at most, {} ({}) at least: the band {words}.",
+                format::latency(slow.mean_ns),
+                name_of(worst),
+                format::latency(fast.mean_ns),
+                name_of(best),
+            ),
+        )
+        .number("worst_mean_ms", slow.mean_ns / 1e6)
+        .number("best_mean_ms", fast.mean_ns / 1e6)
+        .limit(
+            format!(
+                "bands of the mean: under {}, to {}, to {}, over {} ms",
+                t.write_mean_good_ms.value,
+                t.write_mean_fair_ms.value,
+                t.write_mean_problem_ms.value,
+                t.write_mean_problem_ms.value
+            ),
+            limit,
+        )
+        .advice(advice),
+    );
+}
+
+/// The 99.9th percentile and the longest are said whatever they are.
+fn tail(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows: Vec<(&Row, &WaitStats)> = waiting_rows(run)
+        .filter_map(|r| Some((r, sync_of(r)?)))
+        .collect();
+    let Some((longest_row, longest)) = rows.iter().max_by_key(|(_, w)| w.max_ns) else {
+        return;
+    };
+    let worst = rows
+        .iter()
+        .filter_map(|(r, w)| Some((*r, w.p999_ns?)))
+        .max_by_key(|(_, p)| *p);
+    let limit = &t.tail_p999_ms;
+    let is_long = worst.is_some_and(|(_, p)| p as f64 / 1e6 > limit.value);
+    let p999 = match worst {
+        Some((row, p)) => format!("at most {} ({})", format::latency(p as f64), name_of(row)),
+        None => "not known (fewer than ten samples beyond it in every row)".to_owned(),
+    };
+    notes.push(
+        Note::new(
+            "latency.tail",
+            if is_long { Caution } else { Info },
+            format!(
+                "The 99.9th percentile of log file sync is {p999}; the longest wait was {} ({}).",
+                format::latency(longest.max_ns as f64),
+                name_of(longest_row),
+            ),
+        )
+        .maybe("p999_ms", worst.map(|(_, p)| p as f64 / 1e6))
+        .number("longest_ms", longest.max_ns as f64 / 1e6)
+        .limit(format!("99.9th percentile over {} ms", limit.value), limit)
+        .advice(if is_long {
+            "Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours."
+        } else {
+            ""
+        }),
+    );
+}
+
+fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let sum = |f: fn(&Row) -> Option<&WaitStats>| -> u64 {
+        run.rows.iter().filter_map(f).map(|w| w.outliers).sum()
+    };
+    let (writes, syncs) = (sum(write_of), sum(sync_of));
+    let waits: u64 = run.rows.iter().filter_map(sync_of).map(|w| w.count).sum();
+    let limit = &t.outliers_allowed;
+    if writes.max(syncs) as f64 <= limit.value {
+        return;
+    }
+    notes.push(
+        Note::new(
+            "latency.outliers",
+            Caution,
+            format!(
+                "{} and {} took over 500 ms.",
+                format::plural(writes, "log write"),
+                format::plural(syncs, "log file sync wait"),
+            ),
+        )
+        .number("log_write_outliers", writes as f64)
+        .number("log_file_sync_outliers", syncs as f64)
+        .number("log_file_sync_waits", waits as f64)
+        .limit(format!("more than {} over 500 ms", limit.value), limit)
+        .advice("A second log member on other hardware, or racing two devices, hides outliers of one; find their cause before that."),
+    );
+}
+
+/// I/O against scheduling, from the commits that could be joined to their log write.
+fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows: Vec<(&Row, f64)> = waiting_rows(run)
+        .filter_map(|r| Some((r, io_share_pct(r)?)))
+        .collect();
+    let (Some((low_row, low)), Some((high_row, high))) = (
+        rows.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+        rows.iter().max_by(|a, b| a.1.total_cmp(&b.1)),
+    ) else {
+        return;
+    };
+    let limit = &t.io_share_high_pct;
+    let advice = match (*low >= limit.value, *high < limit.value) {
+        (true, _) => "A faster device makes commits faster at every load that was run.",
+        (_, true) => {
+            "A faster device would not help: look at run queues, wake-ups and group commit."
+        }
+        _ => {
+            "At low load the device decides, at high load queueing and scheduling; both are worth a look."
+        }
+    };
+    notes.push(
+        Note::new(
+            "latency.io_share",
+            Info,
+            format!(
+                "Write and flush are {} of log file sync in {} and {} in {}; the rest is queueing for the log writer and waking up.",
+                format::percent(*high),
+                name_of(high_row),
+                format::percent(*low),
+                name_of(low_row),
+            ),
+        )
+        .number("highest_io_share_pct", *high)
+        .number("lowest_io_share_pct", *low)
+        .limit(format!("mostly I/O from {} %", limit.value), limit)
+        .advice(advice),
+    );
+}
+
+/// Write and flush as a share of a commit's path, percent.
+pub(crate) fn io_share_pct(row: &Row) -> Option<f64> {
+    let p = &row.commit_path;
+    let all = p.queue_ns + p.write_ns + p.flush_ns + p.wake_ns;
+    (p.attributed > 0 && all > 0.0).then(|| 100.0 * (p.write_ns + p.flush_ns) / all)
+}

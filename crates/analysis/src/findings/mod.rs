@@ -1,0 +1,136 @@
+//! What a run shows, theme by theme. Each finding is a claim with its numbers, the threshold
+//! that was applied, that threshold's source and what to do.
+//!
+//! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable
+//! and its prefix names the [`Axis`] on which it weighs; a theme that has no data says nothing.
+
+mod block;
+pub(crate) mod cache;
+pub(crate) mod concurrency;
+pub(crate) mod latency;
+mod layers;
+mod load;
+pub mod need;
+mod note;
+mod peaks;
+pub(crate) mod space;
+mod validity;
+
+pub use space::cache_resident;
+
+use crate::thresholds::Thresholds;
+use measure::judgement::{Finding, Weight};
+use measure::run::{Row, Run};
+use measure::workload::CommitWait;
+use note::Note;
+
+/// What a finding speaks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Whether an acknowledged write survives power loss.
+    Durability,
+    /// Whether commits are fast and steady enough for the stated need.
+    Need,
+    /// How fast and steady commits are.
+    Performance,
+    /// Whether the figures can be believed.
+    Validity,
+}
+
+/// A power test passed; made by whoever ran it.
+pub const TESTED: &str = "durability.tested";
+/// A power test lost acknowledged writes; made by whoever ran it.
+pub const REFUTED: &str = "durability.refuted";
+/// The drive, a sourced model entry or the user declares that acknowledged writes survive.
+pub const DECLARED: &str = "durability.declared";
+
+/// The axis of a finding, from the prefix of its id.
+#[must_use]
+pub fn axis(id: &str) -> Axis {
+    match id.split('.').next() {
+        Some("stack" | "mount" | "durability") => Axis::Durability,
+        Some("need") => Axis::Need,
+        Some("validity") => Axis::Validity,
+        _ => Axis::Performance,
+    }
+}
+
+/// Everything that `run` shows, the weightiest first; the order of themes is kept within a
+/// weight.
+#[must_use]
+pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
+    let mut notes: Vec<Note> = Vec::new();
+    validity::collect(run, t, &mut notes);
+    layers::collect(run, &mut notes);
+    cache::collect(run, t, &mut notes);
+    block::collect(run, &mut notes);
+    need::collect(run, t, &mut notes);
+    latency::collect(run, t, &mut notes);
+    peaks::collect(run, t, &mut notes);
+    concurrency::collect(run, t, &mut notes);
+    load::collect(run, t, &mut notes);
+    space::collect(run, t, &mut notes);
+    let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
+    out.sort_by_key(|f| std::cmp::Reverse(f.weight));
+    out
+}
+
+/// Rows whose sessions waited for their redo: those that recorded log file sync.
+pub(crate) fn waiting_rows(run: &Run) -> impl Iterator<Item = &Row> {
+    run.rows
+        .iter()
+        .filter(|r| sync_of(r).is_some_and(|w| w.count > 0))
+}
+
+/// Log file sync of a row.
+pub(crate) fn sync_of(row: &Row) -> Option<&measure::run::WaitStats> {
+    row.wait(measure::WaitEvent::LogFileSync)
+}
+
+/// Log file parallel write of a row.
+pub(crate) fn write_of(row: &Row) -> Option<&measure::run::WaitStats> {
+    row.wait(measure::WaitEvent::LogFileParallelWrite)
+}
+
+/// Names of the workloads in the order of their first row.
+pub(crate) fn workloads(run: &Run) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in &run.rows {
+        if !names.contains(&row.workload.as_str()) {
+            names.push(&row.workload);
+        }
+    }
+    names
+}
+
+/// Rows of a workload in ascending number of jobs.
+pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
+    let mut rows: Vec<&Row> = run.rows.iter().filter(|r| r.workload == workload).collect();
+    rows.sort_by_key(|r| r.jobs);
+    rows
+}
+
+/// The workload that commit rates are judged by: the smallest transactions of study 003.
+pub(crate) const COMMITS: &str = "LGWR-LAT1";
+
+/// Whether a row's transactions wait: by what was recorded, else by the workload's definition.
+pub(crate) fn waits(row: &Row) -> bool {
+    match sync_of(row) {
+        Some(stats) => stats.count > 0,
+        None => measure::workload::Workload::by_name(&row.workload)
+            .is_none_or(|w| w.commit.wait == CommitWait::Wait),
+    }
+}
+
+/// `LGWR-LAT1 with 8 jobs`.
+pub(crate) fn name_of(row: &Row) -> String {
+    format!("{} with {}", row.workload, crate::format::jobs(row.jobs))
+}
+
+/// Weight for short.
+pub(crate) use Weight::{Bad, Caution, Good, Info};
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

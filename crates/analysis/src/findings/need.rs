@@ -1,0 +1,171 @@
+//! The stated need against what was reached: commits a second, redo a second, 99th percentile.
+
+use super::note::Note;
+use super::{Bad, COMMITS, Caution, Good, rows_of};
+use crate::envelope::{best_commits, keeps};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::judgement::Weight;
+use measure::run::Run;
+
+/// Id of the finding on `--commit-rate`.
+pub const COMMIT_RATE: &str = "need.commit_rate";
+/// Id of the finding on `--redo-rate`.
+pub const REDO_RATE: &str = "need.redo_rate";
+/// Id of the finding on `--p99` without a commit rate.
+pub const P99: &str = "need.p99";
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    match (run.need.commit_rate, run.need.p99_ns) {
+        (Some(rate), bound) if rate > 0.0 => commit_rate(run, rate, bound, t, notes),
+        (None, Some(bound)) => p99(run, bound, t, notes),
+        _ => {}
+    }
+    if let Some(rate) = run.need.redo_bytes_per_s.filter(|r| *r > 0.0) {
+        redo_rate(run, rate, t, notes);
+    }
+}
+
+fn weigh(headroom_pct: f64, t: &Thresholds) -> (Weight, &'static str, &'static str) {
+    match headroom_pct {
+        h if h >= t.headroom_pct.value => (Good, "meets the need with headroom", ""),
+        h if h >= 0.0 => (
+            Caution,
+            "meets the need without headroom",
+            "A peak of load or of the device will reach the limit; plan for more.",
+        ),
+        _ => (
+            Bad,
+            "misses the need",
+            "Use a faster device, larger groups, or several logs.",
+        ),
+    }
+}
+
+fn headroom(best: f64, need: f64) -> f64 {
+    100.0 * (best / need - 1.0)
+}
+
+/// `+12 %`, or `15.3 times the need` where a percentage would be hard to read.
+fn margin_text(headroom_pct: f64) -> String {
+    if headroom_pct > 200.0 {
+        let times = format::digits(1.0 + headroom_pct / 100.0);
+        format!("{times} times the need")
+    } else {
+        format!("{headroom_pct:+.0} %")
+    }
+}
+
+fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: &mut Vec<Note>) {
+    if rows_of(run, COMMITS).is_empty() {
+        return;
+    }
+    let row = best_commits(run, bound);
+    let best = row.map_or(0.0, |r| r.commit_throughput_tps);
+    let margin = headroom(best, need);
+    let (weight, words, advice) = weigh(margin, t);
+    let at = bound.map_or_else(String::new, |b| {
+        format!(
+            " at a 99th percentile of at most {}",
+            format::latency(b as f64)
+        )
+    });
+    let reached = match row {
+        Some(r) => format!(
+            "{} commits/s{at} with {}",
+            format::digits(best),
+            format::jobs(r.jobs)
+        ),
+        None => format!("no row{at}"),
+    };
+    notes.push(
+        Note::new(
+            COMMIT_RATE,
+            weight,
+            format!(
+                "{} commits/s are needed, {reached} of {COMMITS} were reached: {words} ({}).",
+                format::digits(need),
+                margin_text(margin)
+            ),
+        )
+        .number("needed_tps", need)
+        .number("reached_tps", best)
+        .number("headroom_pct", margin)
+        .limit(
+            format!("headroom of {} %", t.headroom_pct.value),
+            &t.headroom_pct,
+        )
+        .advice(advice),
+    );
+}
+
+fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
+    let best = run
+        .rows
+        .iter()
+        .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps));
+    let Some(row) = best else {
+        return;
+    };
+    let need_mbps = need / measure::units::MB_BYTES;
+    let margin = headroom(row.redo_data_mbps, need_mbps);
+    let (weight, words, advice) = weigh(margin, t);
+    notes.push(
+        Note::new(
+            REDO_RATE,
+            weight,
+            format!(
+                "{} MB/s of redo are needed, {} MB/s were reached ({}): {words} ({}).",
+                format::digits(need_mbps),
+                format::digits(row.redo_data_mbps),
+                super::name_of(row),
+                margin_text(margin)
+            ),
+        )
+        .number("needed_mbps", need_mbps)
+        .number("reached_mbps", row.redo_data_mbps)
+        .number("headroom_pct", margin)
+        .limit(
+            format!("headroom of {} %", t.headroom_pct.value),
+            &t.headroom_pct,
+        )
+        .advice(advice),
+    );
+}
+
+fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows = rows_of(run, COMMITS);
+    if rows.is_empty() {
+        return;
+    }
+    let tight = (bound as f64 / (1.0 + t.headroom_pct.value / 100.0)) as u64;
+    let any = |b: u64| rows.iter().any(|r| keeps(r, b));
+    let best = rows.iter().filter_map(|r| super::sync_of(r)?.p99_ns).min();
+    let (weight, words) = match (any(tight), any(bound)) {
+        (true, _) => (Good, "meets the need with headroom"),
+        (false, true) => (Caution, "meets the need without headroom"),
+        _ => (Bad, "misses the need"),
+    };
+    let seen = best.map_or_else(|| "unknown".to_owned(), |p| format::latency(p as f64));
+    notes.push(
+        Note::new(
+            P99,
+            weight,
+            format!(
+                "A 99th percentile of {} is needed; the lowest of {COMMITS} is {seen}: {words}.",
+                format::latency(bound as f64)
+            ),
+        )
+        .number("needed_ms", bound as f64 / 1e6)
+        .maybe("reached_ms", best.map(|p| p as f64 / 1e6))
+        .limit(
+            format!("headroom of {} %", t.headroom_pct.value),
+            &t.headroom_pct,
+        )
+        .advice(if weight == Bad {
+            "Use a device whose durable write is faster."
+        } else {
+            ""
+        }),
+    );
+}

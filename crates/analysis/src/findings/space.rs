@@ -1,0 +1,220 @@
+//! Bytes: redo wastage, write amplification, log switches, and whether the log fits in a cache.
+
+use super::cache::has_controller;
+use super::note::Note;
+use super::peaks::split;
+use super::{Caution, Info, name_of, write_of};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::WaitEvent;
+use measure::run::{Row, Run};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    wastage(run, t, notes);
+    amplification(run, t, notes);
+    switches(run, t, notes);
+    stalls(run, notes);
+    resident(run, t, notes);
+}
+
+/// Redo wastage, percent of the bytes that the log wrote.
+pub(crate) fn wastage_pct(row: &Row) -> Option<f64> {
+    let all = row.redo_size_bytes + row.redo_wastage_bytes;
+    (row.redo_size_bytes > 0).then(|| 100.0 * row.redo_wastage_bytes as f64 / all as f64)
+}
+
+fn highest(run: &Run, f: impl Fn(&Row) -> Option<f64>) -> Option<(&Row, f64)> {
+    run.rows
+        .iter()
+        .filter_map(|r| Some((r, f(r)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some((row, pct)) = highest(run, wastage_pct) else {
+        return;
+    };
+    let limit = &t.wastage_pct;
+    let is_high = pct > limit.value;
+    notes.push(
+        Note::new(
+            "space.wastage",
+            if is_high { Caution } else { Info },
+            format!(
+                "Redo wastage is {} of what the log writes at most ({}).",
+                format::percent(pct),
+                name_of(row)
+            ),
+        )
+        .number("wastage_pct", pct)
+        .number("seal_bytes", f64::from(run.target.seal_bytes))
+        .limit(format!("over {} %", limit.value), limit)
+        .advice(if is_high {
+            "Normal for small commits by few sessions on 4096-byte blocks; 512-byte blocks waste less where the media sector is 512."
+        } else {
+            ""
+        }),
+    );
+}
+
+fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let factor = |r: &Row| {
+        let redo = r.redo_size_bytes as f64;
+        r.device_written_bytes
+            .filter(|_| redo > 0.0)
+            .map(|b| b as f64 / redo)
+    };
+    let Some((row, factor)) = highest(run, factor) else {
+        return;
+    };
+    let limit = &t.write_amplification;
+    let is_high = factor > limit.value;
+    notes.push(
+        Note::new(
+            "space.write_amplification",
+            if is_high { Caution } else { Info },
+            format!(
+                "The device wrote {} bytes for each byte of redo at most ({}), as the kernel counted.",
+                format::digits(factor),
+                name_of(row)
+            ),
+        )
+        .number("write_amplification", factor)
+        .limit(format!("over {}", limit.value), limit)
+        .advice(if is_high {
+            "Padding of small commits, a copy-on-write or journalled file system, a mirror, or neighbours on the device; the drive's inner amplification comes on top."
+        } else {
+            ""
+        }),
+    );
+}
+
+fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let total: u64 = run.rows.iter().map(|r| r.log_switches).sum();
+    if total == 0 {
+        return;
+    }
+    let worst = run
+        .rows
+        .iter()
+        .filter_map(|r| Some((r, split(r, |i| i.log_switches > 0)?)))
+        .max_by(|a, b| a.1.rise_pct.total_cmp(&b.1.rise_pct));
+    let limit = &t.switch_effect_pct;
+    let is_felt = worst
+        .as_ref()
+        .is_some_and(|(_, e)| e.rise_pct > limit.value);
+    let what = match &worst {
+        Some((row, e)) => format!(
+            "at worst ({}) the mean log file sync was {} in intervals with a switch and {} without ({:+.1} %)",
+            name_of(row),
+            format::latency(e.with_ns),
+            format::latency(e.without_ns),
+            e.rise_pct
+        ),
+        None => "they fell in every interval, so their effect cannot be set apart".to_owned(),
+    };
+    notes.push(
+        Note::new(
+            "space.log_switches",
+            if is_felt { Caution } else { Info },
+            format!(
+                "{}; {what}.",
+                format::plural(total, "log switch").replace("switchs", "switches")
+            ),
+        )
+        .number("log_switches", total as f64)
+        .maybe("sync_rise_pct", worst.as_ref().map(|(_, e)| e.rise_pct))
+        .limit(format!("log file sync higher by {} %", limit.value), limit)
+        .advice(if is_felt {
+            "Use larger log files, so that switches are rare."
+        } else {
+            ""
+        }),
+    );
+}
+
+/// Foregrounds or the log writer stood still: buffer full, or the next log not free.
+fn stalls(run: &Run, notes: &mut Vec<Note>) {
+    let stalls = [
+        (
+            WaitEvent::LogFileSwitchCheckpointIncomplete,
+            "Make log files larger or more numerous: the checkpoint cannot keep up.",
+        ),
+        (
+            WaitEvent::LogBufferSpace,
+            "Expected where sessions do not wait; otherwise make the log buffer larger or the device faster.",
+        ),
+    ];
+    for (event, advice) in stalls {
+        let rows = run.rows.iter().filter_map(|r| Some((r, r.wait(event)?)));
+        let Some((row, stats)) = rows
+            .filter(|(_, w)| w.count > 0)
+            .max_by_key(|(_, w)| w.total_ns)
+        else {
+            continue;
+        };
+        let is_expected = event == WaitEvent::LogBufferSpace && !super::waits(row);
+        let per_s = stats.total_ns as f64 / (row.elapsed_ns.max(1)) as f64;
+        notes.push(
+            Note::new(
+                &format!("space.{}", event.key()),
+                if is_expected { Info } else { Caution },
+                format!(
+                    "{}: {}, {} in all, the longest {} ({}).",
+                    event.name(),
+                    format::plural(stats.count, "wait"),
+                    format::latency(stats.total_ns as f64),
+                    format::latency(stats.max_ns as f64),
+                    name_of(row),
+                ),
+            )
+            .number("waits", stats.count as f64)
+            .number("seconds_waited_per_second", per_s)
+            .maybe(
+                "log_file_parallel_write_ms",
+                write_of(row).map(|w| w.mean_ns / 1e6),
+            )
+            .rule(
+                "any such wait",
+                "Oracle Database Reference, wait event of the same name",
+            )
+            .advice(advice),
+        );
+    }
+}
+
+/// Whether the log files could live in a cache: their footprint is under a multiple of the
+/// largest cache; no size of a drive's cache is readable, so the assumed one is used.
+#[must_use]
+pub fn cache_resident(run: &Run, t: &Thresholds) -> bool {
+    let footprint = footprint(run);
+    footprint > 0 && (footprint as f64) < bound_bytes(t)
+}
+
+fn footprint(run: &Run) -> u64 {
+    u64::from(run.target.log_groups).saturating_mul(run.target.log_file_bytes)
+}
+
+fn bound_bytes(t: &Thresholds) -> f64 {
+    t.cache_multiple.value * t.assumed_cache_gib.value * (1_u64 << 30) as f64
+}
+
+fn resident(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    if !cache_resident(run, t) {
+        return;
+    }
+    let behind_cache = has_controller(&run.target.stack);
+    notes.push(
+        Note::new(
+            "space.cache_resident",
+            if behind_cache { Caution } else { Info },
+            format!(
+                "The log files cover {}, which a cache in the path could hold: the rates are those of that cache, if there is one.",
+                format::bytes(footprint(run))
+            ),
+        )
+        .number("log_footprint_bytes", footprint(run) as f64)
+        .limit(format!("under {}", format::bytes(bound_bytes(t) as u64)), &t.cache_multiple)
+        .advice("Larger log files, or a soak, show the rate behind the cache. Production logs of the same size are held by it too."),
+    );
+}

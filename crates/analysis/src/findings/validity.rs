@@ -1,0 +1,263 @@
+//! Doubt about the measurement itself: recorded problems, the flush audit, neighbours, flushes
+//! that take no time, and Little's law.
+
+use super::cache::disks;
+use super::note::Note;
+use super::{Bad, Caution, Good, Info, name_of};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::run::{AuditStatus, FloorRow, Origin, Row, Run};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    origin(run, notes);
+    problems(run, notes);
+    audit(run, notes);
+    neighbours(run, t, notes);
+    flat_flush(run, t, notes);
+    little(run, t, notes);
+}
+
+fn origin(run: &Run, notes: &mut Vec<Note>) {
+    let (id, claim) = match run.origin {
+        Origin::Measured => return,
+        Origin::Simulated => (
+            "validity.simulated",
+            "These figures are simulated: they say what a model does, not what a device did.",
+        ),
+        Origin::Imported => (
+            "origin.imported",
+            "These figures were recorded by others; what was not recorded is not judged.",
+        ),
+    };
+    let weight = if id == "validity.simulated" {
+        Caution
+    } else {
+        Info
+    };
+    notes.push(
+        Note::new(id, weight, claim)
+            .number("rows", run.rows.len() as f64)
+            .rule("simulated time is never reported as measured", "redolab")
+            .advice("Measure on the device before deciding."),
+    );
+}
+
+fn problems(run: &Run, notes: &mut Vec<Note>) {
+    for problem in &run.validity.problems {
+        let (weight, what) = if problem.invalidates {
+            (Bad, "Invalid")
+        } else {
+            (Caution, "Doubtful")
+        };
+        notes.push(
+            Note::new(
+                &format!("validity.{}", problem.id),
+                weight,
+                format!("{what}: {}", problem.detail),
+            )
+            .rule(
+                "any such problem",
+                "redolab: validity is part of the result",
+            )
+            .advice("Remove the cause and measure again."),
+        );
+    }
+    let is_explained = run.validity.problems.iter().any(|p| p.invalidates);
+    if !run.validity.valid && !is_explained {
+        notes.push(
+            Note::new(
+                "validity.invalid",
+                Bad,
+                "Invalid: the run is marked so without a reason.",
+            )
+            .rule(
+                "any such problem",
+                "redolab: validity is part of the result",
+            )
+            .advice("Measure again."),
+        );
+    }
+}
+
+fn audit(run: &Run, notes: &mut Vec<Note>) {
+    const SOURCE: &str =
+        "redolab: flushes that the kernel counted beside those that acknowledged writes need";
+    let audits: Vec<(&Row, &measure::run::FlushAudit)> = run
+        .rows
+        .iter()
+        .filter_map(|r| Some((r, r.flush_audit.as_ref()?)))
+        .collect();
+    let Some(worst) = audits.iter().max_by_key(|(_, a)| rank(a.status)) else {
+        return;
+    };
+    let status = worst.1.status;
+    let needed: u64 = audits.iter().map(|(_, a)| a.needed).sum();
+    let counted = audits.iter().map(|(_, a)| a.counted).sum::<Option<u64>>();
+    let kernel_suppresses = disks(&run.target.stack).any(|d| {
+        d.write_cache.as_deref() == Some("write through") && d.drive_write_cache != Some(true)
+    });
+    let (id, weight, claim, advice) = match status {
+        AuditStatus::Verified => (
+            "flush.audit",
+            Good,
+            "The kernel counted the flushes that the acknowledged writes need, on a device that nobody else used.".to_owned(),
+            "",
+        ),
+        AuditStatus::LowerBound => (
+            "flush.audit",
+            Info,
+            "The kernel counted enough flushes, but others used the device: the count is an upper limit of ours.".to_owned(),
+            "",
+        ),
+        AuditStatus::Unavailable => (
+            "flush.audit",
+            Info,
+            format!("The kernel counts no flushes for this target: {}", worst.1.note),
+            "",
+        ),
+        AuditStatus::Missing if kernel_suppresses => (
+            "durability.no_flushes_sent",
+            Caution,
+            "The kernel sent fewer flushes than were asked for, because it takes the disk for write-through: durability rests on that setting alone.".to_owned(),
+            "Read the drive's own word on its cache as root.",
+        ),
+        AuditStatus::Missing => (
+            "validity.flushes_missing",
+            Bad,
+            format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {}", name_of(worst.0), worst.1.note),
+            "Something above the device drops flushes; find it before trusting any commit.",
+        ),
+    };
+    notes.push(
+        Note::new(id, weight, claim)
+            .number("flushes_needed", needed as f64)
+            .maybe("flushes_counted", counted.map(|c| c as f64))
+            .rule("counted >= needed", SOURCE)
+            .advice(advice),
+    );
+}
+
+fn rank(status: AuditStatus) -> u8 {
+    match status {
+        AuditStatus::Verified => 0,
+        AuditStatus::LowerBound => 1,
+        AuditStatus::Unavailable => 2,
+        AuditStatus::Missing => 3,
+    }
+}
+
+fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let worst = run
+        .rows
+        .iter()
+        .filter_map(|r| Some((r, r.background_write_pct?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let limit = &t.background_write_pct;
+    let Some((row, pct)) = worst else {
+        return;
+    };
+    let is_high = pct > limit.value;
+    notes.push(
+        Note::new(
+            if is_high {
+                "validity.background"
+            } else {
+                "load.background"
+            },
+            if is_high { Caution } else { Good },
+            format!(
+                "{} of the device's writes came from others at most ({}).",
+                format::percent(pct),
+                name_of(row)
+            ),
+        )
+        .number("background_write_pct", pct)
+        .limit(format!("over {} %", limit.value), limit)
+        .advice(if is_high {
+            "Measure when the device is quiet, or put redo on a device of its own."
+        } else {
+            ""
+        }),
+    );
+}
+
+/// A buffered flush must carry the data it makes durable: if 4096 times the data takes hardly
+/// longer, something answers before the medium has it.
+fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let rows: Vec<&FloorRow> = run
+        .floor
+        .iter()
+        .filter(|f| f.sync_method == "buffered" && f.flush_mean_ns > 0.0 && f.write_bytes > 0)
+        .filter(|f| f.pre_written)
+        .collect();
+    let (Some(small), Some(large)) = (
+        rows.iter().min_by_key(|f| f.write_bytes),
+        rows.iter().max_by_key(|f| f.write_bytes),
+    ) else {
+        return;
+    };
+    let span = large.write_bytes as f64 / small.write_bytes as f64;
+    let growth = large.flush_mean_ns / small.flush_mean_ns;
+    let limit = &t.flush_growth_ratio;
+    if span < t.flush_growth_span.value || growth >= limit.value {
+        return;
+    }
+    notes.push(
+        Note::new(
+            "durability.flat_flush",
+            Caution,
+            format!(
+                "A flush of {} takes {}, one of {} {}: a flush whose time does not grow with what is dirty is suspicious, though not proof.",
+                format::bytes(small.write_bytes),
+                format::latency(small.flush_mean_ns),
+                format::bytes(large.write_bytes),
+                format::latency(large.flush_mean_ns),
+            ),
+        )
+        .number("growth", growth)
+        .number("small_flush_ms", small.flush_mean_ns / 1e6)
+        .number("large_flush_ms", large.flush_mean_ns / 1e6)
+        .limit(format!("less than {} times over {} times the data", limit.value, format::digits(span)), limit)
+        .advice("Run redolab powertest; in a virtual machine ask for the host's cache mode."),
+    );
+}
+
+/// Jobs = throughput × latency in a closed loop without think time.
+fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    if run.origin != Origin::Measured {
+        return;
+    }
+    let limit = &t.little_tolerance_pct;
+    let deviation = |r: &Row| {
+        let jobs = f64::from(r.jobs);
+        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3;
+        // Transactions under way at either end of the row belong to it only in part.
+        let edge_pct = 100.0 * jobs / r.commits.max(1) as f64;
+        let off = 100.0 * (inside / jobs - 1.0);
+        let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct;
+        usable.then_some((inside, off))
+    };
+    let worst = run
+        .rows
+        .iter()
+        .filter_map(|r| Some((r, deviation(r)?)))
+        .max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
+    if let Some((row, (inside, off))) = worst {
+        notes.push(
+            Note::new(
+                "validity.little",
+                Caution,
+                format!(
+                    "Throughput times latency gives {} jobs in {}, {:+.1} % off: sessions spent time that no latency shows, or figures are missing.",
+                    format::digits(inside),
+                    name_of(row),
+                    off
+                ),
+            )
+            .number("jobs_by_little", inside)
+            .number("deviation_pct", off)
+            .limit(format!("within {} %", limit.value), limit)
+            .advice("Look for a starved load generator or lost samples, and measure again."),
+        );
+    }
+}

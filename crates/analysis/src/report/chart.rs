@@ -1,0 +1,333 @@
+//! A line chart with labels at the ends of its lines instead of a legend.
+//!
+//! Invariants: labels never overlap; series differ by marker and dash as well as by colour;
+//! muted series are for figures that are not ours.
+
+use super::scale::{Kind, Scale};
+use super::svg::{Anchor, Svg, width};
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Colour and marker of that number.
+    Marked(usize),
+    /// The same, dashed.
+    Dashed(usize),
+    /// Colour of that number, no markers: long series.
+    Plain(usize),
+    /// Grey, with a dash pattern of its own: published figures.
+    Muted(usize),
+}
+
+/// A line.
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    pub(super) look: Look,
+}
+
+/// An axis.
+pub(super) struct Axis {
+    pub(super) kind: Kind,
+    pub(super) label: String,
+    pub(super) tick: fn(f64) -> String,
+}
+
+/// A chart.
+pub(super) struct Chart<'a> {
+    /// Unique in the page.
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    /// What it shows, in words, for those who can't see it.
+    pub(super) desc: &'a str,
+    pub(super) size: (f64, f64),
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+    /// Vertical separators with their labels.
+    pub(super) marks: Vec<(f64, String)>,
+}
+
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x: Scale,
+    y: Scale,
+}
+
+const LABEL_GAP: f64 = 14.0;
+
+impl Chart<'_> {
+    /// As SVG; empty when there is nothing to draw.
+    pub(super) fn svg(&self) -> String {
+        let is_point = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
+        if !self.series.iter().any(|s| s.points.iter().any(is_point)) {
+            return String::new();
+        }
+        let frame = self.frame();
+        let class = if self.is_wide() {
+            "chart wide"
+        } else {
+            "chart"
+        };
+        let mut svg = Svg::open(self.id, self.size, class, self.title, self.desc);
+        self.axes(&frame, &mut svg);
+        for series in self.muted_first() {
+            draw(series, &frame, &mut svg);
+        }
+        self.labels(&frame, &mut svg);
+        svg.close()
+    }
+
+    fn is_wide(&self) -> bool {
+        self.size.0 > 600.0
+    }
+
+    fn muted_first(&self) -> impl Iterator<Item = &Series> {
+        let is_muted = |s: &&Series| matches!(s.look, Look::Muted(_));
+        let ours = self.series.iter().filter(move |s| !is_muted(s));
+        self.series.iter().filter(is_muted).chain(ours)
+    }
+
+    fn frame(&self) -> Frame {
+        // Wide charts stand above each other on one axis, so they keep the same room for labels.
+        let least = if self.is_wide() {
+            width("parallel write")
+        } else {
+            0.0
+        };
+        let label = self
+            .series
+            .iter()
+            .map(|s| width(&s.name))
+            .fold(least, f64::max);
+        let (w, h) = self.size;
+        let (left, right) = (58.0, w - label.min(w * 0.3) - 26.0);
+        let top = if self.marks.is_empty() { 22.0 } else { 36.0 };
+        let bottom = h - 38.0;
+        let points = || self.series.iter().flat_map(|s| s.points.iter());
+        let x = match self.x.kind {
+            Kind::Linear => {
+                let end = points()
+                    .map(|p| p.0)
+                    .filter(|v| v.is_finite())
+                    .fold(0.0, f64::max);
+                Scale::exact(0.0, end, left, right)
+            }
+            kind => Scale::fit(kind, points().map(|p| p.0), left, right),
+        };
+        let y = Scale::fit(self.y.kind, points().map(|p| p.1), bottom, top);
+        Frame {
+            left,
+            right,
+            top,
+            bottom,
+            x,
+            y,
+        }
+    }
+
+    fn axes(&self, f: &Frame, svg: &mut Svg) {
+        svg.text("yl", (2.0, 11.0), Anchor::Start, &self.y.label);
+        for tick in f.y.ticks() {
+            let at = f.y.place(tick);
+            svg.line("grid", (f.left, at), (f.right, at));
+            svg.text(
+                "tk",
+                (f.left - 7.0, at + 3.7),
+                Anchor::End,
+                &(self.y.tick)(tick),
+            );
+        }
+        svg.line("axis", (f.left, f.bottom), (f.right, f.bottom));
+        self.x_ticks(f, svg);
+        let middle = (f.left + f.right) / 2.0;
+        svg.text(
+            "xl",
+            (middle, f.bottom + 32.0),
+            Anchor::Middle,
+            &self.x.label,
+        );
+        let mut free_from = f64::NEG_INFINITY;
+        for (value, text) in &self.marks {
+            let at = f.x.place(*value);
+            svg.line("mark", (at, f.top - 14.0), (at, f.bottom));
+            if at >= free_from {
+                svg.text("tk", (at + 4.0, f.top - 6.0), Anchor::Start, text);
+                free_from = at + width(text) + 10.0;
+            }
+        }
+    }
+
+    /// Ticks with labels where there is room; the last one always has its label.
+    fn x_ticks(&self, f: &Frame, svg: &mut Svg) {
+        let ticks: Vec<(f64, String)> =
+            f.x.ticks()
+                .into_iter()
+                .map(|t| (f.x.place(t), (self.x.tick)(t)))
+                .collect();
+        let ends_at = ticks
+            .last()
+            .map_or(f64::INFINITY, |(at, text)| at - width(text) / 2.0);
+        let mut free_from = f64::NEG_INFINITY;
+        for (i, (at, text)) in ticks.iter().enumerate() {
+            svg.line("axis", (*at, f.bottom), (*at, f.bottom + 4.0));
+            let half = width(text) / 2.0;
+            let is_last = i + 1 == ticks.len();
+            if is_last || (at - half >= free_from && at + half + 6.0 <= ends_at) {
+                svg.text("tk", (*at, f.bottom + 16.0), Anchor::Middle, text);
+                free_from = at + half + 6.0;
+            }
+        }
+    }
+
+    /// Names at the ends of lines, pushed apart where they would touch.
+    fn labels(&self, f: &Frame, svg: &mut Svg) {
+        let mut ends: Vec<(&Series, (f64, f64))> = self
+            .series
+            .iter()
+            .filter(|s| !s.name.is_empty())
+            .filter_map(|s| {
+                let last = s
+                    .points
+                    .iter()
+                    .rev()
+                    .find(|p| p.0.is_finite() && p.1.is_finite())?;
+                Some((s, (f.x.place(last.0), f.y.place(last.1))))
+            })
+            .collect();
+        ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
+        let wanted: Vec<f64> = ends.iter().map(|e| e.1.1).collect();
+        let places = spread(&wanted, f.top, f.bottom);
+        for ((series, end), y) in ends.iter().zip(places) {
+            let x = f.right + 10.0;
+            svg.group(&class(series.look));
+            if (y - end.1).abs() > 4.0 || x - end.0 > 24.0 {
+                svg.line("lead", (end.0 + 5.0, end.1), (x - 3.0, y));
+            }
+            let name = if matches!(series.look, Look::Muted(_)) {
+                "lb dim"
+            } else {
+                "lb"
+            };
+            svg.text(name, (x, y + 3.7), Anchor::Start, &series.name);
+            svg.end();
+        }
+    }
+}
+
+fn class(look: Look) -> String {
+    match look {
+        Look::Marked(i) | Look::Plain(i) => format!("c{}", i % 7),
+        Look::Dashed(i) => format!("c{} dash", i % 7),
+        Look::Muted(i) => format!("mu mu{}", i % 3),
+    }
+}
+
+fn draw(series: &Series, f: &Frame, svg: &mut Svg) {
+    let place = |p: &(f64, f64)| {
+        if p.0.is_finite() && p.1.is_finite() {
+            (f.x.place(p.0), f.y.place(p.1))
+        } else {
+            (f64::NAN, f64::NAN)
+        }
+    };
+    let places: Vec<(f64, f64)> = series.points.iter().map(place).collect();
+    svg.group(&class(series.look));
+    let line = if matches!(series.look, Look::Plain(_)) {
+        "ln thin"
+    } else {
+        "ln"
+    };
+    svg.path(line, &places);
+    if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+        // On dense lines every so many points, each shape at places of its own.
+        let every = places.len().div_ceil(24).max(1) * if places.len() > 24 { 3 } else { 1 };
+        let visible = places.iter().skip(shape % every).step_by(every);
+        for at in visible.filter(|p| p.0.is_finite()) {
+            svg.marker(shape, *at);
+        }
+    }
+    svg.end();
+}
+
+/// Moves ascending places apart by at least a label's height: those that would touch are
+/// centred on their own mean, and all stay within `top..bottom` where that is possible.
+fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    // Clusters of touching labels: sum of the places that would centre it, and members.
+    let mut clusters: Vec<(f64, usize)> = Vec::new();
+    let first = |(sum, n): (f64, usize)| {
+        let height = LABEL_GAP * (n - 1) as f64;
+        (sum / n as f64).min(bottom - height).max(top)
+    };
+    for y in wanted {
+        let mut next = (*y, 1);
+        while let Some(last) = clusters.last().copied() {
+            if first(last) + LABEL_GAP * last.1 as f64 <= first(next) {
+                break;
+            }
+            clusters.pop();
+            let shift = LABEL_GAP * (last.1 * next.1) as f64;
+            next = (last.0 + next.0 - shift, last.1 + next.1);
+        }
+        clusters.push(next);
+    }
+    clusters
+        .into_iter()
+        .flat_map(|c| (0..c.1).map(move |i| first(c) + LABEL_GAP * i as f64))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_apart_and_stay_inside() {
+        for wanted in [
+            vec![50.0, 50.0, 50.0],
+            vec![20.0, 21.0, 199.0, 200.0],
+            vec![200.0; 8],
+            vec![],
+        ] {
+            let places = spread(&wanted, 20.0, 200.0);
+            assert!(
+                places.windows(2).all(|p| p[1] - p[0] >= LABEL_GAP - 1e-9),
+                "{places:?}"
+            );
+            assert!(
+                places.iter().all(|p| (19.0..=200.0).contains(p)),
+                "{places:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chart_without_points_is_nothing() {
+        let chart = Chart {
+            id: "x",
+            title: "t",
+            desc: "d",
+            size: (460.0, 260.0),
+            x: Axis {
+                kind: Kind::Doubling,
+                label: "jobs".into(),
+                tick: |v| v.to_string(),
+            },
+            y: Axis {
+                kind: Kind::Log,
+                label: "ms".into(),
+                tick: |v| v.to_string(),
+            },
+            series: vec![Series {
+                name: "a".into(),
+                points: vec![(1.0, f64::NAN)],
+                look: Look::Marked(0),
+            }],
+            marks: Vec::new(),
+        };
+        assert_eq!(chart.svg(), "");
+    }
+}

@@ -1,0 +1,314 @@
+//! The banner with the verdict and the key figures, the reasons, and what was not judged.
+
+use super::escape::esc;
+use super::{entries, origin_tag, section};
+use crate::envelope::{Envelope, best_commits};
+use crate::findings::{rows_of, sync_of, workloads};
+use crate::format;
+use crate::verdict::word;
+use measure::judgement::{Answer, Finding, Performance, Verdict, Weight};
+use measure::run::Run;
+
+pub(super) fn banner(run: &Run) -> String {
+    format!(
+        "<header>\n<h1>Should a redo log live on {}?</h1>\n<p class=\"meta\">{} · run {} · {} · redolab {}</p>\n{}\n{}\n</header>\n",
+        esc(place(run)),
+        origin_tag(run),
+        esc(&run.run_id),
+        esc(&run.created),
+        esc(&run.redolab_version),
+        verdict_card(run),
+        tiles(run),
+    )
+}
+
+fn place(run: &Run) -> &str {
+    match run.target.path.as_str() {
+        "" => "this target",
+        path => path,
+    }
+}
+
+fn answer_word(answer: Answer) -> (&'static str, &'static str) {
+    match answer {
+        Answer::Yes => ("yes", "Yes"),
+        Answer::Conditional => ("conditional", "Conditional"),
+        Answer::No => ("no", "No"),
+        Answer::Undetermined => ("undetermined", "Undetermined"),
+    }
+}
+
+fn performance_word(performance: Performance) -> &'static str {
+    match performance {
+        Performance::Meets => "meets the need",
+        Performance::Marginal => "marginal",
+        Performance::Misses => "misses the need",
+        Performance::NoNeedStated => "no need stated",
+    }
+}
+
+fn verdict_card(run: &Run) -> String {
+    let Some(verdict) = &run.verdict else {
+        return format!(
+            "<div class=\"banner none\"><p class=\"a\">Not judged</p><p class=\"s\">This run was measured without a verdict: {}.</p></div>",
+            esc(&Envelope::of(run).sentence())
+        );
+    };
+    let (class, answer) = answer_word(verdict.answer);
+    format!(
+        "<div class=\"banner {class}\"><p class=\"a\">{answer}</p><p class=\"s\">{}</p>\
+         <dl class=\"axes\"><div><dt>Durability</dt><dd>{}</dd></div>\
+         <div><dt>Performance</dt><dd>{}</dd></div>\
+         <div><dt>Need</dt><dd>{}</dd></div>\
+         <div><dt>Rests on</dt><dd>{}</dd></div></dl></div>",
+        esc(&without_answer(&verdict.summary, answer)),
+        word(verdict.durability),
+        performance_word(verdict.performance),
+        esc(&need(run)),
+        esc(&rests_on(verdict)),
+    )
+}
+
+/// The summary without the answer that stands above it.
+fn without_answer(summary: &str, answer: &str) -> String {
+    let rest = summary
+        .strip_prefix(answer)
+        .and_then(|s| s.strip_prefix(": "))
+        .unwrap_or(summary);
+    let mut chars = rest.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+fn need(run: &Run) -> String {
+    let need = &run.need;
+    let parts: Vec<String> = [
+        need.commit_rate
+            .map(|r| format!("{} commits/s", format::digits(r))),
+        need.redo_bytes_per_s.map(|r| {
+            format!(
+                "{} MB/s of redo",
+                format::digits(r / measure::units::MB_BYTES)
+            )
+        }),
+        need.p99_ns
+            .map(|p| format!("p99 {}", format::latency(p as f64))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+fn rests_on(verdict: &Verdict) -> String {
+    let scope = &verdict.scope;
+    let cached = if scope.cache_resident {
+        " (could live in a cache)"
+    } else {
+        ""
+    };
+    format!(
+        "{} s, {} written, log files of {}{cached}",
+        format::digits(scope.seconds),
+        format::bytes(scope.bytes_written),
+        format::bytes(scope.log_footprint_bytes),
+    )
+}
+
+/// Key figures: label, value, unit, note.
+type Tile = (String, String, &'static str, String);
+
+fn tiles(run: &Run) -> String {
+    let all: Vec<Tile> = [one_job(run), best(run), tail(run), redo(run)]
+        .into_iter()
+        .flatten()
+        .collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let body: String = all
+        .iter()
+        .map(|(label, value, unit, note)| {
+            format!(
+                "<div><dt>{}</dt><dd class=\"v\">{} <small>{unit}</small></dd><dd class=\"n\">{}</dd></div>",
+                esc(label),
+                esc(value),
+                esc(note)
+            )
+        })
+        .collect();
+    format!("<dl class=\"tiles\">{body}</dl>")
+}
+
+fn split_unit(ns: f64) -> (String, &'static str) {
+    let text = format::latency(ns);
+    let unit = ["ns", "µs", "ms", "s"]
+        .into_iter()
+        .find(|u| text.ends_with(&format!(" {u}")))
+        .unwrap_or("");
+    (text.trim_end_matches(unit).trim_end().to_owned(), unit)
+}
+
+fn one_job(run: &Run) -> Option<Tile> {
+    let first = workloads(run).into_iter().next()?;
+    let row = rows_of(run, first).into_iter().next()?;
+    let (value, unit) = split_unit(sync_of(row)?.mean_ns);
+    Some((
+        "Log file sync, mean".to_owned(),
+        value,
+        unit,
+        format!("{} with {}", row.workload, format::jobs(row.jobs)),
+    ))
+}
+
+fn best(run: &Run) -> Option<Tile> {
+    let envelope = Envelope::of(run);
+    let (tps, note) = match (envelope.commits, envelope.best) {
+        (Some((tps, bound, jobs)), _) => (
+            tps,
+            format!("p99 under {} ms, {}", bound / 1_000_000, format::jobs(jobs)),
+        ),
+        (None, Some((tps, _))) => (tps, "p99 over 10 ms".to_owned()),
+        (None, None) => return None,
+    };
+    Some(("Commits".to_owned(), format::digits(tps), "/s", note))
+}
+
+fn tail(run: &Run) -> Option<Tile> {
+    let bound = Envelope::of(run).commits.map(|c| c.1);
+    let row = best_commits(run, bound)?;
+    let sync = sync_of(row)?;
+    let (value, unit) = match sync.p999_ns {
+        Some(p) => split_unit(p as f64),
+        None => ("–".to_owned(), ""),
+    };
+    Some((
+        "Log file sync, p99.9".to_owned(),
+        value,
+        unit,
+        format!(
+            "at that load; longest {}",
+            format::latency(sync.max_ns as f64)
+        ),
+    ))
+}
+
+fn redo(run: &Run) -> Option<Tile> {
+    let (mbps, workload) = Envelope::of(run).redo_mbps?;
+    Some(("Redo".to_owned(), format::digits(mbps), "MB/s", workload))
+}
+
+pub(super) fn reasons(run: &Run) -> String {
+    let all = run.verdict.as_ref().map_or(&run.findings, |v| &v.reasons);
+    let (record, weighty): (Vec<&Finding>, Vec<&Finding>) =
+        all.iter().partition(|f| f.weight == Weight::Info);
+    let mut out = String::new();
+    if !weighty.is_empty() {
+        let list = entries(&weighty, |f| reason(f));
+        out.push_str(&section(
+            "Reasons",
+            "The verdict follows from these. Each names its numbers, the threshold that was applied and where it comes from.",
+            &format!("<ol class=\"reasons full\">{list}</ol>"),
+        ));
+    }
+    if !record.is_empty() {
+        let list = entries(&record, |f| reason(f));
+        out.push_str(&section(
+            "For the record",
+            "What was found and weighs neither for nor against.",
+            &format!("<ol class=\"reasons\">{list}</ol>"),
+        ));
+    }
+    out
+}
+
+fn weight_word(weight: Weight) -> (&'static str, &'static str) {
+    match weight {
+        Weight::Bad => ("bad", "▲ against"),
+        Weight::Caution => ("caution", "◆ caution"),
+        Weight::Good => ("good", "● in favour"),
+        Weight::Info => ("info", "○ noted"),
+    }
+}
+
+fn reason(f: &Finding) -> String {
+    let (class, word) = weight_word(f.weight);
+    let numbers: Vec<String> = f
+        .numbers
+        .iter()
+        .take(24)
+        .map(|(n, v)| number(n, *v))
+        .collect();
+    let mut facts = String::new();
+    if !numbers.is_empty() {
+        facts.push_str(&format!("<span>{}</span>", esc(&numbers.join(", "))));
+    }
+    for (label, text) in [("Threshold", &f.threshold), ("Source", &f.source)] {
+        if !text.is_empty() {
+            facts.push_str(&format!("<span>{label}: {}</span>", esc(text)));
+        }
+    }
+    facts.push_str(&format!("<span class=\"id\">{}</span>", esc(&f.id)));
+    let advice = if f.advice.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"d\"><b>What to do:</b> {}</p>", esc(&f.advice))
+    };
+    format!(
+        "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}</div></li>",
+        esc(&f.claim),
+    )
+}
+
+/// A number with its name in words and the unit that the name ends with.
+fn number(name: &str, value: f64) -> String {
+    const UNITS: [(&str, &str); 5] = [
+        ("_ms", " ms"),
+        ("_us", " µs"),
+        ("_tps", " /s"),
+        ("_mbps", " MB/s"),
+        ("_ns", " ns"),
+    ];
+    if let Some(stem) = name.strip_suffix("_bytes") {
+        return format!(
+            "{} {}",
+            stem.replace('_', " "),
+            format::bytes(value.max(0.0) as u64)
+        );
+    }
+    if let Some(stem) = name.strip_suffix("_pct") {
+        return format!("{} {}", stem.replace('_', " "), format::percent(value));
+    }
+    let (stem, unit) = UNITS
+        .iter()
+        .find_map(|(suffix, unit)| Some((name.strip_suffix(suffix)?, *unit)))
+        .unwrap_or((name, ""));
+    let is_whole = value.fract() == 0.0 && (0.0..1e15).contains(&value);
+    let text = if is_whole {
+        format::count(value as u64)
+    } else {
+        format::digits(value)
+    };
+    format!("{} {text}{unit}", stem.replace('_', " "))
+}
+
+pub(super) fn scope(run: &Run) -> String {
+    let Some(verdict) = &run.verdict else {
+        return String::new();
+    };
+    let not = &verdict.scope.not_judged;
+    if not.is_empty() {
+        return String::new();
+    }
+    let list = entries(not, |n| format!("<li>{}</li>", esc(n)));
+    section(
+        "Not judged",
+        "What this verdict says nothing about.",
+        &format!("<ul class=\"cols\">{list}</ul>"),
+    )
+}

@@ -1,0 +1,152 @@
+//! Pieces of SVG. Presentation is by class alone, so that one style sheet serves light, dark and
+//! print, and the page needs no style attribute.
+//!
+//! Invariant: every number is finite and rounded to a tenth of a unit; every text is escaped here.
+
+use super::escape::esc;
+use std::fmt::Write;
+
+/// An SVG in the making, in units of its view box.
+pub(super) struct Svg {
+    out: String,
+}
+
+/// Where a text is anchored.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+fn n(value: f64) -> f64 {
+    if value.is_finite() {
+        (value * 10.0).round() / 10.0
+    } else {
+        0.0
+    }
+}
+
+impl Svg {
+    /// Opens an image with its accessible name and description. `id` is unique in the page.
+    pub(super) fn open(id: &str, size: (f64, f64), class: &str, title: &str, desc: &str) -> Svg {
+        let mut out = String::with_capacity(8192);
+        let _ = write!(
+            out,
+            "<svg class=\"{class}\" viewBox=\"0 0 {} {}\" role=\"img\" \
+             aria-labelledby=\"{id}-t {id}-d\"><title id=\"{id}-t\">{}</title>\
+             <desc id=\"{id}-d\">{}</desc>",
+            n(size.0),
+            n(size.1),
+            esc(title),
+            esc(desc),
+        );
+        Svg { out }
+    }
+
+    /// The finished image.
+    pub(super) fn close(mut self) -> String {
+        self.out.push_str("</svg>");
+        self.out
+    }
+
+    /// Opens a group of a class.
+    pub(super) fn group(&mut self, class: &str) {
+        let _ = write!(self.out, "<g class=\"{class}\">");
+    }
+
+    /// Closes it.
+    pub(super) fn end(&mut self) {
+        self.out.push_str("</g>");
+    }
+
+    pub(super) fn line(&mut self, class: &str, a: (f64, f64), b: (f64, f64)) {
+        let _ = write!(
+            self.out,
+            "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>",
+            n(a.0),
+            n(a.1),
+            n(b.0),
+            n(b.1)
+        );
+    }
+
+    pub(super) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+        let _ = write!(
+            self.out,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            n(at.0),
+            n(at.1),
+            n(size.0.max(0.0)),
+            n(size.1.max(0.0))
+        );
+    }
+
+    pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let _ = write!(
+            self.out,
+            "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+            n(at.0),
+            n(at.1),
+            esc(text)
+        );
+    }
+
+    /// A line through `points`; a point that is not finite parts it.
+    pub(super) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+        let mut d = String::new();
+        let mut is_down = false;
+        for (x, y) in points {
+            if !x.is_finite() || !y.is_finite() {
+                is_down = false;
+                continue;
+            }
+            let command = if is_down { 'L' } else { 'M' };
+            let _ = write!(d, "{command}{} {}", n(*x), n(*y));
+            is_down = true;
+        }
+        if !d.is_empty() {
+            let _ = write!(self.out, "<path class=\"{class}\" d=\"{d}\"/>");
+        }
+    }
+
+    /// One of six marker shapes, so that series are told apart without colour.
+    pub(super) fn marker(&mut self, shape: usize, at: (f64, f64)) {
+        let (x, y) = (n(at.0), n(at.1));
+        let d = match shape % 6 {
+            0 => format!("M{x} {y}m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0 -6.8 0Z"),
+            1 => format!("M{x} {y}m-3.1 -3.1h6.2v6.2h-6.2Z"),
+            2 => format!("M{x} {y}m0 -4.1l4 7h-8Z"),
+            3 => format!("M{x} {y}m0 -4.3l4.3 4.3l-4.3 4.3l-4.3 -4.3Z"),
+            4 => format!("M{x} {y}m0 4.1l4 -7h-8Z"),
+            _ => format!("M{x} {y}m-1.3 -4h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7v-2.6h2.7Z"),
+        };
+        let _ = write!(self.out, "<path class=\"mk\" d=\"{d}\"/>");
+    }
+}
+
+/// Width of `text` in the chart's type, in units of the view box: an estimate on the safe side.
+pub(super) fn width(text: &str) -> f64 {
+    6.3 * text.chars().count() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_and_numbers_are_finite() {
+        let mut svg = Svg::open("x", (10.0, f64::NAN), "chart", "<b>", "\"d\"");
+        svg.text("t", (f64::INFINITY, 1.26), Anchor::End, "</svg><script>");
+        svg.path("p", &[(0.0, 0.0), (1.0, f64::NAN), (2.0, 2.0)]);
+        let out = svg.close();
+        assert!(!out.contains("<script") && !out.contains("NaN") && !out.contains("inf"));
+        assert!(out.contains("M0 0M2 2") && out.contains("y=\"1.3\""));
+        assert_eq!(out.matches("<svg").count(), out.matches("</svg>").count());
+    }
+}

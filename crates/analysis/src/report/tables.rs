@@ -1,0 +1,198 @@
+//! The study's table of rows, with the columns of the metric catalogue, and the wait events.
+
+use super::escape::esc;
+use super::{origin_tag, section};
+use crate::format::{count, digits, percent};
+use measure::WaitEvent;
+use measure::catalogue;
+use measure::run::{Row, Run, WaitStats};
+
+/// Most rows of a table.
+const MAX_ROWS: usize = 400;
+
+pub(super) fn rows(run: &Run) -> String {
+    if run.rows.is_empty() {
+        return section(
+            "Figures",
+            "",
+            "<p>No row was completed: there are no figures to show.</p>",
+        );
+    }
+    let shown: Vec<&catalogue::Metric> = catalogue::ROW
+        .iter()
+        .filter(|m| m.key != "workload" && run.rows.iter().any(|r| cell(m.key, r).is_some()))
+        .collect();
+    let mut head = String::from("<th class=\"t\">Workload</th>");
+    for metric in &shown {
+        let unit = unit_below(metric);
+        head.push_str(&format!(
+            "<th title=\"{}\">{}{unit}</th>",
+            esc(metric.definition),
+            esc(metric.heading)
+        ));
+    }
+    let mut body = String::new();
+    let mut last = "";
+    for row in run.rows.iter().take(MAX_ROWS) {
+        let class = if row.workload == last {
+            ""
+        } else {
+            " class=\"g\""
+        };
+        last = &row.workload;
+        body.push_str(&format!(
+            "<tr{class}><th class=\"t\">{}</th>",
+            esc(&row.workload)
+        ));
+        for metric in &shown {
+            let text = cell(metric.key, row).unwrap_or_else(|| "–".to_owned());
+            body.push_str(&format!("<td>{text}</td>"));
+        }
+        body.push_str("</tr>");
+    }
+    section(
+        &format!("Figures {}", origin_tag(run)),
+        "One row for each workload and number of jobs, in the columns of study 003 and its units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file sync is the part of it that waits for the log. Wide: scroll sideways.",
+        &format!(
+            "<div class=\"scroll wide-table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        ),
+    )
+}
+
+/// A metric's unit for the line below its heading, where the heading doesn't carry it.
+fn unit_below(metric: &catalogue::Metric) -> String {
+    const CARRIED: [&str; 8] = ["%", "ms", "s", "tps", "rbps", "IOPS", "MBps", "kBpt"];
+    let last = metric.heading.rsplit(' ').next().unwrap_or_default();
+    if metric.unit.is_empty() || metric.heading.contains('/') || CARRIED.contains(&last) {
+        String::new()
+    } else {
+        format!("<small>{}</small>", esc(metric.unit))
+    }
+}
+
+/// A row's value of a metric as text; `None` where it was not measured. Only digits and
+/// punctuation of this module's making: nothing of the run's text.
+fn cell(key: &str, row: &Row) -> Option<String> {
+    Some(match key {
+        "nodes" => row.nodes.to_string(),
+        "jobs" => row.jobs.to_string(),
+        "cpu_busy_pct" => digits(row.cpu_busy_pct?),
+        "cpu_user_pct" => digits(row.cpu_user_pct?),
+        "cpu_sys_pct" => digits(row.cpu_sys_pct?),
+        "cpu_idle_pct" => digits(row.cpu_idle_pct?),
+        "cpu_iowait_pct" => digits(row.cpu_iowait_pct?),
+        "commit_throughput_tps" => digits(row.commit_throughput_tps),
+        "commit_latency_ms" => digits(row.commit_latency_ms),
+        "redo_blocks_per_s" => digits(row.redo_blocks_per_s),
+        "redo_writes_iops" => digits(row.redo_writes_iops),
+        "redo_synch_writes_iops" => digits(row.redo_synch_writes_iops),
+        "redo_data_mbps" => digits(row.redo_data_mbps),
+        "redo_data_kb_per_txn" => digits(row.redo_data_kb_per_txn),
+        "log_file_sync_ms" => digits(row.log_file_sync_ms?),
+        "flash_cache_write_pct" => digits(row.flash_cache_write_pct?),
+        "elapsed_s" => digits(row.elapsed_s),
+        "redo_size_bytes" => count(row.redo_size_bytes),
+        "commits" => count(row.commits),
+        "commits_per_write" => digits(row.commits_per_write.mean),
+        "redo_wastage_bytes" => count(row.redo_wastage_bytes),
+        "flushes" => count(row.flushes),
+        "device_writes" => count(row.device_writes?),
+        "cpu_us_per_commit" => digits(row.cpu_us_per_commit?),
+        "context_switches_per_commit" => digits(row.context_switches_per_commit?),
+        _ => return None,
+    })
+}
+
+pub(super) fn waits(run: &Run) -> String {
+    let mut body = String::new();
+    let mut lines = 0;
+    for event in WaitEvent::ALL {
+        let mut is_first = true;
+        for row in &run.rows {
+            let Some(stats) = row.wait(event).filter(|w| w.count > 0) else {
+                continue;
+            };
+            lines += 1;
+            if lines > MAX_ROWS {
+                break;
+            }
+            let class = if is_first { " class=\"g\"" } else { "" };
+            is_first = false;
+            body.push_str(&format!(
+                "<tr{class}><th class=\"t\">{}</th><td class=\"t\">{}</td><td>{}</td>{}</tr>",
+                event.name(),
+                esc(&row.workload),
+                row.jobs,
+                wait_cells(stats)
+            ));
+        }
+    }
+    if body.is_empty() {
+        return String::new();
+    }
+    let heads = ["Waits", "Mean", "p50", "p90", "p99", "p99.9", "Longest"]
+        .iter()
+        .map(|h| {
+            if *h == "Waits" {
+                format!("<th>{h}</th>")
+            } else {
+                format!("<th>{h}<small>ms</small></th>")
+            }
+        })
+        .collect::<String>();
+    let overs = ["1 ms", "10 ms", "20 ms"]
+        .iter()
+        .map(|o| format!("<th>Over {o}</th>"))
+        .collect::<String>();
+    section(
+        &format!("Wait events {}", origin_tag(run)),
+        "By Oracle's names. Log file sync is what sessions wait; log file parallel write is what the log writer waits for the device. Where the first is much longer than the second, the time is not the device's. Outliers are waits over 500 ms; a dash is a percentile with fewer than ten samples beyond it.",
+        &format!(
+            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Event</th><th class=\"t\">Workload</th><th>Jobs</th>{heads}{overs}<th>Outliers</th></tr></thead><tbody>{body}</tbody></table></div>"
+        ),
+    )
+}
+
+fn wait_cells(w: &WaitStats) -> String {
+    let ms = |ns: f64| digits(ns / 1e6);
+    let pct = |p: Option<u64>| p.map_or_else(|| "–".to_owned(), |p| ms(p as f64));
+    let mut out = format!("<td>{}</td><td>{}</td>", count(w.count), ms(w.mean_ns));
+    for p in [w.p50_ns, w.p90_ns, w.p99_ns, w.p999_ns] {
+        out.push_str(&format!("<td>{}</td>", pct(p)));
+    }
+    out.push_str(&format!("<td>{}</td>", ms(w.max_ns as f64)));
+    for over in [w.over_1ms_pct, w.over_10ms_pct, w.over_20ms_pct] {
+        out.push_str(&format!("<td>{}</td>", esc(&percent(over))));
+    }
+    out.push_str(&format!("<td>{}</td>", count(w.outliers)));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_of_the_catalogue_has_a_cell() {
+        let row = Row {
+            cpu_busy_pct: Some(1.0),
+            cpu_user_pct: Some(1.0),
+            cpu_sys_pct: Some(1.0),
+            cpu_idle_pct: Some(1.0),
+            cpu_iowait_pct: Some(1.0),
+            log_file_sync_ms: Some(1.0),
+            flash_cache_write_pct: Some(1.0),
+            device_writes: Some(1),
+            cpu_us_per_commit: Some(1.0),
+            context_switches_per_commit: Some(1.0),
+            ..Row::default()
+        };
+        for metric in catalogue::ROW.iter().filter(|m| m.key != "workload") {
+            assert!(
+                cell(metric.key, &row).is_some(),
+                "{} is not shown",
+                metric.key
+            );
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Where the log lived: the stack drawn top to bottom, the device's floor, the machine, and the
+//! command that repeats the run.
+
+use super::escape::esc;
+use super::{entries, origin_tag, pairs, section};
+use crate::findings::cache::describe;
+use crate::format;
+use measure::run::{FloorRow, Run};
+use measure::stack::{Layer, LayerKind};
+
+pub(super) fn stack(run: &Run) -> String {
+    let target = &run.target;
+    let stack = &target.stack;
+    let list = entries(
+        &stack.layers.iter().enumerate().collect::<Vec<_>>(),
+        |(i, l)| layer(l, stack.depths.get(*i).copied().unwrap_or(0)),
+    );
+    let layers = if list.is_empty() {
+        String::new()
+    } else {
+        format!("<ol class=\"stack\">{list}</ol>")
+    };
+    let facts = pairs(&[
+        ("Path", Some(target.path.clone())),
+        ("Kind", Some(target.kind.clone())),
+        ("Sync method", Some(target.sync_method.clone())),
+        ("Log files", log_files(run)),
+        ("Redo block", nonzero(u64::from(target.redo_block_bytes))),
+        (
+            "Log writes padded to",
+            nonzero(u64::from(target.seal_bytes)),
+        ),
+        ("Log buffer", log_buffer(run)),
+        (
+            "Unwritten extents",
+            target.unwritten_extents.map(format::count),
+        ),
+        ("Hypervisor", stack.hypervisor.clone()),
+        ("Preloaded", stack.preload.clone()),
+    ]);
+    section(
+        "Storage stack",
+        "From the path down to the medium; the worst layer decides. Marked layers cannot keep a log or drop its flushes.",
+        &format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
+    )
+}
+
+fn nonzero(bytes: u64) -> Option<String> {
+    (bytes > 0).then(|| format::bytes(bytes))
+}
+
+fn log_files(run: &Run) -> Option<String> {
+    let t = &run.target;
+    (t.log_groups > 0).then(|| {
+        format!(
+            "{} of {}",
+            format::plural(u64::from(t.log_groups), "group"),
+            format::bytes(t.log_file_bytes)
+        )
+    })
+}
+
+fn log_buffer(run: &Run) -> Option<String> {
+    let pages = if run.target.huge_pages {
+        ", huge pages"
+    } else {
+        ""
+    };
+    nonzero(run.target.log_buffer_bytes).map(|b| b + pages)
+}
+
+fn kind(layer: &Layer) -> &'static str {
+    match layer.kind {
+        LayerKind::Overlay => "overlay",
+        LayerKind::FileSystem => "file system",
+        LayerKind::MemoryFileSystem => "file system in memory",
+        LayerKind::NetworkFileSystem => "network file system",
+        LayerKind::FuseFileSystem => "FUSE file system",
+        LayerKind::Luks => "encryption (LUKS)",
+        LayerKind::DeviceMapper => "device mapper",
+        LayerKind::Md => "software RAID",
+        LayerKind::Loop => "loop device",
+        LayerKind::Zram => "compressed memory disk",
+        LayerKind::RamDisk => "RAM disk",
+        LayerKind::Partition => "partition",
+        LayerKind::Disk => describe(layer),
+    }
+}
+
+fn layer(l: &Layer, depth: usize) -> String {
+    let is_volatile = matches!(
+        l.kind,
+        LayerKind::MemoryFileSystem | LayerKind::Zram | LayerKind::RamDisk
+    );
+    let flag = if is_volatile { " flag" } else { "" };
+    let facts = facts(l);
+    let facts = if facts.is_empty() {
+        String::new()
+    } else {
+        format!("<span class=\"f\">{}</span>", esc(&facts.join(" · ")))
+    };
+    format!(
+        "<li class=\"d{}{flag}\"><span class=\"k\">{}</span><b>{}</b>{facts}</li>",
+        depth.min(4),
+        kind(l),
+        esc(&l.name)
+    )
+}
+
+fn facts(l: &Layer) -> Vec<String> {
+    let say = |label: &str, v: &Option<String>| v.as_ref().map(|v| format!("{label}{v}"));
+    let sectors = l.logical_block_bytes.map(|b| match l.physical_block_bytes {
+        Some(p) => format!("sectors {b} B host, {p} B media"),
+        None => format!("sectors {b} B host"),
+    });
+    let drive = l.drive_write_cache.map(|on| {
+        let word = if on {
+            "volatile write cache"
+        } else {
+            "no volatile write cache"
+        };
+        format!("by the drive's word: {word}")
+    });
+    let fua = l
+        .fua
+        .map(|yes| if yes { "FUA" } else { "no FUA" }.to_owned());
+    let turns = l.rotational.map(|yes| {
+        if yes {
+            "shown as rotating"
+        } else {
+            "not rotating"
+        }
+        .to_owned()
+    });
+    let options = (!l.options.is_empty()).then(|| format!("options {}", l.options.join(",")));
+    [
+        l.model.clone(),
+        l.detail.clone(),
+        l.size_bytes.map(format::bytes),
+        say("at ", &l.mount_point),
+        say("from ", &l.source),
+        say("backed by ", &l.backing),
+        l.dev.clone(),
+        sectors,
+        say("kernel's write cache: ", &l.write_cache),
+        drive,
+        fua,
+        turns,
+        say("integrity ", &l.integrity),
+        options,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+pub(super) fn floor(run: &Run) -> String {
+    if run.floor.is_empty() {
+        return String::new();
+    }
+    let best = run
+        .floor
+        .iter()
+        .filter(|f| f.latency.count > 0)
+        .map(|f| f.latency.mean_ns)
+        .min_by(f64::total_cmp);
+    let body: String = run
+        .floor
+        .iter()
+        .take(super::MAX_ENTRIES)
+        .map(|f| floor_row(f, best))
+        .collect();
+    section(
+        &format!("The device's floor {}", origin_tag(run)),
+        "Raw durable writes, one at a time, before any log: no commit can be faster than these. Compare rows of one size across methods; “allocated” is a file whose blocks were never written.",
+        &format!(
+            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th><th class=\"t\">File</th>\
+             <th>Write</th><th>Writes<small>1/s</small></th><th>Mean<small>ms</small></th>\
+             <th>of it write<small>ms</small></th><th>of it flush<small>ms</small></th><th>p50<small>ms</small></th>\
+             <th>p99<small>ms</small></th><th>p99.9<small>ms</small></th><th>Longest<small>ms</small></th>\
+             <th>× best</th></tr></thead><tbody>{body}</tbody></table></div>"
+        ),
+    )
+}
+
+fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
+    let ms = |ns: f64| format::digits(ns / 1e6);
+    let pct = |p: Option<u64>| p.map_or_else(|| "–".to_owned(), |p| ms(p as f64));
+    let ratio = best
+        .filter(|b| *b > 0.0)
+        .map_or_else(String::new, |b| format::digits(f.latency.mean_ns / b));
+    let file = if f.pre_written {
+        "pre-written"
+    } else {
+        "allocated"
+    };
+    format!(
+        "<tr><th class=\"t\">{}</th><td class=\"t\">{file}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"dim\">{ratio}</td></tr>",
+        esc(&f.sync_method),
+        format::bytes(f.write_bytes),
+        format::digits(f.writes_per_s),
+        ms(f.latency.mean_ns),
+        ms(f.write_mean_ns),
+        ms(f.flush_mean_ns),
+        pct(f.latency.p50_ns),
+        pct(f.latency.p99_ns),
+        pct(f.latency.p999_ns),
+        ms(f.latency.max_ns as f64),
+    )
+}
+
+pub(super) fn environment(run: &Run) -> String {
+    let (e, w) = (&run.environment, &run.workload);
+    let machine = pairs(&[
+        ("Host", Some(e.hostname.clone())),
+        ("Kernel", Some(e.kernel.clone())),
+        ("Processor", Some(e.cpu_model.clone())),
+        (
+            "Processors online",
+            (e.cpus > 0).then(|| e.cpus.to_string()),
+        ),
+        ("Memory", nonzero(e.memory_bytes)),
+        ("Frequency governor", e.governor.clone()),
+    ]);
+    let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
+    let work = pairs(&[
+        ("Workloads", Some(w.names.join(", "))),
+        ("Jobs", Some(jobs.join(", "))),
+        (
+            "Measured time a row",
+            w.time_s.map(|s| format!("{} s", format::digits(s))),
+        ),
+        ("Commits a session", w.commits.map(format::count)),
+        (
+            "Warm-up a row",
+            Some(format!("{} s", format::digits(w.warmup_s))),
+        ),
+        (
+            "CPU work a commit",
+            Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
+        ),
+        ("Log writer", Some(w.log_writer.clone())),
+        ("Seed", Some(w.seed.to_string())),
+    ]);
+    section(
+        "Environment",
+        "",
+        &format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
+    )
+}
+
+pub(super) fn command(run: &Run) -> String {
+    if run.command.is_empty() {
+        return String::new();
+    }
+    let line: Vec<String> = run.command.iter().map(|a| quoted(a)).collect();
+    section(
+        "Repeat this run",
+        "",
+        &format!("<pre><code>{}</code></pre>", esc(&line.join(" "))),
+    )
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        assert_eq!(quoted("--jobs=1,8"), "--jobs=1,8");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,268 @@
+//! The verdict: should a redo log live here? It follows from the findings, never the reverse.
+//!
+//! Two axes, and the answer is the worse of them. Durability that nothing proves is conditional
+//! at best; a run that is invalid or doubtful allows no answer, unless the stack alone already
+//! says no.
+
+use crate::envelope::Envelope;
+use crate::findings::need::{COMMIT_RATE, P99, REDO_RATE};
+use crate::findings::{Axis, COMMITS, DECLARED, REFUTED, TESTED, axis, rows_of};
+use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
+use measure::run::{Origin, Run};
+
+/// The verdict on `run` from its `findings`, for `need`; `scope` says what it rests on, and is
+/// completed with what was not judged.
+#[must_use]
+pub fn verdict(run: &Run, findings: &[Finding], need: &Need, scope: Scope) -> Verdict {
+    let durability = durability(findings);
+    let unjudged = unjudged_needs(findings, need);
+    let performance = performance(findings, need, &unjudged);
+    let believed = believed(run, findings) && unjudged.is_empty();
+    let answer = answer(findings, durability, performance, believed);
+    let mut scope = scope;
+    for text in not_judged(run, durability, &unjudged) {
+        if !scope.not_judged.contains(&text) {
+            scope.not_judged.push(text);
+        }
+    }
+    let reasons = reasons(findings);
+    let summary = summary(run, answer, durability, performance, &reasons);
+    Verdict {
+        answer,
+        durability,
+        performance,
+        scope,
+        reasons,
+        summary,
+    }
+}
+
+fn has(findings: &[Finding], id: &str) -> bool {
+    findings.iter().any(|f| f.id == id)
+}
+
+fn durability(findings: &[Finding]) -> Durability {
+    let lost = |f: &Finding| f.weight == Weight::Bad && axis(&f.id) == Axis::Durability;
+    // A doubt about what happens to a flush takes a declaration's force, not a test's.
+    let doubted = |f: &Finding| f.weight == Weight::Caution && axis(&f.id) == Axis::Durability;
+    if has(findings, REFUTED) {
+        Durability::Refuted
+    } else if findings.iter().any(lost) {
+        Durability::Volatile
+    } else if has(findings, TESTED) {
+        Durability::Tested
+    } else if has(findings, DECLARED) && !findings.iter().any(doubted) {
+        Durability::Declared
+    } else {
+        Durability::Unverified
+    }
+}
+
+/// Stated needs on which no finding speaks: nothing was run that could tell.
+fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
+        out.push("the commit rate that is needed: LGWR-LAT1 was not run");
+    }
+    if need.redo_bytes_per_s.is_some() && !has(findings, REDO_RATE) {
+        out.push("the redo rate that is needed: nothing was run");
+    }
+    if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
+        out.push("the 99th percentile that is needed: LGWR-LAT1 was not run");
+    }
+    out
+}
+
+fn performance(findings: &[Finding], need: &Need, unjudged: &[&str]) -> Performance {
+    let is_stated =
+        need.commit_rate.is_some() || need.redo_bytes_per_s.is_some() || need.p99_ns.is_some();
+    if !is_stated {
+        return Performance::NoNeedStated;
+    }
+    let worst = findings
+        .iter()
+        .filter(|f| axis(&f.id) == Axis::Need)
+        .map(|f| f.weight)
+        .max();
+    match worst {
+        Some(Weight::Bad) => Performance::Misses,
+        Some(Weight::Good) if unjudged.is_empty() => Performance::Meets,
+        _ => Performance::Marginal,
+    }
+}
+
+fn believed(run: &Run, findings: &[Finding]) -> bool {
+    let doubted = |f: &Finding| f.weight >= Weight::Caution && axis(&f.id) == Axis::Validity;
+    run.validity.valid
+        && run.origin != Origin::Simulated
+        && !run.rows.is_empty()
+        && !findings.iter().any(doubted)
+}
+
+fn answer(
+    findings: &[Finding],
+    durability: Durability,
+    performance: Performance,
+    believed: bool,
+) -> Answer {
+    // What the medium does is known without any figure, so doubt about figures can't soften it.
+    if matches!(durability, Durability::Volatile | Durability::Refuted) {
+        return Answer::No;
+    }
+    if !believed {
+        return Answer::Undetermined;
+    }
+    let is_slow = findings
+        .iter()
+        .any(|f| f.weight == Weight::Bad && axis(&f.id) == Axis::Performance);
+    let is_unsafe = durability == Durability::Unverified
+        || findings.iter().any(|f| {
+            f.weight == Weight::Caution
+                && axis(&f.id) == Axis::Durability
+                && durability != Durability::Tested
+        });
+    match performance {
+        Performance::Misses => Answer::No,
+        Performance::NoNeedStated if is_slow => Answer::No,
+        Performance::Marginal => Answer::Conditional,
+        _ if is_slow || is_unsafe => Answer::Conditional,
+        Performance::Meets | Performance::NoNeedStated => Answer::Yes,
+    }
+}
+
+/// All that weighs for or against, the weightiest first; of what is merely for the record, what
+/// was measured.
+fn reasons(findings: &[Finding]) -> Vec<Finding> {
+    let mut out: Vec<Finding> = findings.to_vec();
+    let order = |f: &Finding| match f.weight {
+        Weight::Bad => 0,
+        Weight::Caution => 1,
+        Weight::Good => 2,
+        Weight::Info => 3,
+    };
+    let by_axis = |f: &Finding| match axis(&f.id) {
+        Axis::Validity => 0,
+        Axis::Durability => 1,
+        Axis::Need => 2,
+        Axis::Performance => 3,
+    };
+    out.sort_by_key(|f| (order(f), by_axis(f)));
+    out
+}
+
+fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<String> {
+    let mut out: Vec<String> = unjudged.iter().map(|s| (*s).to_owned()).collect();
+    if matches!(durability, Durability::Unverified | Durability::Declared) {
+        out.push("power loss: no power test was run".to_owned());
+    }
+    for name in ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"] {
+        if rows_of(run, name).is_empty() {
+            out.push(format!("{name}: not run"));
+        }
+    }
+    if run.floor.is_empty() {
+        out.push("the device's floor: not probed".to_owned());
+    }
+    let seconds: f64 = run.rows.iter().map(|r| r.elapsed_s).sum();
+    if seconds < SOAK_S {
+        out.push(
+            "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes tells"
+                .to_owned(),
+        );
+    }
+    if run.rows.iter().all(|r| r.log_switches == 0) {
+        out.push("log switches: none happened".to_owned());
+    }
+    out.push("endurance: the drive's rating is not known".to_owned());
+    out
+}
+
+/// Length of a soak, seconds.
+const SOAK_S: f64 = 45.0 * 60.0;
+
+/// The axis that made the answer names the sentence; the first reason on it says why.
+fn summary(
+    run: &Run,
+    answer: Answer,
+    durability: Durability,
+    performance: Performance,
+    reasons: &[Finding],
+) -> String {
+    let first = |wanted: Axis, at_least: Weight| {
+        reasons
+            .iter()
+            .find(|f| axis(&f.id) == wanted && f.weight >= at_least)
+            .map(|f| f.claim.trim_end_matches('.').to_owned())
+    };
+    let figures = figures(run, reasons, performance);
+    match answer {
+        Answer::Undetermined => {
+            let why = first(Axis::Validity, Weight::Caution).unwrap_or_else(|| {
+                match rows_of(run, COMMITS).is_empty() {
+                    true => "what is needed was not measured".to_owned(),
+                    false => "the run does not allow an answer".to_owned(),
+                }
+            });
+            format!("Undetermined: {why}.")
+        }
+        Answer::No if matches!(durability, Durability::Volatile | Durability::Refuted) => {
+            let why = first(Axis::Durability, Weight::Bad)
+                .unwrap_or_else(|| "acknowledged writes do not survive".to_owned());
+            format!("No: {why}.")
+        }
+        Answer::No => {
+            let why = first(Axis::Need, Weight::Bad)
+                .or_else(|| first(Axis::Performance, Weight::Bad))
+                .unwrap_or_else(|| "it is too slow".to_owned());
+            format!("No: {why}.")
+        }
+        Answer::Conditional => {
+            let condition = match (durability, performance) {
+                (Durability::Unverified, _) => {
+                    "durability is unverified until a power test".to_owned()
+                }
+                (_, Performance::Marginal) => "there is no headroom over the need".to_owned(),
+                _ => first(Axis::Performance, Weight::Bad)
+                    .or_else(|| first(Axis::Durability, Weight::Caution))
+                    .unwrap_or_else(|| "see the reasons against".to_owned()),
+            };
+            format!("Conditional: {condition}; {figures}.")
+        }
+        Answer::Yes => format!(
+            "Yes: acknowledged commits survive power loss ({}); {figures}.",
+            word(durability)
+        ),
+    }
+}
+
+fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
+    if performance == Performance::NoNeedStated {
+        return Envelope::of(run).sentence();
+    }
+    let claims: Vec<&str> = reasons
+        .iter()
+        .filter(|f| axis(&f.id) == Axis::Need)
+        .map(|f| f.claim.trim_end_matches('.'))
+        .collect();
+    if claims.is_empty() {
+        Envelope::of(run).sentence()
+    } else {
+        claims.join("; ")
+    }
+}
+
+/// The word of JSON and reports.
+#[must_use]
+pub fn word(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Tested => "tested",
+        Durability::Declared => "declared",
+        Durability::Unverified => "unverified",
+        Durability::Volatile => "volatile",
+        Durability::Refuted => "refuted",
+    }
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

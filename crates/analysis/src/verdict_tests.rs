@@ -1,0 +1,297 @@
+//! Combinations of axes, and the sentence for a ticket.
+
+use super::*;
+use crate::findings::findings;
+use crate::findings::fixture::{clean_run, set_sync};
+use crate::thresholds::Thresholds;
+use measure::stack::{Layer, LayerKind};
+
+fn judge(run: &Run) -> Verdict {
+    let found = findings(run, &Thresholds::default());
+    verdict(run, &found, &run.need, Scope::default())
+}
+
+fn with_fs(run: &mut Run, layer: Layer) {
+    run.target.stack.layers.insert(0, layer);
+    run.target.stack.depths.insert(0, 0);
+}
+
+use Answer as A;
+use Durability as D;
+use Performance as P;
+
+type Case = (&'static str, fn(&mut Run), A, D, P);
+
+fn met_or_missed() -> Vec<Case> {
+    vec![
+        ("clean", |_| {}, A::Yes, D::Declared, P::NoNeedStated),
+        (
+            "need met",
+            |r| r.need.commit_rate = Some(1e4),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "no headroom",
+            |r| r.need.commit_rate = Some(39e3),
+            A::Conditional,
+            D::Declared,
+            P::Marginal,
+        ),
+        (
+            "missed",
+            |r| r.need.commit_rate = Some(1e6),
+            A::No,
+            D::Declared,
+            P::Misses,
+        ),
+        (
+            "one of two missed",
+            |r| {
+                (r.need.commit_rate, r.need.redo_bytes_per_s) = (Some(1e4), Some(1e12));
+            },
+            A::No,
+            D::Declared,
+            P::Misses,
+        ),
+    ]
+}
+
+fn unproven() -> Vec<Case> {
+    vec![
+        (
+            "virtual machine",
+            |r| r.target.stack.hypervisor = Some("KVM".into()),
+            A::Conditional,
+            D::Unverified,
+            P::NoNeedStated,
+        ),
+        (
+            "virtual machine, need met",
+            |r| {
+                (r.target.stack.hypervisor, r.need.commit_rate) = (Some("KVM".into()), Some(1e4));
+            },
+            A::Conditional,
+            D::Unverified,
+            P::Meets,
+        ),
+        (
+            "tmpfs",
+            |r| with_fs(r, Layer::new(LayerKind::MemoryFileSystem, "tmpfs")),
+            A::No,
+            D::Volatile,
+            P::NoNeedStated,
+        ),
+        (
+            "tmpfs and invalid",
+            |r| {
+                with_fs(r, Layer::new(LayerKind::MemoryFileSystem, "tmpfs"));
+                r.validity.add("io_error", true, "EIO.");
+            },
+            A::No,
+            D::Volatile,
+            P::NoNeedStated,
+        ),
+    ]
+}
+
+fn unbelieved() -> Vec<Case> {
+    vec![
+        (
+            "invalid",
+            |r| r.validity.add("io_error", true, "EIO."),
+            A::Undetermined,
+            D::Declared,
+            P::NoNeedStated,
+        ),
+        (
+            "doubtful",
+            |r| r.validity.add("clock_step", false, "Step."),
+            A::Undetermined,
+            D::Declared,
+            P::NoNeedStated,
+        ),
+        (
+            "simulated",
+            |r| r.origin = Origin::Simulated,
+            A::Undetermined,
+            D::Declared,
+            P::NoNeedStated,
+        ),
+        (
+            "no rows",
+            |r| r.rows.clear(),
+            A::Undetermined,
+            D::Declared,
+            P::NoNeedStated,
+        ),
+        (
+            "need without its workload",
+            |r| {
+                r.need.commit_rate = Some(1e4);
+                r.rows.retain(|row| row.workload != "LGWR-LAT1");
+            },
+            A::Undetermined,
+            D::Declared,
+            P::Marginal,
+        ),
+    ]
+}
+
+fn slow() -> Vec<Case> {
+    vec![
+        (
+            "slow without a need",
+            |r| {
+                for w in r
+                    .rows
+                    .iter_mut()
+                    .filter_map(|r| r.waits.get_mut("log_file_parallel_write"))
+                {
+                    w.mean_ns = 25e6;
+                }
+            },
+            A::No,
+            D::Declared,
+            P::NoNeedStated,
+        ),
+        (
+            "slow, but the need is met",
+            |r| {
+                r.need.commit_rate = Some(1e4);
+                for w in r
+                    .rows
+                    .iter_mut()
+                    .filter_map(|r| r.waits.get_mut("log_file_parallel_write"))
+                {
+                    w.mean_ns = 25e6;
+                }
+            },
+            A::Conditional,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "flat flush takes a declaration's force",
+            |r| r.floor[3].flush_mean_ns = 1e5,
+            A::Conditional,
+            D::Unverified,
+            P::NoNeedStated,
+        ),
+    ]
+}
+
+#[test]
+fn the_answer_is_the_worse_of_two_axes() {
+    let tables = [met_or_missed, unproven, unbelieved, slow];
+    let cases = tables.iter().flat_map(|table| table());
+    for (name, change, answer, durability, performance) in cases {
+        let mut run = clean_run();
+        change(&mut run);
+        let v = judge(&run);
+        assert_eq!(
+            (v.answer, v.durability, v.performance),
+            (answer, durability, performance),
+            "{name}: {}",
+            v.summary
+        );
+        assert!(
+            v.summary.ends_with('.') && !v.summary.contains(".."),
+            "{name}: {}",
+            v.summary
+        );
+    }
+}
+
+#[test]
+fn a_power_test_decides_durability() {
+    let mut run = clean_run();
+    run.target.stack.hypervisor = Some("KVM".into());
+    let mut found = findings(&run, &Thresholds::default());
+    let mut made = found.first().expect("a finding").clone();
+    (made.id, made.weight) = (TESTED.to_owned(), Weight::Good);
+    found.push(made.clone());
+    let tested = verdict(&run, &found, &run.need, Scope::default());
+    assert_eq!(
+        (tested.answer, tested.durability),
+        (Answer::Yes, Durability::Tested)
+    );
+    (made.id, made.weight) = (REFUTED.to_owned(), Weight::Bad);
+    found.push(made);
+    let refuted = verdict(&run, &found, &run.need, Scope::default());
+    assert_eq!(
+        (refuted.answer, refuted.durability),
+        (Answer::No, Durability::Refuted)
+    );
+}
+
+#[test]
+fn the_summary_fits_a_ticket() {
+    let mut run = clean_run();
+    assert_eq!(
+        judge(&run).summary,
+        "Yes: acknowledged commits survive power loss (declared); up to 40,000 commits/s at p99 \
+         under 1 ms; up to 900 MB/s of redo."
+    );
+    run.target.stack.hypervisor = Some("KVM".into());
+    assert_eq!(
+        judge(&run).summary,
+        "Conditional: durability is unverified until a power test; up to 40,000 commits/s at p99 \
+         under 1 ms; up to 900 MB/s of redo."
+    );
+    run.need.commit_rate = Some(50_000.0);
+    assert_eq!(
+        judge(&run).summary,
+        "No: 50,000 commits/s are needed, 40,000 commits/s with 8 jobs of LGWR-LAT1 were \
+         reached: misses the need (-20 %)."
+    );
+    run.validity
+        .add("io_error", true, "write of 4096 bytes failed with EIO.");
+    assert_eq!(
+        judge(&run).summary,
+        "Undetermined: Invalid: write of 4096 bytes failed with EIO."
+    );
+}
+
+#[test]
+fn what_was_not_run_is_said_once() {
+    let mut run = clean_run();
+    run.floor.clear();
+    let scope = Scope {
+        not_judged: vec!["LGWR-LAT25: not run".to_owned()],
+        ..Scope::default()
+    };
+    let found = findings(&run, &Thresholds::default());
+    let v = verdict(&run, &found, &run.need, scope);
+    let times = |text: &str| {
+        v.scope
+            .not_judged
+            .iter()
+            .filter(|n| n.contains(text))
+            .count()
+    };
+    assert_eq!(
+        (times("LGWR-LAT25"), times("LGWR-LAT125"), times("LGWR-THR")),
+        (1, 1, 0)
+    );
+    assert_eq!(
+        (times("not probed"), times("power test"), times("soak")),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn reasons_against_come_first() {
+    let mut run = clean_run();
+    run.target.stack.hypervisor = Some("KVM".into());
+    run.need.commit_rate = Some(1e6);
+    set_sync(&mut run.rows[0], |w| w.outliers = 1);
+    let order: Vec<Weight> = judge(&run).reasons.iter().map(|f| f.weight).collect();
+    let first_good = order
+        .iter()
+        .position(|w| *w == Weight::Good)
+        .expect("a good one");
+    assert_eq!(order.first(), Some(&Weight::Bad));
+    assert!(order.iter().skip(first_good).all(|w| *w <= Weight::Good));
+}
