@@ -7,6 +7,8 @@
 //! What it must not know: how a log works (`redo`), what a result means (`analysis`).
 
 pub mod cleanup;
+pub mod cli;
+pub mod experiment;
 pub mod folder;
 pub mod observe;
 pub mod output;

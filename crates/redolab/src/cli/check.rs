@@ -1,0 +1,453 @@
+//! `redolab check`: should a redo log live on this device, and why?
+
+use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
+use super::session::{Bench, Look, begin, describe, lab_overhead};
+use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use crate::experiment::row::Spec;
+use crate::experiment::target::{LogTarget, Setup};
+use crate::experiment::{Failure, floor, ladder};
+use crate::output::{sanitize, table};
+use crate::safety::Plan;
+use crate::signals::{self, Interrupt};
+use crate::store::RunWriter;
+use analysis::thresholds::Thresholds;
+use clap::Args;
+use device::SyncMethod;
+use measure::Nanos;
+use measure::judgement::{Answer, Durability, Need, Performance, Scope, Verdict};
+use measure::run::{Run, WorkloadInfo};
+use measure::workload::{DEFAULT_JOBS, Workload};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The verdict has two axes, and the answer is the worse of them: does an acknowledged write survive
+power loss (durability), and are commits fast and steady enough for the need (performance)?
+Without a stated need the performance is given as an envelope.")]
+pub(crate) struct CheckArgs {
+    /// A directory on the device; log files are made in a folder of redolab's own and removed
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// A first look in about 20 seconds
+    #[arg(long)]
+    quick: bool,
+    /// The need: commits a second
+    #[arg(long, value_name = "N", help_heading = "The need")]
+    commit_rate: Option<f64>,
+    /// The need: redo a second, such as 80M
+    #[arg(long, value_name = "SIZE", help_heading = "The need")]
+    redo_rate: Option<String>,
+    /// The need: 99th percentile of log file sync, such as 2ms
+    #[arg(long, value_name = "TIME", help_heading = "The need")]
+    p99: Option<String>,
+    /// Exit with 3 for a conditional verdict too
+    #[arg(long)]
+    strict: bool,
+    /// Jobs of each workload, as 1,8,32 or 2..64 [default: 1,2,8,32,64]
+    #[arg(long, value_name = "LADDER")]
+    jobs: Option<String>,
+    /// Measured time of each row [default: 4s; with --quick 1500ms]
+    #[arg(long, value_name = "TIME")]
+    time: Option<String>,
+    /// Time before each row that is not measured [default: 1s; with --quick 500ms]
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<String>,
+    /// Where to write the report [default: redolab-RUN.html in the current directory]
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write no report
+    #[arg(long, conflicts_with = "report")]
+    no_report: bool,
+    /// Thresholds that override the built-in ones
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    safety: SafetyArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// A row of `check` ends early when it has written this much: long enough to judge, and kind to
+/// the medium.
+const ROW_BYTES: u64 = 4 << 30;
+const QUICK_ROW_BYTES: u64 = 1 << 30;
+/// Time of each point of the floor.
+const FLOOR_TIME: Nanos = Nanos::from_millis(600);
+const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
+/// Little's law must hold between measured latency, throughput and jobs within this share.
+const LITTLE_SHARE: f64 = 0.02;
+
+pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let thresholds = thresholds(args)?;
+    let need = need(args)?;
+    let (setup, method) = args.log.setup()?;
+    let specs = specs(args)?;
+    let directory = directory(&args.path)?;
+    let look = Look::at(&directory)?;
+    let store = args.store.open()?;
+    let plan = plan(args, &setup, &specs)?;
+    let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
+    if !go {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut run = begin(&directory, "file", look.stack.clone());
+    run.need = need;
+    run.workload = workload_info(args, &specs, &setup);
+    if let Some(busy) = busy {
+        run.validity.add("busy_device", false, busy);
+    }
+    let mut writer = store.begin(&run.run_id)?;
+    let outcome = experiment(
+        args,
+        &look,
+        setup,
+        method,
+        plan,
+        &specs,
+        &mut run,
+        &mut writer,
+        &interrupt,
+    );
+    if let Err(failure) = outcome {
+        return Err(incomplete(failure, &mut run, &writer));
+    }
+    judge(&mut run, &thresholds, args);
+    write_report(args, &mut run)?;
+    writer.finish(&run)?;
+    args.output.emit_run(&run, |style| text(&run, style))?;
+    Ok(exit_code(run.verdict.as_ref(), args.strict))
+}
+
+fn thresholds(args: &CheckArgs) -> Result<Thresholds, CommandError> {
+    let Some(path) = &args.thresholds else {
+        return Ok(Thresholds::default());
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| CommandError::usage(format!("{}: {e}", path.display())))?;
+    Thresholds::parse(&text).map_err(|e| CommandError::usage(format!("{}: {e}", path.display())))
+}
+
+fn need(args: &CheckArgs) -> Result<Need, CommandError> {
+    let rate = args.commit_rate;
+    if rate.is_some_and(|r| !r.is_finite() || r <= 0.0) {
+        return Err(CommandError::usage(
+            "--commit-rate: write a number of commits a second over 0",
+        ));
+    }
+    let redo = match &args.redo_rate {
+        None => None,
+        Some(text) => Some(
+            measure::units::parse_bytes(text.trim_end_matches("/s"))
+                .map_err(|e| CommandError::usage(format!("--redo-rate: {e}")))? as f64,
+        ),
+    };
+    let p99 = args
+        .p99
+        .as_deref()
+        .map(|text| duration("p99", text))
+        .transpose()?;
+    Ok(Need {
+        commit_rate: rate,
+        redo_bytes_per_s: redo,
+        p99_ns: p99.map(|p| p.0),
+    })
+}
+
+fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
+    let ladder = args
+        .jobs
+        .as_deref()
+        .map(ladder::parse)
+        .transpose()
+        .map_err(CommandError::usage)?;
+    let time = duration(
+        "time",
+        args.time
+            .as_deref()
+            .unwrap_or(if args.quick { "1500ms" } else { "4s" }),
+    )?;
+    let warmup = duration(
+        "warmup",
+        args.warmup
+            .as_deref()
+            .unwrap_or(if args.quick { "500ms" } else { "1s" }),
+    )?;
+    if time == Nanos::ZERO {
+        return Err(CommandError::usage("--time: must be over 0"));
+    }
+    let mut specs = Vec::new();
+    for workload in Workload::standard() {
+        let quick: &[u32] = match workload.name.as_str() {
+            "LGWR-LAT1" => &[1, 8, 64],
+            "LGWR-THR" => &[2],
+            _ => &[8],
+        };
+        let jobs = match (&ladder, args.quick) {
+            (Some(ladder), _) => ladder.clone(),
+            (None, true) => quick.to_vec(),
+            (None, false) => DEFAULT_JOBS.to_vec(),
+        };
+        specs.extend(jobs.into_iter().map(|jobs| Spec {
+            workload: workload.clone(),
+            jobs,
+            time,
+            warmup,
+            commits: None,
+            cpu_per_txn: Nanos::ZERO,
+            seed: 1,
+            max_redo_bytes: if args.quick {
+                QUICK_ROW_BYTES
+            } else {
+                ROW_BYTES
+            },
+        }));
+    }
+    Ok(specs)
+}
+
+fn plan(args: &CheckArgs, setup: &Setup, specs: &[Spec]) -> Result<Plan, CommandError> {
+    let points = floor::short();
+    let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
+    let files = setup.footprint_bytes() + floor::FILE_BYTES * (1 + fresh);
+    // A row goes on to the end of a second; the floor writes at most what a fast device takes.
+    let rows: u64 = specs.iter().map(|s| s.max_redo_bytes * 3 / 2).sum();
+    let max_write_bytes = args.safety.max_write_bytes()?;
+    let write_bytes = files + rows + (8 << 30);
+    Ok(Plan {
+        footprint_bytes: files,
+        write_bytes: max_write_bytes.map_or(write_bytes, |max| max.min(write_bytes).max(files)),
+        max_write_bytes,
+        endurance_bytes: None,
+    })
+}
+
+fn workload_info(args: &CheckArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+    let mut jobs: Vec<u32> = specs.iter().map(|s| s.jobs).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    let mut names: Vec<String> = specs.iter().map(|s| s.workload.name.clone()).collect();
+    names.dedup();
+    WorkloadInfo {
+        names,
+        jobs,
+        time_s: specs.first().map(|s| s.time.as_secs()),
+        warmup_s: specs.first().map_or(0.0, |s| s.warmup.as_secs()),
+        commits: None,
+        cpu_per_txn_us: 0.0,
+        log_writer: setup.log_writer.name().to_owned(),
+        seed: u64::from(!args.quick),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn experiment(
+    args: &CheckArgs,
+    look: &Look,
+    mut setup: Setup,
+    method: Option<SyncMethod>,
+    plan: Plan,
+    specs: &[Spec],
+    run: &mut Run,
+    writer: &mut RunWriter,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    let progress = args.output.progress();
+    run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
+    let folder = look
+        .work_folder(&args.output)
+        .map_err(|e| Failure::System {
+            what: e.message,
+            source: std::io::Error::from(std::io::ErrorKind::PermissionDenied),
+        })?;
+    let points = floor::short();
+    let phase = progress.phase("the device's floor", points.len() as u64);
+    let time = if args.quick {
+        QUICK_FLOOR_TIME
+    } else {
+        FLOOR_TIME
+    };
+    let (rows, refused) = floor::measure(&folder, &points, time, interrupt, &|done| {
+        phase.at(done as u64)
+    })?;
+    phase.done("measured");
+    for refusal in refused {
+        args.output
+            .say(&format!("Not measured: {}", sanitize::line(&refusal)));
+    }
+    setup.sync_method = method
+        .or_else(|| floor::best(&rows))
+        .unwrap_or(SyncMethod::Buffered);
+    run.floor = rows;
+    let phase = progress.phase("log files", setup.footprint_bytes());
+    let cancel = || interrupt.requested();
+    let target = LogTarget::in_folder(&folder, setup, &|done, _| phase.at(done), &cancel)?;
+    phase.done("written");
+    describe(run, &target);
+    let mut bench = Bench {
+        look: Some(look),
+        plan,
+        output: &args.output,
+        interrupt,
+        written: plan.footprint_bytes,
+    };
+    bench.rows(run, &target, specs, Some(writer))?;
+    check_little(run);
+    drop(target);
+    folder.remove().map_err(|left| Failure::System {
+        what: "removing the work folder".to_owned(),
+        source: std::io::Error::other(left),
+    })
+}
+
+/// Jobs must equal throughput times latency, since the three are measured independently.
+fn check_little(run: &mut Run) {
+    for row in &run.rows {
+        let jobs = row.commit_throughput_tps * row.commit_latency_ms / 1e3;
+        let off = (jobs / f64::from(row.jobs) - 1.0).abs();
+        // Edges of the window: each session may lose a transaction at either end.
+        let edges = 2.0 * f64::from(row.jobs) / row.commits.max(1) as f64;
+        if off > LITTLE_SHARE + edges {
+            let detail = format!(
+                "{} with {} jobs: throughput x latency accounts for {jobs:.2} jobs",
+                row.workload, row.jobs
+            );
+            run.validity.add("littles_law", false, detail);
+        }
+    }
+}
+
+fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
+    run.findings = analysis::findings::findings(run, thresholds);
+    let mut not_judged = vec![
+        "power loss: only a power test can show that acknowledged writes survive it".to_owned(),
+        "steady state: caches, garbage collection and burst credits need a longer run".to_owned(),
+        "endurance of the medium".to_owned(),
+    ];
+    if args.quick {
+        not_judged.push("log switches under load and most numbers of jobs (--quick)".to_owned());
+    }
+    let scope = Scope {
+        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
+        bytes_written: run
+            .rows
+            .iter()
+            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
+            .sum(),
+        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
+        cache_resident: analysis::findings::cache_resident(run, thresholds),
+        not_judged,
+    };
+    run.verdict = Some(analysis::verdict::verdict(
+        run,
+        &run.findings,
+        &run.need,
+        scope,
+    ));
+}
+
+fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
+    if args.no_report {
+        return Ok(());
+    }
+    let path = args
+        .report
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("redolab-{}.html", run.run_id)));
+    run.report = Some(path.display().to_string());
+    std::fs::write(&path, analysis::report::html(run))
+        .map_err(|e| CommandError::failed(format!("{}: writing the report: {e}", path.display())))
+}
+
+fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
+    run.validity.add("incomplete", true, failure.to_string());
+    // The run stays incomplete in the store; the failure that is reported is the first one.
+    let kept = writer.draft(run).is_ok();
+    let mut error = CommandError::from(failure);
+    if kept && !run.rows.is_empty() {
+        let rows = run.rows.len();
+        error.message.push_str(&format!(
+            "; {rows} rows are kept as run {} (incomplete)",
+            run.run_id
+        ));
+    }
+    error
+}
+
+fn text(run: &Run, style: table::Style) -> String {
+    let mut out = table::rows(run, style);
+    out.push('\n');
+    out.push_str(&table::floor(run, style));
+    if let Some(verdict) = &run.verdict {
+        out.push('\n');
+        out.push_str(&verdict_text(verdict));
+    }
+    if let Some(report) = &run.report {
+        out.push_str(&format!("\nReport: {}\n", sanitize::line(report)));
+    }
+    out.push_str(&format!(
+        "Run:    {} (redolab runs show {})\n",
+        run.run_id, run.run_id
+    ));
+    out
+}
+
+fn verdict_text(verdict: &Verdict) -> String {
+    let answer = match verdict.answer {
+        Answer::Yes => "YES",
+        Answer::Conditional => "CONDITIONAL",
+        Answer::No => "NO",
+        Answer::Undetermined => "UNDETERMINED",
+    };
+    let durability = match verdict.durability {
+        Durability::Tested => "tested",
+        Durability::Declared => "declared",
+        Durability::Unverified => "unverified",
+        Durability::Volatile => "volatile",
+        Durability::Refuted => "refuted",
+    };
+    let performance = match verdict.performance {
+        Performance::Meets => "meets the need",
+        Performance::Marginal => "marginal for the need",
+        Performance::Misses => "misses the need",
+        Performance::NoNeedStated => "no need stated",
+    };
+    let mut out = format!(
+        "Verdict: {answer}   durability: {durability}   performance: {performance}\n  {}\n",
+        sanitize::line(&verdict.summary)
+    );
+    for reason in &verdict.reasons {
+        let mark = match reason.weight {
+            measure::judgement::Weight::Bad => "-",
+            measure::judgement::Weight::Caution => "!",
+            measure::judgement::Weight::Good => "+",
+            measure::judgement::Weight::Info => " ",
+        };
+        out.push_str(&format!("  {mark} {}\n", sanitize::line(&reason.claim)));
+        if !reason.advice.is_empty() && reason.weight >= measure::judgement::Weight::Caution {
+            out.push_str(&format!("      {}\n", sanitize::line(&reason.advice)));
+        }
+    }
+    out.push_str("Not judged:\n");
+    for what in &verdict.scope.not_judged {
+        out.push_str(&format!("  {}\n", sanitize::line(what)));
+    }
+    out
+}
+
+fn exit_code(verdict: Option<&Verdict>, strict: bool) -> ExitCode {
+    match verdict.map(|v| v.answer) {
+        Some(Answer::Yes) => ExitCode::SUCCESS,
+        Some(Answer::Conditional) if strict => ExitCode::from(VERDICT_NO),
+        Some(Answer::Conditional) => ExitCode::SUCCESS,
+        Some(Answer::No) => ExitCode::from(VERDICT_NO),
+        Some(Answer::Undetermined) | None => ExitCode::from(INCOMPLETE),
+    }
+}

@@ -1,0 +1,240 @@
+//! Options that commands share, and the way results leave the process.
+
+use super::CommandError;
+use crate::experiment::target::Setup;
+use crate::output::{csv, json, progress, table};
+use crate::store::Store;
+use clap::{Args, ValueEnum};
+use device::SyncMethod;
+use measure::Nanos;
+use measure::run::Run;
+use measure::units::{parse_bytes, parse_duration};
+use redo::{LogWriter, Shape};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for people.
+    Table,
+    /// One JSON document with a schema.
+    Json,
+    /// One line a row, the study's columns.
+    Csv,
+}
+
+/// Options of every command that prints a result.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Write the result to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// No progress, only the result and errors
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Say more on standard error
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+}
+
+impl OutputArgs {
+    pub(crate) fn progress(&self) -> progress::Progress {
+        progress::Progress::new(progress::Mode::of_stderr(self.quiet, self.verbose))
+    }
+
+    /// Prints lines of diagnostics unless quiet.
+    pub(crate) fn say(&self, line: &str) {
+        if !self.quiet {
+            eprintln!("{line}");
+        }
+    }
+
+    /// Writes a result where it was asked for.
+    pub(crate) fn emit(&self, bytes: &[u8]) -> Result<(), CommandError> {
+        let failed = |path: &str, e: std::io::Error| {
+            CommandError::failed(format!("{path}: writing the result: {e}"))
+        };
+        match &self.output {
+            Some(path) => {
+                std::fs::write(path, bytes).map_err(|e| failed(&path.display().to_string(), e))
+            }
+            None => match std::io::stdout().lock().write_all(bytes) {
+                // Whoever read has seen enough.
+                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                other => other.map_err(|e| failed("standard output", e)),
+            },
+        }
+    }
+
+    /// Prints a run in the format that was asked for; `text` makes the tables.
+    pub(crate) fn emit_run(
+        &self,
+        run: &Run,
+        text: impl FnOnce(table::Style) -> String,
+    ) -> Result<(), CommandError> {
+        let mut bytes = Vec::new();
+        let written = match self.format {
+            Format::Json => json::write(run, &mut bytes),
+            Format::Csv => csv::write(&[run], &mut bytes),
+            Format::Table => {
+                let style = match self.output {
+                    Some(_) => table::Style::detect(false, None),
+                    None => table::Style::of_stdout(),
+                };
+                bytes.write_all(text(style).as_bytes())
+            }
+        };
+        written.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
+        self.emit(&bytes)
+    }
+}
+
+/// Where runs are stored.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The run store [default: $REDOLAB_STORE, else the XDG data directory]
+    #[arg(long, value_name = "DIR", help_heading = "Run store")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+impl StoreArgs {
+    pub(crate) fn open(&self) -> Result<Store, CommandError> {
+        let path = Store::locate(self.store.as_deref(), &|name: &str| std::env::var_os(name))?;
+        Ok(Store::open(&path)?)
+    }
+}
+
+/// How the log is made and run.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value = "auto",
+        help_heading = "The log"
+    )]
+    pub(crate) sync_method: String,
+    /// Who writes: inline (a committing session leads) or lgwr (a dedicated log writer)
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "inline",
+        help_heading = "The log"
+    )]
+    pub(crate) log_writer: String,
+    /// Redo block size: 512 or 4096 [default: the physical sector's]
+    #[arg(long, value_name = "BYTES", help_heading = "The log")]
+    pub(crate) block_size: Option<String>,
+    /// Log groups
+    #[arg(long, value_name = "N", default_value = "3", help_heading = "The log")]
+    pub(crate) log_groups: u32,
+    /// Size of each log file
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256M",
+        help_heading = "The log"
+    )]
+    pub(crate) log_file_size: String,
+    /// Size of the log buffer
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "16M",
+        help_heading = "The log"
+    )]
+    pub(crate) log_buffer: String,
+    /// Put the log buffer in huge pages where the system allows it
+    #[arg(long, help_heading = "The log")]
+    pub(crate) huge_pages: bool,
+}
+
+impl LogArgs {
+    /// The set-up, and the sync method if one was named.
+    pub(crate) fn setup(&self) -> Result<(Setup, Option<SyncMethod>), CommandError> {
+        let bytes = |name: &str, text: &str| {
+            parse_bytes(text).map_err(|e| CommandError::usage(format!("--{name}: {e}")))
+        };
+        let method = match self.sync_method.as_str() {
+            "auto" => None,
+            name => Some(
+                name.parse::<SyncMethod>()
+                    .map_err(|e| CommandError::usage(format!("--sync-method: {e}, or auto")))?,
+            ),
+        };
+        let block_bytes = match &self.block_size {
+            None => None,
+            Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
+        };
+        let buffer = bytes("log-buffer", &self.log_buffer)?;
+        let setup = Setup {
+            shape: Shape {
+                block_bytes,
+                groups: self.log_groups,
+                file_bytes: bytes("log-file-size", &self.log_file_size)?,
+            },
+            sync_method: method.unwrap_or(SyncMethod::Direct),
+            log_writer: self
+                .log_writer
+                .parse::<LogWriter>()
+                .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?,
+            buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
+            huge_pages: self.huge_pages,
+        };
+        Ok((setup, method))
+    }
+}
+
+/// Safety of a machine that matters.
+#[derive(Debug, Args)]
+pub(crate) struct SafetyArgs {
+    /// Measure although others use the device; the run says so
+    #[arg(long, help_heading = "Safety")]
+    pub(crate) allow_busy: bool,
+    /// Write at most this much in all
+    #[arg(long, value_name = "SIZE", help_heading = "Safety")]
+    pub(crate) max_write: Option<String>,
+    /// Say what would be done and written, and do nothing
+    #[arg(long, help_heading = "Safety")]
+    pub(crate) dry_run: bool,
+}
+
+impl SafetyArgs {
+    pub(crate) fn max_write_bytes(&self) -> Result<Option<u64>, CommandError> {
+        let parse = |text: &String| {
+            parse_bytes(text).map_err(|e| CommandError::usage(format!("--max-write: {e}")))
+        };
+        self.max_write.as_ref().map(parse).transpose()
+    }
+}
+
+/// Parses a duration option.
+pub(crate) fn duration(name: &str, text: &str) -> Result<Nanos, CommandError> {
+    parse_duration(text).map_err(|e| CommandError::usage(format!("--{name}: {e}")))
+}
+
+/// The directory that a target path names.
+///
+/// # Errors
+/// Missing, no directory, or not writable: each with what to do.
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
+    let shown = path.display();
+    let found = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => CommandError::usage(format!(
+            "{shown}: does not exist; name an existing directory"
+        )),
+        _ => CommandError::usage(format!("{shown}: {e}")),
+    })?;
+    if !found.is_dir() {
+        return Err(CommandError::usage(format!(
+            "{shown}: is not a directory; name the directory in which log files may be made"
+        )));
+    }
+    path.canonicalize()
+        .map_err(|e| CommandError::usage(format!("{shown}: {e}")))
+}

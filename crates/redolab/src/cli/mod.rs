@@ -1,0 +1,128 @@
+//! The command line: one file a command. Commands join the parts; what they print goes through
+//! `output`.
+//!
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict is no (with `--strict` conditional too);
+//! 4 incomplete or undetermined; 130 interrupted.
+
+mod check;
+mod common;
+
+mod probe;
+mod run;
+
+mod session;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Exit code: the command failed.
+pub const FAILED: u8 = 1;
+/// Exit code: the command line is wrong, or asks for what cannot be.
+pub const USAGE: u8 = 2;
+/// Exit code: the verdict is no.
+pub const VERDICT_NO: u8 = 3;
+/// Exit code: incomplete or undetermined.
+pub const INCOMPLETE: u8 = 4;
+
+/// The laboratory for redo logs: should a redo log live on this device, and why?
+#[derive(Debug, Parser)]
+#[command(name = "redolab", version, propagate_version = true, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Start here:
+  redolab check                    judge the current directory's device in about two minutes
+  redolab check /u02 --quick       a first look in about 20 seconds
+  redolab check /u02 --commit-rate 5000 --p99 2ms
+                                   judge it for a stated need
+  redolab devices                  what stands below each file system, layer by layer
+
+Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no,
+4 incomplete or undetermined, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Should a redo log live on this device, and why? Identifies, probes, runs, judges, reports
+    Check(check::CheckArgs),
+    /// Run one workload on one target
+    Run(run::RunArgs),
+    /// Measure the device's floor: each sync method and write size, without a log in the way
+    Probe(probe::ProbeArgs),
+}
+
+/// Parses the process's arguments and runs the command.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { USAGE } else { 0 };
+            // A closed pipe is no reason to fail: whoever asked has gone.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let outcome = match cli.command {
+        Command::Check(args) => check::main(&args),
+        Command::Run(args) => run::main(&args),
+        Command::Probe(args) => probe::main(&args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("redolab: {}", crate::output::sanitize::text(&error.message));
+            ExitCode::from(error.code)
+        }
+    }
+}
+
+/// A command's end with a message.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) code: u8,
+    pub(crate) message: String,
+}
+
+impl CommandError {
+    pub(crate) fn usage(message: impl Into<String>) -> CommandError {
+        CommandError {
+            code: USAGE,
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> CommandError {
+        CommandError {
+            code: FAILED,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<crate::experiment::Failure> for CommandError {
+    fn from(failure: crate::experiment::Failure) -> CommandError {
+        use crate::experiment::Failure;
+        use redo::Error;
+        let code = match &failure {
+            Failure::Interrupted => crate::signals::INTERRUPTED as u8,
+            Failure::Refused(_) => USAGE,
+            Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
+            | Failure::Log(Error::Device(device::DeviceError::BlockSize { .. }))
+            | Failure::Device(device::DeviceError::Unsuitable { .. }) => USAGE,
+            _ => FAILED,
+        };
+        CommandError {
+            code,
+            message: failure.to_string(),
+        }
+    }
+}
+
+impl From<crate::store::StoreError> for CommandError {
+    fn from(error: crate::store::StoreError) -> CommandError {
+        CommandError::failed(error.to_string())
+    }
+}

@@ -1,0 +1,81 @@
+//! `redolab probe`: the device's floor, without a log in the way.
+
+use super::CommandError;
+use super::common::{OutputArgs, SafetyArgs, StoreArgs, directory, duration};
+use super::session::{Look, begin};
+use crate::experiment::floor;
+use crate::output::{sanitize, table};
+use crate::safety::Plan;
+use crate::signals;
+use clap::Args;
+use measure::Nanos;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of `probe`.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// A directory on the device
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Time of each point
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    time: String,
+    #[command(flatten)]
+    safety: SafetyArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let time = duration("time", &args.time)?;
+    if time == Nanos::ZERO {
+        return Err(CommandError::usage("--time: must be over 0"));
+    }
+    let look = Look::at(&directory(&args.path)?)?;
+    let store = args.store.open()?;
+    let points = floor::full();
+    let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
+    let footprint_bytes = floor::FILE_BYTES * (1 + fresh);
+    // Large writes at the speed of fast devices are what counts.
+    let write_bytes = footprint_bytes + (time.as_secs() * points.len() as f64 * 0.5e9) as u64;
+    let plan = Plan {
+        footprint_bytes,
+        write_bytes,
+        max_write_bytes: args.safety.max_write_bytes()?,
+        endurance_bytes: None,
+    };
+    let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
+    if !go {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut run = begin(&look.directory, "file", look.stack.clone());
+    if let Some(busy) = busy {
+        run.validity.add("busy_device", false, busy);
+    }
+    let folder = look.work_folder(&args.output)?;
+    let phase = args
+        .output
+        .progress()
+        .phase("the device's floor", points.len() as u64);
+    let measured = floor::measure(&folder, &points, time, &interrupt, &|done| {
+        phase.at(done as u64)
+    })?;
+    phase.done("measured");
+    let (rows, refused) = measured;
+    for refusal in &refused {
+        args.output
+            .say(&format!("Not measured: {}", sanitize::line(refusal)));
+    }
+    run.floor = rows;
+    folder.remove().map_err(CommandError::failed)?;
+    store.begin(&run.run_id)?.finish(&run)?;
+    args.output.emit_run(&run, |style| {
+        format!("{}\n{}", table::caption(&run), table::floor(&run, style))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,266 @@
+//! `redolab run`: one workload on one target.
+
+use super::CommandError;
+use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
+use super::session::{Bench, Look, begin, describe, lab_overhead};
+use crate::experiment::row::Spec;
+use crate::experiment::target::LogTarget;
+use crate::experiment::{Failure, ladder};
+use crate::output::table;
+use crate::safety::Plan;
+use crate::signals;
+use clap::Args;
+use measure::Nanos;
+use measure::run::{Run, WorkloadInfo};
+use measure::stack::Stack;
+use measure::workload::{CommitMode, CommitPost, CommitWait, DEFAULT_JOBS, Workload};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Workloads (study 003): LGWR-LAT1 (1.95 kB of redo a transaction), LGWR-LAT25 (26.3 kB),
+LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).")]
+pub(crate) struct RunArgs {
+    /// A directory on the device
+    #[arg(long = "on", value_name = "PATH", default_value = ".")]
+    path: PathBuf,
+    /// Run on the null device: what the lab itself costs
+    #[arg(long, conflicts_with = "path")]
+    null: bool,
+    /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125 or LGWR-THR
+    #[arg(short, long, value_name = "NAME", default_value = "LGWR-LAT1")]
+    workload: String,
+    /// Jobs, as 1,8,32 or 2..64 (doubling) or 2..64+2 [default: 1,2,8,32,64]
+    #[arg(short, long, value_name = "LADDER")]
+    jobs: Option<String>,
+    /// Measured time of each row
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    time: String,
+    /// Time before each row that is not measured
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    warmup: String,
+    /// Commits of each session, instead of a time
+    #[arg(long, value_name = "N", conflicts_with = "time")]
+    commits: Option<u64>,
+    /// Records that a transaction's redo is divided into
+    #[arg(long, value_name = "N", default_value = "1")]
+    records: u32,
+    /// COMMIT WRITE mode: wait-immediate, wait-batch, nowait-immediate, nowait-batch
+    #[arg(long, value_name = "MODE")]
+    commit_write: Option<String>,
+    /// CPU work before each commit, such as 50us
+    #[arg(long, value_name = "TIME", default_value = "0")]
+    cpu_per_txn: String,
+    /// Seed of the payload
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    #[command(flatten)]
+    log: LogArgs,
+    #[command(flatten)]
+    safety: SafetyArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let specs = specs(args)?;
+    let (mut setup, method) = args.log.setup()?;
+    setup.sync_method = method.unwrap_or(setup.sync_method);
+    let max_write_bytes = args.safety.max_write_bytes()?;
+    let plan = Plan {
+        footprint_bytes: setup.footprint_bytes(),
+        write_bytes: max_write_bytes.unwrap_or_else(|| expected_bytes(&specs, &setup)),
+        max_write_bytes,
+        endurance_bytes: None,
+    };
+    let look = if args.null {
+        None
+    } else {
+        Some(Look::at(&directory(&args.path)?)?)
+    };
+    let store = args.store.open()?;
+    let mut busy = None;
+    if let Some(look) = &look {
+        let (go, warning) = look.preflight(&plan, &args.safety, &args.output)?;
+        if !go {
+            return Ok(ExitCode::SUCCESS);
+        }
+        busy = warning;
+    }
+    let mut run = match &look {
+        Some(look) => begin(&look.directory, "file", look.stack.clone()),
+        None => begin(Path::new("null"), "null", Stack::default()),
+    };
+    if let Some(busy) = busy {
+        run.validity.add("busy_device", false, busy);
+    }
+    run.workload = workload_info(args, &specs, &setup);
+    run.lab_overhead_ns = Some(lab_overhead(&interrupt)?);
+    let folder = look
+        .as_ref()
+        .map(|look| look.work_folder(&args.output))
+        .transpose()?;
+    let phase = args
+        .output
+        .progress()
+        .phase("log files", setup.footprint_bytes());
+    let cancel = || interrupt.requested();
+    let target = match &folder {
+        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
+        None => LogTarget::null(setup)?,
+    };
+    phase.done("ready");
+    describe(&mut run, &target);
+    let mut writer = store.begin(&run.run_id)?;
+    let written = if look.is_some() {
+        plan.footprint_bytes
+    } else {
+        0
+    };
+    let mut bench = Bench {
+        look: look.as_ref(),
+        plan,
+        output: &args.output,
+        interrupt: &interrupt,
+        written,
+    };
+    if let Err(failure) = bench.rows(&mut run, &target, &specs, Some(&mut writer)) {
+        return Err(keep(failure, &mut run, &writer));
+    }
+    drop(target);
+    if let Some(folder) = folder {
+        folder.remove().map_err(CommandError::failed)?;
+    }
+    writer.finish(&run)?;
+    args.output.emit_run(&run, |style| {
+        format!(
+            "{}\n{}",
+            table::rows(&run, style),
+            table::waits(&run, style)
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn keep(failure: Failure, run: &mut Run, writer: &crate::store::RunWriter) -> CommandError {
+    run.validity.add("incomplete", true, failure.to_string());
+    let kept = writer.draft(run).is_ok();
+    let mut error = CommandError::from(failure);
+    if kept && !run.rows.is_empty() {
+        let rows = run.rows.len();
+        error.message.push_str(&format!(
+            "; {rows} rows are kept as run {} (incomplete)",
+            run.run_id
+        ));
+    }
+    error
+}
+
+/// A guess for the announcement: as fast as fast devices are.
+fn expected_bytes(specs: &[Spec], setup: &crate::experiment::target::Setup) -> u64 {
+    const FAST_BYTES_PER_S: f64 = 2e9;
+    let rows: f64 = specs
+        .iter()
+        .map(|s| match s.commits {
+            Some(n) => (n * u64::from(s.jobs)) as f64 * f64::from(s.workload.redo_bytes) * 2.1,
+            None => (s.time.as_secs() + s.warmup.as_secs()) * FAST_BYTES_PER_S,
+        })
+        .sum();
+    setup.footprint_bytes() + rows as u64
+}
+
+fn workload(args: &RunArgs) -> Result<Workload, CommandError> {
+    let mut workload = Workload::by_name(&args.workload).ok_or_else(|| {
+        let names: Vec<String> = Workload::standard().into_iter().map(|w| w.name).collect();
+        CommandError::usage(format!(
+            "--workload: no `{}`; use {}",
+            args.workload,
+            names.join(", ")
+        ))
+    })?;
+    if args.records == 0 || args.records > workload.redo_bytes / 32 {
+        return Err(CommandError::usage(format!(
+            "--records: {} bytes of redo can be divided into 1 to {} records",
+            workload.redo_bytes,
+            workload.redo_bytes / 32
+        )));
+    }
+    workload.records = args.records;
+    if let Some(mode) = &args.commit_write {
+        workload.commit = commit_mode(mode)?;
+    }
+    Ok(workload)
+}
+
+fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
+    let (wait, post) = match text.to_ascii_lowercase().as_str() {
+        "wait-immediate" => (CommitWait::Wait, CommitPost::Immediate),
+        "wait-batch" => (CommitWait::Wait, CommitPost::Batch),
+        "nowait-immediate" => (CommitWait::Nowait, CommitPost::Immediate),
+        "nowait-batch" => (CommitWait::Nowait, CommitPost::Batch),
+        other => {
+            return Err(CommandError::usage(format!(
+                "--commit-write: no `{other}`; use wait-immediate, wait-batch, nowait-immediate or \
+                 nowait-batch"
+            )));
+        }
+    };
+    Ok(CommitMode { wait, post })
+}
+
+fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
+    let workload = workload(args)?;
+    let ladder = match &args.jobs {
+        Some(text) => ladder::parse(text).map_err(CommandError::usage)?,
+        None => DEFAULT_JOBS.to_vec(),
+    };
+    let time = duration("time", &args.time)?;
+    let warmup = duration("warmup", &args.warmup)?;
+    let cpu_per_txn = duration("cpu-per-txn", &args.cpu_per_txn)?;
+    if time == Nanos::ZERO || args.commits == Some(0) {
+        return Err(CommandError::usage("--time and --commits must be over 0"));
+    }
+    Ok(ladder
+        .into_iter()
+        .map(|jobs| Spec {
+            workload: workload.clone(),
+            jobs,
+            time,
+            warmup: if args.commits.is_some() {
+                Nanos::ZERO
+            } else {
+                warmup
+            },
+            commits: args.commits,
+            cpu_per_txn,
+            seed: args.seed,
+            max_redo_bytes: u64::MAX,
+        })
+        .collect())
+}
+
+fn workload_info(
+    args: &RunArgs,
+    specs: &[Spec],
+    setup: &crate::experiment::target::Setup,
+) -> WorkloadInfo {
+    let first = specs.first();
+    WorkloadInfo {
+        names: first.map(|s| s.workload.name.clone()).into_iter().collect(),
+        jobs: specs.iter().map(|s| s.jobs).collect(),
+        time_s: first
+            .filter(|s| s.commits.is_none())
+            .map(|s| s.time.as_secs()),
+        warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
+        commits: args.commits,
+        cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
+        log_writer: setup.log_writer.name().to_owned(),
+        seed: args.seed,
+    }
+}

@@ -1,0 +1,275 @@
+//! What `check`, `run` and `probe` have in common: looking at a target before anything is written,
+//! saying what will be, and running rows on it into a run.
+
+use super::CommandError;
+use super::common::{OutputArgs, SafetyArgs};
+use crate::cleanup::{self, WorkFolder};
+use crate::experiment::Failure;
+use crate::experiment::row::{self, Lab, Spec};
+use crate::experiment::target::LogTarget;
+use crate::observe::diskstats::Counters;
+use crate::observe::sampler::Sampler;
+use crate::observe::topology::{DevNo, counted_devices};
+use crate::observe::{background, machine};
+use crate::safety::{self, Holder, Plan, Volume};
+use crate::signals::Interrupt;
+use crate::store::{RunWriter, new_run_id, now_rfc3339};
+use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use measure::stack::Stack;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A target that was looked at.
+pub(crate) struct Look {
+    pub(crate) directory: PathBuf,
+    pub(crate) stack: Stack,
+    pub(crate) counted: Vec<DevNo>,
+    pub(crate) volume: Volume,
+}
+
+impl Look {
+    /// Identifies what stands below `directory`.
+    pub(crate) fn at(directory: &Path) -> Result<Look, CommandError> {
+        let failed =
+            |e: std::io::Error| CommandError::usage(format!("{}: {e}", directory.display()));
+        let stack = device::identify::stack_of(directory)
+            .map_err(|e| CommandError::failed(e.to_string()))?;
+        let volume = Volume::of(directory).map_err(failed)?;
+        let facts =
+            device::identify::volume(directory).map_err(|e| CommandError::failed(e.to_string()))?;
+        if facts.read_only {
+            return Err(CommandError::usage(format!(
+                "{}: the file system is mounted read-only; a redo log cannot be written here",
+                directory.display()
+            )));
+        }
+        let counted = counted_devices(&stack);
+        Ok(Look {
+            directory: directory.to_owned(),
+            stack,
+            counted,
+            volume,
+        })
+    }
+
+    /// Counters of the device below, where there is exactly one that counts.
+    pub(crate) fn counters(&self) -> Option<Counters> {
+        match self.counted.as_slice() {
+            [one] => Counters::open(*one).ok(),
+            _ => None,
+        }
+    }
+
+    /// Says what will be written, and refuses what would endanger the machine. Returns `false`
+    /// for a dry run.
+    pub(crate) fn preflight(
+        &self,
+        plan: &Plan,
+        args: &SafetyArgs,
+        output: &OutputArgs,
+    ) -> Result<(bool, Option<String>), CommandError> {
+        for line in safety::announcement(plan, self.volume) {
+            output.say(&line);
+        }
+        let refused = |r: safety::Refusal| CommandError::usage(r.to_string());
+        safety::check_plan(plan, self.volume).map_err(refused)?;
+        let busy = self.busy();
+        let holders = self.holders(output)?;
+        let warning = safety::check_busy(busy, &holders, args.allow_busy).map_err(refused)?;
+        let warning = warning.map(|w| w.to_string());
+        if let Some(warning) = &warning {
+            output.say(&format!("Warning (--allow-busy): {warning}"));
+        }
+        if args.dry_run {
+            output.say("Dry run: nothing was written.");
+        }
+        Ok((!args.dry_run, warning))
+    }
+
+    fn busy(&self) -> Option<f64> {
+        let window = Duration::from_secs(safety::BUSY_WINDOW_S);
+        let idleness = background::watch(&self.counters()?, window).ok()?;
+        Some(idleness.utilisation_pct)
+    }
+
+    fn holders(&self, output: &OutputArgs) -> Result<Vec<Holder>, CommandError> {
+        let found = device::identify::holders(&self.directory)
+            .map_err(|e| CommandError::failed(e.to_string()))?;
+        if found.unreadable > 0 && output.verbose {
+            eprintln!(
+                "{} processes could not be looked at; they may hold redo or WAL files here",
+                found.unreadable
+            );
+        }
+        let each = |h: device::identify::Holder| Holder {
+            pid: h.pid,
+            name: h.command,
+            file: h.files.into_iter().next().unwrap_or_default(),
+        };
+        Ok(found.found.into_iter().map(each).collect())
+    }
+
+    /// A folder of redolab's own in the target; folders that killed processes left are removed.
+    pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, CommandError> {
+        match cleanup::sweep(&self.directory) {
+            Ok(swept) if !swept.is_empty() => {
+                output.say(&format!(
+                    "Removed {} folders that killed runs had left.",
+                    swept.len()
+                ));
+            }
+            Ok(_) => {}
+            Err(e) => output.say(&format!("{}: {e}", self.directory.display())),
+        }
+        WorkFolder::create(&self.directory).map_err(|e| {
+            let path = self.directory.display();
+            CommandError::usage(format!("{path}: no directory can be made here: {e}"))
+        })
+    }
+}
+
+/// A run that has begun.
+pub(crate) fn begin(path: &Path, kind: &str, stack: Stack) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        run_id: new_run_id(),
+        created: now_rfc3339(),
+        origin: Origin::Measured,
+        redolab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect(),
+        target: Target {
+            kind: kind.to_owned(),
+            path: path.display().to_string(),
+            stack,
+            ..Target::default()
+        },
+        workload: WorkloadInfo::default(),
+        environment: machine::environment(true),
+        rows: Vec::new(),
+        floor: Vec::new(),
+        lab_overhead_ns: None,
+        findings: Vec::new(),
+        validity: Validity::sound(),
+        need: measure::judgement::Need::default(),
+        verdict: None,
+        report: None,
+    }
+}
+
+/// Takes over what the log target says of itself, keeping kind, path and stack.
+pub(crate) fn describe(run: &mut Run, target: &LogTarget) {
+    let before = std::mem::take(&mut run.target);
+    run.target = Target {
+        kind: before.kind,
+        path: before.path,
+        stack: before.stack,
+        ..target.describe()
+    };
+}
+
+/// What rows are run with.
+pub(crate) struct Bench<'a> {
+    pub(crate) look: Option<&'a Look>,
+    pub(crate) plan: Plan,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) written: u64,
+}
+
+impl Bench<'_> {
+    /// Runs `specs` one after the other into `run`. On failure the run keeps the rows before, and
+    /// says that it is incomplete.
+    pub(crate) fn rows(
+        &mut self,
+        run: &mut Run,
+        target: &LogTarget,
+        specs: &[Spec],
+        mut store: Option<&mut RunWriter>,
+    ) -> Result<(), Failure> {
+        let counters = || self.look.and_then(Look::counters);
+        let declares_cache = counters().and_then(|c| c.declares_cache());
+        let sampler = Sampler::start(counters(), Duration::from_secs(1))
+            .map_err(Failure::system("starting the sampling thread"))?;
+        let progress = self.output.progress();
+        for (index, spec) in specs.iter().enumerate() {
+            let name = format!(
+                "{} {} jobs ({}/{})",
+                spec.workload.name,
+                spec.jobs,
+                index + 1,
+                specs.len()
+            );
+            let phase = progress.phase(&name, 1000);
+            let (look, plan, written) = (self.look, self.plan, self.written);
+            let guard = |redo: u64| match look {
+                Some(look) => {
+                    let volume = Volume::of(&look.directory)
+                        .map_err(Failure::system(look.directory.display().to_string()))?;
+                    Ok(safety::recheck(&plan, volume, written + redo)?)
+                }
+                None => Ok(()),
+            };
+            let mut lab = Lab {
+                target,
+                sampler: &sampler,
+                declares_cache,
+                devices: look.map_or(0, |l| l.counted.len()),
+                store: store.as_deref_mut(),
+                interrupt: self.interrupt,
+                guard: &guard,
+                progress: &|part, rate| {
+                    phase.at((part * 1000.0) as u64);
+                    phase.say(&format!("{rate:.0} commits/s"));
+                },
+            };
+            let row = row::run(&mut lab, index + 1, spec)?;
+            phase.done(&summary(&row));
+            self.written += row.redo_size_bytes + row.redo_wastage_bytes;
+            run.rows.push(row);
+            if let Some(store) = store.as_deref_mut() {
+                store.draft(run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn summary(row: &measure::run::Row) -> String {
+    let sync = row
+        .log_file_sync_ms
+        .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    format!(
+        "{:.0} commits/s, {:.1} MB/s{sync}",
+        row.commit_throughput_tps, row.redo_data_mbps
+    )
+}
+
+/// The lab's own cost: nanoseconds a commit of LGWR-LAT1 with one job on the null device.
+pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
+    let setup = crate::experiment::target::Setup::default();
+    let target = LogTarget::null(setup)?;
+    let sampler = Sampler::start(None, Duration::from_secs(1))
+        .map_err(Failure::system("starting the sampling thread"))?;
+    let mut lab = Lab {
+        target: &target,
+        sampler: &sampler,
+        declares_cache: None,
+        devices: 0,
+        store: None,
+        interrupt,
+        guard: &|_| Ok(()),
+        progress: &|_, _| {},
+    };
+    let spec = Spec {
+        workload: measure::workload::Workload::standard().remove(0),
+        jobs: 1,
+        time: measure::Nanos::from_millis(400),
+        warmup: measure::Nanos::from_millis(100),
+        commits: None,
+        cpu_per_txn: measure::Nanos::ZERO,
+        seed: 1,
+        max_redo_bytes: u64::MAX,
+    };
+    let row = row::run(&mut lab, 1, &spec)?;
+    Ok(row.elapsed_ns as f64 / row.commits.max(1) as f64)
+}

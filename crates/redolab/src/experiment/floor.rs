@@ -1,0 +1,229 @@
+//! The floor: raw durable writes at queue depth 1, by sync method, size and whether the file had
+//! been written before. Nothing of the log is in the way.
+
+use super::Failure;
+use crate::cleanup::WorkFolder;
+use crate::signals::Interrupt;
+use device::file::{create_fallocated, create_prewritten};
+use device::{FileSet, LogDevice, Op, OpKind, Piece, Queue, Region, SyncMethod};
+use measure::run::FloorRow;
+use measure::{Clock, Histogram, Nanos, RealClock};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes of the file that is written.
+pub const FILE_BYTES: u64 = 64 << 20;
+
+/// One point of the floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// How writes are made durable.
+    pub method: SyncMethod,
+    /// Bytes of each write, at most [`FILE_BYTES`].
+    pub bytes: u64,
+    /// On a file written before; otherwise on blocks that are only allocated.
+    pub pre_written: bool,
+}
+
+/// The points of `probe`.
+#[must_use]
+pub fn full() -> Vec<Point> {
+    let mut points = Vec::new();
+    for method in SyncMethod::ALL {
+        for bytes in [4, 8, 16, 32, 64, 128, 256, 1024].map(|k| k << 10) {
+            points.push(Point {
+                method,
+                bytes,
+                pre_written: true,
+            });
+        }
+        points.push(Point {
+            method,
+            bytes: 4096,
+            pre_written: false,
+        });
+    }
+    points.push(Point {
+        method: SyncMethod::Buffered,
+        bytes: FILE_BYTES,
+        pre_written: true,
+    });
+    points
+}
+
+/// The points that `check` needs: every method small and at the size of a group commit, what
+/// pre-writing is worth, and whether a flush takes longer with more to flush.
+#[must_use]
+pub fn short() -> Vec<Point> {
+    let mut points = Vec::new();
+    for method in SyncMethod::ALL {
+        for bytes in [4096, 131_072] {
+            points.push(Point {
+                method,
+                bytes,
+                pre_written: true,
+            });
+        }
+    }
+    points.push(Point {
+        method: SyncMethod::Direct,
+        bytes: 1 << 20,
+        pre_written: true,
+    });
+    points.push(Point {
+        method: SyncMethod::Direct,
+        bytes: 4096,
+        pre_written: false,
+    });
+    points.push(Point {
+        method: SyncMethod::Buffered,
+        bytes: FILE_BYTES,
+        pre_written: true,
+    });
+    points
+}
+
+/// Measures `points`, each for `time`, in `folder`. A point whose method the file system refuses
+/// is left out and named in the second value.
+///
+/// # Errors
+/// An interrupt, or a device that fails.
+pub fn measure(
+    folder: &WorkFolder,
+    points: &[Point],
+    time: Nanos,
+    interrupt: &Interrupt,
+    progress: &dyn Fn(usize),
+) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
+    let written = register(folder, "probe.dat")?;
+    let cancel = || interrupt.requested();
+    if let Err(error) = create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, &cancel) {
+        return Err(if cancel() {
+            Failure::Interrupted
+        } else {
+            error.into()
+        });
+    }
+    let (mut rows, mut refused) = (Vec::new(), Vec::new());
+    for (done, point) in points.iter().enumerate() {
+        progress(done);
+        if interrupt.requested() {
+            return Err(Failure::Interrupted);
+        }
+        let outcome = if point.pre_written {
+            one(&written, *point, time, interrupt)
+        } else {
+            let fresh = register(folder, &format!("probe-{done}.dat"))?;
+            create_fallocated(&fresh, FILE_BYTES)
+                .map_err(Failure::from)
+                .and_then(|()| one(&fresh, *point, time, interrupt))
+        };
+        match outcome {
+            Ok(row) => rows.push(row),
+            Err(Failure::Device(error)) => refused.push(format!("{}: {error}", point.method)),
+            Err(other) => return Err(other),
+        }
+    }
+    refused.dedup();
+    Ok((rows, refused))
+}
+
+fn register(folder: &WorkFolder, name: &str) -> Result<PathBuf, Failure> {
+    folder
+        .register(name)
+        .map_err(Failure::system("registering a file"))
+}
+
+fn one(
+    path: &PathBuf,
+    point: Point,
+    time: Nanos,
+    interrupt: &Interrupt,
+) -> Result<FloorRow, Failure> {
+    let device = FileSet::open(&[path.clone()], FILE_BYTES, point.method)?;
+    let region = Arc::new(Region::new(point.bytes as usize)?);
+    for (at, chunk) in measure::workload::pool(3, point.bytes as usize)
+        .chunks(1 << 16)
+        .enumerate()
+    {
+        region.fill(at << 16, chunk);
+    }
+    let mut queue = device.queue(region)?;
+    let durable_writes = device.caps().durable_writes;
+    let clock = RealClock::new();
+    let (mut total, mut writes, mut flushes) = (Histogram::new(), 0_u64, 0_u64);
+    let mut addr = 0;
+    let end = clock.now().plus(time);
+    // Allocated blocks lose their state with the first write: the file is gone through once.
+    while clock.now() < end && !interrupt.requested() {
+        let start = clock.now();
+        let pieces = [
+            Piece {
+                at: 0,
+                len: point.bytes as usize,
+            },
+            Piece::default(),
+        ];
+        run(&mut *queue, OpKind::Write { addr, pieces }, point.bytes)?;
+        let wrote = clock.now();
+        if !durable_writes {
+            run(&mut *queue, OpKind::Flush, 0)?;
+        }
+        let durable = clock.now();
+        total.record(durable.since(start).0);
+        writes += wrote.since(start).0;
+        flushes += if durable_writes {
+            0
+        } else {
+            durable.since(wrote).0
+        };
+        addr += point.bytes;
+        if addr + point.bytes > FILE_BYTES {
+            if !point.pre_written {
+                break;
+            }
+            addr = 0;
+        }
+    }
+    let count = total.count().max(1) as f64;
+    Ok(FloorRow {
+        sync_method: point.method.name().to_owned(),
+        pre_written: point.pre_written,
+        write_bytes: point.bytes,
+        writes_per_s: 1e9 / total.mean().max(1.0),
+        latency: total.stats(),
+        write_mean_ns: writes as f64 / count,
+        flush_mean_ns: flushes as f64 / count,
+    })
+}
+
+fn run(queue: &mut dyn Queue, kind: OpKind, expected: u64) -> Result<(), Failure> {
+    queue.submit(&[Op { id: 1, kind }]);
+    let mut done = Vec::with_capacity(1);
+    while done.is_empty() {
+        queue.poll(&mut done, true);
+    }
+    match done[0].result {
+        Ok(bytes) if bytes == expected => Ok(()),
+        Ok(bytes) => Err(Failure::System {
+            what: format!("a raw write was cut short at {bytes} of {expected} bytes"),
+            source: std::io::Error::from(std::io::ErrorKind::WriteZero),
+        }),
+        Err(failure) => Err(Failure::System {
+            what: "a raw write".to_owned(),
+            source: std::io::Error::from_raw_os_error(failure.errno),
+        }),
+    }
+}
+
+/// The method with the least median for small writes on a file written before.
+#[must_use]
+pub fn best(rows: &[FloorRow]) -> Option<SyncMethod> {
+    let small = rows
+        .iter()
+        .filter(|r| r.pre_written && r.write_bytes == 4096);
+    let typical = |r: &FloorRow| r.latency.p50_ns.map_or(r.latency.mean_ns, |p50| p50 as f64);
+    small
+        .min_by(|a, b| typical(a).total_cmp(&typical(b)))
+        .and_then(|row| row.sync_method.parse().ok())
+}

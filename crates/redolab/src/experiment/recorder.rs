@@ -1,0 +1,188 @@
+//! What is recorded while a row runs: shared by all sessions, bounded whatever their number.
+//!
+//! Sessions buffer samples and hand them over in batches to one of a few shards; once a second
+//! the shards are emptied into an interval. The log writer's observer has a shard of its own.
+//! Histograms merge exactly, so nothing depends on which shard a sample went through.
+
+use measure::Histogram;
+use redo::commit::Path;
+use redo::engine::LogWrite;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Shards at most: memory is bounded by them, not by jobs.
+const SHARDS: usize = 16;
+
+/// One transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// From its start until its commit returned.
+    pub latency_ns: u64,
+    /// Log file sync; `None` when it did not wait.
+    pub sync_ns: Option<u64>,
+    /// Where that went, when it could be joined to its log write.
+    pub path: Option<Path>,
+}
+
+/// What sessions did.
+#[derive(Debug, Default)]
+pub struct Foreground {
+    /// Times of transactions.
+    pub latency: Histogram,
+    /// Waits for log file sync.
+    pub sync: Histogram,
+    /// Sums of queue, write, flush and wake-up.
+    pub path_ns: [u128; 4],
+    /// Commits in those sums.
+    pub attributed: u64,
+}
+
+impl Foreground {
+    fn add(&mut self, sample: &Sample) {
+        self.latency.record(sample.latency_ns);
+        if let Some(sync) = sample.sync_ns {
+            self.sync.record(sync);
+        }
+        if let Some(path) = sample.path {
+            let parts = [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
+            for (sum, part) in self.path_ns.iter_mut().zip(parts) {
+                *sum += u128::from(part);
+            }
+            self.attributed += 1;
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Foreground) {
+        self.latency.merge(&other.latency);
+        self.sync.merge(&other.sync);
+        for (sum, part) in self.path_ns.iter_mut().zip(other.path_ns) {
+            *sum += part;
+        }
+        self.attributed += other.attributed;
+    }
+}
+
+/// What the log writer did.
+#[derive(Clone, Debug, Default)]
+pub struct Background {
+    /// Log file parallel write.
+    pub write: Histogram,
+    /// Commits a log write.
+    pub commits: Histogram,
+    /// Log file switch (checkpoint incomplete).
+    pub checkpoint: Histogram,
+    /// Log file switch completion: the first write of a new log.
+    pub switch: Histogram,
+    /// Bytes of redo, record headers included.
+    pub redo_bytes: u64,
+    /// Blocks written.
+    pub blocks: u64,
+    /// Flushes, or durable writes where there are none.
+    pub flushes: u64,
+    /// Log switches.
+    pub switches: u64,
+}
+
+impl Background {
+    fn add(&mut self, write: &LogWrite) {
+        let stations = &write.stations;
+        let took = stations.durable_ns.saturating_sub(stations.submitted_ns);
+        self.write.record(took);
+        self.commits.record(u64::from(write.commits));
+        self.redo_bytes += u64::from(write.redo_bytes);
+        self.blocks += u64::from(write.blocks);
+        self.flushes += u64::from(write.flushes.max(1));
+        if write.checkpoint_wait_ns > 0 {
+            self.checkpoint.record(write.checkpoint_wait_ns);
+        }
+        if write.switched {
+            self.switches += 1;
+            self.switch.record(took);
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Background) {
+        self.write.merge(&other.write);
+        self.commits.merge(&other.commits);
+        self.checkpoint.merge(&other.checkpoint);
+        self.switch.merge(&other.switch);
+        self.redo_bytes += other.redo_bytes;
+        self.blocks += other.blocks;
+        self.flushes += other.flushes;
+        self.switches += other.switches;
+    }
+}
+
+/// Shared by the sessions, the log writer and the collector of a run.
+#[derive(Debug)]
+pub struct Recorder {
+    foreground: Box<[Mutex<Foreground>]>,
+    background: Mutex<Background>,
+}
+
+impl Default for Recorder {
+    fn default() -> Recorder {
+        Recorder {
+            foreground: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            background: Mutex::default(),
+        }
+    }
+}
+
+impl Recorder {
+    /// Takes over a session's samples.
+    pub fn samples(&self, session: usize, samples: &[Sample]) {
+        let mut shard = lock(&self.foreground[session % SHARDS]);
+        for sample in samples {
+            shard.add(sample);
+        }
+    }
+
+    /// Takes note of a log write.
+    pub fn log_write(&self, write: &LogWrite) {
+        lock(&self.background).add(write);
+    }
+
+    /// Everything since the last call, and forgets it.
+    #[must_use]
+    pub fn take(&self) -> (Foreground, Background) {
+        let mut all = Foreground::default();
+        for shard in &self.foreground {
+            let mut shard = lock(shard);
+            all.merge(&shard);
+            shard.latency.clear();
+            shard.sync.clear();
+            shard.path_ns = [0; 4];
+            shard.attributed = 0;
+        }
+        (all, std::mem::take(&mut *lock(&self.background)))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Adding to a histogram leaves nothing half done that a reader could misread.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taking_gives_everything_once() {
+        let recorder = Recorder::default();
+        for session in 0..100 {
+            let sample = Sample {
+                latency_ns: 1000 + session as u64,
+                sync_ns: Some(900),
+                path: None,
+            };
+            recorder.samples(session, &[sample, sample]);
+        }
+        let (first, _) = recorder.take();
+        assert_eq!((first.latency.count(), first.sync.count()), (200, 200));
+        assert_eq!(first.sync.sum(), 200 * 900);
+        assert_eq!(recorder.take().0.latency.count(), 0);
+    }
+}

@@ -1,0 +1,383 @@
+//! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
+
+use super::Failure;
+use super::load::{self, Control, Shared};
+use super::recorder::{Background, Foreground};
+use super::target::LogTarget;
+use crate::observe::audit::{Evidence, audit};
+use crate::observe::background::others_pct;
+use crate::observe::sampler::{Observation, Sampler};
+use crate::signals::Interrupt;
+use crate::store::RunWriter;
+use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats};
+use measure::units::{KB_BYTES, MB_BYTES};
+use measure::workload::{CommitWait, Workload, pool};
+use measure::{Clock, Histogram, Nanos, WaitEvent};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Bytes of pseudo-random payload that sessions share.
+const POOL_BYTES: usize = 4 << 20;
+/// How often the end of a row is looked for.
+const LOOK: Duration = Duration::from_millis(5);
+/// Length of an interval.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+/// A session that does not end after the row hangs in its device.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The workload.
+    pub workload: Workload,
+    /// Sessions.
+    pub jobs: u32,
+    /// Measured time; ignored when commits are counted.
+    pub time: Nanos,
+    /// Time before, not measured.
+    pub warmup: Nanos,
+    /// Commits a session.
+    pub commits: Option<u64>,
+    /// CPU work before each commit.
+    pub cpu_per_txn: Nanos,
+    /// Seed of the payload.
+    pub seed: u64,
+    /// The row ends early when it has written this much redo.
+    pub max_redo_bytes: u64,
+}
+
+/// What a row is run with.
+pub struct Lab<'a> {
+    /// The log.
+    pub target: &'a LogTarget,
+    /// Processors and device, second by second.
+    pub sampler: &'a Sampler,
+    /// The kernel believes the device's cache volatile.
+    pub declares_cache: Option<bool>,
+    /// Devices below the path that count flushes.
+    pub devices: usize,
+    /// Where intervals are stored.
+    pub store: Option<&'a mut RunWriter>,
+    /// Asked while the row runs.
+    pub interrupt: &'a Interrupt,
+    /// Asked once a second, with the redo written in this row.
+    pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
+    /// Told once a second: part done (0 to 1), commits a second.
+    pub progress: &'a dyn Fn(f64, f64),
+}
+
+struct Collected {
+    foreground: Foreground,
+    background: Background,
+    intervals: Vec<Interval>,
+    elapsed: Nanos,
+}
+
+/// Runs the row `number` (from 1, for the store).
+///
+/// # Errors
+/// An interrupt, a log that fails, a guard that says no.
+pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure> {
+    let control = Arc::new(Control::new(spec.commits));
+    let shared = Shared {
+        control: Arc::clone(&control),
+        recorder: Arc::clone(&lab.target.recorder),
+        workload: Arc::new(spec.workload.clone()),
+        pool: pool(spec.seed, POOL_BYTES),
+        cpu_per_txn_ns: spec.cpu_per_txn.0,
+        seed: spec.seed.wrapping_add(number as u64),
+    };
+    let clock = lab.target.log.clock();
+    if spec.commits.is_some() {
+        let _ = lab.target.recorder.take();
+        control.from_ns.store(0, Ordering::SeqCst);
+    }
+    let window = lab.sampler.begin();
+    let flushes_before = lab.target.checkpoint_flushes();
+    let started = clock.now();
+    let threads = load::start(&lab.target.log, spec.jobs, &shared)
+        .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
+    let outcome = measure(lab, number, spec, &control, started, window);
+    control.stop.store(true, Ordering::SeqCst);
+    let joined = join(threads, &control);
+    let (collected, observed) = outcome?;
+    joined?;
+    if let Some(error) = control.take_error() {
+        return Err(error.into());
+    }
+    lab.target.log.flush()?;
+    let checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
+    Ok(row(
+        lab,
+        spec,
+        &control,
+        &collected,
+        &observed,
+        checkpoint_flushes,
+    ))
+}
+
+fn join(threads: Vec<std::thread::JoinHandle<()>>, control: &Control) -> Result<(), Failure> {
+    let end = std::time::Instant::now() + PATIENCE;
+    while control.running.load(Ordering::SeqCst) > 0 {
+        if std::time::Instant::now() > end {
+            let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            return Err(Failure::System {
+                what: "sessions hang in the device".to_owned(),
+                source,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for thread in threads {
+        thread.join().map_err(|_| Failure::System {
+            what: "a session".to_owned(),
+            source: std::io::Error::other("panicked"),
+        })?;
+    }
+    Ok(())
+}
+
+/// Warm-up, then the measured window in intervals.
+fn measure(
+    lab: &mut Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+    mut window: crate::observe::sampler::Window,
+) -> Result<(Collected, Observation), Failure> {
+    let clock = lab.target.log.clock();
+    let mut from = started;
+    if spec.commits.is_none() {
+        await_until(lab, control, started.plus(spec.warmup))?;
+        from = clock.now();
+        control.from_ns.store(from.0, Ordering::SeqCst);
+        let _ = lab.target.recorder.take();
+        window = lab.sampler.begin();
+    }
+    let mut all = Collected {
+        foreground: Foreground::default(),
+        background: Background::default(),
+        intervals: Vec::new(),
+        elapsed: Nanos::ZERO,
+    };
+    let end = from.plus(spec.time);
+    let mut last = from;
+    loop {
+        let next = last.plus(INTERVAL);
+        let until = if spec.commits.is_some() {
+            next
+        } else {
+            next.min(end)
+        };
+        await_until(lab, control, until)?;
+        let mut now = clock.now();
+        let over = control.running.load(Ordering::SeqCst) == 0
+            || (spec.commits.is_none() && now >= end)
+            || all.background.redo_bytes >= spec.max_redo_bytes;
+        if over {
+            control.until_ns.store(now.0, Ordering::SeqCst);
+            control.stop.store(true, Ordering::SeqCst);
+            let observed = lab.sampler.end(window);
+            while control.running.load(Ordering::SeqCst) > 0 && now < until.plus(INTERVAL) {
+                std::thread::sleep(Duration::from_millis(1));
+                now = clock.now();
+            }
+            let ended = Nanos(control.until_ns.load(Ordering::SeqCst));
+            collect(lab, number, spec, &mut all, (from, last, ended))?;
+            all.elapsed = ended.since(from);
+            fill_utilisation(&mut all.intervals, &observed);
+            return Ok((all, observed));
+        }
+        collect(lab, number, spec, &mut all, (from, last, now))?;
+        last = now;
+        (lab.guard)(all.background.redo_bytes)?;
+        let part = now.since(from).as_secs() / spec.time.as_secs().max(1e-9);
+        let rate = all.foreground.latency.count() as f64 / now.since(from).as_secs().max(1e-9);
+        (lab.progress)(part.min(1.0), rate);
+    }
+}
+
+/// Waits, in short sleeps, for a time, the end of all sessions or an error.
+fn await_until(lab: &Lab<'_>, control: &Control, until: Nanos) -> Result<(), Failure> {
+    let clock = lab.target.log.clock();
+    loop {
+        if lab.interrupt.requested() {
+            return Err(Failure::Interrupted);
+        }
+        let now = clock.now();
+        if now >= until || control.running.load(Ordering::SeqCst) == 0 {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK.min(Duration::from_nanos(until.since(now).0)));
+    }
+}
+
+fn collect(
+    lab: &mut Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    all: &mut Collected,
+    (from, start, end): (Nanos, Nanos, Nanos),
+) -> Result<(), Failure> {
+    let (foreground, background) = lab.target.recorder.take();
+    if let Some(store) = &mut lab.store {
+        let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
+        for (key, histogram) in [
+            (WaitEvent::LogFileSync.key(), &foreground.sync),
+            ("commit_latency", &foreground.latency),
+            (WaitEvent::LogFileParallelWrite.key(), &background.write),
+            ("commits_per_write", &background.commits),
+        ] {
+            if histogram.count() > 0 {
+                store.interval(&format!("{row}/{key}"), start, end, histogram)?;
+            }
+        }
+    }
+    let sync = foreground.sync.stats();
+    let write = background.write.stats();
+    all.intervals.push(Interval {
+        t_s: end.since(from).as_secs(),
+        seconds: end.since(start).as_secs(),
+        commits: foreground.latency.count(),
+        redo_bytes: background.redo_bytes,
+        log_file_sync_mean_ns: sync.mean_ns,
+        log_file_sync_p99_ns: sync.p99_ns,
+        log_file_sync_max_ns: sync.max_ns,
+        log_file_parallel_write_mean_ns: write.mean_ns,
+        log_file_parallel_write_max_ns: write.max_ns,
+        log_switches: background.switches,
+        device_util_pct: None,
+    });
+    all.foreground.merge(&foreground);
+    all.background.merge(&background);
+    Ok(())
+}
+
+fn fill_utilisation(intervals: &mut [Interval], observed: &Observation) {
+    for interval in intervals {
+        let middle = interval.t_s - interval.seconds / 2.0;
+        let found = observed.intervals.iter().find(|o| {
+            let end = o.end.as_secs_f64();
+            (end - o.length.as_secs_f64()..=end).contains(&middle)
+        });
+        interval.device_util_pct = found.and_then(|o| o.device_util_pct);
+    }
+}
+
+fn row(
+    lab: &Lab<'_>,
+    spec: &Spec,
+    control: &Control,
+    all: &Collected,
+    observed: &Observation,
+    checkpoint_flushes: u64,
+) -> Row {
+    let (fg, bg) = (&all.foreground, &all.background);
+    let seconds = all.elapsed.as_secs().max(1e-9);
+    let commits = fg.latency.count();
+    let waits = spec.workload.commit.wait == CommitWait::Wait;
+    let cpu = observed.total.cpu;
+    let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
+    let per_commit = |value: f64| (commits > 0).then(|| value / commits as f64);
+    let mut row = Row {
+        workload: spec.workload.name.clone(),
+        nodes: 1,
+        jobs: spec.jobs,
+        cpu_busy_pct: cpu.map(|c| c.busy_pct),
+        cpu_user_pct: cpu.map(|c| c.user_pct),
+        cpu_sys_pct: cpu.map(|c| c.sys_pct),
+        cpu_idle_pct: cpu.map(|c| c.idle_pct),
+        cpu_iowait_pct: cpu.map(|c| c.iowait_pct),
+        commit_throughput_tps: commits as f64 / seconds,
+        commit_latency_ms: fg.latency.mean() / 1e6,
+        redo_blocks_per_s: bg.blocks as f64 / seconds,
+        redo_writes_iops: bg.write.count() as f64 / seconds,
+        redo_synch_writes_iops: fg.sync.count() as f64 / seconds,
+        redo_data_mbps: bg.redo_bytes as f64 / MB_BYTES / seconds,
+        redo_data_kb_per_txn: per_commit(bg.redo_bytes as f64 / KB_BYTES).unwrap_or(0.0),
+        log_file_sync_ms: waits.then(|| fg.sync.mean() / 1e6),
+        flash_cache_write_pct: None,
+        elapsed_s: seconds,
+        redo_size_bytes: bg.redo_bytes,
+        commits,
+        elapsed_ns: all.elapsed.0,
+        commit_latency: fg.latency.stats(),
+        commits_per_write: CommitsPerWrite {
+            mean: bg.commits.mean(),
+            p50: bg.commits.quantile_raw(0.5),
+            p99: bg.commits.quantile_raw(0.99),
+        },
+        commit_path: commit_path(fg),
+        redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
+        flushes: bg.flushes,
+        log_switches: bg.switches,
+        cpu_us_per_commit: observed.own.and_then(|own| per_commit(own.cpu_us() as f64)),
+        context_switches_per_commit: observed
+            .own
+            .and_then(|own| per_commit(own.context_switches() as f64)),
+        intervals: all.intervals.clone(),
+        ..Row::default()
+    };
+    add_waits(&mut row, fg, bg, control);
+    add_device(&mut row, lab, observed, checkpoint_flushes);
+    row
+}
+
+fn commit_path(fg: &Foreground) -> CommitPath {
+    let mean = |index: usize| match fg.attributed {
+        0 => 0.0,
+        n => fg.path_ns[index] as f64 / n as f64,
+    };
+    CommitPath {
+        attributed: fg.attributed,
+        queue_ns: mean(0),
+        write_ns: mean(1),
+        flush_ns: mean(2),
+        wake_ns: mean(3),
+    }
+}
+
+fn add_waits(row: &mut Row, fg: &Foreground, bg: &Background, control: &Control) {
+    let mut add = |event: WaitEvent, histogram: &Histogram| {
+        if histogram.count() > 0 {
+            row.waits.insert(event.key().to_owned(), histogram.stats());
+            row.curves.insert(event.key().to_owned(), histogram.curve());
+        }
+    };
+    add(WaitEvent::LogFileSync, &fg.sync);
+    add(WaitEvent::LogFileParallelWrite, &bg.write);
+    add(WaitEvent::LogFileSwitchCheckpointIncomplete, &bg.checkpoint);
+    add(WaitEvent::LogFileSwitchCompletion, &bg.switch);
+    let (count, total_ns) = control.space_waits();
+    if count > 0 {
+        let stats = WaitStats {
+            count,
+            total_ns,
+            mean_ns: total_ns as f64 / count as f64,
+            ..WaitStats::default()
+        };
+        row.waits
+            .insert(WaitEvent::LogBufferSpace.key().to_owned(), stats);
+    }
+}
+
+fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_flushes: u64) {
+    let disk = observed.total.disk;
+    let own = observed.own_written_bytes;
+    row.device_writes = disk.map(|d| d.data_writes());
+    row.device_written_bytes = disk.map(|d| d.written_bytes());
+    row.device_util_pct = observed.total.device_util_pct;
+    row.background_write_pct = disk.zip(own).and_then(|(d, own)| others_pct(&d, own));
+    let target = lab.target.describe();
+    row.flush_audit = Some(audit(&Evidence {
+        needed: row.flushes + checkpoint_flushes,
+        counted: disk,
+        declares_cache: lab.declares_cache,
+        may_use_fua: target.sync_method == "dsync",
+        background_pct: row.background_write_pct,
+        devices: lab.devices,
+    }));
+}

@@ -1,0 +1,232 @@
+//! The target: a redo log in a work folder of redolab's own, or on the null device, opened with
+//! the recorder as its observer and a stand-in for the database writer that moves the checkpoint.
+
+use super::Failure;
+use super::recorder::Recorder;
+use crate::cleanup::WorkFolder;
+use device::{Caps, LogDevice, NullDevice, SimDisk, SyncMethod};
+use measure::run::Target;
+use redo::engine::{LogWrite, Paths, open};
+use redo::{Log, LogWriter, Options, Shape};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How the log is made and run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Shape of the log.
+    pub shape: Shape,
+    /// How writes are made durable.
+    pub sync_method: SyncMethod,
+    /// Who writes.
+    pub log_writer: LogWriter,
+    /// Bytes of the log buffer.
+    pub buffer_bytes: usize,
+    /// Ask for huge pages.
+    pub huge_pages: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            shape: Shape::default(),
+            sync_method: SyncMethod::Direct,
+            log_writer: LogWriter::Inline,
+            buffer_bytes: 16 << 20,
+            huge_pages: false,
+        }
+    }
+}
+
+impl Setup {
+    /// Bytes of the log's files together.
+    #[must_use]
+    pub fn footprint_bytes(&self) -> u64 {
+        self.shape.file_bytes * u64::from(self.shape.groups) + redo::control::CONTROL_BYTES
+    }
+}
+
+/// A log that is ready for load.
+pub struct LogTarget {
+    /// The log.
+    pub log: Arc<Log>,
+    /// What it records.
+    pub recorder: Arc<Recorder>,
+    /// Extents that the file system holds as unwritten.
+    pub unwritten_extents: Option<u64>,
+    dbwr: Option<Dbwr>,
+    setup: Setup,
+}
+
+/// Moves the checkpoint after each log switch, as the database writer would have it: what a
+/// workload writes is never needed again.
+struct Dbwr {
+    stop: Arc<AtomicBool>,
+    flushes: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// Flushes of a checkpoint: two copies of the control information.
+const CHECKPOINT_FLUSHES: u64 = 2;
+
+impl LogTarget {
+    /// Makes log files in `folder` and opens them.
+    ///
+    /// # Errors
+    /// Of making and opening; `cancel` gives [`Failure::Interrupted`].
+    pub fn in_folder(
+        folder: &WorkFolder,
+        setup: Setup,
+        progress: open::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<LogTarget, Failure> {
+        let paths = Paths::new(folder.path());
+        for path in paths
+            .logs(setup.shape.groups)
+            .iter()
+            .chain([&paths.control()])
+        {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+            folder
+                .register(&name.unwrap_or_default())
+                .map_err(Failure::system("registering a log file"))?;
+        }
+        if let Err(error) = Log::create(folder.path(), setup.shape, progress, cancel) {
+            return Err(if cancel() {
+                Failure::Interrupted
+            } else {
+                error.into()
+            });
+        }
+        let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
+        let recorder = Arc::new(Recorder::default());
+        let (log, _) = Log::open(folder.path(), options(setup, &recorder))?;
+        LogTarget::start(log, recorder, unwritten_extents, setup)
+    }
+
+    /// A log on the null device: what the lab itself costs.
+    ///
+    /// # Errors
+    /// When the system gives no thread or memory.
+    pub fn null(setup: Setup) -> Result<LogTarget, Failure> {
+        let caps = Caps {
+            logical_bytes: 512,
+            physical_bytes: 4096,
+            memory_align: 512,
+            max_io_bytes: 1 << 20,
+            durable_writes: false,
+            blocking: true,
+        };
+        let geometry = setup.shape.geometry(&caps, Path::new("null"))?;
+        let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
+        control.set_immediate(true);
+        let control: Arc<dyn LogDevice> = Arc::new(control);
+        let id = redo::format::LogId(*b"null-device-log!");
+        Log::format_devices(Arc::clone(&control), geometry, id)?;
+        let bytes = geometry.file_bytes * u64::from(geometry.groups);
+        let recorder = Arc::new(Recorder::default());
+        let data = Arc::new(NullDevice::new(bytes, caps));
+        let (log, _) = Log::open_devices(data, control, options(setup, &recorder))?;
+        LogTarget::start(log, recorder, None, setup)
+    }
+
+    fn start(
+        log: Log,
+        recorder: Arc<Recorder>,
+        unwritten_extents: Option<u64>,
+        setup: Setup,
+    ) -> Result<LogTarget, Failure> {
+        let log = Arc::new(log);
+        let dbwr = Dbwr::start(Arc::clone(&log))
+            .map_err(Failure::system("starting the checkpoint thread"))?;
+        Ok(LogTarget {
+            log,
+            recorder,
+            unwritten_extents,
+            dbwr: Some(dbwr),
+            setup,
+        })
+    }
+
+    /// Flushes of checkpoints so far: the device sees them beside the log's.
+    #[must_use]
+    pub fn checkpoint_flushes(&self) -> u64 {
+        self.dbwr
+            .as_ref()
+            .map_or(0, |d| d.flushes.load(Ordering::Relaxed))
+    }
+
+    /// What a run says of it.
+    #[must_use]
+    pub fn describe(&self) -> Target {
+        let geometry = self.log.geometry();
+        Target {
+            sync_method: self.setup.sync_method.name().to_owned(),
+            redo_block_bytes: geometry.block_bytes,
+            seal_bytes: geometry.block_bytes * geometry.seal_blocks,
+            log_groups: geometry.groups,
+            log_file_bytes: geometry.file_bytes,
+            log_buffer_bytes: self.log.buffer_bytes(),
+            huge_pages: self.log.huge_pages(),
+            unwritten_extents: self.unwritten_extents,
+            ..Target::default()
+        }
+    }
+}
+
+impl Drop for LogTarget {
+    fn drop(&mut self) {
+        if let Some(dbwr) = self.dbwr.take() {
+            dbwr.stop.store(true, Ordering::SeqCst);
+            // It holds nothing but the log, whose state every caller is told.
+            let _ = dbwr.thread.join();
+        }
+    }
+}
+
+impl Dbwr {
+    fn start(log: Arc<Log>) -> std::io::Result<Dbwr> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flushes = Arc::new(AtomicU64::new(0));
+        let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&flushes));
+        let thread = std::thread::Builder::new()
+            .name("dbwr".to_owned())
+            .spawn(move || {
+                let mut last = log.durable().log_seq;
+                while !stopped.load(Ordering::SeqCst) {
+                    let durable = log.durable();
+                    if durable.log_seq > last {
+                        last = durable.log_seq;
+                        // A poisoned log tells its sessions; there is nobody else to tell.
+                        if log.checkpoint(durable).is_err() {
+                            return;
+                        }
+                        counted.fetch_add(CHECKPOINT_FLUSHES, Ordering::Relaxed);
+                    }
+                    std::thread::sleep(LOOK);
+                }
+            })?;
+        Ok(Dbwr {
+            stop,
+            flushes,
+            thread,
+        })
+    }
+}
+
+fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
+    let recorder = Arc::clone(recorder);
+    Options {
+        sync_method: setup.sync_method,
+        log_writer: setup.log_writer,
+        buffer_bytes: setup.buffer_bytes,
+        huge_pages: setup.huge_pages,
+        observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
+        ..Options::default()
+    }
+}
