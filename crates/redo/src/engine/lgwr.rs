@@ -25,7 +25,8 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Err
 
 /// Leads when it was posted since it last looked, or when redo has lain for [`IDLE_WRITE`].
 fn run(core: &Core) {
-    let mut handled = core.post.read();
+    // Not the word as it is now: a foreground may have posted before this thread first ran.
+    let mut handled = 0;
     let mut overdue = false;
     loop {
         let seen = core.post.read();
