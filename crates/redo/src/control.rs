@@ -9,7 +9,8 @@
 use crate::error::Error;
 use crate::format::{FORMAT_VERSION, LogId, Summer, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
-use device::LogDevice;
+use device::queue::IoOrDevice;
+use device::{LogDevice, Region};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -323,6 +324,16 @@ impl ControlFile {
         &self.info
     }
 
+    /// Makes durable what was read. A process that was killed between writing a copy and flushing
+    /// it leaves that copy in a cache, where it is believed; without this an update would write
+    /// the other copy, which is then the only durable one.
+    ///
+    /// # Errors
+    /// When the device fails; nothing was changed then.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        flush_alone(&*self.device).map_err(|e| Error::control(&self.path, e))
+    }
+
     /// Changes the information and makes the change durable before it returns. When that fails
     /// the change is not kept: what the disk holds is unknown, and the caller must not go on.
     ///
@@ -361,6 +372,12 @@ impl ControlFile {
         }
         Ok(())
     }
+}
+
+/// Flushes a device that nothing is written to.
+pub(crate) fn flush_alone(device: &dyn LogDevice) -> Result<(), IoOrDevice> {
+    let mut queue = device.queue(Arc::new(Region::new(1)?))?;
+    device::queue::flush(&mut *queue)
 }
 
 #[cfg(all(test, not(loom)))]

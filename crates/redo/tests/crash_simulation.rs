@@ -86,7 +86,7 @@ fn no_promise_is_broken_and_everything_is_reached() {
     let (violation, coverage) = search(seeds, Planted::none());
     if let Some((seed, what)) = violation {
         panic!(
-            "seed {seed}: {what}\\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \\
+            "seed {seed}: {what}\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \
              -p redolab-redo --features crash --test crash_simulation no_promise -- --nocapture"
         );
     }

@@ -67,6 +67,8 @@ counters! {
     cut_checkpoint_flush_2,
     /// Power cuts or kills while recovery flushed the tail.
     cut_recovery_tail_flush,
+    /// While recovery flushed the control file.
+    cut_recovery_control_flush,
     /// While recovery wrote the first control copy.
     cut_recovery_write_1,
     /// While it flushed it.

@@ -188,9 +188,10 @@ impl World {
         let c = &mut self.env.coverage;
         let counter = match (self.stage, self.stage_ops) {
             (Stage::Recovery, 0) => &mut c.cut_recovery_tail_flush,
-            (Stage::Recovery, 1) => &mut c.cut_recovery_write_1,
-            (Stage::Recovery, 2) => &mut c.cut_recovery_flush_1,
-            (Stage::Recovery, 3) => &mut c.cut_recovery_write_2,
+            (Stage::Recovery, 1) => &mut c.cut_recovery_control_flush,
+            (Stage::Recovery, 2) => &mut c.cut_recovery_write_1,
+            (Stage::Recovery, 3) => &mut c.cut_recovery_flush_1,
+            (Stage::Recovery, 4) => &mut c.cut_recovery_write_2,
             (Stage::Recovery, _) => &mut c.cut_recovery_flush_2,
             (Stage::Checkpoint, 0) => &mut c.cut_checkpoint_write_1,
             (Stage::Checkpoint, 1) => &mut c.cut_checkpoint_flush_1,
