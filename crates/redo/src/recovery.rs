@@ -86,8 +86,10 @@ impl<'a> Reader<'a> {
     pub fn scan(&self, visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
-        scan.end = self.before_gap(scan.end);
+        // Blocks behind the gap before an incarnation speak of what lies before its first block,
+        // so the end is judged before it is moved back over the gap.
         scan.how = self.judge_end(scan.end, limit)?;
+        scan.end = self.before_gap(scan.end);
         Ok(scan)
     }
 
