@@ -142,6 +142,13 @@ impl AddAssign<CrashCoverage> for Coverage {
         self.power_cuts += cut.crashes;
         self.cut_with_write_in_flight += cut.with_write_in_flight;
         self.cut_with_flush_in_flight += cut.with_flush_in_flight;
+        self.count_sectors(&cut);
+    }
+}
+
+impl Coverage {
+    /// Counts what a cut did to the sectors of one more disk.
+    pub(super) fn count_sectors(&mut self, cut: &CrashCoverage) {
         self.torn_mixed += cut.torn_mixed;
         self.torn_garbage += cut.torn_garbage;
         self.dropped_sectors += cut.dropped;

@@ -153,12 +153,14 @@ impl Life {
             }
             return;
         }
-        match env.rng.below(8) {
+        let index = env.rng.below(self.sessions.len() as u64) as usize;
+        let waits = self.sessions.get(index).is_some_and(Session::posts);
+        // A session that waits lets the host go on, most of the time.
+        match env.rng.below(if waits { 4 } else { 8 }) {
             0 => self.pend(env),
             1 => self.fill_check(env),
             2 if self.gathering.is_some() => self.gather(env),
             _ => {
-                let index = env.rng.below(self.sessions.len() as u64) as usize;
                 if let Some(session) = self.sessions.get_mut(index) {
                     session.step(&self.buffer, self.poisoned, self.closing, env);
                 }

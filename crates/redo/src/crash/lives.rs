@@ -112,6 +112,7 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
         let world = &mut *world;
         world.life = Some(Life::begin(control.info(), &mut world.env));
         world.steps_left = 1 + world.env.rng.below(world.env.plan.steps);
+        world.grace = world.env.rng.pick(&[0, 60, 60, 60]);
     }
     loop {
         let turn = lock(world).turn();

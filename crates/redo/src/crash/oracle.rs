@@ -39,14 +39,13 @@ pub(super) struct Oracle {
 
 impl Oracle {
     /// A record was given its place. Returns its number.
-    pub(super) fn append(&mut self, record: Appended) -> usize {
-        let last = self.records.last();
-        assert!(
-            last.is_none_or(|last| last.end <= record.begin),
-            "the buffer gives places in order"
-        );
+    pub(super) fn append(&mut self, record: Appended) -> Result<usize, String> {
+        let last = self.records.last().map(|last| last.end);
+        if last.is_some_and(|last| last > record.begin) {
+            return Err(format!("{:?} was given twice", record.begin));
+        }
         self.records.push(record);
-        self.records.len() - 1
+        Ok(self.records.len() - 1)
     }
 
     /// A commit of everything up to record `number` was acknowledged.

@@ -50,6 +50,8 @@ pub(super) struct Plan {
     pub(super) nowait: u64,
     /// Steps that begin a checkpoint, in 256ths.
     pub(super) checkpoints: u64,
+    /// The same while the writer waits for one.
+    pub(super) awaited_checkpoints: u64,
     /// Steps of the device against those of sessions, in 16ths.
     pub(super) device_share: u64,
 }
@@ -103,6 +105,7 @@ impl Plan {
             commits: 2 + rng.below(10),
             nowait: rng.below(8),
             checkpoints: rng.below(16),
+            awaited_checkpoints: rng.pick(&[2, 8, 32]),
             device_share: 2 + rng.below(12),
             rng,
         }

@@ -142,16 +142,22 @@ fn reserve(buffer: &LogBuffer, bytes: Vec<u8>, env: &mut Env) -> Phase {
     };
     let (begin, end) = (place(reservation.offset), place(reservation.end()));
     env.coverage.spanning_records += u64::from(end.block > begin.block && end.offset > 0);
-    let number = env.oracle.append(Appended {
+    let appended = Appended {
         rba: geometry.rba(begin.block, begin.offset.into()),
         payload: bytes[RECORD_HEADER_BYTES..].to_vec(),
         begin,
         end,
-    });
-    Phase::Filling {
-        reservation,
-        bytes,
-        done: 0,
-        number,
+    };
+    match env.oracle.append(appended) {
+        Ok(number) => Phase::Filling {
+            reservation,
+            bytes,
+            done: 0,
+            number,
+        },
+        Err(what) => {
+            env.violated(format!("buffer protocol: {what}"));
+            Phase::Refused
+        }
     }
 }

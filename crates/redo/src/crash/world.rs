@@ -62,6 +62,8 @@ pub(super) struct World {
     stage_failed: bool,
     pub(super) recoveries_cut: u32,
     pub(super) steps_left: u64,
+    /// Steps that the end may wait until something is in flight.
+    pub(super) grace: u64,
     history: Vec<u8>,
 }
 
@@ -104,6 +106,7 @@ impl World {
             stage_failed: false,
             recoveries_cut: 0,
             steps_left: 0,
+            grace: 0,
             history: Vec::new(),
         }));
         // The last recovery only judges.
@@ -218,6 +221,12 @@ impl World {
         if self.steps_left > 0 {
             return;
         }
+        // Most ends are drawn where something is in flight.
+        if self.grace > 0 && self.env.data.pending().is_empty() {
+            self.grace -= 1;
+            self.steps_left = 1;
+            return;
+        }
         if !life.closing && !life.control_failed && self.env.rng.chance(1, 8) {
             life.closing = true;
             self.steps_left = CLOSING_STEPS;
@@ -244,6 +253,7 @@ impl World {
         let data = self.env.data.crash(&mut self.env.rng.0, &mix);
         let control = self.env.control.crash(&mut self.env.rng.0, &mix);
         self.env.coverage += data.coverage;
+        self.env.coverage.count_sectors(&control.coverage);
         self.env.note(|| format!("power cut: {:?}", data.coverage));
         Over::Power {
             data: data.image,
@@ -318,7 +328,7 @@ impl World {
             return Turn::Close(life.buffer.open_start());
         }
         let often = if life.awaits_checkpoint {
-            32
+            self.env.plan.awaited_checkpoints
         } else {
             self.env.plan.checkpoints
         };

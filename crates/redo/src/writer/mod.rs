@@ -28,8 +28,9 @@ use policy::Gatherer;
 
 /// Batches in flight at most, whatever the policy asks for.
 pub const MAX_DEPTH: usize = 8;
-/// Actions of one step at most.
-pub const MAX_ACTIONS: usize = 8;
+/// Actions of one step at most: a checkpoint may let every batch in flight be written, one of them
+/// in two logs, and the next log be waited for.
+pub const MAX_ACTIONS: usize = MAX_DEPTH + 4;
 
 /// A member of each log group. There is one today; the shape is for mirrors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
