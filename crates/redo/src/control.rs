@@ -247,7 +247,7 @@ fn plausible(g: &Geometry) -> bool {
         && g.seal_blocks >= 1
         && (2..=1 << 10).contains(&g.groups)
         && g.blocks_per_group >= 1
-        && g.blocks_per_group % u64::from(g.seal_blocks) == 0
+        && g.blocks_per_group.is_multiple_of(u64::from(g.seal_blocks))
         && g.blocks_per_group <= u64::from(u32::MAX)
         && g.file_bytes >= g.header_bytes + g.blocks_per_group * u64::from(g.block_bytes)
 }

@@ -166,6 +166,7 @@ impl LogBuffer {
         buffer
     }
 
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }

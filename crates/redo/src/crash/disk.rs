@@ -23,7 +23,7 @@ pub(super) struct Blocking {
 }
 
 impl Blocking {
-    pub(super) fn new(world: &Shared, domain: Domain) -> Arc<dyn LogDevice> {
+    pub(super) fn shared(world: &Shared, domain: Domain) -> Arc<dyn LogDevice> {
         Arc::new(Blocking {
             world: Arc::clone(world),
             domain,

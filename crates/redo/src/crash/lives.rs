@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// Recovers until it succeeds; `None` when a promise was broken.
 pub(super) fn open(world: &Shared) -> Option<ControlFile> {
     let (data, control) = (
-        Blocking::new(world, Domain::Data),
-        Blocking::new(world, Domain::Control),
+        Blocking::shared(world, Domain::Data),
+        Blocking::shared(world, Domain::Control),
     );
     lock(world).recoveries_cut = 0;
     loop {

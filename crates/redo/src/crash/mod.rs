@@ -14,6 +14,8 @@ mod disk;
 mod host;
 mod life;
 mod lives;
+mod machine;
+pub mod model;
 mod oracle;
 mod plan;
 mod sessions;

@@ -25,7 +25,7 @@ impl Appended {
 /// What a recovery returned.
 pub(super) type Recovered = Vec<(Rba, Vec<u8>)>;
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Oracle {
     /// Records of the log, in the order in which the buffer placed them.
     records: Vec<Appended>,
@@ -38,6 +38,11 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
+    /// Records so far.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
     /// A record was given its place. Returns its number.
     pub(super) fn append(&mut self, record: Appended) -> Result<usize, String> {
         let last = self.records.last().map(|last| last.end);
@@ -105,6 +110,21 @@ impl Oracle {
         self.checkpoint = from;
         self.doubtful = None;
         Ok(lost)
+    }
+
+    /// The block after the last record's last.
+    pub(super) fn end_block(&self) -> StreamBlock {
+        self.records.last().map_or(0, Appended::next_block)
+    }
+
+    /// The block in which the checkpoint lies.
+    pub(super) fn checkpoint_block(&self) -> StreamBlock {
+        self.behind(self.checkpoint).unwrap_or_default().block
+    }
+
+    /// From now on only gaps and inventions are judged: something promised was destroyed.
+    pub(super) fn forget_promises(&mut self) {
+        self.promised = 0;
     }
 
     /// Where `found` is not what was appended from record `from` on.
