@@ -423,7 +423,9 @@ pub fn recover(
             source,
         })?;
     }
-    control.settle()?;
+    if !planted.has(Bug::SkipControlFlushFence) {
+        control.settle()?;
+    }
     let scan = Reader::new(&**data, control.info(), path, planted).scan(|_, _, _| {})?;
     let before = control.info().clone();
     let begin = |info: &mut ControlInfo| {

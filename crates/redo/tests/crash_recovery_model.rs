@@ -40,6 +40,7 @@ fn planted_bugs_of_recovery_are_found() {
         Bug::AcceptStaleBlock,
         Bug::AcceptOldIncarnation,
         Bug::SkipTailFlushFence,
+        Bug::SkipControlFlushFence,
         Bug::SkipIncarnationFence,
     ] {
         let found = SECTORS.map(|sector| explore(sector, Planted::with(bug)).err());

@@ -129,6 +129,7 @@ fn each_planted_bug_is_found() {
         Bug::AcceptStaleBlock,
         Bug::SkipCheckpointFence,
         Bug::SkipTailFlushFence,
+        Bug::SkipControlFlushFence,
         Bug::SkipIncarnationFence,
         Bug::AcceptOldIncarnation,
         Bug::SlotReuse,
