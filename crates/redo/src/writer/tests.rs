@@ -200,6 +200,17 @@ fn a_log_is_reused_only_after_the_checkpoint() {
 }
 
 #[test]
+fn without_a_checkpoint_to_come_nothing_is_overwritten() {
+    let mut rig = Rig::new(policy(1), 0, Planted::none());
+    rig.writer = Writer::new(geometry(), policy(1), 0, 30, 5, Planted::none());
+    rig.next.start = 30;
+    assert_eq!(rig.batch(1), [Action::AwaitCheckpoint { log_seq: 4 }]);
+    let poison = Action::Poison(Cause::NoCheckpoint);
+    assert_eq!(rig.feed(Event::NoCheckpoint), [poison]);
+    assert_eq!(rig.feed(Event::Checkpoint(20)), []);
+}
+
+#[test]
 fn one_checkpoint_may_let_everything_go_at_once() {
     let depth = MAX_DEPTH as u32;
     let mut rig = Rig::new(policy(depth), 0, Planted::none());
