@@ -406,8 +406,8 @@ impl Recovery {
     }
 }
 
-/// Recovers the log: flushes what may still be in caches (of the control file too), finds the end, and makes a new
-/// incarnation durable.
+/// Recovers the log: flushes what may still be in caches, of the control file too, finds the end,
+/// and makes a new incarnation durable.
 ///
 /// # Errors
 /// Damage, or a device that fails; nothing was exposed then.

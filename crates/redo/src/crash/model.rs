@@ -8,6 +8,7 @@
 
 use super::machine::{Images, Machine, Setup, Stop};
 use super::oracle::Oracle;
+use crate::control::{COPY_BYTES, ControlFile};
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::planted::Planted;
@@ -58,6 +59,8 @@ const FIRST: &[Script] = &[
     script(0, 1, true),
     script(1, 1, true),
 ];
+/// Ways to spend the first life.
+pub const SCRIPTS: usize = FIRST.len();
 const SECOND: &[Script] = &[
     script(0, 1, false),
     script(0, 2, false),
@@ -65,15 +68,16 @@ const SECOND: &[Script] = &[
     script(0, 1, true),
 ];
 
-/// Explores logs of 512-byte blocks on sectors of `sector_bytes`.
+/// Explores logs of 512-byte blocks on sectors of `sector_bytes`, with the first `scripts` ways
+/// to spend the first life ([`SCRIPTS`] in all).
 ///
 /// # Errors
 /// The promise that was broken, and where.
-pub fn explore(sector_bytes: usize, planted: Planted) -> Result<Explored, String> {
+pub fn explore(sector_bytes: usize, scripts: usize, planted: Planted) -> Result<Explored, String> {
     let mut model = Model::new(sector_bytes, planted);
     for reused in [false, true] {
         let (base, oracle) = model.base(reused)?;
-        for first in FIRST {
+        for first in FIRST.iter().take(scripts) {
             model
                 .first_life(&base, &oracle, *first)
                 .map_err(|e| format!("{first:?}, reused log: {reused}: {e}"))?;
@@ -94,6 +98,7 @@ pub fn damage(sector_bytes: usize) -> Result<Explored, String> {
         let (machine, oracle) = model.live(&base, &oracle, script(3, 0, false))?;
         let images = machine.cuts().pop().expect("one, all being durable");
         model.damage_each(&base, &images, &oracle)?;
+        model.damage_control(&images, &oracle)?;
     }
     Ok(model.explored)
 }
@@ -155,11 +160,7 @@ impl Model {
     }
 
     /// Recovers and judges; the log may then be opened.
-    fn judged(
-        &mut self,
-        machine: &Machine,
-        oracle: &mut Oracle,
-    ) -> Result<crate::control::ControlFile, String> {
+    fn judged(&mut self, machine: &Machine, oracle: &mut Oracle) -> Result<ControlFile, String> {
         self.explored.recoveries += 1;
         let result = machine.recover(None).expect("nothing stops it");
         let (control, found) = result.map_err(|e| format!("I1/I9: refused to open: {e}"))?;
@@ -329,6 +330,32 @@ impl Model {
                         let found = found.len();
                         return Err(format!("I9: block {block} damaged: {found} records came"));
                     }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One control copy is enough; without either nothing is opened.
+    fn damage_control(&mut self, images: &Images, oracle: &Oracle) -> Result<(), String> {
+        for (copies, at) in [(1, 0), (1, 9), (1, 70), (1, COPY_BYTES - 1), (2, 70)] {
+            for first in 0..2 {
+                let mut damaged = images.clone();
+                for copy in 0..copies {
+                    let copy = (first + copy) % 2;
+                    damaged[0][copy * COPY_BYTES + at] ^= 0x40;
+                }
+                self.explored.states += 1;
+                let machine = Machine::boot(self.setup, &damaged);
+                match machine.recover(None).expect("nothing stops it") {
+                    Ok((control, found)) if copies == 1 => {
+                        oracle
+                            .clone()
+                            .recovered(control.info().checkpoint, &found)?;
+                    }
+                    Err(Error::ControlDamaged { .. }) if copies == 2 => self.explored.refused += 1,
+                    Ok(_) => return Err(String::from("I9: opened without control information")),
+                    Err(other) => return Err(format!("I9: byte {at} of copy {first}: {other}")),
                 }
             }
         }

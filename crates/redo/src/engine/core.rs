@@ -231,11 +231,12 @@ impl Core {
                 return Ok(());
             }
             self.check()?;
-            if self.inline && (willing || slept) {
-                if let Some(host) = self.try_baton() {
-                    self.lead(host);
-                    continue;
-                }
+            if self.inline
+                && (willing || slept)
+                && let Some(host) = self.try_baton()
+            {
+                self.lead(host);
+                continue;
             }
             word.wait(seen);
             slept = true;
