@@ -9,7 +9,8 @@
 use crate::error::Error;
 use crate::format::{FORMAT_VERSION, LogId, Summer, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
-use device::LogDevice;
+use device::queue::IoOrDevice;
+use device::{LogDevice, Region};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -246,7 +247,7 @@ fn plausible(g: &Geometry) -> bool {
         && g.seal_blocks >= 1
         && (2..=1 << 10).contains(&g.groups)
         && g.blocks_per_group >= 1
-        && g.blocks_per_group % u64::from(g.seal_blocks) == 0
+        && g.blocks_per_group.is_multiple_of(u64::from(g.seal_blocks))
         && g.blocks_per_group <= u64::from(u32::MAX)
         && g.file_bytes >= g.header_bytes + g.blocks_per_group * u64::from(g.block_bytes)
 }
@@ -323,6 +324,16 @@ impl ControlFile {
         &self.info
     }
 
+    /// Makes durable what was read. A process that was killed between writing a copy and flushing
+    /// it leaves that copy in a cache, where it is believed; without this an update would write
+    /// the other copy, which is then the only durable one.
+    ///
+    /// # Errors
+    /// When the device fails; nothing was changed then.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        flush_alone(&*self.device).map_err(|e| Error::control(&self.path, e))
+    }
+
     /// Changes the information and makes the change durable before it returns. When that fails
     /// the change is not kept: what the disk holds is unknown, and the caller must not go on.
     ///
@@ -361,6 +372,12 @@ impl ControlFile {
         }
         Ok(())
     }
+}
+
+/// Flushes a device that nothing is written to.
+pub(crate) fn flush_alone(device: &dyn LogDevice) -> Result<(), IoOrDevice> {
+    let mut queue = device.queue(Arc::new(Region::new(1)?))?;
+    device::queue::flush(&mut *queue)
 }
 
 #[cfg(all(test, not(loom)))]

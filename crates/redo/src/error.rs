@@ -2,8 +2,8 @@
 
 use crate::rba::Rba;
 use crate::writer::Cause;
-use device::DeviceError;
 use device::queue::IoOrDevice;
+use device::{DeviceError, IoFailure};
 use std::path::{Path, PathBuf};
 
 /// What can go wrong with a log.
@@ -107,6 +107,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// The failed operation behind it; EIO where the system said nothing.
+    pub(crate) fn io_failure(&self) -> IoFailure {
+        const EIO: i32 = 5;
+        match self {
+            Error::Control {
+                source: IoOrDevice::Io(failure),
+                ..
+            } => *failure,
+            _ => IoFailure { errno: EIO },
+        }
+    }
+
     pub(crate) fn control(path: &Path, source: IoOrDevice) -> Error {
         Error::Control {
             path: path.to_owned(),

@@ -40,6 +40,8 @@
 mod buffer;
 pub mod commit;
 pub mod control;
+#[cfg(all(feature = "crash", not(loom)))]
+pub mod crash;
 #[cfg(not(loom))]
 pub mod engine;
 pub mod error;

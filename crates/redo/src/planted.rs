@@ -19,6 +19,8 @@ pub enum Bug {
     SkipCheckpointFence,
     /// Open without flushing the recovered tail.
     SkipTailFlushFence,
+    /// Update the control file although the copy that was read may be in a cache only.
+    SkipControlFlushFence,
     /// Open before the new incarnation is durable.
     SkipIncarnationFence,
     /// Accept blocks of an old incarnation beyond its end.

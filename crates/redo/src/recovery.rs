@@ -8,14 +8,14 @@
 //!
 //! Nothing is exposed before (1) what was read is durable and (2) the new incarnation is.
 
-use crate::control::{ControlFile, ControlInfo, Position};
+use crate::control::{ControlFile, ControlInfo, Position, flush_alone};
 use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer};
 use crate::format::{decode_record_header, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
-use device::{LogDevice, Region};
+use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,8 +86,10 @@ impl<'a> Reader<'a> {
     pub fn scan(&self, visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
-        scan.end = self.before_gap(scan.end);
+        // Blocks behind the gap before an incarnation speak of what lies before its first block,
+        // so the end is judged before it is moved back over the gap.
         scan.how = self.judge_end(scan.end, limit)?;
+        scan.end = self.before_gap(scan.end);
         Ok(scan)
     }
 
@@ -404,8 +406,8 @@ impl Recovery {
     }
 }
 
-/// Recovers the log: flushes what may still be in caches, finds the end, and makes a new
-/// incarnation durable.
+/// Recovers the log: flushes what may still be in caches, of the control file too, finds the end,
+/// and makes a new incarnation durable.
 ///
 /// # Errors
 /// Damage, or a device that fails; nothing was exposed then.
@@ -416,12 +418,13 @@ pub fn recover(
     planted: Planted,
 ) -> Result<Recovery, Error> {
     if !planted.has(Bug::SkipTailFlushFence) {
-        let region = Arc::new(Region::new(1)?);
-        let mut queue = data.queue(region)?;
-        device::queue::flush(&mut *queue).map_err(|source| Error::TailFlush {
+        flush_alone(&**data).map_err(|source| Error::TailFlush {
             path: path.to_owned(),
             source,
         })?;
+    }
+    if !planted.has(Bug::SkipControlFlushFence) {
+        control.settle()?;
     }
     let scan = Reader::new(&**data, control.info(), path, planted).scan(|_, _, _| {})?;
     let before = control.info().clone();

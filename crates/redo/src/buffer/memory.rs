@@ -22,6 +22,7 @@ impl Memory {
         Memory { region }
     }
 
+    #[cfg(test)]
     pub(crate) fn region(&self) -> &Arc<Region> {
         &self.region
     }

@@ -166,6 +166,7 @@ impl LogBuffer {
         buffer
     }
 
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -423,6 +424,7 @@ impl LogBuffer {
     }
 
     /// All blocks of the batch are filled and checksummed.
+    #[cfg(all(any(test, feature = "crash"), not(loom)))]
     pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
         (batch.start..batch.end())
             .all(|block| self.fill[self.ring_slot(block)].load(Ordering::Acquire) == DONE)

@@ -111,16 +111,20 @@ impl Core {
         self.wake_everybody();
     }
 
-    /// Writes out what is left in the buffer of a closed log.
+    /// Writes out what is left in the buffer of a closed log. When it returns without an error,
+    /// everything before the open batch is durable: it has held the baton, so nothing is in
+    /// flight, and the log was not poisoned.
     pub(crate) fn drain(&self) -> Result<(), Error> {
-        while self.buffer.open_batch().1 > 0 {
+        loop {
+            let host = self.baton()?;
             if self.state.load(Ordering::Acquire) == POISONED {
                 return Err(self.refusal());
             }
-            let host = self.baton()?;
+            if self.buffer.open_batch().1 == 0 {
+                return Ok(());
+            }
             self.lead(host);
         }
-        Ok(())
     }
 
     fn wake_everybody(&self) {
@@ -227,11 +231,12 @@ impl Core {
                 return Ok(());
             }
             self.check()?;
-            if self.inline && (willing || slept) {
-                if let Some(host) = self.try_baton() {
-                    self.lead(host);
-                    continue;
-                }
+            if self.inline
+                && (willing || slept)
+                && let Some(host) = self.try_baton()
+            {
+                self.lead(host);
+                continue;
             }
             word.wait(seen);
             slept = true;
@@ -262,17 +267,18 @@ impl Core {
     }
 
     /// Waits until the log `log_seq` may be written: `log file switch (checkpoint incomplete)`.
-    /// Returns the checkpoint's block, or that of a poisoned log's last checkpoint.
-    pub(crate) fn await_checkpoint(&self, log_seq: u64) -> StreamBlock {
+    /// Returns the checkpoint's block; `None` when the log was poisoned or closed meanwhile, and
+    /// nothing may be written into that log.
+    pub(crate) fn await_checkpoint(&self, log_seq: u64) -> Option<StreamBlock> {
         let start = (log_seq - 1) * self.geometry.blocks_per_group;
         loop {
             let seen = self.switch.read();
             let checkpoint = self.checkpoint.load(Ordering::Acquire);
             if self.geometry.reuse_limit(checkpoint) > start {
-                return checkpoint;
+                return Some(checkpoint);
             }
-            if self.state.load(Ordering::Acquire) == POISONED {
-                return start;
+            if self.state.load(Ordering::Acquire) != OPEN {
+                return None;
             }
             self.switch.wait(seen);
         }

@@ -248,7 +248,7 @@ impl Host {
         if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
         }
-        Event::Checkpoint(checkpoint)
+        checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint)
     }
 
     #[inline]

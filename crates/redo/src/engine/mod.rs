@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
 use crate::sync::Mutex;
-use crate::writer::History;
+use crate::writer::{Cause, History};
 use device::file::LockGuard;
 use measure::RealClock;
 use std::path::PathBuf;
@@ -100,10 +100,14 @@ impl Log {
         if position <= control.info().checkpoint {
             return Ok(());
         }
-        control.update(|info| {
+        let updated = control.update(|info| {
             info.checkpoint = position;
             Ok(())
-        })?;
+        });
+        if let Err(error) = updated {
+            self.core.poison(Cause::Control(error.io_failure()));
+            return Err(error);
+        }
         self.core.checkpointed(position.block);
         Ok(())
     }

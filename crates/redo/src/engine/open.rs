@@ -42,7 +42,11 @@ impl Log {
         let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
         create_prewritten(&control_path, CONTROL_BYTES, &[], seed, &|_| {}, cancel)?;
         made.add(&control_path);
-        let control = FileSet::open(&[control_path.clone()], CONTROL_BYTES, SyncMethod::Buffered)?;
+        let control = FileSet::open(
+            std::slice::from_ref(&control_path),
+            CONTROL_BYTES,
+            SyncMethod::Buffered,
+        )?;
         let geometry = shape.geometry(&control.caps(), directory)?;
         let logs = paths.logs(shape.groups);
         let total = shape.file_bytes * logs.len() as u64;

@@ -99,7 +99,10 @@ impl Shape {
         let seal_bytes = block_bytes.max(physical);
         let room = self.file_bytes.saturating_sub(header_bytes);
         let blocks_per_group = room / u64::from(seal_bytes) * u64::from(seal_bytes / block_bytes);
-        if self.file_bytes % 4096 != 0 || blocks_per_group < 64 || self.file_bytes > 1 << 40 {
+        if !self.file_bytes.is_multiple_of(4096)
+            || blocks_per_group < 64
+            || self.file_bytes > 1 << 40
+        {
             return Err(Error::Options(format!(
                 "log files of {} bytes: use a multiple of 4096 from 512k to 1T",
                 self.file_bytes

@@ -108,6 +108,7 @@ impl History {
             Event::Io { op, result: Ok(n) } => self.tagged(5, &[op, n]),
             Event::Io { op, result: Err(e) } => self.tagged(6, &[op, errno(e)]),
             Event::Checkpoint(block) => self.tagged(7, &[block]),
+            Event::NoCheckpoint => self.tagged(8, &[]),
         }
     }
 
@@ -139,6 +140,8 @@ impl History {
             Action::Poison(Cause::Flush(e)) => self.tagged(10, &[errno(e)]),
             Action::Poison(Cause::Abandoned) => self.tagged(11, &[]),
             Action::Idle => self.tagged(12, &[]),
+            Action::Poison(Cause::Control(e)) => self.tagged(13, &[errno(e)]),
+            Action::Poison(Cause::NoCheckpoint) => self.tagged(14, &[]),
         }
     }
 }
@@ -180,6 +183,7 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
             }),
         },
         7 => Event::Checkpoint(field(0)?),
+        8 => Event::NoCheckpoint,
         _ => return None,
     };
     Some((Nanos(word(0, 0)?), event))

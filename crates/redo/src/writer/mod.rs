@@ -28,8 +28,9 @@ use policy::Gatherer;
 
 /// Batches in flight at most, whatever the policy asks for.
 pub const MAX_DEPTH: usize = 8;
-/// Actions of one step at most.
-pub const MAX_ACTIONS: usize = 8;
+/// Actions of one step at most: a checkpoint may let every batch in flight be written, one of them
+/// in two logs, and the next log be waited for.
+pub const MAX_ACTIONS: usize = MAX_DEPTH + 4;
 
 /// A member of each log group. There is one today; the shape is for mirrors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub enum Event {
     },
     /// The checkpoint position is durable in the control information.
     Checkpoint(StreamBlock),
+    /// No checkpoint will come any more: the log was closed, or poisoned by somebody else.
+    NoCheckpoint,
 }
 
 /// What the writer wants done, in this order.
@@ -144,6 +147,10 @@ pub enum Cause {
     Flush(IoFailure),
     /// A thread died while it was copying redo into the log buffer.
     Abandoned,
+    /// Control information could not be made durable: what the control file holds is unknown.
+    Control(IoFailure),
+    /// The log was closed while its next log file waited for the checkpoint.
+    NoCheckpoint,
 }
 
 impl std::fmt::Display for Cause {
@@ -155,6 +162,11 @@ impl std::fmt::Display for Cause {
             }
             Cause::Flush(e) => write!(f, "a flush failed: {e}"),
             Cause::Abandoned => write!(f, "a thread died while copying redo"),
+            Cause::Control(e) => write!(f, "control information could not be written: {e}"),
+            Cause::NoCheckpoint => write!(
+                f,
+                "closed while the next log file waited for a checkpoint; checkpoint before closing"
+            ),
         }
     }
 }
@@ -351,6 +363,7 @@ impl Writer {
                 self.reuse_limit = self.reuse_limit.max(self.geometry.reuse_limit(block));
                 self.issue(now, out);
             }
+            Event::NoCheckpoint => self.poison(Cause::NoCheckpoint, out),
         }
     }
 

@@ -1,0 +1,158 @@
+//! What a history reached. A simulation that finds nothing proves something only where these
+//! counts show that it was there.
+
+use device::sim_disk::CrashCoverage;
+use std::ops::AddAssign;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// How often each state and each fault was reached.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Coverage {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Coverage {
+            /// Every count with its name.
+            #[must_use]
+            pub fn all(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+        }
+
+        impl AddAssign<&Coverage> for Coverage {
+            fn add_assign(&mut self, other: &Coverage) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Lives that began with a recovery that returned.
+    lives,
+    /// Commits acknowledged.
+    acknowledged,
+    /// Commits whose waiters were refused, because the log was poisoned.
+    refused,
+    /// Records that were appended and, not being acknowledged, not recovered.
+    unacknowledged_lost,
+    /// Records that span blocks.
+    spanning_records,
+    /// Power cuts.
+    power_cuts,
+    /// Killed processes: memory lost, caches kept.
+    kills,
+    /// Kills with completed writes that no flush had covered.
+    kills_with_dirty_cache,
+    /// Clean closes.
+    closes,
+    /// Power cuts with a write in flight.
+    cut_with_write_in_flight,
+    /// Power cuts with a flush in flight.
+    cut_with_flush_in_flight,
+    /// Power cuts while a batch that lies in two logs was being written.
+    cut_mid_switch,
+    /// Power cuts while a sealed batch was still being filled.
+    cut_before_filled,
+    /// Power cuts while the writer waited for the checkpoint.
+    cut_awaiting_checkpoint,
+    /// Power cuts or kills while the first copy of a checkpoint was written.
+    cut_checkpoint_write_1,
+    /// While it was flushed.
+    cut_checkpoint_flush_1,
+    /// While the second copy was written.
+    cut_checkpoint_write_2,
+    /// While it was flushed.
+    cut_checkpoint_flush_2,
+    /// Power cuts or kills while recovery flushed the tail.
+    cut_recovery_tail_flush,
+    /// While recovery flushed the control file.
+    cut_recovery_control_flush,
+    /// While recovery wrote the first control copy.
+    cut_recovery_write_1,
+    /// While it flushed it.
+    cut_recovery_flush_1,
+    /// While it wrote the second.
+    cut_recovery_write_2,
+    /// While it flushed it.
+    cut_recovery_flush_2,
+    /// Recoveries that were cut, again after a recovery that had been cut.
+    cut_recovery_again,
+    /// Power cuts or kills while a close was recorded.
+    cut_closing,
+    /// Sectors of which a cut kept only parts of several contents.
+    torn_mixed,
+    /// Sectors that a cut left as garbage.
+    torn_garbage,
+    /// Sectors of which a cut lost what had been written.
+    dropped_sectors,
+    /// Sectors that a cut left at a content older than the newest.
+    outdated_sectors,
+    /// Cuts that kept a later write and lost an earlier one.
+    reordered,
+    /// Log writes that failed.
+    failed_writes,
+    /// Log writes that were cut short.
+    short_writes,
+    /// Flushes of the log that failed.
+    failed_flushes,
+    /// Writes or flushes of control information that failed.
+    failed_control,
+    /// Operations of recovery that failed.
+    failed_recovery,
+    /// Operations that ended well after the log had been poisoned.
+    completions_after_failure,
+    /// Writes into a log that had been used before.
+    reused_log_writes,
+    /// Writes from the log buffer's end and its beginning.
+    ring_wraps,
+    /// Batches that lie in two logs.
+    batches_across_logs,
+    /// Writes that ended while an older one was in flight.
+    out_of_order,
+    /// Writes that ended while a flush was in flight.
+    written_during_flush,
+    /// Several batches in flight.
+    deep,
+    /// Batches that were filled while an older one was not.
+    filled_out_of_order,
+    /// Gatherings that ended because enough commits came.
+    gathered,
+    /// Gatherings that ended because time was up.
+    gathered_in_vain,
+    /// Waits for the checkpoint.
+    awaited_checkpoint,
+    /// Waits for room in the log buffer.
+    buffer_full,
+    /// Checkpoints that were recorded.
+    checkpoints,
+    /// Recoveries that found a torn tail.
+    recovered_torn,
+    /// Recoveries that found a clean end.
+    recovered_clean,
+    /// Recoveries that crossed the end of an earlier incarnation within a seal unit.
+    crossed_incarnation_gap,
+    /// Recoveries that were repeated after one more power cut and gave the same.
+    recovered_twice,
+}
+
+impl AddAssign<CrashCoverage> for Coverage {
+    fn add_assign(&mut self, cut: CrashCoverage) {
+        self.power_cuts += cut.crashes;
+        self.cut_with_write_in_flight += cut.with_write_in_flight;
+        self.cut_with_flush_in_flight += cut.with_flush_in_flight;
+        self.count_sectors(&cut);
+    }
+}
+
+impl Coverage {
+    /// Counts what a cut did to the sectors of one more disk.
+    pub(super) fn count_sectors(&mut self, cut: &CrashCoverage) {
+        self.torn_mixed += cut.torn_mixed;
+        self.torn_garbage += cut.torn_garbage;
+        self.dropped_sectors += cut.dropped;
+        self.outdated_sectors += cut.outdated;
+        self.reordered += cut.reordered;
+    }
+}

@@ -1,0 +1,162 @@
+//! The writer's host in the simulation: carries out actions and tells the writer what came of
+//! them, at moments that are drawn. No policy.
+
+use super::disk::EIO;
+use super::life::{Env, Flight, Life};
+use crate::writer::{Action, Actions, Event, Io};
+use device::sim_disk::{Outcome, Pending};
+use device::{Op, OpKind};
+
+impl Life {
+    /// One step of the writer, and what it wants done.
+    pub(super) fn feed(&mut self, event: Event, env: &mut Env) {
+        let mut actions = Actions::default();
+        self.writer.step(self.now, event, &mut actions);
+        self.history.record(self.now, event, &actions);
+        for action in actions.iter() {
+            match action {
+                Action::Gather { want, until } => self.gathering = Some((want, until)),
+                Action::Seal => self.seal(env),
+                Action::Io { op, io, .. } => self.submit(op, io, env),
+                Action::AwaitCheckpoint { .. } => {
+                    env.coverage.awaited_checkpoint += u64::from(!self.awaits_checkpoint);
+                    self.awaits_checkpoint = true;
+                }
+                Action::Release { upto } => {
+                    self.flights.retain(|f| f.end > upto);
+                    self.sealed.retain(|b| b.end() > upto);
+                    self.buffer.release(upto);
+                }
+                Action::Publish { batches, block } => self.publish(batches, block, env),
+                Action::Poison(cause) => {
+                    env.note(|| format!("poisoned: {cause}"));
+                    self.poisoned = true;
+                }
+                Action::Idle => {}
+            }
+        }
+    }
+
+    fn seal(&mut self, env: &mut Env) {
+        let batch = self.buffer.seal().expect("only a batch with bytes");
+        env.note(|| format!("sealed {batch:?}"));
+        let geometry = &env.plan.geometry;
+        let across = geometry.log_seq(batch.start) != geometry.log_seq(batch.end() - 1);
+        env.coverage.batches_across_logs += u64::from(across);
+        self.unfilled.push(batch);
+        self.sealed.push(batch);
+        env.coverage.deep += u64::from(self.sealed.len() > 1);
+        self.feed(Event::Sealed(batch), env);
+    }
+
+    fn submit(&mut self, op: u64, io: Io, env: &mut Env) {
+        let (kind, end) = match io {
+            Io::Write { start, blocks } => {
+                let pieces = self.buffer.pieces(start, u64::from(blocks));
+                env.coverage.ring_wraps += u64::from(pieces[1].len > 0);
+                let reused = start >= env.plan.geometry.capacity_blocks();
+                env.coverage.reused_log_writes += u64::from(reused);
+                let addr = env.plan.geometry.address(start);
+                (OpKind::Write { addr, pieces }, start + u64::from(blocks))
+            }
+            Io::Flush => (OpKind::Flush, u64::MAX),
+        };
+        env.note(|| format!("op {op}: {io:?}"));
+        let op = Op { id: op, kind };
+        let bytes = op.bytes() as u64;
+        self.flights.push(Flight {
+            op: op.id,
+            end,
+            bytes,
+        });
+        self.queue.submit(&[op]);
+    }
+
+    fn publish(&mut self, batches: u64, block: u64, env: &mut Env) {
+        env.note(|| format!("published batches before {batches}, blocks before {block}"));
+        if self.failed {
+            env.violated("I8: published after the first failure");
+        }
+        let (open, _) = self.buffer.open_batch();
+        self.carried = self.buffer.commits(open);
+        self.buffer.publish(batches, block);
+    }
+
+    /// The disk ends one operation, the oldest or any other.
+    pub(super) fn finish_one(&mut self, env: &mut Env) {
+        let pending = env.data.pending();
+        if pending.is_empty() {
+            return;
+        }
+        let index = if env.rng.chance(1, 2) {
+            0
+        } else {
+            env.rng.below(pending.len() as u64) as usize
+        };
+        let Some(chosen) = pending.get(index) else {
+            return;
+        };
+        let outcome = draw_outcome(chosen, env);
+        if chosen.op.kind != OpKind::Flush {
+            let is_flush = |p: &Pending| p.op.kind == OpKind::Flush;
+            env.coverage.written_during_flush += u64::from(pending.iter().any(is_flush));
+            let older = pending.iter().take(index).any(|p| !is_flush(p));
+            env.coverage.out_of_order += u64::from(older);
+        }
+        env.note(|| format!("op {} ends: {outcome:?}", chosen.op.id));
+        env.data.finish(chosen.ticket, outcome);
+    }
+
+    /// The host takes what has ended from the queue.
+    pub(super) fn collect(&mut self) {
+        self.queue.poll(&mut self.inbox, false);
+    }
+
+    /// The writer is told of an operation that ended, in any order.
+    pub(super) fn deliver(&mut self, env: &mut Env) {
+        if self.inbox.is_empty() {
+            self.collect();
+        }
+        if self.inbox.is_empty() {
+            return;
+        }
+        let index = env.rng.below(self.inbox.len() as u64) as usize;
+        let completion = self.inbox.remove(index);
+        let Some(at) = self.flights.iter().position(|f| f.op == completion.id) else {
+            // Only a planted bug releases what is in flight; the disk notes the consequences.
+            return;
+        };
+        let flight = self.flights.remove(at);
+        if self.failed {
+            env.coverage.completions_after_failure += u64::from(completion.result.is_ok());
+        }
+        let event = Event::Io {
+            op: completion.id,
+            result: completion.result,
+        };
+        self.failed |= completion.result != Ok(flight.bytes);
+        self.feed(event, env);
+    }
+}
+
+/// How an operation of the log ends.
+fn draw_outcome(pending: &Pending, env: &mut Env) -> Outcome {
+    if !env.rng.chance(env.plan.faults, 4096) {
+        return Outcome::Done;
+    }
+    match pending.op.kind {
+        OpKind::Flush => {
+            env.coverage.failed_flushes += 1;
+            env.flush_failed = true;
+            Outcome::Fail(EIO)
+        }
+        OpKind::Write { .. } if env.rng.chance(1, 2) => {
+            env.coverage.short_writes += 1;
+            Outcome::Short(env.rng.below(pending.op.bytes() as u64))
+        }
+        OpKind::Write { .. } => {
+            env.coverage.failed_writes += 1;
+            Outcome::Fail(EIO)
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A life of the log between a recovery and its end: sessions, the real buffer and writer, and
+//! the steps between which everything may stop.
+
+use super::coverage::Coverage;
+use super::oracle::Oracle;
+use super::plan::{Plan, Rng};
+use super::sessions::Session;
+use crate::buffer::{Batch, LogBuffer, Memory};
+use crate::control::ControlInfo;
+use crate::format::Summer;
+use crate::group::StreamBlock;
+use crate::planted::Planted;
+use crate::writer::{Event, History, Writer};
+use device::sim_disk::SimDisk;
+use device::{Completion, LogDevice, Queue, Region};
+use measure::Nanos;
+use std::sync::Arc;
+
+/// What outlives a life.
+pub(super) struct Env {
+    pub(super) rng: Rng,
+    pub(super) plan: Plan,
+    pub(super) planted: Planted,
+    pub(super) coverage: Coverage,
+    pub(super) oracle: Oracle,
+    pub(super) data: SimDisk,
+    pub(super) control: SimDisk,
+    /// A flush failed since the power came on: what caches hold is no longer what flushes cover.
+    pub(super) flush_failed: bool,
+    pub(super) violation: Option<String>,
+    pub(super) trace: Option<Vec<String>>,
+}
+
+impl Env {
+    /// Notes a broken promise; the first counts.
+    pub(super) fn violated(&mut self, what: impl Into<String>) {
+        let what = what.into();
+        self.note(|| format!("VIOLATION {what}"));
+        self.violation.get_or_insert(what);
+    }
+
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(what());
+        }
+    }
+
+    pub(super) fn acknowledge(&mut self, number: usize) {
+        self.coverage.acknowledged += 1;
+        self.note(|| format!("acknowledged up to record {number}"));
+        self.oracle.acknowledge(number);
+    }
+}
+
+/// A write or flush that the device has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) op: u64,
+    /// The block after its last; of a flush, one that is never released.
+    pub(super) end: StreamBlock,
+    /// Bytes that it should transfer.
+    pub(super) bytes: u64,
+}
+
+pub(super) struct Life {
+    pub(super) buffer: LogBuffer,
+    pub(super) writer: Writer,
+    fresh: Writer,
+    pub(super) queue: Box<dyn Queue>,
+    pub(super) history: History,
+    pub(super) now: Nanos,
+    sessions: Vec<Session>,
+    /// Completions that were returned and that the writer was not told of.
+    pub(super) inbox: Vec<Completion>,
+    pub(super) flights: Vec<Flight>,
+    /// Sealed batches of which the writer does not know that they are filled.
+    pub(super) unfilled: Vec<Batch>,
+    /// Sealed batches that are not released.
+    pub(super) sealed: Vec<Batch>,
+    pub(super) gathering: Option<(u32, Nanos)>,
+    pub(super) awaits_checkpoint: bool,
+    pub(super) carried: u32,
+    pub(super) poisoned: bool,
+    /// The writer was told of a failure.
+    pub(super) failed: bool,
+    pub(super) closing: bool,
+    pub(super) control_failed: bool,
+}
+
+impl Life {
+    /// Begins where recovery left `control`.
+    pub(super) fn begin(info: &ControlInfo, env: &mut Env) -> Life {
+        let geometry = info.geometry;
+        let bytes = env.plan.ring_blocks as usize * geometry.block_bytes as usize;
+        let region = Arc::new(Region::new(bytes).expect("a few pages of memory"));
+        let queue = env.data.queue(Arc::clone(&region)).expect("never refused");
+        // Some lives begin where the lower half of the batch numbers is about to wrap.
+        let first_batch = if env.rng.chance(1, 4) {
+            u64::from(u32::MAX) - env.rng.below(4)
+        } else {
+            0
+        };
+        let start = info.current().first;
+        let buffer = LogBuffer::new(
+            Memory::new(region),
+            geometry,
+            info.current().number,
+            Summer::new(info.log_id),
+            start,
+            first_batch,
+            env.planted,
+        );
+        let checkpoint = info.checkpoint.block;
+        let policy = env.plan.policy;
+        let writer = Writer::new(
+            geometry,
+            policy,
+            first_batch,
+            start,
+            checkpoint,
+            env.planted,
+        );
+        Life {
+            buffer,
+            fresh: writer.clone(),
+            writer,
+            queue,
+            history: History::default(),
+            now: Nanos(1),
+            sessions: (0..env.plan.sessions).map(|_| Session::default()).collect(),
+            inbox: Vec::new(),
+            flights: Vec::new(),
+            unfilled: Vec::new(),
+            sealed: Vec::new(),
+            gathering: None,
+            awaits_checkpoint: false,
+            carried: 0,
+            poisoned: false,
+            failed: false,
+            closing: false,
+            control_failed: false,
+        }
+    }
+
+    /// One thing that happens next: a session's step, the device's, or the host's.
+    pub(super) fn step(&mut self, env: &mut Env) {
+        self.now = self.now.plus(Nanos(1 + env.rng.below(30_000)));
+        if env.rng.chance(env.plan.device_share, 16) {
+            match env.rng.below(5) {
+                0 | 1 => self.finish_one(env),
+                2 => self.collect(),
+                _ => self.deliver(env),
+            }
+            return;
+        }
+        let index = env.rng.below(self.sessions.len() as u64) as usize;
+        let waits = self.sessions.get(index).is_some_and(Session::posts);
+        // A session that waits lets the host go on, most of the time.
+        match env.rng.below(if waits { 4 } else { 8 }) {
+            0 => self.pend(env),
+            1 => self.fill_check(env),
+            2 if self.gathering.is_some() => self.gather(env),
+            _ => {
+                if let Some(session) = self.sessions.get_mut(index) {
+                    session.step(&self.buffer, self.poisoned, self.closing, env);
+                }
+            }
+        }
+    }
+
+    /// Somebody takes the baton, because a commit waits, room is needed, the log closes, or a
+    /// timer went off.
+    fn pend(&mut self, env: &mut Env) {
+        let (open, bytes) = self.buffer.open_batch();
+        let posted = self.closing || self.sessions.iter().any(Session::posts);
+        if bytes == 0 || !self.writer.wants_pending() || !(posted || env.rng.chance(1, 4)) {
+            return;
+        }
+        let event = Event::Pending {
+            commits: self.buffer.commits(open),
+            bytes,
+            carried: self.carried,
+        };
+        self.feed(event, env);
+    }
+
+    /// The writer learns of a batch whose bytes are all in place.
+    fn fill_check(&mut self, env: &mut Env) {
+        let ready = |b: &Batch| self.buffer.is_filled(b);
+        let ready: Vec<usize> = (0..self.unfilled.len())
+            .filter(|i| self.unfilled.get(*i).is_some_and(ready))
+            .collect();
+        if ready.is_empty() {
+            return;
+        }
+        let index = env.rng.pick(&ready);
+        env.coverage.filled_out_of_order += u64::from(index > 0);
+        let batch = self.unfilled.remove(index);
+        self.feed(Event::Filled { batch: batch.id }, env);
+    }
+
+    fn gather(&mut self, env: &mut Env) {
+        let Some((want, until)) = self.gathering else {
+            return;
+        };
+        let (open, _) = self.buffer.open_batch();
+        if self.buffer.commits(open) >= want {
+            env.coverage.gathered += 1;
+        } else if self.now >= until {
+            env.coverage.gathered_in_vain += 1;
+        } else {
+            if env.rng.chance(1, 4) {
+                self.now = until;
+            }
+            return;
+        }
+        self.gathering = None;
+        self.feed(Event::Gathered, env);
+    }
+
+    /// Everything that was appended is durable and nothing is under way.
+    pub(super) fn is_drained(&self) -> bool {
+        let (open, bytes) = self.buffer.open_batch();
+        bytes == 0
+            && self.writer.is_idle()
+            && self.buffer.published() == open
+            && !self.sessions.iter().any(Session::is_filling)
+    }
+
+    /// The history again on a fresh writer: it must be the same.
+    pub(super) fn check_replay(&self, env: &mut Env) {
+        if let Err(mismatch) = self.history.replay(self.fresh.clone()) {
+            env.violated(format!("replay: step {} differs", mismatch.step));
+        }
+    }
+
+    /// Counts the states in which power is cut now.
+    pub(super) fn count_cut(&self, env: &mut Env) {
+        let geometry = &env.plan.geometry;
+        let across = |b: &&Batch| geometry.log_seq(b.start) != geometry.log_seq(b.end() - 1);
+        let issued = |b: &&Batch| {
+            self.flights
+                .iter()
+                .any(|f| (b.start..b.end()).contains(&(f.end - 1)))
+        };
+        let mid_switch = self.sealed.iter().filter(across).any(|b| issued(&b));
+        env.coverage.cut_mid_switch += u64::from(mid_switch);
+        env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
+        env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
+    }
+}

@@ -1,0 +1,54 @@
+//! The crash simulation: the real log buffer, writer, control file and recovery, on disks that
+//! lose, tear and reorder what was not flushed. Single-threaded; a seed is a history.
+//!
+//! Invariants:
+//! - Policy stays in [`crate::writer`]: this host draws when things happen, never what is done.
+//! - The oracle judges by the bytes that were appended and the commits that were acknowledged;
+//!   it never looks at what is on the disks.
+//! - The same seed gives the same history, byte for byte.
+//!
+//! What it leaves out: threads (loom's part) and real devices (the engine's tests).
+
+mod coverage;
+mod disk;
+mod host;
+mod life;
+mod lives;
+mod machine;
+pub mod model;
+mod oracle;
+mod plan;
+mod sessions;
+mod world;
+
+pub use coverage::Coverage;
+
+use crate::planted::Planted;
+use plan::Plan;
+use world::World;
+
+/// What a seed came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The first promise that was broken, and how.
+    pub violation: Option<String>,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// The writer's history of all lives.
+    pub history: Vec<u8>,
+    /// What happened, in words, when it was asked for.
+    pub trace: Vec<String>,
+}
+
+/// Lives through the history of `seed`: a few lives of one log, each ended by a power cut, a
+/// killed process or a close, each begun by a recovery that may itself be cut.
+#[must_use]
+pub fn run(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed), planted, false)
+}
+
+/// As [`run`], and tells what happened.
+#[must_use]
+pub fn trace(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed), planted, true)
+}

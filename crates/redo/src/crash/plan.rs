@@ -1,0 +1,113 @@
+//! What a seed decides once: the shape of the log, the policy, how often what happens.
+
+use crate::group::Geometry;
+use crate::writer::{MAX_DEPTH, Policy};
+use measure::Nanos;
+use measure::workload::split_mix;
+
+/// The one source of chance.
+#[derive(Clone, Debug)]
+pub(super) struct Rng(pub(super) u64);
+
+impl Rng {
+    /// A number below `limit`, which is not zero.
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        split_mix(&mut self.0) % limit
+    }
+
+    /// True `parts` times in `of`.
+    pub(super) fn chance(&mut self, parts: u64, of: u64) -> bool {
+        self.below(of) < parts
+    }
+
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+/// The history's constants.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) rng: Rng,
+    pub(super) geometry: Geometry,
+    pub(super) sector_bytes: usize,
+    pub(super) durable_writes: bool,
+    pub(super) ring_blocks: u64,
+    pub(super) policy: Policy,
+    pub(super) sessions: u64,
+    /// Longest record, its header included.
+    pub(super) max_record: u64,
+    pub(super) lives: u64,
+    /// Steps of a life at most.
+    pub(super) steps: u64,
+    /// Log operations that fail, in 4096ths.
+    pub(super) faults: u64,
+    /// Control and recovery operations that fail, in 4096ths.
+    pub(super) control_faults: u64,
+    /// Chance of a session's step to commit, in 16ths.
+    pub(super) commits: u64,
+    /// Commits that don't wait, in 16ths.
+    pub(super) nowait: u64,
+    /// Steps that begin a checkpoint, in 256ths.
+    pub(super) checkpoints: u64,
+    /// The same while the writer waits for one.
+    pub(super) awaited_checkpoints: u64,
+    /// Steps of the device against those of sessions, in 16ths.
+    pub(super) device_share: u64,
+}
+
+impl Plan {
+    pub(super) fn draw(seed: u64) -> Plan {
+        let mut rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x7265_646F);
+        let block_bytes = rng.pick(&[512_u32, 512, 512, 1024]);
+        let sector_bytes = rng.pick(&[512_usize, 512, 1024, 2048]);
+        // A seal unit may be larger than the sector: a declared atomic unit.
+        let unit = (sector_bytes as u32).max(block_bytes) * rng.pick(&[1, 1, 1, 2]);
+        let seal_blocks = unit / block_bytes;
+        let blocks_per_group = u64::from(seal_blocks) * (2 + rng.below(9));
+        let header_bytes = 2048;
+        let file_bytes = (header_bytes + blocks_per_group * u64::from(block_bytes))
+            .next_multiple_of(sector_bytes as u64);
+        let geometry = Geometry {
+            block_bytes,
+            seal_blocks,
+            groups: 2 + rng.below(3) as u32,
+            blocks_per_group,
+            header_bytes,
+            file_bytes,
+        };
+        let seal = u64::from(seal_blocks);
+        let ring_blocks = seal * (2 + rng.below(blocks_per_group / seal - 1));
+        let durable_writes = rng.chance(1, 6);
+        let depth = rng.pick(&[1, 1, 2, 3, 4, MAX_DEPTH as u32]);
+        let policy = Policy {
+            depth,
+            durable_writes,
+            gather: rng.chance(1, 2),
+            gather_part: 128,
+            gather_max: Nanos::from_millis(2),
+        };
+        let room = (ring_blocks - seal) * u64::from(geometry.payload());
+        let max_record = rng.pick(&[40, 300, room.min(2000), room]);
+        let faulty = rng.chance(1, 3);
+        Plan {
+            geometry,
+            sector_bytes,
+            durable_writes,
+            ring_blocks,
+            policy,
+            sessions: 1 + rng.below(6),
+            max_record: max_record.max(24),
+            lives: 2 + rng.below(3),
+            steps: 30 + rng.below(900),
+            faults: if faulty { 60 } else { 0 },
+            control_faults: if faulty { 120 } else { 0 },
+            commits: 2 + rng.below(10),
+            nowait: rng.below(8),
+            checkpoints: rng.below(16),
+            awaited_checkpoints: rng.pick(&[2, 8, 32]),
+            device_share: 2 + rng.below(12),
+            rng,
+        }
+    }
+}

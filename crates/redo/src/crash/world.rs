@@ -1,0 +1,399 @@
+//! A history: lives of one log on two disks that share their power, from recovery to end.
+
+use super::disk::{EIO, lock};
+use super::life::{Env, Life};
+use super::lives::{open, run_life};
+use super::oracle::Oracle;
+use super::plan::Plan;
+use super::{Coverage, Report};
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, Position};
+use crate::error::Error;
+use crate::format::LogId;
+use crate::group::StreamBlock;
+use crate::planted::Planted;
+use crate::recovery::{End, Recovery};
+use crate::writer::Event;
+use device::OpKind;
+use device::sim_disk::{CrashMix, Outcome, SimDisk};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Which disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Domain {
+    Data,
+    Control,
+}
+
+/// What blocking code is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Recovery,
+    Checkpoint,
+    Close,
+}
+
+/// How a process ended.
+enum Over {
+    /// What the disks hold when the power returns.
+    Power {
+        data: Vec<u8>,
+        control: Vec<u8>,
+    },
+    Kill,
+}
+
+/// What the process does next.
+pub(super) enum Turn {
+    Go,
+    Checkpoint(usize, Position),
+    Close(StreamBlock),
+    Over,
+}
+
+pub(super) struct World {
+    pub(super) env: Env,
+    pub(super) life: Option<Life>,
+    over: Option<Over>,
+    stage: Stage,
+    /// Blocking operations of this stage so far.
+    stage_ops: usize,
+    /// A blocking operation of this stage was made to fail.
+    stage_failed: bool,
+    pub(super) recoveries_cut: u32,
+    pub(super) steps_left: u64,
+    /// Steps that the end may wait until something is in flight.
+    pub(super) grace: u64,
+    history: Vec<u8>,
+}
+
+pub(super) const LOG: &str = "simulated log";
+/// Steps that a log is given to close.
+const CLOSING_STEPS: u64 = 2_000;
+
+impl World {
+    /// Lives through a whole history.
+    pub(super) fn live(plan: Plan, planted: Planted, trace: bool) -> Report {
+        let mut rng = plan.rng.clone();
+        let g = plan.geometry;
+        let data_bytes = g.file_bytes as usize * g.groups as usize;
+        let data = SimDisk::new(data_bytes, plan.sector_bytes, plan.durable_writes);
+        let control = SimDisk::new(CONTROL_BYTES as usize, plan.sector_bytes, rng.chance(1, 8));
+        control.set_immediate(true);
+        let info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
+        ControlFile::create(Arc::new(control.clone()), Path::new(LOG), info)
+            .expect("an immediate disk does not fail");
+        control.set_immediate(false);
+        let lives = plan.lives;
+        let env = Env {
+            rng,
+            plan,
+            planted,
+            coverage: Coverage::default(),
+            oracle: Oracle::default(),
+            data,
+            control,
+            flush_failed: false,
+            violation: None,
+            trace: trace.then(Vec::new),
+        };
+        let world = Arc::new(Mutex::new(World {
+            env,
+            life: None,
+            over: None,
+            stage: Stage::Recovery,
+            stage_ops: 0,
+            stage_failed: false,
+            recoveries_cut: 0,
+            steps_left: 0,
+            grace: 0,
+            history: Vec::new(),
+        }));
+        // The last recovery only judges.
+        for life in 0..=lives {
+            let Some(control) = open(&world) else {
+                break;
+            };
+            if life < lives {
+                run_life(&world, control);
+            }
+            if lock(&world).env.violation.is_some() {
+                break;
+            }
+        }
+        let mut world = lock(&world);
+        Report {
+            violation: world.env.violation.take(),
+            coverage: world.env.coverage.clone(),
+            history: std::mem::take(&mut world.history),
+            trace: world.env.trace.take().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn disk(&self, domain: Domain) -> &SimDisk {
+        match domain {
+            Domain::Data => &self.env.data,
+            Domain::Control => &self.env.control,
+        }
+    }
+
+    /// The process is dead, whatever its code still does.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Blocking code waits for its operation: others go on, then it ends in some way.
+    pub(super) fn blocked(&mut self, domain: Domain) {
+        let was_over = self.is_over();
+        if self.life.is_some() {
+            for _ in 0..self.env.rng.below(16) {
+                self.step_life();
+            }
+        }
+        let cut = match self.stage {
+            Stage::Recovery => self.recoveries_cut < 3 && self.env.rng.chance(1, 24),
+            Stage::Checkpoint | Stage::Close => self.env.rng.chance(1, 48),
+        };
+        if cut && !self.is_over() {
+            self.end();
+        }
+        if self.is_over() && !was_over {
+            self.count_cut();
+        }
+        self.stage_ops += 1;
+        for pending in self.disk(domain).pending() {
+            let outcome = self.blocking_outcome(pending.op.kind == OpKind::Flush);
+            self.disk(domain).finish(pending.ticket, outcome);
+        }
+    }
+
+    fn blocking_outcome(&mut self, flush: bool) -> Outcome {
+        if self.is_over() {
+            return Outcome::Fail(EIO);
+        }
+        let env = &mut self.env;
+        if !env.rng.chance(env.plan.control_faults, 4096) {
+            return Outcome::Done;
+        }
+        self.stage_failed = true;
+        env.flush_failed |= flush;
+        match self.stage {
+            Stage::Recovery => env.coverage.failed_recovery += 1,
+            Stage::Checkpoint | Stage::Close => env.coverage.failed_control += 1,
+        }
+        if !flush && env.rng.chance(1, 2) {
+            return Outcome::Short(env.rng.below(16) * 1000);
+        }
+        Outcome::Fail(EIO)
+    }
+
+    fn count_cut(&mut self) {
+        let c = &mut self.env.coverage;
+        let counter = match (self.stage, self.stage_ops) {
+            (Stage::Recovery, 0) => &mut c.cut_recovery_tail_flush,
+            (Stage::Recovery, 1) => &mut c.cut_recovery_control_flush,
+            (Stage::Recovery, 2) => &mut c.cut_recovery_write_1,
+            (Stage::Recovery, 3) => &mut c.cut_recovery_flush_1,
+            (Stage::Recovery, 4) => &mut c.cut_recovery_write_2,
+            (Stage::Recovery, _) => &mut c.cut_recovery_flush_2,
+            (Stage::Checkpoint, 0) => &mut c.cut_checkpoint_write_1,
+            (Stage::Checkpoint, 1) => &mut c.cut_checkpoint_flush_1,
+            (Stage::Checkpoint, 2) => &mut c.cut_checkpoint_write_2,
+            (Stage::Checkpoint, _) => &mut c.cut_checkpoint_flush_2,
+            (Stage::Close, _) => &mut c.cut_closing,
+        };
+        *counter += 1;
+        if self.stage == Stage::Recovery {
+            c.cut_recovery_again += u64::from(self.recoveries_cut > 0);
+            self.recoveries_cut += 1;
+        }
+    }
+
+    fn step_life(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let Some(life) = &mut self.life else {
+            return;
+        };
+        life.step(&mut self.env);
+        self.steps_left -= 1;
+        if self.steps_left > 0 {
+            return;
+        }
+        // Most ends are drawn where something is in flight.
+        if self.grace > 0 && self.env.data.pending().is_empty() {
+            self.grace -= 1;
+            self.steps_left = 1;
+            return;
+        }
+        if !life.closing && !life.control_failed && self.env.rng.chance(1, 8) {
+            life.closing = true;
+            self.steps_left = CLOSING_STEPS;
+        } else {
+            self.end();
+        }
+    }
+
+    /// The process ends now. After a failed flush only with the power: what the caches hold then
+    /// is not what a restarted process reads, since reads come from the medium.
+    pub(super) fn end(&mut self) {
+        let power = self.env.flush_failed || self.env.rng.chance(5, 8);
+        if let Some(life) = &self.life {
+            life.check_replay(&mut self.env);
+        }
+        self.over = Some(if power { self.cut() } else { self.kill() });
+    }
+
+    fn cut(&mut self) -> Over {
+        if let Some(life) = &self.life {
+            life.count_cut(&mut self.env);
+        }
+        let mix = CrashMix::default();
+        let data = self.env.data.crash(&mut self.env.rng.0, &mix);
+        let control = self.env.control.crash(&mut self.env.rng.0, &mix);
+        self.env.coverage += data.coverage;
+        self.env.coverage.count_sectors(&control.coverage);
+        self.env.note(|| format!("power cut: {:?}", data.coverage));
+        Over::Power {
+            data: data.image,
+            control: control.image,
+        }
+    }
+
+    /// What the system has been given it ends, in any order; nobody is told.
+    fn kill(&mut self) -> Over {
+        self.env.note(|| String::from("killed"));
+        self.env.coverage.kills += 1;
+        for disk in [self.env.data.clone(), self.env.control.clone()] {
+            let mut pending = disk.pending();
+            while !pending.is_empty() {
+                let index = self.env.rng.below(pending.len() as u64) as usize;
+                let flight = pending.swap_remove(index);
+                let outcome = match (flight.op.kind, self.env.rng.below(8)) {
+                    (OpKind::Write { .. }, 0) => Outcome::Fail(EIO),
+                    (OpKind::Write { .. }, 1) => {
+                        Outcome::Short(self.env.rng.below(flight.op.bytes() as u64))
+                    }
+                    _ => Outcome::Done,
+                };
+                disk.finish(flight.ticket, outcome);
+            }
+        }
+        if let Some(life) = &mut self.life {
+            life.collect();
+        }
+        let dirty = !self.env.data.crash_choices().is_empty();
+        self.env.coverage.kills_with_dirty_cache += u64::from(dirty);
+        Over::Kill
+    }
+
+    /// Power returns, or the process is started again.
+    pub(super) fn restart(&mut self) {
+        for (domain, name) in [(Domain::Data, "data"), (Domain::Control, "control")] {
+            if let Some(first) = self.disk(domain).violations().first() {
+                let what = format!("buffer protocol, {name} disk: {first}");
+                self.env.violated(what);
+            }
+        }
+        if let Some(Over::Power { data, control }) = self.over.take() {
+            self.env.data = self.env.data.after_crash(data);
+            self.env.control = self.env.control.after_crash(control);
+            self.env.flush_failed = false;
+        }
+        if let Some(life) = self.life.take() {
+            self.history.extend_from_slice(life.history.bytes());
+        }
+        self.enter(Stage::Recovery);
+    }
+
+    pub(super) fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.stage_ops = 0;
+        self.stage_failed = false;
+    }
+
+    pub(super) fn turn(&mut self) -> Turn {
+        self.step_life();
+        if self.is_over() || self.env.violation.is_some() {
+            return Turn::Over;
+        }
+        let Some(life) = &self.life else {
+            return Turn::Over;
+        };
+        if life.control_failed {
+            return Turn::Go;
+        }
+        if life.closing && life.is_drained() {
+            return Turn::Close(life.buffer.open_start());
+        }
+        let often = if life.awaits_checkpoint {
+            self.env.plan.awaited_checkpoints
+        } else {
+            self.env.plan.checkpoints
+        };
+        if self.env.rng.chance(often, 256) {
+            let durable = life.buffer.durable_block();
+            let draw = self.env.rng.below(1 << 32);
+            // A log that waits for room is given as much as there is.
+            let draw = if life.awaits_checkpoint && draw.is_multiple_of(2) {
+                u64::MAX
+            } else {
+                draw
+            };
+            let count = self.env.oracle.candidate(durable, draw);
+            if let Some((count, position)) =
+                count.and_then(|n| self.env.oracle.behind(n).map(|p| (n, p)))
+            {
+                return Turn::Checkpoint(count, position);
+            }
+        }
+        Turn::Go
+    }
+
+    pub(super) fn tell_checkpoint(&mut self, block: StreamBlock) {
+        if let Some(life) = &mut self.life
+            && self.over.is_none()
+        {
+            life.awaits_checkpoint = false;
+            life.feed(Event::Checkpoint(block), &mut self.env);
+        }
+    }
+
+    /// Whether the recovery, which the cut or a fault may have hit, may be judged.
+    pub(super) fn judge_outcome(&mut self, result: &Result<Recovery, Error>) -> bool {
+        match result {
+            _ if self.is_over() => false,
+            Err(_) if self.stage_failed => {
+                self.end();
+                false
+            }
+            Err(error) => {
+                self.env
+                    .violated(format!("I1/I9: refused to open: {error}"));
+                false
+            }
+            Ok(_) if self.stage_failed => {
+                self.env
+                    .violated("I7: opened although an operation of recovery failed");
+                false
+            }
+            Ok(_) => true,
+        }
+    }
+
+    pub(super) fn count_recovery(&mut self, recovery: &Recovery, info: &ControlInfo, lost: usize) {
+        let c = &mut self.env.coverage;
+        c.lives += 1;
+        c.unacknowledged_lost += lost as u64;
+        match recovery.scan().how {
+            End::Torn => c.recovered_torn += 1,
+            End::Clean => c.recovered_clean += 1,
+        }
+        let from = info.checkpoint.block;
+        let crossed = info.incarnations.iter().any(|i| {
+            i.previous_end < i.first && i.previous_end > from && i.first < recovery.scan().end
+        });
+        c.crossed_incarnation_gap += u64::from(crossed);
+    }
+}

@@ -1,0 +1,151 @@
+//! The crash simulation over many seeds: no promise is broken, everything was reached, and each
+//! planted bug is found.
+#![cfg(feature = "crash")]
+
+use redo::crash::{Coverage, Report, run, trace};
+use redo::planted::{Bug, Planted};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Seeds of a run that continuous integration makes, and of a quick one.
+const SEEDS: u64 = if cfg!(debug_assertions) {
+    2_000
+} else {
+    50_000
+};
+/// From so many seeds on, everything must have been reached.
+const FULL: u64 = 50_000;
+/// How often, at least.
+const REACHED: u64 = 100;
+/// A planted bug is found within so many seeds.
+const BUG_SEEDS: u64 = 20_000;
+
+fn number(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}: `{value}` is no number")),
+    )
+}
+
+/// A history; a panic in it is a violation too.
+fn judged(seed: u64, planted: Planted) -> Result<Report, String> {
+    let report = catch_unwind(AssertUnwindSafe(|| run(seed, planted)))
+        .map_err(|_| String::from("panicked"))?;
+    match report.violation {
+        Some(what) => Err(what),
+        None => Ok(report),
+    }
+}
+
+/// The first violation among `seeds` histories, lowest seed first, and what was reached.
+fn search(seeds: u64, planted: Planted) -> (Option<(u64, String)>, Coverage) {
+    let next = AtomicU64::new(0);
+    let found = Mutex::new((None::<(u64, String)>, Coverage::default()));
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut coverage = Coverage::default();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds {
+                        break;
+                    }
+                    match judged(seed, planted) {
+                        Ok(report) => coverage += &report.coverage,
+                        Err(what) => {
+                            let mut found = found.lock().expect("no one panics with it");
+                            if found.0.as_ref().is_none_or(|(first, _)| seed < *first) {
+                                found.0 = Some((seed, what));
+                            }
+                            next.fetch_max(seeds, Ordering::Relaxed);
+                        }
+                    }
+                }
+                found.lock().expect("no one panics with it").1 += &coverage;
+            });
+        }
+    });
+    found.into_inner().expect("all threads are done")
+}
+
+#[test]
+fn no_promise_is_broken_and_everything_is_reached() {
+    if let Some(seed) = number("REDOLAB_CRASH_SEED") {
+        let report = trace(seed, Planted::none());
+        println!("{}", report.trace.join("\n"));
+        assert_eq!(report.violation, None, "seed {seed}");
+        return;
+    }
+    let seeds = number("REDOLAB_CRASH_SEEDS").unwrap_or(SEEDS);
+    let begun = Instant::now();
+    let (violation, coverage) = search(seeds, Planted::none());
+    if let Some((seed, what)) = violation {
+        panic!(
+            "seed {seed}: {what}\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \
+             -p redolab-redo --features crash --test crash_simulation no_promise -- --nocapture"
+        );
+    }
+    for (name, count) in coverage.all() {
+        println!("{count:>10} {name}");
+    }
+    let bound = 3.0 / seeds as f64;
+    println!(
+        "{seeds} histories in {:.1} s, 0 violations: below {bound:.1e} a history (95 %)",
+        begun.elapsed().as_secs_f64()
+    );
+    if seeds >= FULL {
+        let missed: Vec<_> = coverage
+            .all()
+            .into_iter()
+            .filter(|(_, n)| *n < REACHED)
+            .collect();
+        assert!(
+            missed.is_empty(),
+            "reached fewer than {REACHED} times: {missed:?}"
+        );
+    }
+}
+
+#[test]
+fn a_seed_is_a_history_byte_for_byte() {
+    for seed in 0..200 {
+        let (first, second) = (run(seed, Planted::none()), run(seed, Planted::none()));
+        assert_eq!(first.history, second.history, "seed {seed}");
+        assert_eq!(first, second, "seed {seed}");
+    }
+}
+
+#[test]
+fn each_planted_bug_is_found() {
+    let bugs = [
+        Bug::AcknowledgeBeforeFlush,
+        Bug::PublishBeyondSnapshot,
+        Bug::IgnoreShortWrite,
+        Bug::AcceptStaleBlock,
+        Bug::SkipCheckpointFence,
+        Bug::SkipTailFlushFence,
+        Bug::SkipControlFlushFence,
+        Bug::SkipIncarnationFence,
+        Bug::AcceptOldIncarnation,
+        Bug::SlotReuse,
+        Bug::PublishOutOfOrder,
+        Bug::RetryFailedFlush,
+    ];
+    let mut escaped = Vec::new();
+    for bug in bugs {
+        let (found, _) = search(BUG_SEEDS, Planted::with(bug));
+        match found {
+            Some((seed, what)) => println!("{bug:?}: after {} seeds: {what}", seed + 1),
+            None => escaped.push(bug),
+        }
+    }
+    assert!(
+        escaped.is_empty(),
+        "not found in {BUG_SEEDS} seeds: {escaped:?}"
+    );
+}
