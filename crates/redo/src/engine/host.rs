@@ -5,6 +5,7 @@
 use super::core::Core;
 use crate::buffer::{Batch, Stations};
 use crate::sync::yield_now;
+use crate::turn::Led;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
@@ -62,17 +63,10 @@ pub(crate) struct Host {
     pub(crate) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
+    /// What it waited for will never come: it leads no more.
+    stuck: bool,
     #[cfg(feature = "experiment")]
     pub(crate) fused: Option<super::fused::Fused>,
-}
-
-/// What leading came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Led {
-    /// There was nothing to write.
-    Nothing,
-    /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
-    From(u64),
 }
 
 impl Host {
@@ -96,6 +90,7 @@ impl Host {
             observer,
             flushes: 0,
             last_log_seq: log_seq,
+            stuck: false,
             #[cfg(feature = "experiment")]
             fused: None,
         }
@@ -109,7 +104,7 @@ impl Host {
             return self.lead_fused(core);
         }
         let (open, bytes) = core.buffer.open_batch();
-        if bytes == 0 || self.writer.is_poisoned() {
+        if bytes == 0 || self.is_over() {
             return Led::Nothing;
         }
         let first = core.buffer.published();
@@ -121,7 +116,7 @@ impl Host {
         let mut now = core.clock.now();
         loop {
             let (next, idle) = self.step(core, now, event);
-            if idle || self.writer.is_poisoned() {
+            if idle || self.is_over() {
                 return Led::From(first);
             }
             event = match next {
@@ -130,6 +125,11 @@ impl Host {
             };
             now = core.clock.now();
         }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.stuck || self.writer.is_poisoned()
     }
 
     #[cfg(feature = "experiment")]
@@ -162,7 +162,7 @@ impl Host {
                 Action::Seal => next = Some(self.seal(core, now)),
                 Action::Io { op, io, .. } => self.submit(core, now, op, io),
                 Action::AwaitCheckpoint { log_seq } => {
-                    next = Some(self.await_checkpoint(core, log_seq));
+                    next = self.await_checkpoint(core, log_seq);
                 }
                 Action::Release { upto } => self.release(core, now, upto),
                 Action::Publish { batches, block } => self.publish(core, now, batches, block),
@@ -190,7 +190,7 @@ impl Host {
             next.is_none() && !idle,
             "a sealed batch waits for its bytes"
         );
-        core.buffer.await_filled(&batch);
+        self.stuck |= !core.buffer.await_filled(&batch);
         Event::Filled { batch: batch.id }
     }
 
@@ -242,14 +242,15 @@ impl Host {
         }
     }
 
-    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Event {
+    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Option<Event> {
         let start = core.clock.now();
         let checkpoint = core.await_checkpoint(log_seq);
         let waited = core.clock.now().since(start).0;
         if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
         }
-        Event::Checkpoint(checkpoint)
+        self.stuck |= checkpoint.is_none();
+        checkpoint.map(Event::Checkpoint)
     }
 
     #[inline]

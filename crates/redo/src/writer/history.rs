@@ -139,6 +139,7 @@ impl History {
             Action::Poison(Cause::Flush(e)) => self.tagged(10, &[errno(e)]),
             Action::Poison(Cause::Abandoned) => self.tagged(11, &[]),
             Action::Idle => self.tagged(12, &[]),
+            Action::Poison(Cause::Control(e)) => self.tagged(13, &[errno(e)]),
         }
     }
 }

@@ -144,6 +144,8 @@ pub enum Cause {
     Flush(IoFailure),
     /// A thread died while it was copying redo into the log buffer.
     Abandoned,
+    /// Control information could not be made durable.
+    Control(IoFailure),
 }
 
 impl std::fmt::Display for Cause {
@@ -154,6 +156,7 @@ impl std::fmt::Display for Cause {
                 write!(f, "a log write was cut short: {written} of {wanted} bytes")
             }
             Cause::Flush(e) => write!(f, "a flush failed: {e}"),
+            Cause::Control(e) => write!(f, "control information could not be made durable: {e}"),
             Cause::Abandoned => write!(f, "a thread died while copying redo"),
         }
     }
