@@ -117,10 +117,10 @@ impl<H> Turn<H> {
         if let Ok(mut slot) = self.cause.lock() {
             slot.get_or_insert(cause);
         }
+        self.state.store(POISONED, Ordering::SeqCst);
         if cause == Cause::Abandoned {
             self.buffer.abandon();
         }
-        self.state.store(POISONED, Ordering::SeqCst);
         self.wake_everybody();
     }
 
