@@ -98,9 +98,15 @@ fn a_herd_of_waiters_is_woken_to_the_last() {
                 })
             })
             .collect();
-        for done in 0..threads.len() {
-            rx.recv_timeout(Duration::from_secs(30))
-                .unwrap_or_else(|_| panic!("{done} of {} came back", threads.len()));
+        let (mut back, patience) = (0, Instant::now() + Duration::from_secs(60));
+        while back < threads.len() {
+            back += usize::from(rx.recv_timeout(Duration::from_millis(20)).is_ok());
+            log.checkpoint(log.durable()).expect("durable");
+            assert!(
+                Instant::now() < patience,
+                "{back} of {} came back",
+                threads.len()
+            );
         }
         for thread in threads {
             thread.join().expect("no panic");
