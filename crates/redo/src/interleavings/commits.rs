@@ -107,26 +107,30 @@ fn a_filler_that_dies_is_waited_for_by_nobody() {
     });
 }
 
-/// The log is closed while somebody commits: who was told yes is on it, and behind `drain`
-/// nothing is written any more.
+/// The log is closed while one thread commits and another appends: who was told yes is on it, and
+/// behind `drain` nothing is written any more, not even what was appended late.
 #[test]
 fn closing_waits_for_who_leads_and_refuses_who_comes() {
-    explore(3, || {
+    explore(2, || {
         let log = loom::sync::Arc::new(log(0, 0, true, Planted::none()));
         let committer = {
             let log = loom::sync::Arc::clone(&log);
             thread::spawn(move || commit(&log, b"a"))
         };
-        let own = append(&log, b"bc");
+        let appender = {
+            let log = loom::sync::Arc::clone(&log);
+            thread::spawn(move || append(&log, b"bc"))
+        };
         log.close();
         log.drain(|scribe| scribe.lead(&log)).expect("not poisoned");
         let closed = log.baton().expect("whole").records();
-        assert!(own.is_err() || closed.contains(&b"bc".to_vec()));
         match committer.join().expect("no panic") {
             Ok(()) => assert!(closed.contains(&b"a".to_vec()), "acknowledged"),
             Err(Error::Closed) => {}
             Err(other) => panic!("{other}"),
         }
+        // Its redo is either behind the end, and nobody waits for it, or on the log.
+        drop(appender.join().expect("no panic"));
         let later = log.baton().expect("whole").records();
         assert_eq!(closed, later, "written behind the end");
     });
