@@ -111,7 +111,7 @@ fn a_filler_that_dies_is_waited_for_by_nobody() {
 /// behind `drain` nothing is written any more, not even what was appended late.
 #[test]
 fn closing_waits_for_who_leads_and_refuses_who_comes() {
-    explore(2, || {
+    explore(3, || {
         let log = loom::sync::Arc::new(log(0, 0, true, Planted::none()));
         let committer = {
             let log = loom::sync::Arc::clone(&log);
