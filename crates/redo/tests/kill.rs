@@ -39,7 +39,7 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let mut state = seed;
     let scratch = Scratch::new();
     create(&scratch.0);
-    let mut acknowledged = [None; SESSIONS as usize];
+    let mut acknowledged = Known::default();
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
         let way = split_mix(&mut state) % 6;
@@ -50,11 +50,11 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
         for (who, which) in told {
             acknowledged[who as usize] = Some(which);
         }
-        verify(&scratch.0, &acknowledged)
+        acknowledged = verify(&scratch.0, &acknowledged)
             .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
     }
     println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
-    assert!(u64::from(busy) >= kills / 2, "most kills hit a log at work");
+    assert!(u64::from(busy) >= kills / 4, "kills hit a log at work");
 }
 
 /// A child is ended with the test, whatever becomes of the test.
@@ -101,11 +101,15 @@ fn life(directory: &Path, way: u64, moment: Duration) -> Vec<(u32, u32)> {
     acks
 }
 
+/// The last record of each session that must be there.
+type Known = [Option<u32>; SESSIONS as usize];
+
 /// Recovers and checks: of each session what is there has no gap, and its last acknowledged
-/// record is there (checkpoints leave out only what lies before all of those).
-fn verify(directory: &Path, acknowledged: &[Option<u32>]) -> Result<(), String> {
+/// record is there (checkpoints leave out only what lies before all of those). What was recovered
+/// once must be recovered again: the last records, from now on.
+fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
     let (log, recovery) = Log::open(directory, options()).map_err(|e| e.to_string())?;
-    let mut found = [None; SESSIONS as usize];
+    let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
     let mut gap = None;
     recovery
         .for_each(|rba, bytes| {
@@ -129,7 +133,8 @@ fn verify(directory: &Path, acknowledged: &[Option<u32>]) -> Result<(), String> 
             ));
         }
     }
-    Ok(())
+    let last = |found: Option<(u32, u32)>| found.map(|(_, next)| next - 1);
+    Ok(found.map(last))
 }
 
 /// Commits for ever, or until nobody reads what was acknowledged.
