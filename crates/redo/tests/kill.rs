@@ -43,8 +43,9 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
         let way = split_mix(&mut state) % 6;
-        let moment = Duration::from_micros(split_mix(&mut state) % 120_000);
-        let told = life(&scratch.0, way, moment);
+        let early = split_mix(&mut state).is_multiple_of(4);
+        let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
+        let told = life(&scratch.0, way, early, moment);
         acks += told.len();
         busy += u32::from(!told.is_empty());
         for (who, which) in told {
@@ -54,7 +55,7 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
             .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
     }
     println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
-    assert!(u64::from(busy) >= kills / 4, "kills hit a log at work");
+    assert!(u64::from(busy) >= kills / 2, "most kills hit a log at work");
 }
 
 /// A child is ended with the test, whatever becomes of the test.
@@ -68,8 +69,9 @@ impl Drop for Ended {
     }
 }
 
-/// Starts a child, kills it at `moment`, and gives what it was told, in order.
-fn life(directory: &Path, way: u64, moment: Duration) -> Vec<(u32, u32)> {
+/// Starts a child, kills it `moment` after its start (`early`) or after its first acknowledged
+/// commit, and gives what it was told, in order.
+fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, u32)> {
     let test = "what_was_acknowledged_survives_kill_9_at_any_moment";
     let mut child = Ended(
         Command::new(std::env::current_exe().expect("a test has a path"))
@@ -83,10 +85,19 @@ fn life(directory: &Path, way: u64, moment: Duration) -> Vec<(u32, u32)> {
             .expect("the test starts itself"),
     );
     let mut pipe = child.0.stderr.take().expect("piped");
+    let (begun, first) = std::sync::mpsc::channel();
     let drain = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
+        let mut bytes = vec![0; ACK_BYTES];
+        let got = pipe.read(&mut bytes)?;
+        bytes.truncate(got);
+        // Nobody listens when the child is to be killed early.
+        drop(begun.send(()));
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
+    if !early {
+        let begun = first.recv_timeout(Duration::from_secs(30));
+        begun.expect("the child commits");
+    }
     std::thread::sleep(moment);
     drop(child);
     let bytes = drain.join().expect("no panic").expect("a pipe");
