@@ -91,7 +91,7 @@ fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, 
         let got = pipe.read(&mut bytes)?;
         bytes.truncate(got);
         // Nobody listens when the child is to be killed early.
-        drop(begun.send(()));
+        let _ = begun.send(());
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
     if !early {
