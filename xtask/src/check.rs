@@ -92,8 +92,8 @@ const LOOM: &[&str] = &[
     "--release",
     "-p",
     "redolab-redo",
-    "--test",
-    "loom*",
+    "--lib",
+    "interleavings",
     "--locked",
 ];
 const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
@@ -122,7 +122,7 @@ const STEPS: &[Step] = &[
         ..step("crash-simulation", Work::Tests(CRASH))
     },
     Step {
-        needs: Needs::FileLike("crates/redo/tests", "loom"),
+        needs: Needs::FileLike("crates/redo/src", "interleavings"),
         env: &[("RUSTFLAGS", "--cfg loom")],
         apart: Some("loom"),
         ..step("interleavings", Work::Tests(LOOM))

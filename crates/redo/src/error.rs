@@ -93,6 +93,12 @@ pub enum Error {
     /// The shape is impossible; says what to change.
     #[error("{0}")]
     Options(String),
+    /// The log was closed while its next block lay in a log that the checkpoint still needs: redo
+    /// that nobody was told is durable was not written.
+    #[error(
+        "the log is full up to its checkpoint: what was not acknowledged could not be written before it was closed"
+    )]
+    CheckpointIncomplete,
     /// The log was closed.
     #[error("the log is closed")]
     Closed,

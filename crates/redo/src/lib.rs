@@ -47,10 +47,13 @@ pub mod engine;
 pub mod error;
 pub mod format;
 pub mod group;
+#[cfg(all(test, loom))]
+mod interleavings;
 pub mod planted;
 pub mod rba;
 pub mod recovery;
 mod sync;
+mod turn;
 mod wait;
 pub mod writer;
 

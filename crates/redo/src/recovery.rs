@@ -215,16 +215,13 @@ impl<'a> Reader<'a> {
             match self.judge(block, bytes) {
                 Ok(Some(header)) if header.durable_upto > end => proof = Some(Ok(header)),
                 Ok(Some(_)) => how = End::Torn,
-                Ok(None) => {
-                    let torn = BlockHeader::decode(&self.summer, bytes).is_none()
-                        && bytes.get(..16).is_some_and(|b| {
-                            b.starts_with(b"RdBk")
-                                && le64(b.first_chunk::<16>().expect("16 bytes"), 8) == block
-                        });
-                    if torn {
-                        how = End::Torn;
-                    }
-                }
+                Ok(None) => match BlockHeader::decode(&self.summer, bytes) {
+                    // Wherever a block lies, what it says of those before it holds.
+                    Some(header) if header.durable_upto > end => proof = Some(Ok(header)),
+                    Some(_) => {}
+                    None if begins_as(block, bytes) => how = End::Torn,
+                    None => {}
+                },
                 Err(error) => proof = Some(Err(error)),
             }
             proof.is_none()
@@ -250,6 +247,13 @@ impl<'a> Reader<'a> {
             found,
         }
     }
+}
+
+/// The bytes begin as `block` does, whatever follows.
+fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
+    bytes
+        .first_chunk::<16>()
+        .is_some_and(|head| head.starts_with(b"RdBk") && le64(head, 8) == block)
 }
 
 /// Puts records together from blocks in order.

@@ -4,7 +4,8 @@
 //! still what it read; a waker changes the condition, bumps the word, then wakes. Between
 //! reading and sleeping nothing can be lost, provided that every waker bumps.
 
-#[cfg(not(loom))]
+#[cfg(loom)]
+use crate::sync::fence;
 use crate::sync::{AtomicU32, Ordering};
 #[cfg(not(loom))]
 use rustix::thread::futex;
@@ -70,45 +71,60 @@ impl WaitWord {
     }
 }
 
-/// The same promises on loom's mutex and condition variable.
+/// The same counters over loom's mutex and condition variable in the place of the kernel's queue.
 #[cfg(loom)]
 #[derive(Debug, Default)]
 pub(crate) struct WaitWord {
-    word: loom::sync::Mutex<u32>,
-    changed: loom::sync::Condvar,
+    word: AtomicU32,
+    sleepers: AtomicU32,
+    queue: loom::sync::Mutex<()>,
+    woken: loom::sync::Condvar,
 }
 
 #[cfg(loom)]
 impl WaitWord {
     pub(crate) fn read(&self) -> u32 {
-        *self.word.lock().expect("loom")
+        self.word.load(Ordering::SeqCst)
     }
 
     pub(crate) fn bump(&self) {
-        *self.word.lock().expect("loom") += 1;
+        self.word.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(crate) fn sleepers(&self) -> u32 {
-        1
+        // Loom takes a sequentially consistent access for acquire and release only; the fences
+        // here and below give back what the real ones have.
+        fence(Ordering::SeqCst);
+        self.sleepers.load(Ordering::SeqCst)
     }
 
+    /// Compares and sleeps in one, like a futex. A wake-up that comes for another reason returns
+    /// too.
     pub(crate) fn wait(&self, seen: u32) {
-        let word = self.word.lock().expect("loom");
-        if *word == seen {
-            // One wait, like a futex: a wake-up that comes for another reason returns too.
-            drop(self.changed.wait(word).expect("loom"));
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let queue = self.queue.lock().expect("loom");
+        if self.word.load(Ordering::SeqCst) == seen {
+            drop(self.woken.wait(queue).expect("loom"));
         }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
     pub(crate) fn wake(&self, n: u32) {
-        if n == 1 {
-            self.changed.notify_one()
-        } else {
-            self.changed.notify_all()
+        if self.sleepers() > 0 {
+            let queue = self.queue.lock().expect("loom");
+            for _ in 0..n.min(4) {
+                self.woken.notify_one();
+            }
+            drop(queue);
         }
     }
 
     pub(crate) fn wake_all(&self) {
-        self.changed.notify_all();
+        if self.sleepers() > 0 {
+            let queue = self.queue.lock().expect("loom");
+            self.woken.notify_all();
+            drop(queue);
+        }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct BatchSlot {
     start: AtomicU64,
     commits: AtomicU32,
     pub(crate) wake: WaitWord,
+    /// Sleepers that the woken have to wake.
+    pub(crate) chain: AtomicU32,
     served: AtomicU64,
     submitted_ns: AtomicU64,
     written_ns: AtomicU64,
@@ -106,6 +108,8 @@ pub(crate) struct LogBuffer {
     released: Isolated<AtomicU64>,
     published: Isolated<AtomicU64>,
     durable_block: AtomicU64,
+    /// A filler died: its block will never be filled.
+    abandoned: AtomicU32,
     pub(crate) space: WaitWord,
     memory: Memory,
     fill: Box<[AtomicU32]>,
@@ -149,6 +153,7 @@ impl LogBuffer {
             released: Isolated(AtomicU64::new(start)),
             published: Isolated(AtomicU64::new(first_batch)),
             durable_block: AtomicU64::new(start),
+            abandoned: AtomicU32::new(0),
             space: WaitWord::default(),
             memory,
             fill: (0..ring_blocks).map(|_| AtomicU32::new(0)).collect(),
@@ -218,8 +223,10 @@ impl LogBuffer {
 
     /// The open batch's number, its first block and its bytes so far.
     pub(crate) fn open_batch(&self) -> (u64, u32) {
+        // The durable one first: read later it could have passed the batch.
+        let base = self.published.load(Ordering::Acquire);
         let (batch, bytes) = split(self.word.load(Ordering::Acquire));
-        (self.widen(batch), bytes)
+        (base + u64::from(batch.wrapping_sub(base as u32)), bytes)
     }
 
     /// Where the open batch begins. Only for the holder of the baton, who alone moves it.
@@ -432,18 +439,29 @@ impl LogBuffer {
 
     /// Waits until the batch is filled. Fillers never block between reserving and filling, so
     /// this takes as long as a copy, or as a scheduler that took a filler off its processor.
-    pub(crate) fn await_filled(&self, batch: &Batch) {
+    /// False when a filler died.
+    pub(crate) fn await_filled(&self, batch: &Batch) -> bool {
         let mut spins = 0_u32;
         for block in batch.start..batch.end() {
             while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
                 spins += 1;
                 if cfg!(loom) || spins > 64 {
+                    if self.abandoned.load(Ordering::Acquire) != 0 {
+                        return false;
+                    }
                     yield_now();
                 } else {
                     std::hint::spin_loop();
                 }
             }
         }
+        true
+    }
+
+    /// A filler died between reserving and filling.
+    #[cold]
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(1, Ordering::Release);
     }
 
     /// Step 4: the blocks before `upto` were written, their slots may be reused. Only for the

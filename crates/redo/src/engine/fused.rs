@@ -3,9 +3,10 @@
 //! no checkpoint, no failure is handled.
 
 use super::core::Core;
-use super::host::{Host, Led};
+use super::host::Host;
 use crate::buffer::{Batch, Stations};
 use crate::sync::yield_now;
+use crate::turn::Led;
 use device::{Completion, Op, OpKind, Queue};
 use measure::Clock;
 

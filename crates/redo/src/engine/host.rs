@@ -5,6 +5,7 @@
 use super::core::Core;
 use crate::buffer::{Batch, Stations};
 use crate::sync::yield_now;
+use crate::turn::Led;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
@@ -62,17 +63,10 @@ pub(crate) struct Host {
     pub(crate) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
+    /// What it waited for will never come: it leads no more.
+    stuck: bool,
     #[cfg(feature = "experiment")]
     pub(crate) fused: Option<super::fused::Fused>,
-}
-
-/// What leading came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Led {
-    /// There was nothing to write.
-    Nothing,
-    /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
-    From(u64),
 }
 
 impl Host {
@@ -96,6 +90,7 @@ impl Host {
             observer,
             flushes: 0,
             last_log_seq: log_seq,
+            stuck: false,
             #[cfg(feature = "experiment")]
             fused: None,
         }
@@ -109,7 +104,7 @@ impl Host {
             return self.lead_fused(core);
         }
         let (open, bytes) = core.buffer.open_batch();
-        if bytes == 0 || self.writer.is_poisoned() {
+        if bytes == 0 || self.is_over() {
             return Led::Nothing;
         }
         let first = core.buffer.published();
@@ -121,12 +116,12 @@ impl Host {
         let mut now = core.clock.now();
         loop {
             let (mut next, idle) = self.step(core, now, event);
-            if idle || self.writer.is_poisoned() {
+            if idle || self.is_over() {
                 return Led::From(first);
             }
             if let Some(Event::Sealed(batch)) = next {
                 self.step(core, now, Event::Sealed(batch));
-                core.buffer.await_filled(&batch);
+                self.stuck |= !core.buffer.await_filled(&batch);
                 next = Some(Event::Filled { batch: batch.id });
             }
             event = match next {
@@ -135,6 +130,11 @@ impl Host {
             };
             now = core.clock.now();
         }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.stuck || self.writer.is_poisoned()
     }
 
     #[cfg(feature = "experiment")]

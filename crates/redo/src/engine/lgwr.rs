@@ -25,25 +25,12 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Err
 
 /// Leads when it was posted since it last looked, or when redo has lain for [`IDLE_WRITE`].
 fn run(core: &Core) {
-    // Not the word as it is now: a foreground may have posted before this thread first ran.
-    let mut handled = 0;
-    let mut overdue = false;
-    loop {
-        let seen = core.post.read();
-        if core.check().is_err() {
-            return;
-        }
-        let (_, bytes) = core.buffer.open_batch();
-        if bytes > 0 && (seen != handled || overdue) {
-            handled = seen;
-            overdue = false;
-            let Ok(host) = core.baton() else { return };
-            core.lead(host);
-            continue;
-        }
-        handled = seen;
-        let start = core.clock.now();
-        core.post.wait_timeout(seen, Some(IDLE_WRITE));
-        overdue = core.clock.now().since(start) >= IDLE_WRITE_NS;
-    }
+    core.serve(
+        |host| host.lead(core),
+        |post, seen| {
+            let start = core.clock.now();
+            post.wait_timeout(seen, Some(IDLE_WRITE));
+            core.clock.now().since(start) >= IDLE_WRITE_NS
+        },
+    );
 }

@@ -1,8 +1,8 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: creating and opening ([`open`]), the host that carries out the writer's
-//! actions ([`host`]), the protocol of leading and waiting ([`core`]), sessions, the log writer's
-//! threads ([`lgwr`]). Policy is in `crate::writer`; nothing here decides when to write.
+//! actions ([`host`]), sessions, the log writer's threads ([`lgwr`]). Policy is in `crate::writer`,
+//! leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod core;
 #[cfg(feature = "experiment")]
@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
 use crate::sync::Mutex;
-use crate::writer::{Cause, History};
+use crate::writer::{Cause, History, Writer};
 use device::file::LockGuard;
 use measure::RealClock;
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    /// The writer as it was when the log was opened.
+    fresh: Writer,
     _lock: Option<LockGuard>,
 }
 
@@ -117,15 +119,7 @@ impl Log {
     /// # Errors
     /// A poisoned log.
     pub fn flush(&self) -> Result<(), Error> {
-        loop {
-            self.core.check()?;
-            let (_, bytes) = self.core.buffer.open_batch();
-            let host = self.core.baton()?;
-            self.core.lead(host);
-            if bytes == 0 {
-                return self.core.check();
-            }
-        }
+        self.core.flush()
     }
 
     /// The writer's history so far, when it is kept.
@@ -136,11 +130,18 @@ impl Log {
         Ok(self.core.baton()?.history.clone())
     }
 
+    /// A writer as this log's was when it was opened, to replay its history on.
+    #[must_use]
+    pub fn fresh_writer(&self) -> Writer {
+        self.fresh.clone()
+    }
+
     /// Closes the log: everything is durable, and the control file says where it ends, so that a
     /// missing end would be told from a torn one. Sessions that live on get errors.
     ///
     /// # Errors
-    /// A poisoned log; it is closed all the same and recovers when it is opened again.
+    /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
+    /// closed all the same and recovers when it is opened again.
     pub fn close(mut self) -> Result<(), Error> {
         self.stop();
         self.core.drain()?;

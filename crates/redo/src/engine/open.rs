@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
+use crate::turn::Turn;
 use crate::writer::{Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
@@ -169,6 +170,7 @@ impl Log {
             ..options.policy
         };
         let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
+        let fresh = writer.clone();
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);
         #[cfg_attr(not(feature = "experiment"), allow(unused_mut))]
@@ -188,16 +190,8 @@ impl Log {
         );
         let inline = options.log_writer == LogWriter::Inline;
         let clock = RealClock::new();
-        let core = Core::new(
-            buffer,
-            geometry,
-            clock,
-            host,
-            checkpoint,
-            inline,
-            options.planted,
-        );
-        let core = Arc::new(core);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, inline, options.planted);
+        let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core)?;
         let log = Log {
             core,
@@ -205,6 +199,7 @@ impl Log {
             path: path.to_owned(),
             lgwr: Some(thread),
             huge_pages,
+            fresh,
             _lock: lock,
         };
         Ok((log, recovery))

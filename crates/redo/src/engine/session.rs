@@ -1,7 +1,7 @@
 //! Sessions: foregrounds that append redo and commit it.
 
 use super::core::Core;
-use crate::buffer::{Full, Source};
+use crate::buffer::{Full, Reservation, Source};
 use crate::commit::{Commit, CommitMode, CommitPost, CommitWait};
 use crate::error::Error;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
@@ -10,16 +10,11 @@ use crate::writer::Cause;
 use measure::{Clock, Nanos};
 use std::sync::Arc;
 
-/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
-/// third of the log buffer).
-const POST_BYTES: u32 = 1 << 20;
-
 /// A foreground. Cheap to make; belongs to one thread at a time.
 pub struct Session {
     core: Arc<Core>,
     /// The batch of the last record that was appended.
     last_batch: Option<u64>,
-    post_bytes: u32,
     space_waits: u64,
     space_wait_ns: u64,
 }
@@ -47,12 +42,9 @@ impl Drop for FillGuard<'_> {
 
 impl Session {
     pub(crate) fn new(core: Arc<Core>) -> Session {
-        let ring = core.buffer.ring_blocks() * u64::from(core.geometry.payload());
-        let post_bytes = POST_BYTES.min((ring / 3) as u32);
         Session {
             core,
             last_batch: None,
-            post_bytes,
             space_waits: 0,
             space_wait_ns: 0,
         }
@@ -86,9 +78,7 @@ impl Session {
             .fill(&reservation, Source::new(&header, vectors));
         drop(guard);
         self.last_batch = Some(reservation.batch);
-        if reservation.offset < self.post_bytes && reservation.end() >= self.post_bytes {
-            core.post();
-        }
+        core.appended(&reservation);
         let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
         Ok(core
             .geometry
@@ -96,15 +86,10 @@ impl Session {
     }
 
     #[cold]
-    fn reserve_when_room(&mut self, len: u32) -> Result<crate::buffer::Reservation, Error> {
+    fn reserve_when_room(&mut self, len: u32) -> Result<Reservation, Error> {
         let start = self.core.clock.now();
-        let reservation = loop {
-            let seen = self.core.buffer.space.read();
-            match self.core.buffer.reserve(len) {
-                Ok(reservation) => break reservation,
-                Err(Full) => self.core.await_space(seen)?,
-            }
-        };
+        let core = &*self.core;
+        let reservation = core.reserve_when_room(len, |host| host.lead(core))?;
         self.space_waits += 1;
         self.space_wait_ns += self.core.clock.now().since(start).0;
         Ok(reservation)
@@ -129,12 +114,7 @@ impl Session {
             (CommitWait::Nowait, CommitPost::Immediate) => core.post(),
             (CommitWait::Nowait, CommitPost::Batch) => {}
             (CommitWait::Wait, post) => {
-                core.buffer.register(batch);
-                let immediate = post == CommitPost::Immediate;
-                if immediate && !core.inline {
-                    core.post();
-                }
-                core.await_durable(batch, immediate)?;
+                core.await_durable(batch, post == CommitPost::Immediate)?;
                 let returned = core.clock.now();
                 let stations = core.buffer.stations(batch);
                 return Ok(Commit {

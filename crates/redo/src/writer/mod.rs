@@ -161,8 +161,8 @@ impl std::fmt::Display for Cause {
                 write!(f, "a log write was cut short: {written} of {wanted} bytes")
             }
             Cause::Flush(e) => write!(f, "a flush failed: {e}"),
+            Cause::Control(e) => write!(f, "control information could not be made durable: {e}"),
             Cause::Abandoned => write!(f, "a thread died while copying redo"),
-            Cause::Control(e) => write!(f, "control information could not be written: {e}"),
             Cause::NoCheckpoint => write!(
                 f,
                 "closed while the next log file waited for a checkpoint; checkpoint before closing"

@@ -1,0 +1,109 @@
+//! Models of the ring: appenders copy while a sealer writes, around every wrap.
+
+use super::*;
+use loom::thread;
+
+/// Two appenders and a sealer, nobody waiting for durability: each appends `records`, the sealer
+/// takes what there is until it has all. Every byte is verified on release.
+fn appenders_and_sealer(
+    start: StreamBlock,
+    first_batch: u64,
+    bodies: [&'static [u8]; 2],
+    planted: Planted,
+) {
+    let log = loom::sync::Arc::new(log(start, first_batch, true, planted));
+    let threads: Vec<_> = bodies
+        .into_iter()
+        .map(|body| {
+            let log = loom::sync::Arc::clone(&log);
+            thread::spawn(move || {
+                let len = (RECORD_HEADER_BYTES + body.len()) as u32;
+                let reservation = loop {
+                    match log.buffer.reserve(len) {
+                        Ok(reservation) => break reservation,
+                        Err(_) => thread::yield_now(),
+                    }
+                };
+                fill(&log, &reservation, body);
+                reservation.batch
+            })
+        })
+        .collect();
+    let mut scribe = log.baton().expect("whole");
+    let wanted: usize = bodies.iter().map(|b| RECORD_HEADER_BYTES + b.len()).sum();
+    while scribe.redo.len() < wanted {
+        if scribe.lead(&log) == Led::Nothing {
+            thread::yield_now();
+        }
+    }
+    for thread in threads {
+        let batch = thread.join().expect("no panic");
+        let known = first_batch..log.buffer.published();
+        assert!(
+            known.contains(&batch),
+            "{batch} was published as one of {known:?}"
+        );
+    }
+    let expected = bodies.iter().map(|b| b.to_vec()).collect();
+    assert_eq!(sorted(scribe.records()), sorted(expected));
+}
+
+#[test]
+fn appenders_meet_a_sealer_at_every_place_of_the_ring() {
+    for start in 0..RING_BLOCKS as u64 {
+        explore(2, move || {
+            appenders_and_sealer(start, 0, [b"abc", b"wxyz!"], Planted::none())
+        });
+    }
+}
+
+#[test]
+fn appenders_meet_a_sealer_where_the_batch_number_outgrows_its_word() {
+    for first_batch in [(1_u64 << 32) - 1, (1 << 32) - 2, (5 << 32) - 1] {
+        explore(2, move || {
+            appenders_and_sealer(3, first_batch, [b"abc", b"wxyz!"], Planted::none())
+        });
+    }
+}
+
+#[test]
+fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
+    explore(2, || {
+        appenders_and_sealer(2, 7, [b"12345678", b""], Planted::none())
+    });
+}
+
+/// Records of three blocks each in a ring of four: whoever comes second waits for room, and the
+/// log writer, posted by the first, makes it. Inline appenders may write for themselves.
+fn appenders_wait_for_room(inline: bool) {
+    let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, inline, Planted::none()));
+    let server = serving(&log);
+    let other = {
+        let log = loom::sync::Arc::clone(&log);
+        thread::spawn(move || append(&log, b"0123456789abc").expect("open"))
+    };
+    append(&log, b"ABCDEFGHIJKLM").expect("open");
+    other.join().expect("no panic");
+    log.close();
+    server.join().expect("no panic");
+    log.drain(|scribe| scribe.lead(&log)).expect("whole");
+    let records = log.baton().expect("whole").records();
+    let expected = [&b"0123456789abc"[..], b"ABCDEFGHIJKLM"].map(<[u8]>::to_vec);
+    assert_eq!(sorted(records), expected);
+}
+
+#[test]
+fn a_full_ring_makes_appenders_wait_until_it_is_released() {
+    explore(2, || appenders_wait_for_room(true));
+    explore(2, || appenders_wait_for_room(false));
+}
+
+#[test]
+fn a_slot_given_out_before_its_block_was_written_is_found() {
+    let test = "ring::a_slot_given_out_before_its_block_was_written_is_found";
+    let reason = failure(test, 2, || {
+        let planted = Planted::with(Bug::SlotReuse);
+        appenders_and_sealer(1, 0, [b"0123456789abc", b"ABCDEFGHI"], planted);
+    });
+    assert!(reason.contains("Causality violation"), "{reason}");
+}

@@ -1,0 +1,412 @@
+//! Taking turns: how foregrounds and the log writer wait, lead and hand on. It is the same code
+//! on threads and under loom; what the holder of the baton does is the caller's (`lead`).
+//!
+//! The baton is the mutex around `H`. A foreground that wants its redo durable either takes it
+//! and leads, or sleeps on its batch's wake word. A leader publishes, lays the baton down, wakes
+//! one waiter of the next batch to lead on (the hand-off), and only then wakes those that it
+//! served.
+//!
+//! Nothing is lost, because each side looks after it has acted: a committer has counted its redo
+//! into the open batch before it tries the baton, a leader lays the baton down before it looks
+//! at the open batch, and both put a full fence between. A committer that fails to get the baton
+//! sleeps only if its wake word is still what it was before it tried.
+//!
+//! After [`Turn::close`] nobody leads but [`Turn::drain`], and a leader that led before is waited
+//! for: whoever closes knows that nothing is written behind his back.
+//!
+//! What it must not know: devices, clocks, control information.
+
+use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
+use crate::error::Error;
+use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
+use crate::wait::WaitWord;
+use crate::writer::Cause;
+
+/// Above this many sleepers the leader wakes half, and each of those wakes one more.
+#[cfg(not(loom))]
+const WAKE_ALONE: u32 = 32;
+#[cfg(loom)]
+const WAKE_ALONE: u32 = 1;
+
+/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
+/// third of the log buffer).
+const POST_BYTES: u64 = 1 << 20;
+
+const OPEN: u32 = 0;
+const POISONED: u32 = 1;
+const CLOSED: u32 = 2;
+
+/// What leading came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Led {
+    /// There was nothing to write, or nothing can be written any more.
+    Nothing,
+    /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
+    From(u64),
+}
+
+/// What all threads of a log share; `H` belongs to whoever holds the baton.
+pub(crate) struct Turn<H> {
+    pub(crate) buffer: LogBuffer,
+    baton: Mutex<H>,
+    /// The durable checkpoint's block.
+    checkpoint: AtomicU64,
+    switch: WaitWord,
+    /// Posts the log writer, dedicated or fallback.
+    post: WaitWord,
+    post_bytes: u32,
+    /// [`OPEN`], [`POISONED`] or [`CLOSED`].
+    state: AtomicU32,
+    cause: Mutex<Option<Cause>>,
+    /// Foregrounds lead; otherwise a dedicated log writer does.
+    pub(crate) inline: bool,
+    planted: Planted,
+}
+
+impl<H> Turn<H> {
+    pub(crate) fn new(
+        buffer: LogBuffer,
+        geometry: &Geometry,
+        holder: H,
+        checkpoint: StreamBlock,
+        inline: bool,
+        planted: Planted,
+    ) -> Turn<H> {
+        let third = buffer.ring_blocks() * u64::from(geometry.payload()) / 3;
+        Turn {
+            buffer,
+            baton: Mutex::new(holder),
+            checkpoint: AtomicU64::new(checkpoint),
+            switch: WaitWord::default(),
+            post: WaitWord::default(),
+            post_bytes: POST_BYTES.min(third) as u32,
+            state: AtomicU32::new(OPEN),
+            cause: Mutex::new(None),
+            inline,
+            planted,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.state.load(Ordering::Acquire) == OPEN
+    }
+
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_open() {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
+    }
+
+    #[cold]
+    fn refusal(&self) -> Error {
+        if self.state.load(Ordering::Acquire) == CLOSED {
+            return Error::Closed;
+        }
+        match self.cause.lock().map_or(None, |cause| *cause) {
+            Some(Cause::NoCheckpoint) => Error::CheckpointIncomplete,
+            cause => Error::Poisoned(cause.unwrap_or(Cause::Abandoned)),
+        }
+    }
+
+    /// Fails every waiter, now and later.
+    #[cold]
+    pub(crate) fn poison(&self, cause: Cause) {
+        if let Ok(mut slot) = self.cause.lock() {
+            slot.get_or_insert(cause);
+        }
+        self.state.store(POISONED, Ordering::SeqCst);
+        if cause == Cause::Abandoned {
+            self.buffer.abandon();
+        }
+        self.wake_everybody();
+    }
+
+    /// Refuses new redo; what waits is told that the log is closed. When it returns nobody leads
+    /// any more.
+    pub(crate) fn close(&self) {
+        // A poisoned log stays poisoned.
+        let _ = self
+            .state
+            .compare_exchange(OPEN, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
+        self.wake_everybody();
+        // A baton that died with its holder leads no more either.
+        drop(self.baton.lock());
+    }
+
+    /// Writes out what is left in the buffer of a closed log.
+    ///
+    /// # Errors
+    /// A poisoned log, or one that needs a checkpoint before it can be written on.
+    pub(crate) fn drain(&self, mut lead: impl FnMut(&mut H) -> Led) -> Result<(), Error> {
+        let mut holder = self.baton()?;
+        while self.buffer.open_batch().1 > 0 && self.state.load(Ordering::Acquire) != POISONED {
+            if lead(&mut holder) == Led::Nothing {
+                return Err(Error::CheckpointIncomplete);
+            }
+        }
+        if self.state.load(Ordering::Acquire) == POISONED {
+            return Err(self.refusal());
+        }
+        if self.buffer.published() < self.buffer.open_batch().0 {
+            return Err(Error::CheckpointIncomplete);
+        }
+        Ok(())
+    }
+
+    fn wake_everybody(&self) {
+        for batch in 0..BATCH_SLOTS {
+            let word = &self.buffer.slot(batch).wake;
+            word.bump();
+            word.wake_all();
+        }
+        for word in [&self.buffer.space, &self.switch, &self.post] {
+            word.bump();
+            word.wake_all();
+        }
+    }
+
+    /// The baton, if nobody holds it.
+    #[inline]
+    fn try_baton(&self) -> Option<MutexGuard<'_, H>> {
+        match self.baton.try_lock() {
+            Ok(holder) => Some(holder),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+            Err(std::sync::TryLockError::Poisoned(_)) => {
+                self.poison(Cause::Abandoned);
+                None
+            }
+        }
+    }
+
+    /// The baton, waiting for it.
+    pub(crate) fn baton(&self) -> Result<MutexGuard<'_, H>, Error> {
+        self.baton.lock().map_err(|_| {
+            self.poison(Cause::Abandoned);
+            self.refusal()
+        })
+    }
+
+    /// Leads with the baton, lays it down, hands on and wakes.
+    #[inline]
+    pub(crate) fn lead(&self, mut holder: MutexGuard<'_, H>, lead: impl FnOnce(&mut H) -> Led) {
+        if !self.is_open() {
+            // Looked at under the baton, as `close` relies on it.
+            return;
+        }
+        let led = lead(&mut holder);
+        let upto = self.buffer.published();
+        if let Led::From(first) = led {
+            self.bump(first, upto);
+        }
+        drop(holder);
+        fence(Ordering::SeqCst);
+        self.hand_off();
+        if let Led::From(first) = led {
+            for batch in first..upto {
+                self.wake_batch(batch);
+            }
+        }
+    }
+
+    #[inline]
+    fn bump(&self, first: u64, upto: u64) {
+        if self.planted.has(Bug::MissingBump) {
+            return;
+        }
+        for batch in first..upto {
+            self.buffer.slot(batch).wake.bump();
+        }
+    }
+
+    /// If redo was left in the open batch, somebody who waits for it must lead on.
+    #[inline]
+    fn hand_off(&self) {
+        let (open, bytes) = self.buffer.open_batch();
+        if bytes == 0 {
+            return;
+        }
+        if self.inline {
+            let word = &self.buffer.slot(open).wake;
+            if !self.planted.has(Bug::MissingBump) {
+                word.bump();
+            }
+            word.wake(1);
+        }
+    }
+
+    /// Wakes the sleepers of a published batch: a few at once, of many the half, and leaves word
+    /// how many the woken have to wake. Every sleeper is woken by somebody: those woken here are
+    /// at least as many as those left to them.
+    #[inline]
+    fn wake_batch(&self, batch: u64) {
+        let slot = self.buffer.slot(batch);
+        let sleepers = slot.wake.sleepers();
+        if sleepers > WAKE_ALONE {
+            let half = sleepers / 2;
+            slot.chain.fetch_add(half, Ordering::Release);
+            slot.wake.wake(sleepers - half);
+        } else {
+            slot.wake.wake_all();
+        }
+    }
+
+    /// Wakes the one sleeper that the leader left to a woken one.
+    #[inline]
+    fn wake_on(&self, batch: u64) {
+        let slot = self.buffer.slot(batch);
+        let take = |left: u32| left.checked_sub(1);
+        if slot.chain.load(Ordering::Acquire) > 0
+            && slot
+                .chain
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+                .is_ok()
+        {
+            slot.wake.wake(1);
+        }
+    }
+
+    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
+    /// for a commit that posts nobody: it leads only when it was handed the baton.
+    #[inline]
+    pub(crate) fn await_durable(
+        &self,
+        batch: u64,
+        willing: bool,
+        mut lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<(), Error> {
+        self.buffer.register(batch);
+        if willing && !self.inline {
+            self.post();
+        }
+        let word = &self.buffer.slot(batch).wake;
+        let mut slept = false;
+        fence(Ordering::SeqCst);
+        loop {
+            let seen = word.read();
+            if self.buffer.published() > batch {
+                if slept {
+                    self.wake_on(batch);
+                }
+                return Ok(());
+            }
+            self.check()?;
+            if self.inline
+                && (willing || slept)
+                && let Some(holder) = self.try_baton()
+            {
+                self.lead(holder, &mut lead);
+                continue;
+            }
+            word.wait(seen);
+            slept = true;
+        }
+    }
+
+    /// Reserves `len` bytes, waiting for room in the log buffer: `log buffer space`. Writes some
+    /// out where that is this host's way.
+    #[cold]
+    pub(crate) fn reserve_when_room(
+        &self,
+        len: u32,
+        mut lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<Reservation, Error> {
+        loop {
+            let seen = self.buffer.space.read();
+            match self.buffer.reserve(len) {
+                Ok(reservation) => return Ok(reservation),
+                Err(Full) => self.await_space(seen, &mut lead)?,
+            }
+        }
+    }
+
+    fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
+        self.check()?;
+        if self.inline {
+            if let Some(holder) = self.try_baton() {
+                self.lead(holder, lead);
+                return Ok(());
+            }
+        } else {
+            self.post();
+        }
+        self.buffer.space.wait(seen);
+        Ok(())
+    }
+
+    /// A reservation was filled: posts the log writer when the open batch has grown enough.
+    #[inline]
+    pub(crate) fn appended(&self, reservation: &Reservation) {
+        if reservation.offset < self.post_bytes && reservation.end() >= self.post_bytes {
+            self.post();
+        }
+    }
+
+    /// Posts the log writer.
+    #[inline]
+    pub(crate) fn post(&self) {
+        self.post.bump();
+        self.post.wake(1);
+    }
+
+    /// The log writer's life, until the log is closed or poisoned: leads when it was posted since
+    /// it last looked, or when `park`, which sleeps while the word is what it is given, says that
+    /// redo has lain for too long.
+    pub(crate) fn serve(
+        &self,
+        mut lead: impl FnMut(&mut H) -> Led,
+        mut park: impl FnMut(&WaitWord, u32) -> bool,
+    ) {
+        // The word begins at 0: who posted before this thread ran is served too.
+        let mut handled = 0;
+        let mut overdue = false;
+        loop {
+            let seen = self.post.read();
+            if !self.is_open() {
+                return;
+            }
+            let (_, bytes) = self.buffer.open_batch();
+            if bytes > 0 && (seen != handled || overdue) {
+                handled = seen;
+                overdue = false;
+                let Ok(holder) = self.baton() else { return };
+                self.lead(holder, &mut lead);
+                continue;
+            }
+            handled = seen;
+            overdue = park(&self.post, seen);
+        }
+    }
+
+    /// Waits until the log that begins at `start` may be written: `log file switch (checkpoint
+    /// incomplete)`. Returns the checkpoint's block; `None` when the log was closed or poisoned,
+    /// since then no checkpoint comes.
+    pub(crate) fn await_checkpoint(
+        &self,
+        geometry: &Geometry,
+        start: StreamBlock,
+    ) -> Option<StreamBlock> {
+        loop {
+            let seen = self.switch.read();
+            let checkpoint = self.checkpoint.load(Ordering::Acquire);
+            if geometry.reuse_limit(checkpoint) > start {
+                return Some(checkpoint);
+            }
+            if !self.is_open() {
+                return None;
+            }
+            self.switch.wait(seen);
+        }
+    }
+
+    /// The checkpoint's block is durable at `block`.
+    pub(crate) fn checkpointed(&self, block: StreamBlock) {
+        self.checkpoint.fetch_max(block, Ordering::AcqRel);
+        self.switch.bump();
+        self.switch.wake_all();
+    }
+}

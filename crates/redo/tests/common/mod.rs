@@ -1,0 +1,124 @@
+//! What the tests of whole logs share: a scratch directory, small logs, records that say whose
+//! they are, and recovery into memory.
+#![allow(dead_code)]
+
+use measure::workload::split_mix;
+use redo::{CommitMode, Error, Log, Options, Rba, Session, Shape};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of one test, removed with everything in it.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("redolab-redo-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("a fresh directory");
+        Scratch(path)
+    }
+
+    /// A scratch directory with a log in it.
+    pub fn with_log() -> Scratch {
+        let scratch = Scratch::new();
+        create(&scratch.0);
+        scratch
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Best effort: the test has told its result already.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// The smallest log worth testing: three files of 512 KiB, 4096-byte blocks.
+pub const SMALL: Shape = Shape {
+    block_bytes: Some(4096),
+    groups: 3,
+    file_bytes: 512 << 10,
+};
+
+pub fn create(directory: &Path) {
+    Log::create(directory, SMALL, &|_, _| {}, &|| false).expect("a new log");
+}
+
+/// Options with the smallest log buffer.
+pub fn options() -> Options {
+    Options {
+        buffer_bytes: 1 << 20,
+        ..Options::default()
+    }
+}
+
+pub fn open(directory: &Path) -> Log {
+    Log::open(directory, options()).expect("the log opens").0
+}
+
+/// A record of a session: who, which, and bytes that follow from both.
+pub fn record(who: u32, which: u32) -> Vec<u8> {
+    let mut state = u64::from(who) << 32 | u64::from(which);
+    let len = split_mix(&mut state) % 700;
+    let mut bytes = who.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&which.to_le_bytes());
+    bytes.extend((0..len).map(|_| split_mix(&mut state) as u8));
+    bytes
+}
+
+/// Whose record it is and which, when every byte is right.
+pub fn whose(bytes: &[u8]) -> (u32, u32) {
+    let word = |at: usize| {
+        let bytes = bytes.get(at..at + 4).expect("a record says whose it is");
+        u32::from_le_bytes(bytes.try_into().expect("four bytes"))
+    };
+    let (who, which) = (word(0), word(4));
+    assert_eq!(bytes, record(who, which), "record {which} of session {who}");
+    (who, which)
+}
+
+/// Appends and commits record `which` of session `who`.
+pub fn commit(session: &mut Session, who: u32, which: u32) -> Result<Rba, Error> {
+    let bytes = record(who, which);
+    let (head, body) = bytes.split_at(5);
+    let rba = session.append(&[head, body])?;
+    let commit = session.commit(CommitMode::WAIT_IMMEDIATE)?;
+    assert!(commit.durable);
+    Ok(rba)
+}
+
+/// Every record of the log in `directory`, with its address, and how the log ended.
+pub fn recovered(directory: &Path) -> (Vec<(Rba, Vec<u8>)>, redo::recovery::End) {
+    let (log, recovery) = Log::open(directory, options()).expect("the log opens");
+    let mut records = Vec::new();
+    let count = recovery
+        .for_each(|rba, bytes| records.push((rba, bytes.to_vec())))
+        .expect("what was recovered is readable");
+    assert_eq!(count, records.len() as u64);
+    assert!(records.is_sorted_by(|a, b| a.0 < b.0), "addresses grow");
+    let how = recovery.scan().how;
+    drop(log);
+    (records, how)
+}
+
+/// Asserts that each session's records are there from its first on without a gap, in order, at
+/// least `acknowledged[who]` of them, and nothing else.
+pub fn assert_prefixes(records: &[(Rba, Vec<u8>)], acknowledged: &[u32]) {
+    let mut next = vec![0; acknowledged.len()];
+    for (rba, bytes) in records {
+        let (who, which) = whose(bytes);
+        let next = next
+            .get_mut(who as usize)
+            .expect("a session that there was");
+        assert_eq!(which, *next, "session {who} at {rba}");
+        *next += 1;
+    }
+    for (who, (found, acknowledged)) in next.iter().zip(acknowledged).enumerate() {
+        assert!(
+            found >= acknowledged,
+            "session {who}: {acknowledged} acknowledged, {found} recovered"
+        );
+    }
+}

@@ -1,0 +1,447 @@
+//! The engine on real files: every way of syncing and writing, switches and checkpoints, commits
+//! that nobody waits for, closing and opening, replay.
+
+mod common;
+
+use common::{Scratch, assert_prefixes, commit, open, options, record, recovered, whose};
+use device::SyncMethod;
+use redo::commit::{CommitPost, CommitWait};
+use redo::recovery::End;
+use redo::{CommitMode, Error, Log, LogWriter, Options, Rba};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const NOWAIT: CommitMode = CommitMode {
+    wait: CommitWait::Nowait,
+    post: CommitPost::Immediate,
+};
+
+/// `sessions` threads commit `each` records; the addresses by session.
+fn run(log: &Log, sessions: u32, each: u32) -> Vec<Vec<Rba>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..sessions)
+            .map(|who| {
+                let mut session = log.session();
+                let one = move |which| commit(&mut session, who, which).expect("durable");
+                scope.spawn(move || (0..each).map(one).collect::<Vec<_>>())
+            })
+            .collect();
+        let joined = threads.into_iter().map(|t| t.join().expect("no panic"));
+        joined.collect()
+    })
+}
+
+#[test]
+fn every_way_of_writing_recovers_what_it_acknowledged() {
+    for sync_method in SyncMethod::ALL {
+        for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+            for (sessions, each, close) in [(1, 40, true), (8, 20, true), (8, 20, false)] {
+                let case = format!("{sync_method} {} {sessions}", log_writer.name());
+                let scratch = Scratch::with_log();
+                let ways = Options {
+                    sync_method,
+                    log_writer,
+                    ..options()
+                };
+                let log = match Log::open(&scratch.0, ways) {
+                    Ok((log, _)) => log,
+                    Err(e) if sync_method == SyncMethod::Direct => {
+                        println!("skipped: {case}: {e}");
+                        continue;
+                    }
+                    Err(e) => panic!("{case}: {e}"),
+                };
+                let addresses = run(&log, sessions, each);
+                if close {
+                    log.close().expect("nothing failed");
+                } else {
+                    drop(log);
+                }
+                let (records, how) = recovered(&scratch.0);
+                assert_eq!(how, End::Clean, "{case}");
+                assert_prefixes(&records, &vec![each; sessions as usize]);
+                assert_eq!(records.len() as u32, sessions * each, "{case}");
+                for (rba, bytes) in &records {
+                    let (who, which) = whose(bytes);
+                    let said = addresses[who as usize][which as usize];
+                    assert_eq!(*rba, said, "{case}: the address that append gave");
+                }
+            }
+        }
+    }
+}
+
+/// More waiters on one batch than the leader wakes by itself, for a second. A wake-up that is
+/// lost among them would let a session sleep for ever.
+#[test]
+fn a_herd_of_waiters_is_woken_to_the_last() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            log_writer,
+            sync_method: SyncMethod::Buffered,
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (tx, rx) = std::sync::mpsc::channel();
+        let threads: Vec<_> = (0..96)
+            .map(|who: u32| {
+                let (mut session, tx) = (log.session(), tx.clone());
+                std::thread::spawn(move || {
+                    for which in 0..40_u32 {
+                        let bytes = [who.to_le_bytes(), which.to_le_bytes()].concat();
+                        session.append(&[&bytes]).expect("open");
+                        session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+                    }
+                    tx.send(who).expect("the test waits");
+                })
+            })
+            .collect();
+        let (mut back, patience) = (0, Instant::now() + Duration::from_secs(60));
+        while back < threads.len() {
+            back += usize::from(rx.recv_timeout(Duration::from_millis(20)).is_ok());
+            log.checkpoint(log.durable()).expect("durable");
+            assert!(
+                Instant::now() < patience,
+                "{back} of {} came back",
+                threads.len()
+            );
+        }
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        log.close().expect("nothing failed");
+    }
+}
+
+#[test]
+fn logs_are_reused_behind_the_checkpoint() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let scratch = Scratch::with_log();
+        let (switches, waits) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (seen, waited) = (Arc::clone(&switches), Arc::clone(&waits));
+        let ways = Options {
+            log_writer,
+            observer: Some(Box::new(move |write| {
+                seen.fetch_add(u64::from(write.switched), Ordering::Relaxed);
+                waited.fetch_max(write.checkpoint_wait_ns, Ordering::Relaxed);
+            })),
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let body = vec![7_u8; 9_000];
+        let mut session = log.session();
+        let mut kept = Vec::new();
+        for which in 0..600_u32 {
+            let rba = session
+                .append(&[&which.to_le_bytes(), &body])
+                .expect("open");
+            session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+            kept.push((rba, which));
+            if which % 50 == 49 {
+                let upto = kept[kept.len() - 10].0;
+                log.checkpoint(upto).expect("durable");
+                kept.retain(|(rba, _)| *rba >= upto);
+            }
+        }
+        let last = log.durable().log_seq;
+        assert!(last > 12, "{last}: every log was used several times");
+        assert!(switches.load(Ordering::Relaxed) >= last - 1);
+        // Asking for the checkpoint takes a moment too.
+        let waited = Duration::from_nanos(waits.load(Ordering::Relaxed));
+        assert!(
+            waited < Duration::from_millis(50),
+            "{waited:?}: no checkpoint was late"
+        );
+        log.close().expect("nothing failed");
+        let (records, how) = recovered(&scratch.0);
+        assert_eq!(how, End::Clean);
+        let found: Vec<_> = records
+            .iter()
+            .map(|(rba, bytes)| {
+                let (head, rest) = bytes.split_first_chunk().expect("its number");
+                assert_eq!(rest, body);
+                (*rba, u32::from_le_bytes(*head))
+            })
+            .collect();
+        assert_eq!(found, kept);
+    }
+}
+
+/// `log file switch (checkpoint incomplete)`.
+#[test]
+fn a_log_that_the_checkpoint_needs_is_waited_for() {
+    let scratch = Scratch::with_log();
+    let waited = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&waited);
+    let ways = Options {
+        observer: Some(Box::new(move |write| {
+            seen.fetch_max(write.checkpoint_wait_ns, Ordering::Relaxed);
+        })),
+        ..options()
+    };
+    let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+    let capacity = log.geometry().capacity_blocks();
+    let committed = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let mut session = log.session();
+        let committed = &committed;
+        let thread = scope.spawn(move || {
+            for _ in 0..capacity + 20 {
+                session.append(&[&[1; 3000]]).expect("open");
+                session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+                committed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let full = Instant::now() + Duration::from_secs(30);
+        while committed.load(Ordering::Relaxed) < capacity && Instant::now() < full {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(150));
+        assert_eq!(
+            committed.load(Ordering::Relaxed),
+            capacity,
+            "one block each"
+        );
+        assert!(!thread.is_finished());
+        log.checkpoint(log.durable()).expect("durable");
+        thread.join().expect("it went on");
+    });
+    let waited = Duration::from_nanos(waited.load(Ordering::Relaxed));
+    assert!(waited >= Duration::from_millis(100), "{waited:?}");
+    log.close().expect("nothing failed");
+}
+
+/// A log that is full up to its checkpoint can still be dropped and closed; what was acknowledged
+/// before is there.
+#[test]
+fn a_full_log_closes_and_says_what_was_not_written() {
+    for (log_writer, close) in [
+        (LogWriter::Inline, true),
+        (LogWriter::Lgwr, true),
+        (LogWriter::Lgwr, false),
+    ] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            log_writer,
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let mut session = log.session();
+        for which in 0..log.geometry().capacity_blocks() {
+            session.append(&[&which.to_le_bytes()]).expect("open");
+            session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+        }
+        session
+            .append(&[b"one too many"])
+            .expect("room in the buffer");
+        session.commit(NOWAIT).expect("posted");
+        std::thread::sleep(Duration::from_millis(20));
+        let capacity = log.geometry().capacity_blocks();
+        if close {
+            assert!(matches!(log.close(), Err(Error::CheckpointIncomplete)));
+        } else {
+            drop(log);
+        }
+        assert!(matches!(session.append(&[b"late"]), Err(Error::Closed)));
+        let (records, _) = recovered(&scratch.0);
+        assert_eq!(records.len() as u64, capacity);
+    }
+}
+
+#[test]
+fn redo_that_nobody_waits_for_is_durable_within_seconds() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            log_writer,
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let before = log.durable();
+        let mut session = log.session();
+        session.append(&[b"nobody waits"]).expect("open");
+        let told = session.commit(CommitMode::NOWAIT_BATCH).expect("open");
+        assert!(!told.durable);
+        let begun = Instant::now();
+        while log.durable() == before && begun.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let took = begun.elapsed();
+        assert!(took < Duration::from_millis(6_200), "{took:?}");
+        assert!(took > Duration::from_millis(10), "{took:?}: nobody posted");
+        drop(log);
+        assert_eq!(recovered(&scratch.0).0[0].1, b"nobody waits");
+    }
+}
+
+#[test]
+fn redo_that_nobody_waits_for_is_durable_when_it_is_flushed_or_closed() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    session.append(&[&record(0, 0)]).expect("open");
+    log.flush().expect("whole");
+    let flushed = log.durable();
+    assert!(
+        flushed
+            > Rba {
+                log_seq: 1,
+                block: 0,
+                offset: 0
+            }
+    );
+    session.append(&[&record(0, 1)]).expect("open");
+    session.commit(CommitMode::NOWAIT_BATCH).expect("open");
+    log.close().expect("nothing failed");
+    let (records, how) = recovered(&scratch.0);
+    assert_eq!(how, End::Clean);
+    assert_prefixes(&records, &[2]);
+}
+
+#[test]
+fn a_log_lives_many_lives() {
+    let scratch = Scratch::with_log();
+    for life in 0..40_u32 {
+        let (log, recovery) = Log::open(&scratch.0, options()).expect("opens again");
+        let mut found = Vec::new();
+        recovery
+            .for_each(|_, bytes| found.push(whose(bytes)))
+            .expect("readable");
+        let expected: Vec<_> = (0..life).map(|which| (0, which)).collect();
+        assert_eq!(found, expected, "life {life}");
+        let mut session = log.session();
+        commit(&mut session, 0, life).expect("durable");
+        if life % 3 == 0 {
+            log.close().expect("nothing failed");
+        }
+    }
+}
+
+#[test]
+fn records_of_every_size_come_back_and_larger_ones_are_refused() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let max = log.max_record_bytes() as usize;
+    let mut session = log.session();
+    let mut wanted = Vec::new();
+    let payload = log.geometry().payload() as usize;
+    let edges = [
+        0,
+        1,
+        payload - 9,
+        payload - 8,
+        payload - 7,
+        2 * payload,
+        max - 1,
+        max,
+    ];
+    for len in edges {
+        let body: Vec<u8> = (0..len).map(|at| (at * 31 + len) as u8).collect();
+        let thirds: Vec<&[u8]> = body.chunks(len / 3 + 1).collect();
+        session.append(&thirds).expect("open");
+        wanted.push(body);
+        if len % 2 == 0 {
+            session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+        }
+    }
+    let refused = session.append(&[&vec![0; max], b"x"]);
+    let told = matches!(refused, Err(Error::RecordTooLarge { len, max: most })
+        if len == max as u64 + 1 && most == max as u64);
+    assert!(told, "{refused:?}");
+    log.close().expect("nothing failed");
+    let (records, _) = recovered(&scratch.0);
+    let found: Vec<_> = records.into_iter().map(|(_, bytes)| bytes).collect();
+    assert!(found == wanted, "{} records", found.len());
+}
+
+#[test]
+fn a_checkpoint_is_taken_only_where_the_log_is_durable() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    let first = commit(&mut session, 0, 0).expect("durable");
+    let open_rba = session.append(&[&record(0, 1)]).expect("open");
+    for far in [
+        Rba {
+            offset: 1,
+            ..open_rba
+        },
+        Rba {
+            log_seq: 9,
+            ..open_rba
+        },
+        Rba {
+            log_seq: 0,
+            ..open_rba
+        },
+    ] {
+        let refused = log.checkpoint(far);
+        assert!(matches!(refused, Err(Error::Checkpoint { .. })), "{far}");
+    }
+    log.checkpoint(first).expect("durable");
+    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+    log.checkpoint(open_rba).expect("durable");
+    log.checkpoint(first).expect("going back changes nothing");
+    drop(log);
+    let (records, _) = recovered(&scratch.0);
+    assert_eq!(records, [(open_rba, record(0, 1))]);
+}
+
+/// A waiting log buffer: appends far ahead of a slow writer.
+#[test]
+fn a_full_log_buffer_is_waited_for() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            log_writer,
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let waits = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for who in 0..4_u32 {
+                let (mut session, waits) = (log.session(), &waits);
+                scope.spawn(move || {
+                    let body = vec![who as u8; 20_000];
+                    for which in 0..15_u32 {
+                        let vectors: [&[u8]; 2] = [&which.to_le_bytes(), &body];
+                        session.append(&vectors).expect("open");
+                    }
+                    session.commit(CommitMode::NOWAIT_BATCH).expect("open");
+                    waits.fetch_add(session.space_waits().count as u32, Ordering::Relaxed);
+                });
+            }
+        });
+        assert!(
+            waits.load(Ordering::Relaxed) > 0,
+            "the buffer was never full"
+        );
+        log.close().expect("nothing failed");
+        let (records, _) = recovered(&scratch.0);
+        assert_eq!(records.len(), 60);
+    }
+}
+
+#[test]
+fn a_recorded_run_replays_byte_for_byte() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let scratch = Scratch::with_log();
+        let writes = Arc::new(Mutex::new(0_u64));
+        let count = Arc::clone(&writes);
+        let ways = Options {
+            log_writer,
+            record_history: true,
+            observer: Some(Box::new(move |_| *count.lock().expect("whole") += 1)),
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        run(&log, 4, 40);
+        let history = log.history().expect("whole").expect("it was asked for");
+        let batches = *writes.lock().expect("whole");
+        assert!(history.steps() >= 4 * batches, "{} steps", history.steps());
+        assert_eq!(history.replay(log.fresh_writer()), Ok(history.steps()));
+        log.close().expect("nothing failed");
+    }
+}

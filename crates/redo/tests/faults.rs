@@ -1,0 +1,388 @@
+//! Failing devices under the threaded engine: after the first failed operation nothing is
+//! acknowledged, everybody is told, and what was acknowledged before is recovered. And a gate
+//! that completes operations in an order of its own.
+
+mod common;
+
+use common::{Scratch, assert_prefixes, commit, options, record, recovered};
+use device::fault::{EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injection, Target};
+use device::{FileSet, LogDevice, OpKind, SyncMethod};
+use redo::control::CONTROL_BYTES;
+use redo::engine::Paths;
+use redo::writer::Cause;
+use redo::{CommitMode, Error, Log, LogWriter, Options};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
+
+/// The log in `directory` with a fault device around its data and another around its control
+/// information.
+struct Rig {
+    data: Arc<FaultDevice>,
+    control: Arc<FaultDevice>,
+}
+
+impl Rig {
+    fn new(directory: &Path) -> Rig {
+        let paths = Paths::new(directory);
+        let wrap = |files: &[_], bytes| {
+            let files = FileSet::open(files, bytes, SyncMethod::Buffered).expect("the log's files");
+            Arc::new(FaultDevice::new(Arc::new(files)))
+        };
+        Rig {
+            data: wrap(&paths.logs(common::SMALL.groups), common::SMALL.file_bytes),
+            control: wrap(&[paths.control()], CONTROL_BYTES),
+        }
+    }
+
+    fn open(&self, log_writer: LogWriter) -> Log {
+        let ways = Options {
+            log_writer,
+            ..options()
+        };
+        let data: Arc<dyn LogDevice> = self.data.clone();
+        Log::open_devices(data, self.control.clone(), ways)
+            .expect("no fault yet")
+            .0
+    }
+
+    /// Strikes the `nth` operation from now on.
+    fn strike(&self, target: Target, nth: u64, fault: Fault, for_good: bool) {
+        let counts = self.data.counts();
+        let before = match target {
+            Target::Write => counts.writes,
+            Target::Flush => counts.flushes,
+            Target::Read => counts.reads,
+        };
+        self.data.inject(Injection {
+            target,
+            nth: before + nth,
+            fault,
+            for_good,
+        });
+    }
+}
+
+/// Threads commit until the log fails; how many commits each was told of, and the cause that all
+/// of them were given.
+fn until_it_fails(log: &Log, sessions: u32) -> (Vec<u32>, Cause) {
+    let told: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..sessions)
+            .map(|who| {
+                let mut session = log.session();
+                scope.spawn(move || {
+                    let mut acknowledged = 0;
+                    loop {
+                        match commit(&mut session, who, acknowledged) {
+                            Ok(_) => acknowledged += 1,
+                            Err(Error::Poisoned(cause)) => break (acknowledged, cause, session),
+                            Err(other) => panic!("{other}"),
+                        }
+                        assert!(acknowledged < 500, "the fault never struck");
+                    }
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|t| t.join().expect("no panic"));
+        joined.collect()
+    });
+    let cause = told[0].1;
+    for (_, other, _) in &told {
+        assert_eq!(*other, cause, "one cause for all");
+    }
+    let acknowledged = told.iter().map(|(n, _, _)| *n).collect();
+    for (_, _, mut session) in told {
+        assert!(matches!(
+            session.append(&[b"late"]),
+            Err(Error::Poisoned(_))
+        ));
+        let late = session.commit(CommitMode::WAIT_IMMEDIATE);
+        assert!(matches!(late, Err(Error::Poisoned(_))), "{late:?}");
+    }
+    assert!(matches!(log.flush(), Err(Error::Poisoned(_))));
+    let checkpoint = log.checkpoint(log.durable());
+    assert!(matches!(checkpoint, Err(Error::Poisoned(_))));
+    (acknowledged, cause)
+}
+
+#[test]
+fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
+    let faults = [
+        (Target::Write, Fault::Errno(EIO)),
+        (Target::Write, Fault::Errno(ENOSPC)),
+        (Target::Write, Fault::Short(0)),
+        (Target::Write, Fault::Short(4096 - 512)),
+        (Target::Flush, Fault::Errno(EIO)),
+    ];
+    let mut cases = 0;
+    for (target, fault) in faults {
+        for (nth, for_good) in [(1, true), (2, false), (3, false), (7, false), (20, true)] {
+            for (log_writer, sessions) in [(WRITERS[0], 1), (WRITERS[0], 4), (WRITERS[1], 4)] {
+                let case = format!("{target:?} {nth} {fault:?} {log_writer:?} {sessions}");
+                let scratch = Scratch::with_log();
+                let rig = Rig::new(&scratch.0);
+                let log = rig.open(log_writer);
+                rig.strike(target, nth, fault, for_good);
+                let (acknowledged, cause) = until_it_fails(&log, sessions);
+                let fits = match (target, fault, cause) {
+                    (Target::Write, Fault::Errno(e), Cause::Write(f)) => f.errno == e,
+                    (Target::Flush, Fault::Errno(e), Cause::Flush(f)) => f.errno == e,
+                    (_, Fault::Short(n), Cause::ShortWrite { written, wanted }) => {
+                        written == n as u64 && wanted > written
+                    }
+                    _ => false,
+                };
+                assert!(fits, "{case}: {cause}");
+                let struck = rig.data.counts();
+                rig.data.heal();
+                if cases % 2 == 0 {
+                    assert!(matches!(log.close(), Err(Error::Poisoned(_))), "{case}");
+                } else {
+                    drop(log);
+                }
+                assert_eq!(struck, rig.data.counts(), "{case}: nothing is retried");
+                drop(rig);
+                let (records, _) = recovered(&scratch.0);
+                assert_prefixes(&records, &acknowledged);
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 75);
+}
+
+/// One session's records can be lost only from its last on: the one that was being committed.
+#[test]
+fn a_failed_checkpoint_poisons_because_nobody_knows_what_it_left() {
+    for (target, fault) in [
+        (Target::Write, Fault::Errno(EIO)),
+        (Target::Write, Fault::Short(100)),
+        (Target::Flush, Fault::Errno(EIO)),
+    ] {
+        for nth in [1, 2] {
+            let scratch = Scratch::with_log();
+            let rig = Rig::new(&scratch.0);
+            let log = rig.open(LogWriter::Inline);
+            let mut session = log.session();
+            for which in 0..5 {
+                commit(&mut session, 0, which).expect("durable");
+            }
+            let third = commit(&mut session, 0, 5).expect("durable");
+            let counts = rig.control.counts();
+            let before = if target == Target::Write {
+                counts.writes
+            } else {
+                counts.flushes
+            };
+            rig.control.inject(Injection {
+                target,
+                nth: before + nth,
+                fault,
+                for_good: false,
+            });
+            let failed = log.checkpoint(third);
+            assert!(matches!(failed, Err(Error::Control { .. })), "{failed:?}");
+            let refused = commit(&mut session, 0, 6);
+            assert!(
+                matches!(refused, Err(Error::Poisoned(Cause::Control(_)))),
+                "{refused:?}"
+            );
+            assert!(log.close().is_err());
+            let (records, _) = recovered(&scratch.0);
+            let from = records.first().map(|r| r.0);
+            assert!(
+                records.len() == 6 || from == Some(third),
+                "{}",
+                records.len()
+            );
+            assert_eq!(records.last().map(|r| &r.1), Some(&record(0, 5)));
+        }
+    }
+}
+
+/// A log that fails while it recovers is not opened, and recovers when it no longer fails.
+#[test]
+fn a_device_that_fails_in_recovery_opens_nothing() {
+    let scratch = Scratch::with_log();
+    let log = common::open(&scratch.0);
+    let mut session = log.session();
+    for which in 0..30 {
+        commit(&mut session, 0, which).expect("durable");
+    }
+    drop(log);
+    for (which, target) in [
+        ("data", Target::Read),
+        ("data", Target::Flush),
+        ("control", Target::Read),
+        ("control", Target::Write),
+        ("control", Target::Flush),
+    ] {
+        for nth in 1..=2 {
+            let rig = Rig::new(&scratch.0);
+            let device = if which == "data" {
+                &rig.data
+            } else {
+                &rig.control
+            };
+            device.inject(Injection {
+                target,
+                nth,
+                fault: Fault::Errno(EIO),
+                for_good: true,
+            });
+            let opened = Log::open_devices(rig.data.clone(), rig.control.clone(), options());
+            let struck = device.counts().struck > 0;
+            assert_eq!(opened.is_err(), struck, "{which} {target:?} {nth}");
+        }
+    }
+    assert_prefixes(&recovered(&scratch.0).0, &[30]);
+}
+
+fn await_held(gate: &Gate, count: usize) -> Vec<Held> {
+    gate.await_pending(count, PATIENCE)
+        .expect("the log writer submits")
+}
+
+fn is_flush(held: &Held) -> bool {
+    held.op.kind == OpKind::Flush
+}
+
+/// A batch in two logs makes two writes: completed in either order, the flush follows both, and
+/// nobody returns before the flush does.
+#[test]
+fn completions_in_any_order_acknowledge_nothing_early() {
+    for log_writer in WRITERS {
+        for reverse in [false, true] {
+            let scratch = Scratch::with_log();
+            let rig = Rig::new(&scratch.0);
+            let log = rig.open(log_writer);
+            let blocks = log.geometry().blocks_per_group;
+            let mut session = log.session();
+            let mut which = 0;
+            while log.durable().block as u64 + 1 < blocks {
+                commit(&mut session, 0, which).expect("durable");
+                which += 1;
+            }
+            let gate = rig.data.gate();
+            let returned = Arc::new(AtomicBool::new(false));
+            let flag = Arc::clone(&returned);
+            let body = vec![5_u8; 9_000];
+            let large = body.clone();
+            let thread = std::thread::spawn(move || {
+                session.append(&[&large]).expect("open");
+                session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+                flag.store(true, Ordering::SeqCst);
+            });
+            let mut writes = await_held(&gate, 2);
+            assert!(!writes.iter().any(is_flush), "{writes:?}");
+            if reverse {
+                writes.reverse();
+            }
+            assert!(gate.release(writes[0].ticket));
+            std::thread::sleep(Duration::from_millis(30));
+            let left = gate.pending();
+            assert_eq!(
+                left,
+                [writes[1]],
+                "no flush before the second write is complete"
+            );
+            assert!(gate.release(writes[1].ticket));
+            let flush = await_held(&gate, 1);
+            assert!(is_flush(&flush[0]), "{flush:?}");
+            let before = log.durable();
+            std::thread::sleep(Duration::from_millis(30));
+            assert!(
+                !returned.load(Ordering::SeqCst),
+                "acknowledged before the flush"
+            );
+            assert_eq!(log.durable(), before);
+            drop(gate);
+            thread.join().expect("no panic");
+            assert!(returned.load(Ordering::SeqCst) && log.durable() > before);
+            drop(log);
+            drop(rig);
+            let (records, _) = recovered(&scratch.0);
+            assert_eq!(records.len() as u32, which + 1);
+            assert_eq!(records[which as usize].1, body);
+        }
+    }
+}
+
+/// While a leader's write is under way its successors gather in the next batch; one flush of
+/// that batch then serves them all.
+#[test]
+fn who_comes_during_a_write_is_served_by_the_next() {
+    for log_writer in WRITERS {
+        let scratch = Scratch::with_log();
+        let rig = Rig::new(&scratch.0);
+        let log = rig.open(log_writer);
+        let gate = rig.data.gate();
+        let threads: Vec<_> = (0..6)
+            .map(|who| {
+                let mut session = log.session();
+                let thread = std::thread::spawn(move || {
+                    commit(&mut session, who, 0).expect("durable");
+                });
+                if who == 0 {
+                    await_held(&gate, 1);
+                }
+                thread
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(threads.iter().all(|t| !t.is_finished()));
+        let before = rig.data.counts();
+        drop(gate);
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        let after = rig.data.counts();
+        assert_eq!(after.writes - before.writes, 1, "one write for five");
+        assert_eq!(after.flushes - before.flushes, 2);
+        log.close().expect("nothing failed");
+        assert_prefixes(&recovered(&scratch.0).0, &[1; 6]);
+    }
+}
+
+/// Closing waits for the write that is under way: the end that it records is durable, and nothing
+/// is written behind it.
+#[test]
+fn closing_waits_for_the_write_under_way() {
+    for log_writer in WRITERS {
+        for close in [true, false] {
+            let scratch = Scratch::with_log();
+            let rig = Rig::new(&scratch.0);
+            let log = rig.open(log_writer);
+            let mut session = log.session();
+            commit(&mut session, 0, 0).expect("durable");
+            let gate = rig.data.gate();
+            let thread = std::thread::spawn(move || commit(&mut session, 0, 1));
+            await_held(&gate, 1);
+            let closing = std::thread::spawn(move || {
+                if close {
+                    log.close().expect("nothing failed");
+                } else {
+                    drop(log);
+                }
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!closing.is_finished(), "the write is still under way");
+            drop(gate);
+            closing.join().expect("no panic");
+            let told = thread.join().expect("no panic");
+            let acknowledged = 1 + u32::from(told.is_ok());
+            let counts = rig.data.counts();
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(
+                rig.data.counts(),
+                counts,
+                "nothing is written behind the end"
+            );
+            assert_prefixes(&recovered(&scratch.0).0, &[acknowledged]);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! SIGKILL at random moments: a child commits from several threads and says through a pipe what
+//! was acknowledged; the parent kills it, drains the pipe, recovers, and looks for every
+//! acknowledged record. The same log lives through all the kills, with log switches and
+//! checkpoints in between. It proves nothing about power loss: the system lives on.
+//!
+//! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
+
+mod common;
+
+use common::{Scratch, create, options, record, whose};
+use device::SyncMethod;
+use measure::workload::split_mix;
+use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+const SESSIONS: u32 = 4;
+const DIRECTORY: &str = "REDO_KILL_DIRECTORY";
+const WAY: &str = "REDO_KILL_WAY";
+/// What the child's pipe carries: a session and the number of its acknowledged record.
+const ACK_BYTES: usize = 8;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9_at_any_moment() {
+    if let Ok(directory) = std::env::var(DIRECTORY) {
+        child(Path::new(&directory));
+    }
+    let kills = number("REDO_KILLS").unwrap_or(100);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seed = number("REDO_KILL_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64));
+    println!("REDO_KILL_SEED={seed} REDO_KILLS={kills}");
+    let mut state = seed;
+    let scratch = Scratch::new();
+    create(&scratch.0);
+    let mut acknowledged = Known::default();
+    let (mut acks, mut busy) = (0, 0);
+    for kill in 0..kills {
+        let way = split_mix(&mut state) % 6;
+        let early = split_mix(&mut state).is_multiple_of(4);
+        let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
+        let told = life(&scratch.0, way, early, moment);
+        acks += told.len();
+        busy += u32::from(!told.is_empty());
+        for (who, which) in told {
+            acknowledged[who as usize] = Some(which);
+        }
+        acknowledged = verify(&scratch.0, &acknowledged)
+            .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
+    }
+    println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
+    assert!(u64::from(busy) >= kills / 2, "most kills hit a log at work");
+}
+
+/// A child is ended with the test, whatever becomes of the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It may be dead already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Starts a child, kills it `moment` after its start (`early`) or after its first acknowledged
+/// commit, and gives what it was told, in order.
+fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, u32)> {
+    let test = "what_was_acknowledged_survives_kill_9_at_any_moment";
+    let mut child = Ended(
+        Command::new(std::env::current_exe().expect("a test has a path"))
+            .args([test, "--exact", "--nocapture"])
+            .env(DIRECTORY, directory)
+            .env(WAY, way.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the test starts itself"),
+    );
+    let mut pipe = child.0.stderr.take().expect("piped");
+    let (begun, first) = std::sync::mpsc::channel();
+    let drain = std::thread::spawn(move || {
+        let mut bytes = vec![0; ACK_BYTES];
+        let got = pipe.read(&mut bytes)?;
+        bytes.truncate(got);
+        // Nobody listens when the child is to be killed early.
+        let _ = begun.send(());
+        pipe.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    if !early {
+        let begun = first.recv_timeout(Duration::from_secs(30));
+        begun.expect("the child commits");
+    }
+    std::thread::sleep(moment);
+    drop(child);
+    let bytes = drain.join().expect("no panic").expect("a pipe");
+    let (acks, rest) = bytes.as_chunks::<ACK_BYTES>();
+    let ack = |ack: &[u8; ACK_BYTES]| {
+        let ack = u64::from_le_bytes(*ack);
+        ((ack >> 32) as u32, ack as u32)
+    };
+    let acks: Vec<_> = acks.iter().map(ack).collect();
+    let sane = rest.is_empty() && acks.iter().all(|(who, _)| *who < SESSIONS);
+    assert!(sane, "the child said: {}", String::from_utf8_lossy(&bytes));
+    acks
+}
+
+/// The last record of each session that must be there.
+type Known = [Option<u32>; SESSIONS as usize];
+
+/// Recovers and checks: of each session what is there has no gap, and its last acknowledged
+/// record is there (checkpoints leave out only what lies before all of those). What was recovered
+/// once must be recovered again: the last records, from now on.
+fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
+    let (log, recovery) = Log::open(directory, options()).map_err(|e| e.to_string())?;
+    let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
+    let mut gap = None;
+    recovery
+        .for_each(|rba, bytes| {
+            let (who, which) = whose(bytes);
+            let (first, next) = found[who as usize].unwrap_or((which, which));
+            if which != next {
+                gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
+            }
+            found[who as usize] = Some((first, which + 1));
+        })
+        .map_err(|e| e.to_string())?;
+    drop(log);
+    if let Some(gap) = gap {
+        return Err(gap);
+    }
+    for (who, (found, last)) in found.iter().zip(acknowledged).enumerate() {
+        let there = |last: &u32| found.is_some_and(|(first, next)| (first..next).contains(last));
+        if let Some(last) = last.filter(|last| !there(last)) {
+            return Err(format!(
+                "session {who}: {last} is missing, {found:?} is there"
+            ));
+        }
+    }
+    let last = |found: Option<(u32, u32)>| found.map(|(_, next)| next - 1);
+    Ok(found.map(last))
+}
+
+/// Commits for ever, or until nobody reads what was acknowledged.
+fn child(directory: &Path) -> ! {
+    let way = number(WAY).expect("the parent says how");
+    let ways = Options {
+        sync_method: SyncMethod::ALL[(way % 3) as usize],
+        log_writer: [LogWriter::Inline, LogWriter::Lgwr][(way / 3) as usize],
+        ..options()
+    };
+    let opened = match Log::open(directory, ways) {
+        Ok(opened) => opened,
+        Err(Error::Device(_)) if way % 3 == 2 => {
+            // No O_DIRECT here.
+            Log::open(directory, options_buffered()).expect("the log opens")
+        }
+        Err(other) => panic!("{other}"),
+    };
+    let (log, recovery) = opened;
+    let mut next = [0; SESSIONS as usize];
+    let mut last = [Rba::default(); SESSIONS as usize];
+    recovery
+        .for_each(|rba, bytes| {
+            let (who, which) = whose(bytes);
+            next[who as usize] = which + 1;
+            last[who as usize] = rba;
+        })
+        .expect("readable");
+    let last = Mutex::new(last);
+    std::thread::scope(|scope| {
+        for who in 0..SESSIONS {
+            let (session, next) = (log.session(), next[who as usize]);
+            let last = &last;
+            scope.spawn(move || foreground(session, who, next, last));
+        }
+        loop {
+            // So often that checkpoints and switches meet kills, so rarely that records are left.
+            std::thread::sleep(Duration::from_millis(3));
+            let upto = last.lock().expect("whole").iter().min().copied();
+            let upto = upto.filter(|rba| *rba > Rba::default());
+            if let Some(upto) = upto {
+                log.checkpoint(upto).expect("acknowledged, so durable");
+            }
+        }
+    })
+}
+
+fn options_buffered() -> Options {
+    Options {
+        sync_method: SyncMethod::Buffered,
+        ..options()
+    }
+}
+
+fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+    for which in next.. {
+        let bytes = record(who, which);
+        let rba = session.append(&[&bytes]).expect("open");
+        session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+        let ack = u64::from(who) << 32 | u64::from(which);
+        // One write of a few bytes is atomic on a pipe.
+        if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
+            std::process::exit(0);
+        }
+        last.lock().expect("whole")[who as usize] = rba;
+    }
+}

@@ -1,0 +1,254 @@
+//! What is not opened, with the error that says why; and that nothing was changed by refusing.
+
+mod common;
+
+use common::{SMALL, Scratch, assert_prefixes, commit, create, open, options, recovered};
+use device::DeviceError;
+use redo::control::{COPY_BYTES, ControlInfo};
+use redo::engine::Paths;
+use redo::format::FILE_HEADER_BYTES;
+use redo::{Error, Log, Shape};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A log with ten records, closed or as after a crash.
+fn written(close: bool) -> Scratch {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    for which in 0..10 {
+        commit(&mut session, 0, which).expect("durable");
+    }
+    if close {
+        log.close().expect("nothing failed");
+    }
+    scratch
+}
+
+fn control(directory: &Path) -> PathBuf {
+    Paths::new(directory).control()
+}
+
+fn group(directory: &Path, group: usize) -> PathBuf {
+    Paths::new(directory).logs(SMALL.groups).remove(group)
+}
+
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let file = std::fs::OpenOptions::new().write(true).open(path);
+    let file = file.expect("the file is there");
+    file.write_all_at(bytes, at).expect("writable");
+}
+
+fn flip(path: &Path, at: u64) {
+    let mut byte = [0];
+    let file = std::fs::File::open(path).expect("the file is there");
+    file.read_exact_at(&mut byte, at).expect("long enough");
+    overwrite(path, at, &[byte[0] ^ 0x40]);
+}
+
+/// Every byte of every file.
+fn contents(directory: &Path) -> Vec<Vec<u8>> {
+    let mut files = Paths::new(directory).logs(SMALL.groups);
+    files.push(control(directory));
+    files
+        .iter()
+        .map(|f| std::fs::read(f).unwrap_or_default())
+        .collect()
+}
+
+type Break = fn(&Path);
+type Expect = fn(&Error) -> bool;
+
+/// What is done to a log, and the error that opening it must give.
+const CASES: &[(&str, Break, Expect)] = &[
+    (
+        "no control file",
+        |d| std::fs::remove_file(control(d)).expect("there"),
+        |e| matches!(e, Error::Device(DeviceError::Io { .. })),
+    ),
+    (
+        "no log file",
+        |d| std::fs::remove_file(group(d, 1)).expect("there"),
+        |e| matches!(e, Error::Device(DeviceError::Io { .. })),
+    ),
+    (
+        "a foreign control file",
+        |d| std::fs::write(control(d), b"[settings]\n").expect("writable"),
+        |e| matches!(e, Error::NotALog { .. }),
+    ),
+    (
+        "a foreign control file of the right size",
+        |d| std::fs::write(control(d), vec![0x5A; 2 * COPY_BYTES]).expect("writable"),
+        |e| matches!(e, Error::NotALog { .. }),
+    ),
+    (
+        "a foreign log file",
+        |d| overwrite(&group(d, 0), 0, b"%PDF-1.7"),
+        |e| matches!(e, Error::NotALog { .. }),
+    ),
+    (
+        "a damaged file header",
+        |d| flip(&group(d, 2), FILE_HEADER_BYTES as u64 - 10),
+        |e| matches!(e, Error::WrongLog { what, .. } if what.contains("damaged")),
+    ),
+    (
+        "a newer log file",
+        |d| overwrite(&group(d, 0), 8, &[2]),
+        |e| matches!(e, Error::Version { found: 2, .. }),
+    ),
+    (
+        "a newer control file",
+        |d| {
+            overwrite(&control(d), 8, &[3]);
+            overwrite(&control(d), COPY_BYTES as u64 + 8, &[3]);
+        },
+        |e| matches!(e, Error::Version { found: 3, .. }),
+    ),
+    (
+        "a newer copy beside an older one",
+        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[3]),
+        |e| matches!(e, Error::Version { found: 3, .. }),
+    ),
+    (
+        "both copies of the control information damaged",
+        |d| {
+            flip(&control(d), 50);
+            flip(&control(d), COPY_BYTES as u64 + 5000);
+        },
+        |e| matches!(e, Error::ControlDamaged { .. }),
+    ),
+    (
+        "two log files exchanged",
+        |d| {
+            let aside = d.join("aside");
+            std::fs::rename(group(d, 0), &aside).expect("there");
+            std::fs::rename(group(d, 1), group(d, 0)).expect("there");
+            std::fs::rename(aside, group(d, 1)).expect("there");
+        },
+        |e| matches!(e, Error::WrongLog { what, .. } if what.contains("holds group 1")),
+    ),
+    (
+        "another log's file",
+        |d| {
+            let other = Scratch::with_log();
+            std::fs::copy(group(&other.0, 1), group(d, 1)).expect("copied");
+        },
+        |e| matches!(e, Error::WrongLog { what, .. } if what.contains("another log")),
+    ),
+    (
+        "another log's control file",
+        |d| {
+            let other = Scratch::with_log();
+            std::fs::copy(control(&other.0), control(d)).expect("copied");
+        },
+        |e| matches!(e, Error::WrongLog { what, .. } if what.contains("another log")),
+    ),
+    (
+        "a truncated log file",
+        |d| {
+            let file = std::fs::OpenOptions::new().write(true).open(group(d, 0));
+            file.expect("there").set_len(300_000).expect("truncated");
+        },
+        |e| matches!(e, Error::Device(DeviceError::Unsuitable { .. })),
+    ),
+    (
+        "a log file that is a symbolic link",
+        |d| {
+            let aside = d.join("aside");
+            std::fs::rename(group(d, 0), &aside).expect("there");
+            std::os::unix::fs::symlink(&aside, group(d, 0)).expect("linked");
+        },
+        |e| matches!(e, Error::Device(DeviceError::Unsuitable { .. })),
+    ),
+    (
+        "a damaged block in the middle",
+        |d| flip(&group(d, 0), 4096 + 4 * 4096 + 30),
+        |e| matches!(e, Error::Corrupt { rba, .. } if (rba.log_seq, rba.block) == (1, 4)),
+    ),
+];
+
+#[test]
+fn what_is_wrong_is_refused_by_name_and_left_as_it_is() {
+    for close in [true, false] {
+        for (name, break_it, expected) in CASES {
+            let scratch = written(close);
+            break_it(&scratch.0);
+            let before = contents(&scratch.0);
+            let refused = match Log::open(&scratch.0, options()) {
+                Ok(_) => panic!("{name}: opened"),
+                Err(refused) => refused,
+            };
+            assert!(expected(&refused), "{name}: {refused:?}");
+            let text = refused.to_string();
+            let path = scratch.0.to_str().expect("a plain name");
+            assert!(text.contains(path), "{name} names the file: {text}");
+            assert!(
+                contents(&scratch.0) == before,
+                "{name}: changed by refusing"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_damaged_copy_of_the_control_information_heals() {
+    for copy in [0, COPY_BYTES as u64] {
+        for at in [0, 9, 70, 5000] {
+            let scratch = written(false);
+            // A version byte that is damaged alone reads as a newer version: see the refusals.
+            flip(&control(&scratch.0), copy + at);
+            assert_prefixes(&recovered(&scratch.0).0, &[10]);
+            let healed = std::fs::read(control(&scratch.0)).expect("there");
+            let (first, second) = healed.split_at(COPY_BYTES);
+            assert!(
+                ControlInfo::decode(first).is_ok() && first == second,
+                "{copy} {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_log_has_one_owner_at_a_time() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let second = Log::open(&scratch.0, options()).map(drop);
+    let in_use = matches!(second, Err(Error::Device(DeviceError::InUse { .. })));
+    assert!(in_use, "{second:?}");
+    let mut session = log.session();
+    commit(&mut session, 0, 0).expect("the first owner goes on");
+    drop(log);
+    assert_prefixes(&recovered(&scratch.0).0, &[1]);
+}
+
+#[test]
+fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
+    let scratch = written(true);
+    let before = contents(&scratch.0);
+    assert!(Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
+    assert!(contents(&scratch.0) == before);
+    std::fs::remove_file(control(&scratch.0)).expect("there");
+    assert!(Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
+    assert!(!control(&scratch.0).exists(), "what was begun is removed");
+    assert!(group(&scratch.0, 0).exists(), "what was there stays");
+    let fresh = Scratch::new();
+    for shape in [
+        Shape { groups: 1, ..SMALL },
+        Shape {
+            block_bytes: Some(1024),
+            ..SMALL
+        },
+        Shape {
+            file_bytes: 100_000,
+            ..SMALL
+        },
+    ] {
+        let refused = Log::create(&fresh.0, shape, &|_, _| {}, &|| false);
+        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+    }
+    let cancelled = Log::create(&fresh.0, SMALL, &|_, _| {}, &|| true);
+    assert!(cancelled.is_err());
+    let left = std::fs::read_dir(&fresh.0).expect("there").count();
+    assert_eq!(left, 0, "nothing is left behind");
+    create(&fresh.0);
+}
