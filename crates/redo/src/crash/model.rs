@@ -271,8 +271,11 @@ impl Model {
     ) -> Result<(), String> {
         let (machine, oracle) = self.live(images, oracle, second)?;
         for images in machine.cuts() {
-            self.settled(&images, &oracle)?;
+            self.explored.states += 1;
+            let machine = Machine::boot(self.setup, &images);
+            self.judged(&machine, &mut oracle.clone())?;
         }
+        // Or the process is killed, and the next one reads its cache.
         self.judged(&machine, &mut oracle.clone())?;
         Ok(())
     }
