@@ -18,6 +18,9 @@ const RECORD_BYTES: u32 = 1997;
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    if let Ok(which) = std::env::var("LINE_COST_ONLY") {
+        return only(&which);
+    }
     let fallback = || std::env::temp_dir().join("line-cost");
     let directory = args.next().map_or_else(fallback, PathBuf::from);
     let pairs: usize = args.next().map_or(Ok(101), |r| r.parse())?;
@@ -36,6 +39,15 @@ fn main() -> Result<(), AnyError> {
         compare("direct", logs, jobs, commits, pairs)?;
     }
     std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
+
+/// One log, one job, a fixed number of commits on the null device: for counting instructions.
+fn only(which: &str) -> Result<(), AnyError> {
+    let log = null_log(which == "fused")?;
+    let ns = chunk(&log, 1, 20_000)?;
+    println!("{which},{ns:.1}");
+    log.close()?;
     Ok(())
 }
 

@@ -4,8 +4,9 @@
 
 use super::core::Core;
 use crate::buffer::{Batch, Stations};
+use crate::group::StreamBlock;
 use crate::sync::yield_now;
-use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Writer};
+use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
 
@@ -39,7 +40,7 @@ pub struct LogWrite {
 /// log.
 pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Underway {
     batch: Batch,
     writes: u32,
@@ -50,20 +51,24 @@ struct Underway {
 /// What the holder of the baton owns.
 pub(crate) struct Host {
     pub(crate) writer: Writer,
-    queue: Box<dyn Queue>,
-    actions: Actions,
+    hands: Hands,
+    pub(crate) history: Option<History>,
+    #[cfg(feature = "experiment")]
+    pub(crate) fused: Option<super::fused::Fused>,
+}
+
+/// What carries out the writer's actions.
+pub(super) struct Hands {
+    pub(super) queue: Box<dyn Queue>,
     done: Vec<Completion>,
     next_done: usize,
     in_flight: u32,
     /// Commits in the open batch when the last batch was published.
     carried: u32,
     underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
-    pub(crate) history: Option<History>,
-    pub(crate) observer: Option<Observer>,
+    pub(super) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
-    #[cfg(feature = "experiment")]
-    pub(crate) fused: Option<super::fused::Fused>,
 }
 
 /// What leading came to.
@@ -75,6 +80,21 @@ pub(crate) enum Led {
     From(u64),
 }
 
+/// What the writer waits for after a step.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The end of an operation.
+    Completion,
+    /// Committers, as [`Action::Gather`] says.
+    Gather { want: u32, until: Nanos },
+    /// A sealed batch.
+    Seal,
+    /// The checkpoint that lets this log be written.
+    Checkpoint { log_seq: u64 },
+    /// Nothing: it is idle or poisoned.
+    Over,
+}
+
 impl Host {
     pub(crate) fn new(
         writer: Writer,
@@ -83,19 +103,21 @@ impl Host {
         record: bool,
         log_seq: u64,
     ) -> Host {
-        Host {
-            writer,
+        let hands = Hands {
             queue,
-            actions: Actions::default(),
             done: Vec::with_capacity(4 * MAX_DEPTH),
             next_done: 0,
             in_flight: 0,
             carried: 0,
             underway: Fifo::default(),
-            history: record.then(History::default),
             observer,
             flushes: 0,
             last_log_seq: log_seq,
+        };
+        Host {
+            writer,
+            hands,
+            history: record.then(History::default),
             #[cfg(feature = "experiment")]
             fused: None,
         }
@@ -113,73 +135,122 @@ impl Host {
             return Led::Nothing;
         }
         let first = core.buffer.published();
-        let mut event = Event::Pending {
+        let pending = Event::Pending {
             commits: core.buffer.commits(open),
             bytes,
-            carried: self.carried,
+            carried: self.hands.carried,
         };
         let mut now = core.clock.now();
+        let mut next = self.step(core, now, pending);
+        // Each event is made where it is sent: there the step shrinks to what that event does.
         loop {
-            let (mut next, idle) = self.step(core, now, event);
-            if idle || self.writer.is_poisoned() {
-                return Led::From(first);
+            next = match next {
+                Next::Completion => {
+                    let Completion { id: op, result } = self.hands.await_completion();
+                    now = core.clock.now();
+                    self.step(core, now, Event::Io { op, result })
+                }
+                Next::Gather { want, until } => {
+                    gather(core, want, until);
+                    now = core.clock.now();
+                    self.step(core, now, Event::Gathered)
+                }
+                Next::Seal => {
+                    let batch = self.hands.seal(core);
+                    self.step(core, now, Event::Sealed(batch));
+                    core.buffer.await_filled(&batch);
+                    now = core.clock.now();
+                    self.step(core, now, Event::Filled { batch: batch.id })
+                }
+                Next::Checkpoint { log_seq } => {
+                    let block = self.hands.await_checkpoint(core, log_seq);
+                    now = core.clock.now();
+                    self.step(core, now, Event::Checkpoint(block))
+                }
+                Next::Over => return Led::From(first),
             }
-            if let Some(Event::Sealed(batch)) = next {
-                self.step(core, now, Event::Sealed(batch));
-                core.buffer.await_filled(&batch);
-                next = Some(Event::Filled { batch: batch.id });
-            }
-            event = match next {
-                Some(next) => next,
-                None => self.await_completion(),
-            };
-            now = core.clock.now();
         }
     }
 
     #[cfg(feature = "experiment")]
-    pub(crate) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut dyn Queue) {
+    pub(super) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut Hands) {
         let fused = self
             .fused
             .as_mut()
             .expect("asked for only when it is there");
-        (fused, &mut *self.queue)
+        (fused, &mut self.hands)
     }
 
-    /// One step of the writer and its actions. Returns the event that answers them, if one
-    /// already does, and whether the writer is idle.
-    #[inline]
-    fn step(&mut self, core: &Core, now: Nanos, event: Event) -> (Option<Event>, bool) {
-        self.actions.clear();
-        self.writer.step(now, event, &mut self.actions);
+    /// One step of the writer and its actions. Inlined, so that what remains of it at each call
+    /// is the one event's way through the writer.
+    #[inline(always)]
+    fn step(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+        if self.history.is_some() {
+            return self.recorded_step(core, now, event);
+        }
+        let mut act = Acting {
+            hands: &mut self.hands,
+            core,
+            now,
+            next: Next::Completion,
+        };
+        self.writer.step_into(now, event, &mut act);
+        act.next
+    }
+
+    /// As [`Host::step`], written into the history.
+    #[cold]
+    #[inline(never)]
+    fn recorded_step(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+        let mut actions = Actions::default();
+        self.writer.step(now, event, &mut actions);
         if let Some(history) = &mut self.history {
-            history.record(now, event, &self.actions);
+            history.record(now, event, &actions);
         }
-        let (mut next, mut idle) = (None, false);
-        let mut index = 0;
-        while let Some(action) = self.actions.get(index) {
-            index += 1;
-            match action {
-                Action::Gather { want, until } => {
-                    gather(core, want, until);
-                    next = Some(Event::Gathered);
-                }
-                Action::Seal => next = Some(self.seal(core)),
-                Action::Io { op, io, .. } => self.submit(core, now, op, io),
-                Action::AwaitCheckpoint { log_seq } => {
-                    next = Some(self.await_checkpoint(core, log_seq));
-                }
-                Action::Release { upto } => self.release(core, now, upto),
-                Action::Publish { batches, block } => self.publish(core, now, batches, block),
-                Action::Poison(cause) => core.poison(cause),
-                Action::Idle => idle = true,
-            }
+        let mut act = Acting {
+            hands: &mut self.hands,
+            core,
+            now,
+            next: Next::Completion,
+        };
+        for action in actions.iter() {
+            act.act(action);
         }
-        (next, idle)
+        act.next
     }
+}
 
+/// A step's actions being carried out.
+struct Acting<'a> {
+    hands: &'a mut Hands,
+    core: &'a Core,
+    now: Nanos,
+    next: Next,
+}
+
+impl Out for Acting<'_> {
+    #[inline(always)]
+    fn act(&mut self, action: Action) {
+        let (core, now) = (self.core, self.now);
+        match action {
+            Action::Gather { want, until } => self.next = Next::Gather { want, until },
+            Action::Seal => self.next = Next::Seal,
+            Action::Io { op, io, .. } => self.hands.submit(core, now, op, io),
+            Action::AwaitCheckpoint { log_seq } => self.next = Next::Checkpoint { log_seq },
+            Action::Release { upto } => self.hands.release(core, now, upto),
+            Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
+            Action::Poison(cause) => {
+                core.poison(cause);
+                self.next = Next::Over;
+            }
+            Action::Idle => self.next = Next::Over,
+        }
+    }
+}
+
+impl Hands {
     #[inline]
-    fn seal(&mut self, core: &Core) -> Event {
+    fn seal(&mut self, core: &Core) -> Batch {
         let batch = core
             .buffer
             .seal()
@@ -190,7 +261,7 @@ impl Host {
             stations: Stations::default(),
             checkpoint_wait_ns: 0,
         });
-        Event::Sealed(batch)
+        batch
     }
 
     #[inline]
@@ -198,7 +269,7 @@ impl Host {
         let kind = match io {
             Io::Write { start, blocks } => {
                 let mut all = self.underway.iter_mut();
-                let owner = all.find(|u| (u.batch.start..u.batch.end()).contains(&start));
+                let owner = all.find(|u| start < u.batch.end());
                 if let Some(underway) = owner {
                     underway.writes += 1;
                     if underway.stations.submitted_ns == 0 {
@@ -220,7 +291,7 @@ impl Host {
     }
 
     #[inline]
-    fn await_completion(&mut self) -> Event {
+    fn await_completion(&mut self) -> Completion {
         if self.next_done == self.done.len() {
             self.done.clear();
             self.next_done = 0;
@@ -235,20 +306,17 @@ impl Host {
         let completion = self.done[self.next_done];
         self.next_done += 1;
         self.in_flight -= 1;
-        Event::Io {
-            op: completion.id,
-            result: completion.result,
-        }
+        completion
     }
 
-    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Event {
+    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> StreamBlock {
         let start = core.clock.now();
         let checkpoint = core.await_checkpoint(log_seq);
         let waited = core.clock.now().since(start).0;
         if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
         }
-        Event::Checkpoint(checkpoint)
+        checkpoint
     }
 
     #[inline]

@@ -3,21 +3,21 @@
 
 /// At most `N` items in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fifo<T: Copy, const N: usize> {
-    items: [Option<T>; N],
+pub(crate) struct Fifo<T: Copy + Default, const N: usize> {
+    items: [T; N],
     len: usize,
 }
 
-impl<T: Copy, const N: usize> Default for Fifo<T, N> {
+impl<T: Copy + Default, const N: usize> Default for Fifo<T, N> {
     fn default() -> Fifo<T, N> {
         Fifo {
-            items: [None; N],
+            items: [T::default(); N],
             len: 0,
         }
     }
 }
 
-impl<T: Copy, const N: usize> Fifo<T, N> {
+impl<T: Copy + Default, const N: usize> Fifo<T, N> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -30,7 +30,7 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         assert!(self.len < N, "no more than {N} in flight");
-        self.items[self.len] = Some(item);
+        self.items[self.len] = item;
         self.len += 1;
     }
 
@@ -55,21 +55,21 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
 
     #[inline]
     pub(crate) fn back(&self) -> Option<&T> {
-        self.items[..self.len].last().and_then(Option::as_ref)
+        self.items[..self.len].last()
     }
 
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut T> {
-        self.items[..self.len].last_mut().and_then(Option::as_mut)
+        self.items[..self.len].last_mut()
     }
 
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items[..self.len].iter().flatten()
+        self.items[..self.len].iter()
     }
 
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.items[..self.len].iter_mut().flatten()
+        self.items[..self.len].iter_mut()
     }
 }

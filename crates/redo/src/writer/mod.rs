@@ -203,7 +203,20 @@ impl Actions {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Where the actions of a step go: into a list, or straight to the hands of a host.
+pub(crate) trait Out {
+    /// Takes the next action.
+    fn act(&mut self, action: Action);
+}
+
+impl Out for Actions {
+    #[inline]
+    fn act(&mut self, action: Action) {
+        self.push(action);
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight {
     batch: Batch,
     filled: bool,
@@ -239,7 +252,7 @@ enum Phase {
     Poisoned,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Write {
     op: u64,
     bytes: u64,
@@ -325,8 +338,18 @@ impl Writer {
     }
 
     /// One step. `now` is the host's clock; actions are appended to `out`.
-    #[inline]
     pub fn step(&mut self, now: Nanos, event: Event, out: &mut Actions) {
+        self.step_into(now, event, out);
+    }
+
+    /// As [`Writer::step`], each action given to `out` as it is decided. Nothing that `out` does
+    /// can change the rest of the step, so a host may carry an action out at once.
+    ///
+    /// Inlined into its caller, whose event and actions then never are values in memory: where an
+    /// event is made, only its own branch remains, and where an action is decided, only what
+    /// carries it out (experiments/line-cost).
+    #[inline(always)]
+    pub(crate) fn step_into(&mut self, now: Nanos, event: Event, out: &mut impl Out) {
         if self.phase == Phase::Poisoned {
             return;
         }
@@ -342,7 +365,7 @@ impl Writer {
                 assert_eq!(self.phase, Phase::Gathering, "nothing was being gathered");
                 self.gatherer.gathered(now);
                 self.phase = Phase::Sealing;
-                out.push(Action::Seal);
+                out.act(Action::Seal);
             }
             Event::Sealed(batch) => self.sealed(now, batch),
             Event::Filled { batch } => self.filled(now, batch, out),
@@ -354,24 +377,24 @@ impl Writer {
         }
     }
 
-    #[inline]
-    fn pending(&mut self, now: Nanos, commits: u32, bytes: u32, carried: u32, out: &mut Actions) {
+    #[inline(always)]
+    fn pending(&mut self, now: Nanos, commits: u32, bytes: u32, carried: u32, out: &mut impl Out) {
         if !self.wants_pending() || bytes == 0 {
             if self.is_idle() {
-                out.push(Action::Idle);
+                out.act(Action::Idle);
             }
             return;
         }
         if let Some((want, until)) = self.gatherer.gather(now, commits, carried) {
             self.phase = Phase::Gathering;
-            out.push(Action::Gather { want, until });
+            out.act(Action::Gather { want, until });
         } else {
             self.phase = Phase::Sealing;
-            out.push(Action::Seal);
+            out.act(Action::Seal);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sealed(&mut self, now: Nanos, batch: Batch) {
         assert_eq!(self.phase, Phase::Sealing, "no seal was asked for");
         let expected = match self.batches.back() {
@@ -391,16 +414,16 @@ impl Writer {
         self.phase = Phase::Ready;
     }
 
-    #[inline]
-    fn filled(&mut self, now: Nanos, id: u64, out: &mut Actions) {
+    #[inline(always)]
+    fn filled(&mut self, now: Nanos, id: u64, out: &mut impl Out) {
         let entry = self.batches.iter_mut().find(|b| b.batch.id == id);
         entry.expect("only sealed batches are filled").filled = true;
         self.issue(now, out);
     }
 
     /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
-    #[inline]
-    fn issue(&mut self, now: Nanos, out: &mut Actions) {
+    #[inline(always)]
+    fn issue(&mut self, now: Nanos, out: &mut impl Out) {
         for entry in self.batches.iter_mut() {
             if !entry.filled {
                 return;
@@ -409,7 +432,7 @@ impl Writer {
                 let start = entry.batch.start + u64::from(entry.issued);
                 if start >= self.reuse_limit {
                     let log_seq = self.geometry.log_seq(start);
-                    out.push(Action::AwaitCheckpoint { log_seq });
+                    out.act(Action::AwaitCheckpoint { log_seq });
                     return;
                 }
                 if !(self.log.0..self.log.1).contains(&start) {
@@ -427,20 +450,20 @@ impl Writer {
                 entry.outstanding += 1;
                 entry.issued += blocks;
                 let (member, io) = (Member(0), Io::Write { start, blocks });
-                out.push(Action::Io { member, op, io });
+                out.act(Action::Io { member, op, io });
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_op(&mut self) -> u64 {
         let op = self.next_op;
         self.next_op += 1;
         op
     }
 
-    #[inline]
-    fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
+    #[inline(always)]
+    fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
         if self.flush.is_some_and(|f| f.op == op) {
             self.flushed(now, result, out);
         } else {
@@ -448,8 +471,8 @@ impl Writer {
         }
     }
 
-    #[inline]
-    fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
+    #[inline(always)]
+    fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
         let entry = self.batches.iter_mut();
         let entry = entry
             .into_iter()
@@ -470,13 +493,13 @@ impl Writer {
         self.advance_written(out);
         self.make_durable(now, out);
         if self.is_idle() {
-            out.push(Action::Idle);
+            out.act(Action::Idle);
         }
     }
 
     /// Moves the written position over the complete batches at the front.
-    #[inline]
-    fn advance_written(&mut self, out: &mut Actions) {
+    #[inline(always)]
+    fn advance_written(&mut self, out: &mut impl Out) {
         let before = self.written_batches;
         while let Some(entry) = self.batches.front() {
             let skip = self.planted.has(Bug::PublishOutOfOrder)
@@ -492,15 +515,15 @@ impl Writer {
             self.batches.drop_front();
         }
         if self.written_batches > before {
-            out.push(Action::Release {
+            out.act(Action::Release {
                 upto: self.written_block,
             });
         }
     }
 
     /// Publishes or flushes what is written and not yet durable.
-    #[inline]
-    fn make_durable(&mut self, now: Nanos, out: &mut Actions) {
+    #[inline(always)]
+    fn make_durable(&mut self, now: Nanos, out: &mut impl Out) {
         if self.written_batches == self.durable_batches {
             return;
         }
@@ -520,7 +543,7 @@ impl Writer {
                 block: self.written_block,
                 since: self.written_since,
             });
-            out.push(Action::Io {
+            out.act(Action::Io {
                 member: Member(0),
                 op,
                 io: Io::Flush,
@@ -528,8 +551,8 @@ impl Writer {
         }
     }
 
-    #[inline]
-    fn flushed(&mut self, now: Nanos, result: Result<u64, IoFailure>, out: &mut Actions) {
+    #[inline(always)]
+    fn flushed(&mut self, now: Nanos, result: Result<u64, IoFailure>, out: &mut impl Out) {
         let flush = self.flush.take().expect("checked by the caller");
         if let Err(failure) = result {
             if self.planted.has(Bug::RetryFailedFlush) {
@@ -550,29 +573,29 @@ impl Writer {
         }
         self.make_durable(now, out);
         if self.is_idle() {
-            out.push(Action::Idle);
+            out.act(Action::Idle);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(
         &mut self,
         now: Nanos,
         batches: u64,
         block: StreamBlock,
         since: Nanos,
-        out: &mut Actions,
+        out: &mut impl Out,
     ) {
         self.gatherer.served(now.since(since));
         self.durable_batches = batches;
         self.durable_block = block;
-        out.push(Action::Publish { batches, block });
+        out.act(Action::Publish { batches, block });
     }
 
     #[cold]
-    fn poison(&mut self, cause: Cause, out: &mut Actions) {
+    fn poison(&mut self, cause: Cause, out: &mut impl Out) {
         self.phase = Phase::Poisoned;
-        out.push(Action::Poison(cause));
+        out.act(Action::Poison(cause));
     }
 }
 
