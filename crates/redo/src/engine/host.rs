@@ -66,6 +66,10 @@ pub(super) struct Hands {
     /// Commits in the open batch when the last batch was published.
     carried: u32,
     underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
+    /// What to gather, and until when.
+    gather: (u32, Nanos),
+    /// The log that waits for the checkpoint.
+    awaited_log_seq: u64,
     pub(super) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
@@ -80,17 +84,17 @@ pub(crate) enum Led {
     From(u64),
 }
 
-/// What the writer waits for after a step.
+/// What the writer waits for after a step; the particulars are left in [`Hands`].
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// The end of an operation.
     Completion,
     /// Committers, as [`Action::Gather`] says.
-    Gather { want: u32, until: Nanos },
+    Gather,
     /// A sealed batch.
     Seal,
-    /// The checkpoint that lets this log be written.
-    Checkpoint { log_seq: u64 },
+    /// The checkpoint that lets a log be written.
+    Checkpoint,
     /// Nothing: it is idle or poisoned.
     Over,
 }
@@ -110,6 +114,8 @@ impl Host {
             in_flight: 0,
             carried: 0,
             underway: Fifo::default(),
+            gather: (0, Nanos::ZERO),
+            awaited_log_seq: 0,
             observer,
             flushes: 0,
             last_log_seq: log_seq,
@@ -124,7 +130,6 @@ impl Host {
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
-    #[inline]
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
         #[cfg(feature = "experiment")]
         if self.fused.is_some() {
@@ -150,8 +155,8 @@ impl Host {
                     now = core.clock.now();
                     self.step(core, now, Event::Io { op, result })
                 }
-                Next::Gather { want, until } => {
-                    gather(core, want, until);
+                Next::Gather => {
+                    self.hands.gather(core);
                     now = core.clock.now();
                     self.step(core, now, Event::Gathered)
                 }
@@ -162,8 +167,8 @@ impl Host {
                     now = core.clock.now();
                     self.step(core, now, Event::Filled { batch: batch.id })
                 }
-                Next::Checkpoint { log_seq } => {
-                    let block = self.hands.await_checkpoint(core, log_seq);
+                Next::Checkpoint => {
+                    let block = self.hands.await_checkpoint(core);
                     now = core.clock.now();
                     self.step(core, now, Event::Checkpoint(block))
                 }
@@ -233,10 +238,16 @@ impl Out for Acting<'_> {
     fn act(&mut self, action: Action) {
         let (core, now) = (self.core, self.now);
         match action {
-            Action::Gather { want, until } => self.next = Next::Gather { want, until },
+            Action::Gather { want, until } => {
+                self.hands.gather = (want, until);
+                self.next = Next::Gather;
+            }
             Action::Seal => self.next = Next::Seal,
             Action::Io { op, io, .. } => self.hands.submit(core, now, op, io),
-            Action::AwaitCheckpoint { log_seq } => self.next = Next::Checkpoint { log_seq },
+            Action::AwaitCheckpoint { log_seq } => {
+                self.hands.awaited_log_seq = log_seq;
+                self.next = Next::Checkpoint;
+            }
             Action::Release { upto } => self.hands.release(core, now, upto),
             Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
             Action::Poison(cause) => {
@@ -264,7 +275,7 @@ impl Hands {
         batch
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
         let kind = match io {
             Io::Write { start, blocks } => {
@@ -290,7 +301,7 @@ impl Hands {
         self.queue.submit(&[Op { id: op, kind }]);
     }
 
-    #[inline]
+    #[inline(always)]
     fn await_completion(&mut self) -> Completion {
         if self.next_done == self.done.len() {
             self.done.clear();
@@ -309,9 +320,10 @@ impl Hands {
         completion
     }
 
-    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> StreamBlock {
+    #[cold]
+    fn await_checkpoint(&mut self, core: &Core) -> StreamBlock {
         let start = core.clock.now();
-        let checkpoint = core.await_checkpoint(log_seq);
+        let checkpoint = core.await_checkpoint(self.awaited_log_seq);
         let waited = core.clock.now().since(start).0;
         if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
@@ -319,7 +331,7 @@ impl Hands {
         checkpoint
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, core: &Core, now: Nanos, upto: u64) {
         for underway in self.underway.iter_mut() {
             if underway.batch.end() <= upto && underway.stations.written_ns == 0 {
@@ -329,7 +341,7 @@ impl Hands {
         core.buffer.release(upto);
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(&mut self, core: &Core, now: Nanos, batches: u64, block: u64) {
         let (open, _) = core.buffer.open_batch();
         self.carried = core.buffer.commits(open);
@@ -349,6 +361,7 @@ impl Hands {
     }
 
     /// Tells the observer of the oldest batch underway.
+    #[cold]
     fn report(&mut self, core: &Core) {
         let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
             return;
@@ -369,12 +382,13 @@ impl Hands {
         });
         self.last_log_seq = log_seq;
     }
-}
 
-/// Lets committers run until enough of them wait for the open batch.
-fn gather(core: &Core, want: u32, until: Nanos) {
-    let (open, _) = core.buffer.open_batch();
-    while core.buffer.commits(open) < want && core.clock.now() < until {
-        yield_now();
+    /// Lets committers run until enough of them wait for the open batch.
+    fn gather(&mut self, core: &Core) {
+        let (want, until) = self.gather;
+        let (open, _) = core.buffer.open_batch();
+        while core.buffer.commits(open) < want && core.clock.now() < until {
+            yield_now();
+        }
     }
 }

@@ -43,6 +43,24 @@ impl<T: Copy + Default, const N: usize> Fifo<T, N> {
         self.len = self.len.saturating_sub(1);
     }
 
+    /// Removes the oldest item that is `wanted`.
+    #[inline]
+    pub(crate) fn take(&mut self, wanted: impl FnMut(&T) -> bool) -> Option<T> {
+        let at = self.iter().position(wanted)?;
+        let item = self.items[at];
+        if at + 1 < self.len {
+            self.items.copy_within(at + 1..self.len, at);
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
+    /// The oldest item that is `wanted`.
+    #[inline]
+    pub(crate) fn find_mut(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Option<&mut T> {
+        self.iter_mut().find(|item| wanted(item))
+    }
+
     #[inline]
     pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
         self.iter_mut().next()

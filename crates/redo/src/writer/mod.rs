@@ -222,9 +222,7 @@ struct InFlight {
     filled: bool,
     /// Blocks of it that were handed to the device.
     issued: u32,
-    /// Writes that have not come back. A batch lies in two logs at most, because the log buffer
-    /// is never larger than a log.
-    writes: Fifo<Write, 2>,
+    /// Writes of it that have not come back.
     outstanding: u32,
     issued_at: Nanos,
 }
@@ -255,6 +253,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug, Default)]
 struct Write {
     op: u64,
+    batch: u64,
     bytes: u64,
 }
 
@@ -269,6 +268,9 @@ pub struct Writer {
     next_op: u64,
     /// Sealed batches that are not written yet.
     batches: Fifo<InFlight, MAX_DEPTH>,
+    /// Writes that have not come back. A batch lies in two logs at most, because the log buffer
+    /// is never larger than a log.
+    writes: Fifo<Write, { 2 * MAX_DEPTH }>,
     /// The log that was written last: its first block and the first of the next.
     log: (StreamBlock, StreamBlock),
     flush: Option<Flush>,
@@ -306,6 +308,7 @@ impl Writer {
             gatherer: Gatherer::new(policy),
             next_op: 1,
             batches: Fifo::default(),
+            writes: Fifo::default(),
             log: (0, 0),
             flush: None,
             written_batches: first_batch,
@@ -407,7 +410,6 @@ impl Writer {
             batch,
             filled: false,
             issued: 0,
-            writes: Fifo::default(),
             outstanding: 0,
             issued_at: now,
         });
@@ -446,7 +448,8 @@ impl Writer {
                 if entry.issued == 0 {
                     entry.issued_at = now;
                 }
-                entry.writes.push(Write { op, bytes });
+                let batch = entry.batch.id;
+                self.writes.push(Write { op, batch, bytes });
                 entry.outstanding += 1;
                 entry.issued += blocks;
                 let (member, io) = (Member(0), Io::Write { start, blocks });
@@ -464,37 +467,40 @@ impl Writer {
 
     #[inline(always)]
     fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
-        if self.flush.is_some_and(|f| f.op == op) {
-            self.flushed(now, result, out);
-        } else {
-            self.wrote(now, op, result, out);
+        let ended = match self.flush {
+            Some(flush) if flush.op == op => self.flushed(now, flush, result, out),
+            _ => self.wrote(op, result, out),
+        };
+        if let Err(cause) = ended {
+            self.phase = Phase::Poisoned;
+            return out.act(Action::Poison(cause));
+        }
+        self.make_durable(now, out);
+        if self.flush.is_none() && self.is_idle() {
+            out.act(Action::Idle);
         }
     }
 
     #[inline(always)]
-    fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
-        let entry = self.batches.iter_mut();
-        let entry = entry
-            .into_iter()
-            .find(|b| b.writes.iter().any(|w| w.op == op));
-        let entry = entry.expect("a completion of an operation in flight");
-        let write = entry.writes.iter().find(|w| w.op == op);
-        let wanted = write.expect("its owner holds it").bytes;
-        let ignore_short = self.planted.has(Bug::IgnoreShortWrite);
-        match result {
-            Err(failure) => return self.poison(Cause::Write(failure), out),
-            Ok(n) if n != wanted && !ignore_short => {
-                let cause = Cause::ShortWrite { written: n, wanted };
-                return self.poison(cause, out);
-            }
-            Ok(_) => {}
+    fn wrote(
+        &mut self,
+        op: u64,
+        result: Result<u64, IoFailure>,
+        out: &mut impl Out,
+    ) -> Result<(), Cause> {
+        let write = self.writes.take(|w| w.op == op);
+        let write = write.expect("a completion of an operation in flight");
+        let wanted = write.bytes;
+        let written = result.map_err(Cause::Write)?;
+        if written != wanted && !self.planted.has(Bug::IgnoreShortWrite) {
+            return Err(Cause::ShortWrite { written, wanted });
         }
-        entry.outstanding -= 1;
+        let entry = self.batches.find_mut(|b| b.batch.id == write.batch);
+        entry
+            .expect("a batch stays until its writes are back")
+            .outstanding -= 1;
         self.advance_written(out);
-        self.make_durable(now, out);
-        if self.is_idle() {
-            out.act(Action::Idle);
-        }
+        Ok(())
     }
 
     /// Moves the written position over the complete batches at the front.
@@ -552,29 +558,27 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn flushed(&mut self, now: Nanos, result: Result<u64, IoFailure>, out: &mut impl Out) {
-        let flush = self.flush.take().expect("checked by the caller");
+    fn flushed(
+        &mut self,
+        now: Nanos,
+        flush: Flush,
+        result: Result<u64, IoFailure>,
+        out: &mut impl Out,
+    ) -> Result<(), Cause> {
+        self.flush = None;
         if let Err(failure) = result {
             if self.planted.has(Bug::RetryFailedFlush) {
-                return self.make_durable(now, out);
+                return Ok(());
             }
-            return self.poison(Cause::Flush(failure), out);
+            return Err(Cause::Flush(failure));
         }
-        if self.planted.has(Bug::PublishBeyondSnapshot) {
-            self.publish(
-                now,
-                self.written_batches,
-                self.written_block,
-                flush.since,
-                out,
-            );
+        let (batches, block) = if self.planted.has(Bug::PublishBeyondSnapshot) {
+            (self.written_batches, self.written_block)
         } else {
-            self.publish(now, flush.batches, flush.block, flush.since, out);
-        }
-        self.make_durable(now, out);
-        if self.is_idle() {
-            out.act(Action::Idle);
-        }
+            (flush.batches, flush.block)
+        };
+        self.publish(now, batches, block, flush.since, out);
+        Ok(())
     }
 
     #[inline(always)]
@@ -590,12 +594,6 @@ impl Writer {
         self.durable_batches = batches;
         self.durable_block = block;
         out.act(Action::Publish { batches, block });
-    }
-
-    #[cold]
-    fn poison(&mut self, cause: Cause, out: &mut impl Out) {
-        self.phase = Phase::Poisoned;
-        out.act(Action::Poison(cause));
     }
 }
 
