@@ -135,6 +135,15 @@ impl Host {
         if self.fused.is_some() {
             return self.lead_fused(core);
         }
+        if self.history.is_some() {
+            self.lead_on::<true>(core)
+        } else {
+            self.lead_on::<false>(core)
+        }
+    }
+
+    #[inline(always)]
+    fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> Led {
         let (open, bytes) = core.buffer.open_batch();
         if bytes == 0 || self.writer.is_poisoned() {
             return Led::Nothing;
@@ -146,31 +155,31 @@ impl Host {
             carried: self.hands.carried,
         };
         let mut now = core.clock.now();
-        let mut next = self.step(core, now, pending);
+        let mut next = self.step::<RECORD>(core, now, pending);
         // Each event is made where it is sent: there the step shrinks to what that event does.
         loop {
             next = match next {
                 Next::Completion => {
                     let Completion { id: op, result } = self.hands.await_completion();
                     now = core.clock.now();
-                    self.step(core, now, Event::Io { op, result })
+                    self.step::<RECORD>(core, now, Event::Io { op, result })
                 }
                 Next::Gather => {
                     self.hands.gather(core);
                     now = core.clock.now();
-                    self.step(core, now, Event::Gathered)
+                    self.step::<RECORD>(core, now, Event::Gathered)
                 }
                 Next::Seal => {
                     let batch = self.hands.seal(core);
-                    self.step(core, now, Event::Sealed(batch));
+                    self.step::<RECORD>(core, now, Event::Sealed(batch));
                     core.buffer.await_filled(&batch);
                     now = core.clock.now();
-                    self.step(core, now, Event::Filled { batch: batch.id })
+                    self.step::<RECORD>(core, now, Event::Filled { batch: batch.id })
                 }
                 Next::Checkpoint => {
                     let block = self.hands.await_checkpoint(core);
                     now = core.clock.now();
-                    self.step(core, now, Event::Checkpoint(block))
+                    self.step::<RECORD>(core, now, Event::Checkpoint(block))
                 }
                 Next::Over => return Led::From(first),
             }
@@ -189,8 +198,8 @@ impl Host {
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call
     /// is the one event's way through the writer.
     #[inline(always)]
-    fn step(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
-        if self.history.is_some() {
+    fn step<const RECORD: bool>(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+        if RECORD {
             return self.recorded_step(core, now, event);
         }
         let mut act = Acting {

@@ -342,20 +342,20 @@ impl Writer {
 
     /// One step. `now` is the host's clock; actions are appended to `out`.
     pub fn step(&mut self, now: Nanos, event: Event, out: &mut Actions) {
-        self.step_into(now, event, out);
+        if !self.is_poisoned() {
+            self.step_into(now, event, out);
+        }
     }
 
     /// As [`Writer::step`], each action given to `out` as it is decided. Nothing that `out` does
-    /// can change the rest of the step, so a host may carry an action out at once.
+    /// can change the rest of the step, so a host may carry an action out at once. Only for a
+    /// writer that is not poisoned.
     ///
     /// Inlined into its caller, whose event and actions then never are values in memory: where an
     /// event is made, only its own branch remains, and where an action is decided, only what
     /// carries it out (experiments/line-cost).
     #[inline(always)]
     pub(crate) fn step_into(&mut self, now: Nanos, event: Event, out: &mut impl Out) {
-        if self.phase == Phase::Poisoned {
-            return;
-        }
         match event {
             Event::Pending {
                 commits,
