@@ -3,30 +3,44 @@
 //! with one and eight jobs. Two logs are open at once and take turns in short chunks, A B B A, so
 //! that drift of the machine cancels within a pair. See experiments/line-cost.
 //!
-//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [PAIRS]`
+//! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [PAIRS]
+//! [null]`, or `-- count fused|line COMMITS` under `valgrind --tool=callgrind`.
 
 use device::{Caps, LogDevice, NullDevice};
 use measure::workload::{Generator, pool};
-use redo::{CommitMode, Log, Options, Shape};
+use redo::{CommitMode, Log, Options, Session, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 type AnyError = Box<dyn std::error::Error>;
 
 const RECORD_BYTES: u32 = 1997;
+/// Small enough for a cache, as a transaction's redo would be.
+const POOL_BYTES: usize = 1 << 18;
 
 fn main() -> Result<(), AnyError> {
-    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let args: Vec<String> = args.collect();
+    if let [command, which, commits] = &args[..] {
+        if command == "count" {
+            return count(which, commits.parse()?);
+        }
+    }
+    let mut args = args.into_iter();
     let fallback = || std::env::temp_dir().join("line-cost");
     let directory = args.next().map_or_else(fallback, PathBuf::from);
     let pairs: usize = args.next().map_or(Ok(101), |r| r.parse())?;
     println!(
         "device,jobs,pairs,fused_p10_ns,line_p10_ns,ratio_of_p10,fused_p50_ns,line_p50_ns,ratio_p25,ratio_p50,ratio_p75"
     );
-    for (jobs, commits) in [(1, 20_000), (8, 4_000)] {
+    let only_null = args.next().as_deref() == Some("null");
+    for (jobs, commits) in [(1, 2_000), (8, 2_000)] {
         let logs = [null_log(true)?, null_log(false)?];
         compare("null", logs, jobs, commits, pairs)?;
+    }
+    if only_null {
+        return Ok(());
     }
     for (jobs, commits) in [(1, 1_000), (8, 1_000)] {
         let logs = [
@@ -39,6 +53,15 @@ fn main() -> Result<(), AnyError> {
     Ok(())
 }
 
+/// One log on the null device, one job, a fixed number of commits: for counting instructions, as
+/// the difference between two numbers of commits.
+fn count(which: &str, commits: u32) -> Result<(), AnyError> {
+    let log = null_log(which == "fused")?;
+    chunk(&log, &pool(1, POOL_BYTES), 1, commits)?;
+    log.close()?;
+    Ok(())
+}
+
 fn compare(
     device: &str,
     logs: [Log; 2],
@@ -46,11 +69,12 @@ fn compare(
     commits: u32,
     pairs: usize,
 ) -> Result<(), AnyError> {
+    let bytes = pool(1, POOL_BYTES);
     let mut took = [Vec::new(), Vec::new()];
     for pair in 0..pairs + 2 {
         let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
         for which in order {
-            let ns = chunk(&logs[which], jobs, commits)?;
+            let ns = chunk(&logs[which], &bytes, jobs, commits)?;
             if pair >= 2 {
                 took[which].push(ns);
             }
@@ -78,33 +102,54 @@ fn compare(
     Ok(())
 }
 
-/// Nanoseconds a commit.
-fn chunk(log: &Log, jobs: u32, commits: u32) -> Result<f64, AnyError> {
+/// Nanoseconds a commit. One job runs on the calling thread, so that a chunk may be shorter than
+/// a scheduler's turn; of several, the time is from the first start to the last end.
+fn chunk(log: &Log, bytes: &Arc<[u8]>, jobs: u32, commits: u32) -> Result<f64, AnyError> {
     log.checkpoint(log.durable())?;
-    let bytes = pool(1, 1 << 20);
-    let barrier = Arc::new(Barrier::new(jobs as usize + 1));
+    let job = |number| {
+        let generator = Generator::new(bytes.clone(), number, 1);
+        (log.session(), generator)
+    };
+    let per_commit = |d: Duration| d.as_nanos() as f64 / f64::from(commits * jobs);
+    if jobs == 1 {
+        let (session, generator) = job(0);
+        let (start, end) = work(session, generator, commits)?;
+        return Ok(per_commit(end - start));
+    }
+    let barrier = Arc::new(Barrier::new(jobs as usize));
     let threads: Vec<_> = (0..jobs)
-        .map(|job| {
-            let (barrier, mut session) = (Arc::clone(&barrier), log.session());
-            let mut generator = Generator::new(bytes.clone(), job, 1);
-            std::thread::spawn(move || -> Result<(), redo::Error> {
+        .map(|number| {
+            let (barrier, (session, generator)) = (Arc::clone(&barrier), job(number));
+            std::thread::spawn(move || {
                 barrier.wait();
-                for _ in 0..commits {
-                    generator.next_transaction();
-                    let (stamp, body) = generator.record(0, RECORD_BYTES);
-                    session.append(&[&stamp, body])?;
-                    session.commit(CommitMode::WAIT_IMMEDIATE)?;
-                }
-                Ok(())
+                work(session, generator, commits)
             })
         })
         .collect();
-    barrier.wait();
-    let start = Instant::now();
+    let mut spans = Vec::new();
     for thread in threads {
-        thread.join().map_err(|_| "a job panicked")??;
+        spans.push(thread.join().map_err(|_| "a job panicked")??);
     }
-    Ok(start.elapsed().as_nanos() as f64 / f64::from(commits * jobs))
+    let start = spans.iter().map(|span| span.0).min();
+    let end = spans.iter().map(|span| span.1).max();
+    let span = start.zip(end).ok_or("there is at least one job")?;
+    Ok(per_commit(span.1 - span.0))
+}
+
+#[inline(never)]
+fn work(
+    mut session: Session,
+    mut generator: Generator,
+    commits: u32,
+) -> Result<(Instant, Instant), redo::Error> {
+    let start = Instant::now();
+    for _ in 0..commits {
+        generator.next_transaction();
+        let (stamp, body) = generator.record(0, RECORD_BYTES);
+        session.append(&[&stamp, body])?;
+        session.commit(CommitMode::WAIT_IMMEDIATE)?;
+    }
+    Ok((start, Instant::now()))
 }
 
 fn options(fused: bool) -> Options {

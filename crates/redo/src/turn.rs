@@ -403,6 +403,11 @@ impl<H> Turn<H> {
         }
     }
 
+    /// The durable checkpoint's block.
+    pub(crate) fn checkpoint(&self) -> StreamBlock {
+        self.checkpoint.load(Ordering::Acquire)
+    }
+
     /// The checkpoint's block is durable at `block`.
     pub(crate) fn checkpointed(&self, block: StreamBlock) {
         self.checkpoint.fetch_max(block, Ordering::AcqRel);

@@ -244,7 +244,10 @@ fn a_full_log_closes_and_says_what_was_not_written() {
         } else {
             drop(log);
         }
-        assert!(matches!(session.append(&[b"late"]), Err(Error::CheckpointIncomplete)));
+        assert!(matches!(
+            session.append(&[b"late"]),
+            Err(Error::CheckpointIncomplete)
+        ));
         let (records, _) = recovered(&scratch.0);
         assert_eq!(records.len() as u64, capacity);
     }

@@ -60,7 +60,7 @@ pub(crate) struct BatchSlot {
 }
 
 /// A sealed batch: contiguous blocks that are written together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Its number; batches are written and published in this order.
     pub id: u64,

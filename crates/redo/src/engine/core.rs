@@ -58,6 +58,13 @@ impl Core {
         self.turn.drain(|host| host.lead(self))
     }
 
+    /// The checkpoint's block, if it already lets the log `log_seq` be written.
+    pub(crate) fn checkpoint_passed(&self, log_seq: u64) -> Option<StreamBlock> {
+        let start = (log_seq - 1) * self.geometry.blocks_per_group;
+        let checkpoint = self.turn.checkpoint();
+        (self.geometry.reuse_limit(checkpoint) > start).then_some(checkpoint)
+    }
+
     /// Waits until the log `log_seq` may be written. See [`Turn::await_checkpoint`].
     pub(crate) fn await_checkpoint(&self, log_seq: u64) -> Option<StreamBlock> {
         let start = (log_seq - 1) * self.geometry.blocks_per_group;

@@ -4,9 +4,10 @@
 
 use super::core::Core;
 use crate::buffer::{Batch, Stations};
+use crate::group::StreamBlock;
 use crate::sync::yield_now;
 use crate::turn::Led;
-use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Writer};
+use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
 
@@ -40,7 +41,7 @@ pub struct LogWrite {
 /// log.
 pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Underway {
     batch: Batch,
     writes: u32,
@@ -51,22 +52,45 @@ struct Underway {
 /// What the holder of the baton owns.
 pub(crate) struct Host {
     pub(crate) writer: Writer,
-    queue: Box<dyn Queue>,
-    actions: Actions,
+    hands: Hands,
+    pub(crate) history: Option<History>,
+    #[cfg(feature = "experiment")]
+    pub(crate) fused: Option<super::fused::Fused>,
+}
+
+/// What carries out the writer's actions.
+pub(super) struct Hands {
+    pub(super) queue: Box<dyn Queue>,
     done: Vec<Completion>,
     next_done: usize,
     in_flight: u32,
     /// Commits in the open batch when the last batch was published.
     carried: u32,
     underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
-    pub(crate) history: Option<History>,
-    pub(crate) observer: Option<Observer>,
+    /// What to gather, and until when.
+    gather: (u32, Nanos),
+    /// The log that waits for the checkpoint.
+    awaited_log_seq: u64,
+    pub(super) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
-    /// What it waited for will never come: it leads no more.
+    /// A filler died: the batch will never be whole, and nothing is led any more.
     stuck: bool,
-    #[cfg(feature = "experiment")]
-    pub(crate) fused: Option<super::fused::Fused>,
+}
+
+/// What the writer waits for after a step; the particulars are left in [`Hands`].
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The end of an operation.
+    Completion,
+    /// Committers, as [`Action::Gather`] says.
+    Gather,
+    /// A sealed batch.
+    Seal,
+    /// The checkpoint that lets a log be written.
+    Checkpoint,
+    /// Nothing: it is idle or poisoned.
+    Over,
 }
 
 impl Host {
@@ -77,109 +101,175 @@ impl Host {
         record: bool,
         log_seq: u64,
     ) -> Host {
-        Host {
-            writer,
+        let hands = Hands {
             queue,
-            actions: Actions::default(),
             done: Vec::with_capacity(4 * MAX_DEPTH),
             next_done: 0,
             in_flight: 0,
             carried: 0,
             underway: Fifo::default(),
-            history: record.then(History::default),
+            gather: (0, Nanos::ZERO),
+            awaited_log_seq: 0,
             observer,
             flushes: 0,
             last_log_seq: log_seq,
             stuck: false,
+        };
+        Host {
+            writer,
+            hands,
+            history: record.then(History::default),
             #[cfg(feature = "experiment")]
             fused: None,
         }
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
-    #[inline]
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
         #[cfg(feature = "experiment")]
         if self.fused.is_some() {
             return self.lead_fused(core);
         }
+        if self.history.is_some() {
+            self.lead_on::<true>(core)
+        } else {
+            self.lead_on::<false>(core)
+        }
+    }
+
+    #[inline(always)]
+    fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> Led {
         let (open, bytes) = core.buffer.open_batch();
-        if bytes == 0 || self.is_over() {
+        if bytes == 0 || self.hands.stuck || self.writer.is_poisoned() {
             return Led::Nothing;
         }
         let first = core.buffer.published();
-        let mut event = Event::Pending {
+        let pending = Event::Pending {
             commits: core.buffer.commits(open),
             bytes,
-            carried: self.carried,
+            carried: self.hands.carried,
         };
         let mut now = core.clock.now();
+        let mut next = self.step::<RECORD>(core, now, pending);
+        // Each event is made where it is sent: there the step shrinks to what that event does.
         loop {
-            let (mut next, idle) = self.step(core, now, event);
-            if idle || self.is_over() {
-                return Led::From(first);
+            next = match next {
+                Next::Completion => {
+                    let Completion { id: op, result } = self.hands.await_completion();
+                    now = core.clock.now();
+                    self.step::<RECORD>(core, now, Event::Io { op, result })
+                }
+                Next::Gather => {
+                    self.hands.gather(core);
+                    now = core.clock.now();
+                    self.step::<RECORD>(core, now, Event::Gathered)
+                }
+                Next::Seal => {
+                    let batch = self.hands.seal(core);
+                    self.step::<RECORD>(core, now, Event::Sealed(batch));
+                    if !core.buffer.await_filled(&batch) {
+                        self.hands.stuck = true;
+                        return Led::From(first);
+                    }
+                    now = core.clock.now();
+                    self.step::<RECORD>(core, now, Event::Filled { batch: batch.id })
+                }
+                Next::Checkpoint => {
+                    let checkpoint = self.hands.await_checkpoint(core);
+                    now = core.clock.now();
+                    let event = checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint);
+                    self.step::<RECORD>(core, now, event)
+                }
+                Next::Over => return Led::From(first),
             }
-            if let Some(Event::Sealed(batch)) = next {
-                self.step(core, now, Event::Sealed(batch));
-                self.stuck |= !core.buffer.await_filled(&batch);
-                next = Some(Event::Filled { batch: batch.id });
-            }
-            event = match next {
-                Some(next) => next,
-                None => self.await_completion(),
-            };
-            now = core.clock.now();
         }
     }
 
-    #[inline]
-    fn is_over(&self) -> bool {
-        self.stuck || self.writer.is_poisoned()
-    }
-
     #[cfg(feature = "experiment")]
-    pub(crate) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut dyn Queue) {
+    pub(super) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut Hands) {
         let fused = self
             .fused
             .as_mut()
             .expect("asked for only when it is there");
-        (fused, &mut *self.queue)
+        (fused, &mut self.hands)
     }
 
-    /// One step of the writer and its actions. Returns the event that answers them, if one
-    /// already does, and whether the writer is idle.
-    #[inline]
-    fn step(&mut self, core: &Core, now: Nanos, event: Event) -> (Option<Event>, bool) {
-        self.actions.clear();
-        self.writer.step(now, event, &mut self.actions);
+    /// One step of the writer and its actions. Inlined, so that what remains of it at each call
+    /// is the one event's way through the writer.
+    #[inline(always)]
+    fn step<const RECORD: bool>(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+        if RECORD {
+            return self.recorded_step(core, now, event);
+        }
+        let mut act = Acting {
+            hands: &mut self.hands,
+            core,
+            now,
+            next: Next::Completion,
+        };
+        self.writer.step_into(now, event, &mut act);
+        act.next
+    }
+
+    /// As [`Host::step`], written into the history.
+    #[cold]
+    #[inline(never)]
+    fn recorded_step(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+        let mut actions = Actions::default();
+        self.writer.step(now, event, &mut actions);
         if let Some(history) = &mut self.history {
-            history.record(now, event, &self.actions);
+            history.record(now, event, &actions);
         }
-        let (mut next, mut idle) = (None, false);
-        let mut index = 0;
-        while let Some(action) = self.actions.get(index) {
-            index += 1;
-            match action {
-                Action::Gather { want, until } => {
-                    gather(core, want, until);
-                    next = Some(Event::Gathered);
-                }
-                Action::Seal => next = Some(self.seal(core)),
-                Action::Io { op, io, .. } => self.submit(core, now, op, io),
-                Action::AwaitCheckpoint { log_seq } => {
-                    next = Some(self.await_checkpoint(core, log_seq));
-                }
-                Action::Release { upto } => self.release(core, now, upto),
-                Action::Publish { batches, block } => self.publish(core, now, batches, block),
-                Action::Poison(cause) => core.poison(cause),
-                Action::Idle => idle = true,
-            }
+        let mut act = Acting {
+            hands: &mut self.hands,
+            core,
+            now,
+            next: Next::Completion,
+        };
+        for action in actions.iter() {
+            act.act(action);
         }
-        (next, idle)
+        act.next
     }
+}
 
+/// A step's actions being carried out.
+struct Acting<'a> {
+    hands: &'a mut Hands,
+    core: &'a Core,
+    now: Nanos,
+    next: Next,
+}
+
+impl Out for Acting<'_> {
+    #[inline(always)]
+    fn act(&mut self, action: Action) {
+        let (core, now) = (self.core, self.now);
+        match action {
+            Action::Gather { want, until } => {
+                self.hands.gather = (want, until);
+                self.next = Next::Gather;
+            }
+            Action::Seal => self.next = Next::Seal,
+            Action::Io { op, io, .. } => self.hands.submit(core, now, op, io),
+            Action::AwaitCheckpoint { log_seq } => {
+                self.hands.awaited_log_seq = log_seq;
+                self.next = Next::Checkpoint;
+            }
+            Action::Release { upto } => self.hands.release(core, now, upto),
+            Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
+            Action::Poison(cause) => {
+                core.poison(cause);
+                self.next = Next::Over;
+            }
+            Action::Idle => self.next = Next::Over,
+        }
+    }
+}
+
+impl Hands {
     #[inline]
-    fn seal(&mut self, core: &Core) -> Event {
+    fn seal(&mut self, core: &Core) -> Batch {
         let batch = core
             .buffer
             .seal()
@@ -190,15 +280,15 @@ impl Host {
             stations: Stations::default(),
             checkpoint_wait_ns: 0,
         });
-        Event::Sealed(batch)
+        batch
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
         let kind = match io {
             Io::Write { start, blocks } => {
                 let mut all = self.underway.iter_mut();
-                let owner = all.find(|u| (u.batch.start..u.batch.end()).contains(&start));
+                let owner = all.find(|u| start < u.batch.end());
                 if let Some(underway) = owner {
                     underway.writes += 1;
                     if underway.stations.submitted_ns == 0 {
@@ -219,8 +309,8 @@ impl Host {
         self.queue.submit(&[Op { id: op, kind }]);
     }
 
-    #[inline]
-    fn await_completion(&mut self) -> Event {
+    #[inline(always)]
+    fn await_completion(&mut self) -> Completion {
         if self.next_done == self.done.len() {
             self.done.clear();
             self.next_done = 0;
@@ -235,23 +325,25 @@ impl Host {
         let completion = self.done[self.next_done];
         self.next_done += 1;
         self.in_flight -= 1;
-        Event::Io {
-            op: completion.id,
-            result: completion.result,
-        }
+        completion
     }
 
-    fn await_checkpoint(&mut self, core: &Core, log_seq: u64) -> Event {
+    #[cold]
+    fn await_checkpoint(&mut self, core: &Core) -> Option<StreamBlock> {
+        let passed = core.checkpoint_passed(self.awaited_log_seq);
+        if passed.is_some() {
+            return passed;
+        }
         let start = core.clock.now();
-        let checkpoint = core.await_checkpoint(log_seq);
+        let checkpoint = core.await_checkpoint(self.awaited_log_seq);
         let waited = core.clock.now().since(start).0;
         if let Some(last) = self.underway.back_mut() {
             last.checkpoint_wait_ns += waited;
         }
-        checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint)
+        checkpoint
     }
 
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, core: &Core, now: Nanos, upto: u64) {
         for underway in self.underway.iter_mut() {
             if underway.batch.end() <= upto && underway.stations.written_ns == 0 {
@@ -261,7 +353,7 @@ impl Host {
         core.buffer.release(upto);
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(&mut self, core: &Core, now: Nanos, batches: u64, block: u64) {
         let (open, _) = core.buffer.open_batch();
         self.carried = core.buffer.commits(open);
@@ -281,6 +373,7 @@ impl Host {
     }
 
     /// Tells the observer of the oldest batch underway.
+    #[cold]
     fn report(&mut self, core: &Core) {
         let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
             return;
@@ -301,12 +394,13 @@ impl Host {
         });
         self.last_log_seq = log_seq;
     }
-}
 
-/// Lets committers run until enough of them wait for the open batch.
-fn gather(core: &Core, want: u32, until: Nanos) {
-    let (open, _) = core.buffer.open_batch();
-    while core.buffer.commits(open) < want && core.clock.now() < until {
-        yield_now();
+    /// Lets committers run until enough of them wait for the open batch.
+    fn gather(&mut self, core: &Core) {
+        let (want, until) = self.gather;
+        let (open, _) = core.buffer.open_batch();
+        while core.buffer.commits(open) < want && core.clock.now() < until {
+            yield_now();
+        }
     }
 }

@@ -3,21 +3,21 @@
 
 /// At most `N` items in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fifo<T: Copy, const N: usize> {
-    items: [Option<T>; N],
+pub(crate) struct Fifo<T: Copy + Default, const N: usize> {
+    items: [T; N],
     len: usize,
 }
 
-impl<T: Copy, const N: usize> Default for Fifo<T, N> {
+impl<T: Copy + Default, const N: usize> Default for Fifo<T, N> {
     fn default() -> Fifo<T, N> {
         Fifo {
-            items: [None; N],
+            items: [T::default(); N],
             len: 0,
         }
     }
 }
 
-impl<T: Copy, const N: usize> Fifo<T, N> {
+impl<T: Copy + Default, const N: usize> Fifo<T, N> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -30,7 +30,7 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         assert!(self.len < N, "no more than {N} in flight");
-        self.items[self.len] = Some(item);
+        self.items[self.len] = item;
         self.len += 1;
     }
 
@@ -41,6 +41,24 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
             self.items.copy_within(1..self.len, 0);
         }
         self.len = self.len.saturating_sub(1);
+    }
+
+    /// Removes the oldest item that is `wanted`.
+    #[inline]
+    pub(crate) fn take(&mut self, wanted: impl FnMut(&T) -> bool) -> Option<T> {
+        let at = self.iter().position(wanted)?;
+        let item = self.items[at];
+        if at + 1 < self.len {
+            self.items.copy_within(at + 1..self.len, at);
+        }
+        self.len -= 1;
+        Some(item)
+    }
+
+    /// The oldest item that is `wanted`.
+    #[inline]
+    pub(crate) fn find_mut(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Option<&mut T> {
+        self.iter_mut().find(|item| wanted(item))
     }
 
     #[inline]
@@ -55,21 +73,21 @@ impl<T: Copy, const N: usize> Fifo<T, N> {
 
     #[inline]
     pub(crate) fn back(&self) -> Option<&T> {
-        self.items[..self.len].last().and_then(Option::as_ref)
+        self.items[..self.len].last()
     }
 
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut T> {
-        self.items[..self.len].last_mut().and_then(Option::as_mut)
+        self.items[..self.len].last_mut()
     }
 
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items[..self.len].iter().flatten()
+        self.items[..self.len].iter()
     }
 
     #[inline]
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.items[..self.len].iter_mut().flatten()
+        self.items[..self.len].iter_mut()
     }
 }

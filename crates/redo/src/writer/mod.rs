@@ -215,15 +215,26 @@ impl Actions {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Where the actions of a step go: into a list, or straight to the hands of a host.
+pub(crate) trait Out {
+    /// Takes the next action.
+    fn act(&mut self, action: Action);
+}
+
+impl Out for Actions {
+    #[inline]
+    fn act(&mut self, action: Action) {
+        self.push(action);
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight {
     batch: Batch,
     filled: bool,
     /// Blocks of it that were handed to the device.
     issued: u32,
-    /// Writes that have not come back. A batch lies in two logs at most, because the log buffer
-    /// is never larger than a log.
-    writes: Fifo<Write, 2>,
+    /// Writes of it that have not come back.
     outstanding: u32,
     issued_at: Nanos,
 }
@@ -251,9 +262,10 @@ enum Phase {
     Poisoned,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Write {
     op: u64,
+    batch: u64,
     bytes: u64,
 }
 
@@ -268,6 +280,9 @@ pub struct Writer {
     next_op: u64,
     /// Sealed batches that are not written yet.
     batches: Fifo<InFlight, MAX_DEPTH>,
+    /// Writes that have not come back. A batch lies in two logs at most, because the log buffer
+    /// is never larger than a log.
+    writes: Fifo<Write, { 2 * MAX_DEPTH }>,
     /// The log that was written last: its first block and the first of the next.
     log: (StreamBlock, StreamBlock),
     flush: Option<Flush>,
@@ -305,6 +320,7 @@ impl Writer {
             gatherer: Gatherer::new(policy),
             next_op: 1,
             batches: Fifo::default(),
+            writes: Fifo::default(),
             log: (0, 0),
             flush: None,
             written_batches: first_batch,
@@ -337,11 +353,21 @@ impl Writer {
     }
 
     /// One step. `now` is the host's clock; actions are appended to `out`.
-    #[inline]
     pub fn step(&mut self, now: Nanos, event: Event, out: &mut Actions) {
-        if self.phase == Phase::Poisoned {
-            return;
+        if !self.is_poisoned() {
+            self.step_into(now, event, out);
         }
+    }
+
+    /// As [`Writer::step`], each action given to `out` as it is decided. Nothing that `out` does
+    /// can change the rest of the step, so a host may carry an action out at once. Only for a
+    /// writer that is not poisoned.
+    ///
+    /// Inlined into its caller, whose event and actions then never are values in memory: where an
+    /// event is made, only its own branch remains, and where an action is decided, only what
+    /// carries it out (experiments/line-cost).
+    #[inline(always)]
+    pub(crate) fn step_into(&mut self, now: Nanos, event: Event, out: &mut impl Out) {
         match event {
             Event::Pending {
                 commits,
@@ -354,7 +380,7 @@ impl Writer {
                 assert_eq!(self.phase, Phase::Gathering, "nothing was being gathered");
                 self.gatherer.gathered(now);
                 self.phase = Phase::Sealing;
-                out.push(Action::Seal);
+                out.act(Action::Seal);
             }
             Event::Sealed(batch) => self.sealed(now, batch),
             Event::Filled { batch } => self.filled(now, batch, out),
@@ -363,28 +389,31 @@ impl Writer {
                 self.reuse_limit = self.reuse_limit.max(self.geometry.reuse_limit(block));
                 self.issue(now, out);
             }
-            Event::NoCheckpoint => self.poison(Cause::NoCheckpoint, out),
+            Event::NoCheckpoint => {
+                self.phase = Phase::Poisoned;
+                out.act(Action::Poison(Cause::NoCheckpoint));
+            }
         }
     }
 
-    #[inline]
-    fn pending(&mut self, now: Nanos, commits: u32, bytes: u32, carried: u32, out: &mut Actions) {
+    #[inline(always)]
+    fn pending(&mut self, now: Nanos, commits: u32, bytes: u32, carried: u32, out: &mut impl Out) {
         if !self.wants_pending() || bytes == 0 {
             if self.is_idle() {
-                out.push(Action::Idle);
+                out.act(Action::Idle);
             }
             return;
         }
         if let Some((want, until)) = self.gatherer.gather(now, commits, carried) {
             self.phase = Phase::Gathering;
-            out.push(Action::Gather { want, until });
+            out.act(Action::Gather { want, until });
         } else {
             self.phase = Phase::Sealing;
-            out.push(Action::Seal);
+            out.act(Action::Seal);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sealed(&mut self, now: Nanos, batch: Batch) {
         assert_eq!(self.phase, Phase::Sealing, "no seal was asked for");
         let expected = match self.batches.back() {
@@ -397,23 +426,22 @@ impl Writer {
             batch,
             filled: false,
             issued: 0,
-            writes: Fifo::default(),
             outstanding: 0,
             issued_at: now,
         });
         self.phase = Phase::Ready;
     }
 
-    #[inline]
-    fn filled(&mut self, now: Nanos, id: u64, out: &mut Actions) {
+    #[inline(always)]
+    fn filled(&mut self, now: Nanos, id: u64, out: &mut impl Out) {
         let entry = self.batches.iter_mut().find(|b| b.batch.id == id);
         entry.expect("only sealed batches are filled").filled = true;
         self.issue(now, out);
     }
 
     /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
-    #[inline]
-    fn issue(&mut self, now: Nanos, out: &mut Actions) {
+    #[inline(always)]
+    fn issue(&mut self, now: Nanos, out: &mut impl Out) {
         for entry in self.batches.iter_mut() {
             if !entry.filled {
                 return;
@@ -422,7 +450,7 @@ impl Writer {
                 let start = entry.batch.start + u64::from(entry.issued);
                 if start >= self.reuse_limit {
                     let log_seq = self.geometry.log_seq(start);
-                    out.push(Action::AwaitCheckpoint { log_seq });
+                    out.act(Action::AwaitCheckpoint { log_seq });
                     return;
                 }
                 if !(self.log.0..self.log.1).contains(&start) {
@@ -436,60 +464,64 @@ impl Writer {
                 if entry.issued == 0 {
                     entry.issued_at = now;
                 }
-                entry.writes.push(Write { op, bytes });
+                let batch = entry.batch.id;
+                self.writes.push(Write { op, batch, bytes });
                 entry.outstanding += 1;
                 entry.issued += blocks;
                 let (member, io) = (Member(0), Io::Write { start, blocks });
-                out.push(Action::Io { member, op, io });
+                out.act(Action::Io { member, op, io });
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_op(&mut self) -> u64 {
         let op = self.next_op;
         self.next_op += 1;
         op
     }
 
-    #[inline]
-    fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
-        if self.flush.is_some_and(|f| f.op == op) {
-            self.flushed(now, result, out);
-        } else {
-            self.wrote(now, op, result, out);
+    #[inline(always)]
+    fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
+        let ended = match self.flush {
+            Some(flush) if flush.op == op => self.flushed(now, flush, result, out),
+            _ => self.wrote(op, result, out),
+        };
+        if let Err(cause) = ended {
+            self.phase = Phase::Poisoned;
+            return out.act(Action::Poison(cause));
+        }
+        self.make_durable(now, out);
+        if self.flush.is_none() && self.is_idle() {
+            out.act(Action::Idle);
         }
     }
 
-    #[inline]
-    fn wrote(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut Actions) {
-        let entry = self.batches.iter_mut();
-        let entry = entry
-            .into_iter()
-            .find(|b| b.writes.iter().any(|w| w.op == op));
-        let entry = entry.expect("a completion of an operation in flight");
-        let write = entry.writes.iter().find(|w| w.op == op);
-        let wanted = write.expect("its owner holds it").bytes;
-        let ignore_short = self.planted.has(Bug::IgnoreShortWrite);
-        match result {
-            Err(failure) => return self.poison(Cause::Write(failure), out),
-            Ok(n) if n != wanted && !ignore_short => {
-                let cause = Cause::ShortWrite { written: n, wanted };
-                return self.poison(cause, out);
-            }
-            Ok(_) => {}
+    #[inline(always)]
+    fn wrote(
+        &mut self,
+        op: u64,
+        result: Result<u64, IoFailure>,
+        out: &mut impl Out,
+    ) -> Result<(), Cause> {
+        let write = self.writes.take(|w| w.op == op);
+        let write = write.expect("a completion of an operation in flight");
+        let wanted = write.bytes;
+        let written = result.map_err(Cause::Write)?;
+        if written != wanted && !self.planted.has(Bug::IgnoreShortWrite) {
+            return Err(Cause::ShortWrite { written, wanted });
         }
-        entry.outstanding -= 1;
+        let entry = self.batches.find_mut(|b| b.batch.id == write.batch);
+        entry
+            .expect("a batch stays until its writes are back")
+            .outstanding -= 1;
         self.advance_written(out);
-        self.make_durable(now, out);
-        if self.is_idle() {
-            out.push(Action::Idle);
-        }
+        Ok(())
     }
 
     /// Moves the written position over the complete batches at the front.
-    #[inline]
-    fn advance_written(&mut self, out: &mut Actions) {
+    #[inline(always)]
+    fn advance_written(&mut self, out: &mut impl Out) {
         let before = self.written_batches;
         while let Some(entry) = self.batches.front() {
             let skip = self.planted.has(Bug::PublishOutOfOrder)
@@ -505,15 +537,15 @@ impl Writer {
             self.batches.drop_front();
         }
         if self.written_batches > before {
-            out.push(Action::Release {
+            out.act(Action::Release {
                 upto: self.written_block,
             });
         }
     }
 
     /// Publishes or flushes what is written and not yet durable.
-    #[inline]
-    fn make_durable(&mut self, now: Nanos, out: &mut Actions) {
+    #[inline(always)]
+    fn make_durable(&mut self, now: Nanos, out: &mut impl Out) {
         if self.written_batches == self.durable_batches {
             return;
         }
@@ -533,7 +565,7 @@ impl Writer {
                 block: self.written_block,
                 since: self.written_since,
             });
-            out.push(Action::Io {
+            out.act(Action::Io {
                 member: Member(0),
                 op,
                 io: Io::Flush,
@@ -541,51 +573,43 @@ impl Writer {
         }
     }
 
-    #[inline]
-    fn flushed(&mut self, now: Nanos, result: Result<u64, IoFailure>, out: &mut Actions) {
-        let flush = self.flush.take().expect("checked by the caller");
+    #[inline(always)]
+    fn flushed(
+        &mut self,
+        now: Nanos,
+        flush: Flush,
+        result: Result<u64, IoFailure>,
+        out: &mut impl Out,
+    ) -> Result<(), Cause> {
+        self.flush = None;
         if let Err(failure) = result {
             if self.planted.has(Bug::RetryFailedFlush) {
-                return self.make_durable(now, out);
+                return Ok(());
             }
-            return self.poison(Cause::Flush(failure), out);
+            return Err(Cause::Flush(failure));
         }
-        if self.planted.has(Bug::PublishBeyondSnapshot) {
-            self.publish(
-                now,
-                self.written_batches,
-                self.written_block,
-                flush.since,
-                out,
-            );
+        let (batches, block) = if self.planted.has(Bug::PublishBeyondSnapshot) {
+            (self.written_batches, self.written_block)
         } else {
-            self.publish(now, flush.batches, flush.block, flush.since, out);
-        }
-        self.make_durable(now, out);
-        if self.is_idle() {
-            out.push(Action::Idle);
-        }
+            (flush.batches, flush.block)
+        };
+        self.publish(now, batches, block, flush.since, out);
+        Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn publish(
         &mut self,
         now: Nanos,
         batches: u64,
         block: StreamBlock,
         since: Nanos,
-        out: &mut Actions,
+        out: &mut impl Out,
     ) {
         self.gatherer.served(now.since(since));
         self.durable_batches = batches;
         self.durable_block = block;
-        out.push(Action::Publish { batches, block });
-    }
-
-    #[cold]
-    fn poison(&mut self, cause: Cause, out: &mut Actions) {
-        self.phase = Phase::Poisoned;
-        out.push(Action::Poison(cause));
+        out.act(Action::Publish { batches, block });
     }
 }
 
