@@ -364,7 +364,7 @@ impl ControlFile {
 
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
-        // The copy of the older generation first, so that a torn write never hits the only good one.
+        // The copy of the older generation first: a torn write never hits the only good one.
         let first = self.info.generation % 2;
         for copy in [first, 1 - first] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)

@@ -36,7 +36,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// Written by another version of the format.
-    #[error("{path}: format version {found}; this program reads version {}", crate::format::FORMAT_VERSION, path = path.display())]
+    #[error(
+        "{path}: format version {found}; this program reads version {}",
+        crate::format::FORMAT_VERSION,
+        path = path.display()
+    )]
     Version {
         /// The file.
         path: PathBuf,

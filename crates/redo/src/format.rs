@@ -58,8 +58,8 @@ impl Summer {
 /// Header of a redo block.
 ///
 /// ```text
-///  0        4     5     6        8                16               24            28       30   32   36    40
-///  | "RdBk" | ver | flg | used u16 | stream_block u64 | durable_upto u64 | incarnation u32 | first u16 | 0 | 0 u32 | crc u32 |
+///  0 magic "RdBk"   4 version   5 flags (0)   6 used u16   8 stream_block u64
+/// 16 durable_upto u64   24 incarnation u32   28 first_record u16   30 zero   36 crc u32   40
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {

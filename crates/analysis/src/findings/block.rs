@@ -82,7 +82,15 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
                 .rule("no unwritten extent in a log file", UNWRITTEN),
         ),
         Some(n) => notes.push(
-            Note::new("block.unwritten_extents", Caution, format!("The log files hold {}: first writes to them commit the file system's journal too.", format::plural(n, "unwritten extent")))
+            Note::new(
+                "block.unwritten_extents",
+                Caution,
+                format!(
+                    "The log files hold {}: first writes to them commit the file system's journal \
+                     too.",
+                    format::plural(n, "unwritten extent")
+                ),
+            )
                 .number("unwritten_extents", n as f64)
                 .rule("no unwritten extent in a log file", UNWRITTEN)
                 .advice("Write log files once before use; fallocate alone is not enough."),

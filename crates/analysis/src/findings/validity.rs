@@ -217,7 +217,14 @@ fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("growth", growth)
         .number("small_flush_ms", small.flush_mean_ns / 1e6)
         .number("large_flush_ms", large.flush_mean_ns / 1e6)
-        .limit(format!("less than {} times over {} times the data", limit.value, format::digits(span)), limit)
+        .limit(
+            format!(
+                "less than {} times over {} times the data",
+                limit.value,
+                format::digits(span)
+            ),
+            limit,
+        )
         .advice("Run redolab powertest; in a virtual machine ask for the host's cache mode."),
     );
 }

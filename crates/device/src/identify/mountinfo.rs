@@ -287,7 +287,7 @@ mod tests {
             "22 20 8:3 / /a rw - xfs /dev/sda3 rw", // hides 21
             "23 20 8:4 / /c rw - ext4 /dev/sda4 rw",
             "24 23 8:5 / /c rw - ext4 /dev/sda5 rw", // on top of 23
-            "25 24 8:1 /home /c/home rw - ext4 /dev/sda1 rw",
+            "25 24 8:1 /srv /c/srv rw - ext4 /dev/sda1 rw",
             "26 20 8:6 / /d rw - ext4 /dev/sda6 rw",
             "27 20 8:7 / /d rw - ext4 /dev/sda7 rw", // the same parent: the last wins
             "28 20 8:8 / /with\\040space rw - ext4 /dev/sda8 rw",
@@ -297,7 +297,7 @@ mod tests {
             ("/a/b/x", 22),
             ("/ab", 20),
             ("/c/x", 24),
-            ("/c/home/x", 25),
+            ("/c/srv/x", 25),
             ("/d", 27),
             ("/with space/log", 28),
             ("/with", 20),

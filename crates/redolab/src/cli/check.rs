@@ -1,14 +1,14 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
 use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, lab_overhead};
+use super::session::{Bench, Look, begin, describe, lab_overhead, remove};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor, ladder};
 use crate::output::{sanitize, table};
 use crate::safety::Plan;
-use crate::signals::{self, Interrupt};
+use crate::signals;
 use crate::store::RunWriter;
 use analysis::thresholds::Thresholds;
 use clap::Args;
@@ -105,16 +105,20 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         run.validity.add("busy_device", false, busy);
     }
     let mut writer = store.begin(&run.run_id)?;
+    let mut bench = Bench {
+        look: Some(&look),
+        plan,
+        output: &args.output,
+        interrupt: &interrupt,
+        written: 0,
+    };
     let outcome = experiment(
         args,
-        &look,
-        setup,
-        method,
-        plan,
+        &mut bench,
+        (setup, method),
         &specs,
         &mut run,
         &mut writer,
-        &interrupt,
     );
     if let Err(failure) = outcome {
         return Err(incomplete(failure, &mut run, &writer));
@@ -247,26 +251,19 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
+/// Measures floor and rows into `run`.
 fn experiment(
     args: &CheckArgs,
-    look: &Look,
-    mut setup: Setup,
-    method: Option<SyncMethod>,
-    plan: Plan,
+    bench: &mut Bench<'_>,
+    (mut setup, method): (Setup, Option<SyncMethod>),
     specs: &[Spec],
     run: &mut Run,
     writer: &mut RunWriter,
-    interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    let progress = args.output.progress();
+    let (progress, interrupt) = (args.output.progress(), bench.interrupt);
+    let look = bench.look.expect("check always has a directory");
     run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
-    let folder = look
-        .work_folder(&args.output)
-        .map_err(|e| Failure::System {
-            what: e.message,
-            source: std::io::Error::from(std::io::ErrorKind::PermissionDenied),
-        })?;
+    let folder = look.work_folder(&args.output)?;
     let points = floor::short();
     let phase = progress.phase("the device's floor", points.len() as u64);
     let time = if args.quick {
@@ -275,7 +272,7 @@ fn experiment(
         FLOOR_TIME
     };
     let (rows, refused) = floor::measure(&folder, &points, time, interrupt, &|done| {
-        phase.at(done as u64)
+        phase.at(done as u64);
     })?;
     phase.done("measured");
     for refusal in refused {
@@ -291,20 +288,11 @@ fn experiment(
     let target = LogTarget::in_folder(&folder, setup, &|done, _| phase.at(done), &cancel)?;
     phase.done("written");
     describe(run, &target);
-    let mut bench = Bench {
-        look: Some(look),
-        plan,
-        output: &args.output,
-        interrupt,
-        written: plan.footprint_bytes,
-    };
+    bench.written = bench.plan.footprint_bytes;
     bench.rows(run, &target, specs, Some(writer))?;
     check_little(run);
     drop(target);
-    folder.remove().map_err(|left| Failure::System {
-        what: "removing the work folder".to_owned(),
-        source: std::io::Error::other(left),
-    })
+    remove(folder)
 }
 
 /// Jobs must equal throughput times latency, since the three are measured independently.

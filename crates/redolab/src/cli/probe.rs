@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Look, begin};
+use super::session::{Look, begin, remove};
 use crate::experiment::floor;
 use crate::output::{sanitize, table};
 use crate::safety::Plan;
@@ -72,7 +72,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
             .say(&format!("Not measured: {}", sanitize::line(refusal)));
     }
     run.floor = rows;
-    folder.remove().map_err(CommandError::failed)?;
+    remove(folder)?;
     store.begin(&run.run_id)?.finish(&run)?;
     args.output.emit_run(&run, |style| {
         format!("{}\n{}", table::caption(&run), table::floor(&run, style))

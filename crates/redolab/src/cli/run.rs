@@ -2,13 +2,14 @@
 
 use super::CommandError;
 use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, lab_overhead};
+use super::session::{Bench, Look, begin, describe, lab_overhead, remove};
 use crate::experiment::row::Spec;
-use crate::experiment::target::LogTarget;
+use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, ladder};
 use crate::output::table;
 use crate::safety::Plan;
 use crate::signals;
+use crate::store::RunWriter;
 use clap::Args;
 use measure::Nanos;
 use measure::run::{Run, WorkloadInfo};
@@ -101,41 +102,16 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         run.validity.add("busy_device", false, busy);
     }
     run.workload = workload_info(args, &specs, &setup);
-    run.lab_overhead_ns = Some(lab_overhead(&interrupt)?);
-    let folder = look
-        .as_ref()
-        .map(|look| look.work_folder(&args.output))
-        .transpose()?;
-    let phase = args
-        .output
-        .progress()
-        .phase("log files", setup.footprint_bytes());
-    let cancel = || interrupt.requested();
-    let target = match &folder {
-        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
-        None => LogTarget::null(setup)?,
-    };
-    phase.done("ready");
-    describe(&mut run, &target);
-    let mut writer = store.begin(&run.run_id)?;
-    let written = if look.is_some() {
-        plan.footprint_bytes
-    } else {
-        0
-    };
     let mut bench = Bench {
         look: look.as_ref(),
         plan,
         output: &args.output,
         interrupt: &interrupt,
-        written,
+        written: 0,
     };
-    if let Err(failure) = bench.rows(&mut run, &target, &specs, Some(&mut writer)) {
+    let mut writer = store.begin(&run.run_id)?;
+    if let Err(failure) = measure(&mut bench, setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
-    }
-    drop(target);
-    if let Some(folder) = folder {
-        folder.remove().map_err(CommandError::failed)?;
     }
     writer.finish(&run)?;
     args.output.emit_run(&run, |style| {
@@ -148,7 +124,38 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn keep(failure: Failure, run: &mut Run, writer: &crate::store::RunWriter) -> CommandError {
+/// Makes the log, runs the rows into `run` and removes the log again.
+fn measure(
+    bench: &mut Bench<'_>,
+    setup: Setup,
+    specs: &[Spec],
+    run: &mut Run,
+    writer: &mut RunWriter,
+) -> Result<(), Failure> {
+    let interrupt = bench.interrupt;
+    run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
+    let folder = bench
+        .look
+        .map(|look| look.work_folder(bench.output))
+        .transpose()?;
+    let progress = bench.output.progress();
+    let phase = progress.phase("log files", setup.footprint_bytes());
+    let cancel = || interrupt.requested();
+    let target = match &folder {
+        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
+        None => LogTarget::null(setup)?,
+    };
+    phase.done("ready");
+    describe(run, &target);
+    if bench.look.is_some() {
+        bench.written = setup.footprint_bytes();
+    }
+    bench.rows(run, &target, specs, Some(writer))?;
+    drop(target);
+    folder.map_or(Ok(()), remove)
+}
+
+fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
     run.validity.add("incomplete", true, failure.to_string());
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
@@ -163,7 +170,7 @@ fn keep(failure: Failure, run: &mut Run, writer: &crate::store::RunWriter) -> Co
 }
 
 /// A guess for the announcement: as fast as fast devices are.
-fn expected_bytes(specs: &[Spec], setup: &crate::experiment::target::Setup) -> u64 {
+fn expected_bytes(specs: &[Spec], setup: &Setup) -> u64 {
     const FAST_BYTES_PER_S: f64 = 2e9;
     let rows: f64 = specs
         .iter()
@@ -245,11 +252,7 @@ fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
         .collect())
 }
 
-fn workload_info(
-    args: &RunArgs,
-    specs: &[Spec],
-    setup: &crate::experiment::target::Setup,
-) -> WorkloadInfo {
+fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo {
     let first = specs.first();
     WorkloadInfo {
         names: first.map(|s| s.workload.name.clone()).into_iter().collect(),

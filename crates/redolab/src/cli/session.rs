@@ -110,22 +110,38 @@ impl Look {
     }
 
     /// A folder of redolab's own in the target; folders that killed processes left are removed.
-    pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, CommandError> {
+    pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, Failure> {
         match cleanup::sweep(&self.directory) {
             Ok(swept) if !swept.is_empty() => {
                 output.say(&format!(
-                    "Removed {} folders that killed runs had left.",
-                    swept.len()
+                    "Removed {} that killed runs had left.",
+                    count(swept.len(), "folder")
                 ));
             }
             Ok(_) => {}
             Err(e) => output.say(&format!("{}: {e}", self.directory.display())),
         }
-        WorkFolder::create(&self.directory).map_err(|e| {
-            let path = self.directory.display();
-            CommandError::usage(format!("{path}: no directory can be made here: {e}"))
-        })
+        let path = self.directory.display();
+        WorkFolder::create(&self.directory).map_err(Failure::system(format!(
+            "{path}: no directory can be made here"
+        )))
     }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{n} {what}s")
+    }
+}
+
+/// Removes a work folder, and says what stayed.
+pub(crate) fn remove(folder: WorkFolder) -> Result<(), Failure> {
+    folder.remove().map_err(|left| Failure::System {
+        what: "removing the work folder".to_owned(),
+        source: std::io::Error::other(left),
+    })
 }
 
 /// A run that has begun.

@@ -40,6 +40,13 @@ fn layer() -> Layer {
         rotational: Some(false),
         integrity: text("none"),
         size_bytes: Some(1 << 40),
+        vendor: text("v"),
+        firmware: text("f"),
+        controller: text("ahci"),
+        atomic_write_bytes: Some(4096),
+        start_bytes: Some(1 << 20),
+        cache_type: text("write back"),
+        copy_on_write: Some(false),
     }
 }
 

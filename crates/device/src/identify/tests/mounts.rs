@@ -228,7 +228,7 @@ fn several_mounts_and_escaped_spaces() {
     let fixture = Fixture::with_mounts(&[
         ROOT,
         "21 20 0:30 / /redo\\040logs rw - tmpfs first rw",
-        "22 21 8:1 /home/x /redo\\040logs rw - ext4 /dev/sda1 rw", // a bind mount on top
+        "22 21 8:1 /srv/x /redo\\040logs rw - ext4 /dev/sda1 rw", // a bind mount on top
     ]);
     sata(&fixture);
     let stack = fixture.stack("/redo logs/a");
