@@ -42,7 +42,7 @@ fn main() -> Result<(), AnyError> {
     if only_null {
         return Ok(());
     }
-    for (jobs, commits) in [(1, 1_000), (8, 1_000)] {
+    for (jobs, commits) in [(1, 500), (8, 250)] {
         let logs = [
             file_log(&directory.join("a"), true)?,
             file_log(&directory.join("b"), false)?,
