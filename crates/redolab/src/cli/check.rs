@@ -399,7 +399,7 @@ fn text(run: &Run, style: table::Style) -> String {
     out
 }
 
-fn verdict_text(verdict: &Verdict) -> String {
+pub(super) fn verdict_text(verdict: &Verdict) -> String {
     let answer = match verdict.answer {
         Answer::Yes => "YES",
         Answer::Conditional => "CONDITIONAL",

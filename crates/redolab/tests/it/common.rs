@@ -32,14 +32,21 @@ fn layer() -> Layer {
         backing: text("/x"),
         detail: text("virtio"),
         model: text("m"),
+        vendor: text("v"),
+        firmware: text("f"),
+        controller: text("ahci"),
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4096),
+        atomic_write_bytes: Some(4096),
+        start_bytes: Some(1 << 20),
         write_cache: text("write back"),
+        cache_type: text("write back"),
         drive_write_cache: Some(true),
         fua: Some(false),
         rotational: Some(false),
         integrity: text("none"),
         size_bytes: Some(1 << 40),
+        copy_on_write: Some(false),
     }
 }
 
