@@ -165,6 +165,9 @@ fn title(layer: &Layer) -> String {
     if !model.is_empty() {
         text.push_str(&format!(" ({})", model.join(" ")));
     }
+    if let Some(point) = &layer.mount_point {
+        text.push_str(&format!(" at {point}"));
+    }
     if let Some(bytes) = layer.size_bytes {
         text.push_str(&format!(", {}", size(bytes)));
     }
@@ -311,7 +314,7 @@ mod tests {
         });
         let want = "\
 /u02
-  file system xfs
+  file system xfs at /u02
       from /dev/nvme0n1p1
       options: rw,nobarrier
     partition nvme0n1p1
