@@ -12,11 +12,13 @@
 
 mod extents;
 mod geometry;
+mod owner;
 mod prepare;
 mod read;
 mod set;
 
 pub use extents::unwritten_extents;
+pub use owner::owner;
 pub use prepare::{create_fallocated, create_prewritten, sync_directory};
 pub use set::FileSet;
 

@@ -103,6 +103,12 @@ impl BlockHeader {
         out
     }
 
+    /// The bytes begin like a block, whatever their checksum says.
+    #[must_use]
+    pub fn is_marked(block: &[u8]) -> bool {
+        block.starts_with(&BLOCK_MAGIC)
+    }
+
     /// Decodes and verifies a block; `None` when it is not a block of this log and version with a
     /// right checksum.
     #[must_use]

@@ -9,7 +9,8 @@
 //!   on a shared one the error could go to one flush while another one succeeds.
 //! - Once a flush of a file failed, every later flush of that file fails: the pages may be gone.
 //! - After a failed or short operation the rest of its batch is cancelled, not run.
-//! - What an earlier process left in caches is made durable by `open`.
+//! - What an earlier process left in caches is made durable by `open`; a set that was opened only
+//!   to be read changes nothing, not even that.
 
 use crate::error::DeviceError;
 use crate::file::read::Reader;
@@ -38,6 +39,24 @@ struct Shared {
     bytes_each: u64,
     method: SyncMethod,
     caps: Caps,
+    access: Access,
+}
+
+/// What a set may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    ReadWrite,
+    /// Works on a read-only mount and for somebody who may only read; changes nothing.
+    ReadOnly,
+}
+
+impl Access {
+    fn flags(self) -> OFlags {
+        match self {
+            Access::ReadWrite => OFlags::RDWR,
+            Access::ReadOnly => OFlags::RDONLY,
+        }
+    }
 }
 
 /// What all queues know of a file.
@@ -67,6 +86,24 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
+        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite)
+    }
+
+    /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
+    /// [`LogDevice::queue`] is refused.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
+        FileSet::open_as(paths, bytes_each, SyncMethod::Buffered, Access::ReadOnly)
+    }
+
+    fn open_as(
+        paths: &[PathBuf],
+        bytes_each: u64,
+        method: SyncMethod,
+        access: Access,
+    ) -> Result<FileSet, DeviceError> {
         let first = paths.first().filter(|_| bytes_each > 0);
         let first = first.ok_or_else(|| DeviceError::Unsuitable {
             path: paths.first().cloned().unwrap_or_default(),
@@ -74,11 +111,11 @@ impl FileSet {
         })?;
         let files = paths
             .iter()
-            .map(|path| LogFile::open(path, bytes_each))
+            .map(|path| LogFile::open(path, bytes_each, access))
             .collect::<Result<Box<[_]>, _>>()?;
-        let mut caps = geometry::caps(&open_for(first, method)?, method);
+        let mut caps = geometry::caps(&open_for(first, method, access)?, method);
         for path in &paths[1..] {
-            let other = geometry::caps(&open_for(path, method)?, method);
+            let other = geometry::caps(&open_for(path, method, access)?, method);
             caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
@@ -88,6 +125,7 @@ impl FileSet {
             bytes_each,
             method,
             caps,
+            access,
         });
         Ok(FileSet { shared })
     }
@@ -112,13 +150,13 @@ impl FileSet {
     }
 }
 
-fn open_for(path: &Path, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
-    open_regular(path, OFlags::RDWR | method.flags())
+fn open_for(path: &Path, method: SyncMethod, access: Access) -> Result<OwnedFd, DeviceError> {
+    open_regular(path, access.flags() | method.flags())
 }
 
 impl LogFile {
-    fn open(path: &Path, bytes: u64) -> Result<LogFile, DeviceError> {
-        let file = open_for(path, SyncMethod::Buffered)?;
+    fn open(path: &Path, bytes: u64, access: Access) -> Result<LogFile, DeviceError> {
+        let file = open_for(path, SyncMethod::Buffered, access)?;
         let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size != bytes {
@@ -127,8 +165,10 @@ impl LogFile {
                 what: format!("has {size} bytes where the log's files have {bytes}"),
             });
         }
-        rustix::fs::fdatasync(&file)
-            .map_err(|e| io_error(path, "make earlier writes durable", e))?;
+        if access == Access::ReadWrite {
+            rustix::fs::fdatasync(&file)
+                .map_err(|e| io_error(path, "make earlier writes durable", e))?;
+        }
         Ok(LogFile {
             path: path.to_owned(),
             identity: (stat.st_dev, stat.st_ino),
@@ -141,7 +181,7 @@ impl LogFile {
 
     /// A descriptor for a queue, of the same file even if the path has changed hands.
     fn reopen(&self, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
-        let file = open_for(&self.path, method)?;
+        let file = open_for(&self.path, method, Access::ReadWrite)?;
         let stat = rustix::fs::fstat(&file).map_err(|e| io_error(&self.path, "stat", e))?;
         if (stat.st_dev, stat.st_ino) == self.identity {
             return Ok(file);
@@ -180,6 +220,12 @@ impl LogDevice for FileSet {
     }
 
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        if self.shared.access == Access::ReadOnly {
+            return Err(DeviceError::Unsuitable {
+                path: self.shared.files[0].path.clone(),
+                what: "was opened only to be read".to_owned(),
+            });
+        }
         let method = self.shared.method;
         let files = self.shared.files.iter().map(|file| file.reopen(method));
         Ok(Box::new(FileQueue {

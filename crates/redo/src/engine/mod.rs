@@ -1,19 +1,22 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`]), the host that carries out the writer's
-//! actions ([`host`]), sessions, the log writer's threads ([`lgwr`]). Policy is in `crate::writer`,
-//! leading and waiting in `crate::turn`; nothing here decides when to write.
+//! What lives here: creating and opening ([`open`]), looking without opening ([`inspect`]), the
+//! host that carries out the writer's actions ([`host`]), sessions, the log writer's threads
+//! ([`lgwr`]). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
+//! decides when to write.
 
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
 mod host;
+mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
 mod session;
 
 pub use host::{LogWrite, Observer};
+pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Shape};
 pub use session::{Session, SpaceWaits};
 

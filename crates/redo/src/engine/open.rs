@@ -94,18 +94,6 @@ impl Log {
         Log::start(data, control, directory, options, Some(lock))
     }
 
-    /// Reads the log in `directory` without changing anything: for tools. The log may be open
-    /// elsewhere; its end is then a moment's.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn inspect(directory: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
-        let paths = Paths::new(directory);
-        let control = open_control(&paths.control())?;
-        let data = open_logs(&paths, control.info(), SyncMethod::Buffered)?;
-        Ok((control.info().clone(), data))
-    }
-
     /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
     /// all groups, `control` at least [`CONTROL_BYTES`].
     ///
@@ -232,6 +220,22 @@ impl Drop for Made {
 }
 
 fn open_control(path: &Path) -> Result<ControlFile, Error> {
+    expect_control(path)?;
+    let device = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Buffered)?;
+    ControlFile::load(Arc::new(device), path)
+}
+
+/// The control file, to be read only, and the device that it was read from.
+pub(super) fn open_control_read_only(
+    path: &Path,
+) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
+    expect_control(path)?;
+    let device = FileSet::open_read_only(&[path.to_owned()], CONTROL_BYTES)?;
+    let device: Arc<dyn LogDevice> = Arc::new(device);
+    Ok((ControlFile::load(Arc::clone(&device), path)?, device))
+}
+
+fn expect_control(path: &Path) -> Result<(), Error> {
     let found = std::fs::symlink_metadata(path).map_err(|source| {
         Error::Device(DeviceError::Io {
             path: path.to_owned(),
@@ -244,8 +248,7 @@ fn open_control(path: &Path) -> Result<ControlFile, Error> {
             path: path.to_owned(),
         });
     }
-    let device = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Buffered)?;
-    ControlFile::load(Arc::new(device), path)
+    Ok(())
 }
 
 fn open_logs(
@@ -264,7 +267,12 @@ fn open_logs(
     Ok(Arc::new(data))
 }
 
-fn check_header(head: &[u8], info: &ControlInfo, group: u32, path: &Path) -> Result<(), Error> {
+pub(super) fn check_header(
+    head: &[u8],
+    info: &ControlInfo,
+    group: u32,
+    path: &Path,
+) -> Result<(), Error> {
     let path = path.to_owned();
     let found = match FileHeader::decode(head) {
         Ok(found) => found,

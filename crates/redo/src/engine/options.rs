@@ -162,7 +162,10 @@ impl Default for Options {
 impl Options {
     /// Blocks of the log buffer for such a log: what fits, no more than one log holds, so that
     /// a batch lies in two logs at most.
-    pub(crate) fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
+    ///
+    /// # Errors
+    /// A log buffer of a size that is not accepted.
+    pub fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
         if !(1 << 20..=1 << 30).contains(&self.buffer_bytes) {
             let bytes = self.buffer_bytes;
             return Err(Error::Options(format!(

@@ -92,6 +92,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let directory = directory(&args.path)?;
     let look = Look::at(&directory)?;
+    look.check_setup(&setup)?;
     let store = args.store.open()?;
     let plan = plan(args, &setup, &specs)?;
     let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
@@ -356,11 +357,10 @@ fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandErr
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
-        let rows = run.rows.len();
-        error.message.push_str(&format!(
-            "; {rows} rows are kept as run {} (incomplete)",
-            run.run_id
-        ));
+        let rows = analysis::format::plural(run.rows.len() as u64, "row");
+        error
+            .message
+            .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
     }
     error
 }
@@ -383,7 +383,7 @@ fn text(run: &Run, style: table::Style) -> String {
     out
 }
 
-fn verdict_text(verdict: &Verdict) -> String {
+pub(super) fn verdict_text(verdict: &Verdict) -> String {
     let answer = match verdict.answer {
         Answer::Yes => "YES",
         Answer::Conditional => "CONDITIONAL",

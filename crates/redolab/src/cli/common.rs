@@ -55,19 +55,7 @@ impl OutputArgs {
 
     /// Writes a result where it was asked for.
     pub(crate) fn emit(&self, bytes: &[u8]) -> Result<(), CommandError> {
-        let failed = |path: &str, e: std::io::Error| {
-            CommandError::failed(format!("{path}: writing the result: {e}"))
-        };
-        match &self.output {
-            Some(path) => {
-                std::fs::write(path, bytes).map_err(|e| failed(&path.display().to_string(), e))
-            }
-            None => match std::io::stdout().lock().write_all(bytes) {
-                // Whoever read has seen enough.
-                Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-                other => other.map_err(|e| failed("standard output", e)),
-            },
-        }
+        emit(self.output.as_deref(), bytes)
     }
 
     /// Prints a run in the format that was asked for; `text` makes the tables.
@@ -93,18 +81,90 @@ impl OutputArgs {
     }
 }
 
+/// Writes a result to `file`, or to standard output.
+///
+/// # Errors
+/// The system's, naming the place.
+pub(crate) fn emit(file: Option<&Path>, bytes: &[u8]) -> Result<(), CommandError> {
+    let failed = |path: &str, e: std::io::Error| {
+        CommandError::failed(format!("{path}: writing the result: {e}"))
+    };
+    match file {
+        Some(path) => {
+            std::fs::write(path, bytes).map_err(|e| failed(&path.display().to_string(), e))
+        }
+        None => match std::io::stdout().lock().write_all(bytes) {
+            // Whoever read has seen enough.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| failed("standard output", e)),
+        },
+    }
+}
+
+/// How something is printed that is not a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ViewFormat {
+    /// Text for people.
+    #[default]
+    Table,
+    /// One JSON document with a schema.
+    Json,
+}
+
+/// Options of commands that show something that is not a run.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: ViewFormat,
+    /// Write the result to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl ViewArgs {
+    /// Prints `json` or the text that `text` makes of it.
+    pub(crate) fn emit<T: serde::Serialize>(
+        &self,
+        json: &T,
+        text: impl FnOnce(table::Style) -> String,
+    ) -> Result<(), CommandError> {
+        let bytes = match self.format {
+            ViewFormat::Table => {
+                let style = match self.output {
+                    Some(_) => table::Style::detect(false, None),
+                    None => table::Style::of_stdout(),
+                };
+                text(style).into_bytes()
+            }
+            ViewFormat::Json => {
+                let mut bytes = serde_json::to_vec_pretty(json)
+                    .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
+                bytes.push(b'\n');
+                bytes
+            }
+        };
+        emit(self.output.as_deref(), &bytes)
+    }
+}
+
 /// Where runs are stored.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// The run store [default: $REDOLAB_STORE, else the XDG data directory]
-    #[arg(long, value_name = "DIR", help_heading = "Run store")]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Run store")]
     pub(crate) store: Option<PathBuf>,
 }
 
 impl StoreArgs {
     pub(crate) fn open(&self) -> Result<Store, CommandError> {
-        let path = Store::locate(self.store.as_deref(), |name: &str| std::env::var_os(name))?;
-        Ok(Store::open(&path)?)
+        Ok(Store::open(&self.path()?)?)
+    }
+
+    /// Where the store is, whether or not it exists.
+    pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
+        let env = |name: &str| std::env::var_os(name);
+        Ok(Store::locate(self.store.as_deref(), env)?)
     }
 }
 

@@ -6,10 +6,12 @@
 
 mod check;
 mod common;
-
+mod devices;
+mod inspect;
+mod inspect_text;
 mod probe;
 mod run;
-
+mod runs;
 mod session;
 
 use clap::{Parser, Subcommand};
@@ -51,6 +53,14 @@ enum Command {
     Run(run::RunArgs),
     /// Measure the device's floor: each sync method and write size, without a log in the way
     Probe(probe::ProbeArgs),
+    /// File systems and devices as a log sees them, layer by layer
+    Devices(devices::DevicesArgs),
+    /// What is in a log, read-only: shape, records, how it ends, damage
+    Inspect(inspect::InspectArgs),
+    /// List, show, export, load and delete stored runs
+    Runs(runs::RunsArgs),
+    /// Write the report of a stored run as one self-contained HTML file
+    Report(runs::ReportArgs),
 }
 
 /// Parses the process's arguments and runs the command.
@@ -69,6 +79,10 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::main(&args),
         Command::Run(args) => run::main(&args),
         Command::Probe(args) => probe::main(&args),
+        Command::Devices(args) => devices::main(&args),
+        Command::Inspect(args) => inspect::main(&args),
+        Command::Runs(args) => runs::main(&args),
+        Command::Report(args) => runs::report(&args),
     };
     match outcome {
         Ok(code) => code,
@@ -105,9 +119,12 @@ impl CommandError {
 impl From<crate::experiment::Failure> for CommandError {
     fn from(failure: crate::experiment::Failure) -> CommandError {
         use crate::experiment::Failure;
+        use crate::safety::Refusal;
         use redo::Error;
         let code = match &failure {
             Failure::Interrupted => crate::signals::INTERRUPTED as u8,
+            // Stopped while running: what was measured until then is kept.
+            Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) => USAGE,
             Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
             | Failure::Log(Error::Device(device::DeviceError::BlockSize { .. }))

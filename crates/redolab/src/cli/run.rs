@@ -83,7 +83,9 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let look = if args.null {
         None
     } else {
-        Some(Look::at(&directory(&args.path)?)?)
+        let look = Look::at(&directory(&args.path)?)?;
+        look.check_setup(&setup)?;
+        Some(look)
     };
     let store = args.store.open()?;
     let mut busy = None;
@@ -160,11 +162,10 @@ fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
-        let rows = run.rows.len();
-        error.message.push_str(&format!(
-            "; {rows} rows are kept as run {} (incomplete)",
-            run.run_id
-        ));
+        let rows = analysis::format::plural(run.rows.len() as u64, "row");
+        error
+            .message
+            .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
     }
     error
 }

@@ -6,7 +6,7 @@ use super::common::{OutputArgs, SafetyArgs};
 use crate::cleanup::{self, WorkFolder};
 use crate::experiment::Failure;
 use crate::experiment::row::{self, Lab, Spec};
-use crate::experiment::target::LogTarget;
+use crate::experiment::target::{LogTarget, Setup};
 use crate::observe::diskstats::Counters;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
@@ -14,6 +14,7 @@ use crate::observe::{background, machine};
 use crate::safety::{self, Holder, Plan, Volume};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
+use device::Caps;
 use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use measure::stack::Stack;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,32 @@ impl Look {
             [one] => Counters::open(*one).ok(),
             _ => None,
         }
+    }
+
+    /// Refuses a log that cannot be made here, before anything is measured.
+    pub(crate) fn check_setup(&self, setup: &Setup) -> Result<(), CommandError> {
+        let layers = || self.stack.layers.iter();
+        let sectors = |bytes: Option<u64>| bytes.and_then(|b| u32::try_from(b).ok());
+        let logical_bytes = layers().find_map(|l| sectors(l.logical_block_bytes));
+        let physical_bytes = layers().find_map(|l| sectors(l.physical_block_bytes));
+        let caps = Caps {
+            logical_bytes: logical_bytes.unwrap_or(512),
+            physical_bytes: physical_bytes.unwrap_or(4096),
+            memory_align: 4096,
+            max_io_bytes: 1 << 20,
+            durable_writes: false,
+            blocking: true,
+        };
+        let geometry = setup.shape.geometry(&caps, &self.directory);
+        let ring = geometry.and_then(|g| {
+            let options = redo::Options {
+                buffer_bytes: setup.buffer_bytes,
+                ..redo::Options::default()
+            };
+            options.ring_blocks(&g)
+        });
+        ring.map(|_| ())
+            .map_err(|e| CommandError::from(Failure::Log(e)))
     }
 
     /// Says what will be written, and refuses what would endanger the machine. Returns `false`
@@ -113,10 +140,11 @@ impl Look {
     pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, Failure> {
         match cleanup::sweep(&self.directory) {
             Ok(swept) if !swept.is_empty() => {
-                output.say(&format!(
-                    "Removed {} that killed runs had left.",
-                    count(swept.len(), "folder")
-                ));
+                let folders = match swept.len() {
+                    1 => "1 folder that a killed run had left".to_owned(),
+                    n => format!("{n} folders that killed runs had left"),
+                };
+                output.say(&format!("Removed {folders}."));
             }
             Ok(_) => {}
             Err(e) => output.say(&format!("{}: {e}", self.directory.display())),
@@ -125,14 +153,6 @@ impl Look {
         WorkFolder::create(&self.directory).map_err(Failure::system(format!(
             "{path}: no directory can be made here"
         )))
-    }
-}
-
-fn count(n: usize, what: &str) -> String {
-    if n == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{n} {what}s")
     }
 }
 
@@ -262,7 +282,7 @@ fn summary(row: &measure::run::Row) -> String {
 
 /// The lab's own cost: nanoseconds a commit of LGWR-LAT1 with one job on the null device.
 pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
-    let setup = crate::experiment::target::Setup::default();
+    let setup = Setup::default();
     let target = LogTarget::null(setup)?;
     let sampler = Sampler::start(None, Duration::from_secs(1))
         .map_err(Failure::system("starting the sampling thread"))?;

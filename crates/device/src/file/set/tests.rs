@@ -184,3 +184,19 @@ fn unsuitable_files_and_ranges_are_refused() {
     let refused = set.queue(region).err().expect("replaced");
     assert!(refused.to_string().contains("replaced"), "{refused}");
 }
+
+#[test]
+fn a_set_to_be_read_is_never_written() {
+    let scratch = Scratch::new();
+    let path = scratch.file("log", 8192);
+    let mut mode = std::fs::metadata(&path).expect("exists").permissions();
+    mode.set_readonly(true);
+    std::fs::set_permissions(&path, mode).expect("ours");
+    let set = FileSet::open_read_only(&[path], 8192).expect("may be read");
+    let mut out = [1; 100];
+    set.read(8000, &mut out).expect("in range");
+    assert_eq!(out, [0; 100]);
+    let region = Arc::new(Region::new(4096).expect("memory"));
+    let refused = set.queue(region).err().expect("no queue to write with");
+    assert!(refused.to_string().contains("only to be read"), "{refused}");
+}

@@ -1,0 +1,195 @@
+//! Looking into a log without changing it: for tools.
+//!
+//! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. So it works
+//! on a read-only mount and beside the log's owner, whose end is then a moment's.
+
+use super::open::{check_header, open_control_read_only};
+use super::options::Paths;
+use crate::control::{COPY_BYTES, ControlInfo, CopyProblem};
+use crate::error::Error;
+use crate::format::{BlockHeader, FILE_HEADER_BYTES, Summer};
+use crate::group::StreamBlock;
+use crate::planted::Planted;
+use crate::rba::Rba;
+use crate::recovery::{Reader, Scan};
+use device::{DeviceError, FileSet, LogDevice};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Blocks are read in pieces of this many bytes.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// A log that is open to be looked at.
+pub struct Inspection {
+    paths: Paths,
+    copies: [Result<u64, CopyProblem>; 2],
+    control: ControlInfo,
+    data: Arc<dyn LogDevice>,
+}
+
+/// What stands in the blocks of one log group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupSurvey {
+    /// The group, from 0.
+    pub group: u32,
+    /// Log sequence number of its youngest use; `None` when it was never used.
+    pub log_seq: Option<u64>,
+    /// Blocks of that use with a right checksum.
+    pub blocks: u64,
+    /// The last of them in the stream.
+    pub last: StreamBlock,
+    /// Blocks of earlier uses with a right checksum.
+    pub older: u64,
+    /// Blocks that carry the mark of a redo block and a wrong checksum: never finished, or
+    /// damaged. Recovery decides which, where it needs them.
+    pub unsound: Vec<StreamBlock>,
+    /// How many of those there are; the list is cut at [`UNSOUND_LISTED`].
+    pub unsound_count: u64,
+}
+
+/// Unsound blocks that are listed for each group.
+pub const UNSOUND_LISTED: usize = 16;
+
+impl Inspection {
+    /// Opens the log in `directory`.
+    ///
+    /// # Errors
+    /// No log, another version, another log's file, control information that is damaged twice.
+    pub fn open(directory: &Path) -> Result<Inspection, Error> {
+        let paths = Paths::new(directory);
+        let (file, device) = open_control_read_only(&paths.control())?;
+        let control = file.info().clone();
+        let mut copies = [Err(CopyProblem::Damaged); 2];
+        for (at, copy) in (0_u64..).zip(&mut copies) {
+            let mut bytes = vec![0; COPY_BYTES];
+            device.read(at * COPY_BYTES as u64, &mut bytes)?;
+            *copy = ControlInfo::decode(&bytes).map(|info| info.generation);
+        }
+        let geometry = &control.geometry;
+        let files = paths.logs(geometry.groups);
+        let data = FileSet::open_read_only(&files, geometry.file_bytes)?;
+        for (group, path) in (0_u32..).zip(&files) {
+            let mut head = [0_u8; FILE_HEADER_BYTES];
+            data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
+            check_header(&head, &control, group, path)?;
+        }
+        let data: Arc<dyn LogDevice> = Arc::new(data);
+        Ok(Inspection {
+            paths,
+            copies,
+            control,
+            data,
+        })
+    }
+
+    /// The control information that counts.
+    #[must_use]
+    pub fn control(&self) -> &ControlInfo {
+        &self.control
+    }
+
+    /// Each copy of it: its generation, or what is wrong with it.
+    pub fn copies(&self) -> &[Result<u64, CopyProblem>; 2] {
+        &self.copies
+    }
+
+    /// The log file of each group.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.paths.logs(self.control.geometry.groups)
+    }
+
+    /// Reads from the checkpoint to the end as recovery would, and hands each whole record with
+    /// its address to `visit`.
+    ///
+    /// # Errors
+    /// Damage, or a device that fails; what was handed over before is sound.
+    pub fn scan(&self, mut visit: impl FnMut(Rba, &[u8])) -> Result<Scan, Error> {
+        let path = &self.paths.directory;
+        Reader::new(&*self.data, &self.control, path, Planted::none())
+            .scan(|rba, _, record| visit(rba, record))
+    }
+
+    /// The process that has the log open; `None` when there is none, or none can be seen.
+    ///
+    /// # Errors
+    /// When the control file cannot be read.
+    pub fn owner(&self) -> Result<Option<u32>, Error> {
+        Ok(device::file::owner(&self.paths.control())?)
+    }
+
+    /// Verifies every block of every group, also those that recovery does not need. `progress`
+    /// is told of the bytes read.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn survey(&self, progress: &dyn Fn(u64)) -> Result<Vec<GroupSurvey>, DeviceError> {
+        let summer = Summer::new(self.control.log_id);
+        let groups = 0..self.control.geometry.groups;
+        let mut read = 0;
+        let mut told = |bytes: u64| {
+            read += bytes;
+            progress(read);
+        };
+        groups
+            .map(|group| self.survey_group(group, &summer, &mut told))
+            .collect()
+    }
+
+    fn survey_group(
+        &self,
+        group: u32,
+        summer: &Summer,
+        told: &mut dyn FnMut(u64),
+    ) -> Result<GroupSurvey, DeviceError> {
+        let geometry = &self.control.geometry;
+        let block_bytes = u64::from(geometry.block_bytes);
+        let mut survey = GroupSurvey {
+            group,
+            ..GroupSurvey::default()
+        };
+        let mut chunk = Vec::new();
+        let mut at = 0;
+        while at < geometry.blocks_per_group {
+            let most = (CHUNK_BYTES / block_bytes).max(1);
+            let blocks = (geometry.blocks_per_group - at).min(most);
+            chunk.resize((blocks * block_bytes) as usize, 0);
+            let first = u64::from(group) * geometry.blocks_per_group + at;
+            self.data.read(geometry.address(first), &mut chunk)?;
+            for (slot, bytes) in (first..).zip(chunk.chunks_exact(block_bytes as usize)) {
+                self.survey_block(slot, bytes, summer, &mut survey);
+            }
+            told(chunk.len() as u64);
+            at += blocks;
+        }
+        Ok(survey)
+    }
+
+    /// Takes in the block that stands in `slot` of the circle of groups.
+    fn survey_block(&self, slot: u64, bytes: &[u8], summer: &Summer, survey: &mut GroupSurvey) {
+        let geometry = &self.control.geometry;
+        let header = BlockHeader::decode(summer, bytes);
+        let in_place = header.filter(|h| h.stream_block % geometry.capacity_blocks() == slot);
+        let Some(header) = in_place else {
+            if BlockHeader::is_marked(bytes) {
+                survey.unsound_count += 1;
+                if survey.unsound.len() < UNSOUND_LISTED {
+                    survey.unsound.push(slot);
+                }
+            }
+            return;
+        };
+        let log_seq = geometry.log_seq(header.stream_block);
+        if survey.log_seq < Some(log_seq) {
+            survey.older += survey.blocks;
+            survey.blocks = 0;
+            survey.log_seq = Some(log_seq);
+        }
+        if survey.log_seq == Some(log_seq) {
+            survey.blocks += 1;
+            survey.last = survey.last.max(header.stream_block);
+        } else {
+            survey.older += 1;
+        }
+    }
+}

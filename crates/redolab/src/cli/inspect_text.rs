@@ -1,0 +1,126 @@
+//! What `redolab inspect` found, as text for people.
+
+use super::inspect::{Control, Findings};
+use crate::output::cells::grouped;
+use crate::output::{sanitize, table};
+use crate::safety::size;
+
+pub(super) fn text(found: &Findings, style: table::Style) -> String {
+    let mut out = format!("Redo log {}\n", sanitize::line(&found.path));
+    if let Some(pid) = found.open_by_pid {
+        out.push_str(&format!(
+            "  open by process {pid}: what follows is a moment's view of it\n"
+        ));
+    }
+    if let Some(control) = &found.control {
+        out.push_str(&self::control(control, style));
+    }
+    out.push_str(&contents(found));
+    if !found.groups.is_empty() {
+        out.push('\n');
+        out.push_str(&groups(found, style));
+    }
+    if !found.problems.is_empty() {
+        out.push_str("\nProblems:\n");
+        for problem in &found.problems {
+            out.push_str(&format!("  {}\n", sanitize::line(&problem.detail)));
+        }
+    }
+    if let Some(dump) = &found.dump {
+        let lines = dump.iter().map(|record| {
+            let bytes = grouped(record.bytes);
+            vec![record.rba.clone(), record.head_hex.clone(), bytes]
+        });
+        out.push('\n');
+        out.push_str(&table::draw(
+            &["RBA", "Begins with", "Bytes"],
+            lines.collect(),
+            2,
+            style,
+        ));
+        let more = found.records.saturating_sub(dump.len() as u64);
+        if more > 0 {
+            out.push_str(&format!(
+                "({} more records; --limit 0 lists all)\n",
+                grouped(more)
+            ));
+        }
+    }
+    out
+}
+
+fn control(control: &Control, style: table::Style) -> String {
+    let closed = control.closed_at_rba.as_deref();
+    let mut out = format!(
+        "  log id        {}\n  shape         {} groups of {}, {} blocks of {} bytes in each; \
+         writes padded to {} bytes\n  checkpoint    {}\n  closed at     {}\n",
+        control.log_id,
+        control.log_groups,
+        size(control.log_file_bytes),
+        grouped(control.blocks_per_log),
+        control.redo_block_bytes,
+        control.seal_bytes,
+        control.checkpoint_rba,
+        closed.unwrap_or("not closed: it is open, or its owner crashed"),
+    );
+    if control.incarnations.len() > 1 {
+        let lines = control.incarnations.iter().map(|i| {
+            vec![
+                i.number.to_string(),
+                i.previous_end_rba.clone(),
+                i.first_rba.clone(),
+            ]
+        });
+        out.push_str(&table::draw(
+            &["Incarnation", "After", "First block"],
+            lines.collect(),
+            3,
+            style,
+        ));
+    } else if let Some(only) = control.incarnations.first() {
+        out.push_str(&format!("  incarnation   {}\n", only.number));
+    }
+    out
+}
+
+fn contents(found: &Findings) -> String {
+    let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
+    let end = match found.end {
+        "clean" => "clean: nothing is missing behind the last record",
+        "torn" => "torn: the last write was never finished, and never acknowledged",
+        _ => "DAMAGED: acknowledged redo may be missing; the log is not opened like this",
+    };
+    format!(
+        "  records       {} with {} since the checkpoint\n  first, last   {}, {}\n  \
+         end           {}\n  {end}\n",
+        grouped(found.records),
+        size(found.record_bytes),
+        rba(&found.first_rba),
+        rba(&found.last_rba),
+        rba(&found.end_rba),
+    )
+}
+
+fn groups(found: &Findings, style: table::Style) -> String {
+    let lines = found.groups.iter().map(|group| {
+        vec![
+            group.group.to_string(),
+            group.status.to_owned(),
+            sanitize::line(&group.file),
+            group.log_seq.map_or("-".to_owned(), grouped),
+            grouped(group.blocks),
+            grouped(group.older_blocks),
+            grouped(group.unsound_blocks),
+        ]
+    });
+    let headings = [
+        "Group",
+        "Status",
+        "File",
+        "Log_seq",
+        "Blocks",
+        "Older blocks",
+        "Wrong checksum",
+    ];
+    table::draw(&headings, lines.collect(), 3, style)
+}

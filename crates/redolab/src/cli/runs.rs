@@ -1,0 +1,323 @@
+//! `redolab runs` and `redolab report`: what is in the run store.
+
+use super::check::verdict_text;
+use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
+use super::{CommandError, FAILED, INCOMPLETE};
+use crate::output::{csv, sanitize, table};
+use crate::store::{Entry, State, Store, StoreError};
+use clap::{Args, Subcommand};
+use measure::run::Run;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The schema of a listing.
+const SCHEMA: &str = "redolab.runs/1";
+/// Runs that are named when a prefix fits several.
+const NAMED: usize = 5;
+/// Names the youngest run.
+const LAST: &str = "last";
+
+/// Options of `runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by its id, by the beginning of it where that is unique, or by `last`.")]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List the runs, oldest first (the default)
+    List(ViewArgs),
+    /// Show a run's tables and verdict
+    Show {
+        /// The run
+        id: String,
+        #[command(flatten)]
+        output: Box<OutputArgs>,
+    },
+    /// Write a run with its intervals as one JSON file
+    Export {
+        /// The run
+        id: String,
+        /// The file [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Load exported runs
+    Load {
+        /// Files that `runs export` wrote
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Delete runs for good
+    Delete {
+        /// The runs; `last` is not accepted here
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+    /// Print where the store is
+    Path,
+}
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run: its id, the unique beginning of it, or `last`
+    run: String,
+    /// The file [default: redolab-RUN.html in the current directory]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
+    match &args.command {
+        None => list(&args.store.open()?, &ViewArgs::default()),
+        Some(RunsCommand::List(view)) => list(&args.store.open()?, view),
+        Some(RunsCommand::Show { id, output }) => show(&args.store.open()?, id, output),
+        Some(RunsCommand::Export { id, output }) => {
+            let store = args.store.open()?;
+            let mut bytes = Vec::new();
+            store.export(&resolve(&store, id)?, &mut bytes)?;
+            emit(output.as_deref(), &bytes)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(RunsCommand::Load { files }) => load(&args.store.open()?, files),
+        Some(RunsCommand::Delete { ids }) => delete(&args.store.open()?, ids),
+        Some(RunsCommand::Path) => {
+            let path = args.store.path()?;
+            emit(None, format!("{}\n", path.display()).as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, CommandError> {
+    let store = args.store.open()?;
+    let id = resolve(&store, &args.run)?;
+    let (run, complete) = load_any(&store, &id)?;
+    let default = || PathBuf::from(format!("redolab-{id}.html"));
+    let path = args.output.clone().unwrap_or_else(default);
+    emit(Some(&path), analysis::report::html(&run).as_bytes())?;
+    eprintln!("Report: {}", path.display());
+    Ok(ended(complete))
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    schema: &'static str,
+    store: String,
+    runs: Vec<Line<'a>>,
+}
+
+/// One run of a listing. What an unfinished run does not tell is left out.
+#[derive(Serialize)]
+struct Line<'a> {
+    run_id: &'a str,
+    state: &'static str,
+    detail: &'a str,
+    created: Option<&'a str>,
+    origin: Option<&'static str>,
+    target_kind: Option<&'a str>,
+    target_path: Option<&'a str>,
+    workloads: Option<&'a [String]>,
+    rows: Option<usize>,
+    valid: Option<bool>,
+}
+
+impl<'a> From<&'a Entry> for Line<'a> {
+    fn from(entry: &'a Entry) -> Line<'a> {
+        let summary = entry.summary.as_ref();
+        Line {
+            run_id: &entry.id,
+            state: state(entry.state),
+            detail: &entry.detail,
+            created: summary.map(|s| s.created.as_str()),
+            origin: summary.map(|s| csv::origin(s.origin)),
+            target_kind: summary.map(|s| s.target.0.as_str()),
+            target_path: summary.map(|s| s.target.1.as_str()),
+            workloads: summary.map(|s| s.workloads.as_slice()),
+            rows: summary.map(|s| s.rows),
+            valid: summary.map(|s| s.valid),
+        }
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Complete => "complete",
+        State::Incomplete => "incomplete",
+        State::Damaged => "damaged",
+        State::NewerVersion => "newer version",
+    }
+}
+
+fn list(store: &Store, view: &ViewArgs) -> Result<ExitCode, CommandError> {
+    let entries = store.list()?;
+    let listing = Listing {
+        schema: SCHEMA,
+        store: store.path().display().to_string(),
+        runs: entries.iter().map(Line::from).collect(),
+    };
+    view.emit(&listing, |style| text(&listing, style))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(listing: &Listing<'_>, style: table::Style) -> String {
+    let place = sanitize::line(&listing.store);
+    if listing.runs.is_empty() {
+        return format!("No runs in {place}\n");
+    }
+    let headings = [
+        "Run",
+        "State",
+        "Origin",
+        "Target",
+        "Workloads",
+        "Valid",
+        "Rows",
+    ];
+    let cell = |text: Option<&str>| text.map_or("-".to_owned(), sanitize::line);
+    let lines = listing.runs.iter().map(|line| {
+        let valid = line.valid.map(|valid| if valid { "yes" } else { "NO" });
+        vec![
+            sanitize::line(line.run_id),
+            line.state.to_owned(),
+            cell(line.origin),
+            cell(line.target_path),
+            cell(line.workloads.map(|names| names.join(" ")).as_deref()),
+            cell(valid),
+            line.rows.map_or("-".to_owned(), |rows| rows.to_string()),
+        ]
+    });
+    let mut out = table::draw(&headings, lines.collect(), 6, style);
+    for line in listing.runs.iter().filter(|l| !l.detail.is_empty()) {
+        out.push_str(&format!("{}\n", sanitize::line(line.detail)));
+    }
+    out
+}
+
+fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, CommandError> {
+    let id = resolve(store, id)?;
+    let (run, complete) = load_any(store, &id)?;
+    output.emit_run(&run, |style| tables(&run, style))?;
+    Ok(ended(complete))
+}
+
+fn tables(run: &Run, style: table::Style) -> String {
+    let mut parts = Vec::new();
+    if !run.rows.is_empty() {
+        parts.push(table::rows(run, style));
+        parts.push(table::waits(run, style));
+    }
+    if !run.floor.is_empty() {
+        parts.push(table::floor(run, style));
+    }
+    if parts.is_empty() {
+        parts.push(format!("{}\n", table::caption(run)));
+    }
+    parts.extend(run.verdict.as_ref().map(verdict_text));
+    parts.join("\n")
+}
+
+/// A finished run, or what an unfinished one had written; `false` says that it is the latter.
+fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
+    let why = match store.load(id) {
+        Ok(run) => return Ok((run, true)),
+        Err(why @ (StoreError::Incomplete { .. } | StoreError::Running { .. })) => why,
+        Err(other) => return Err(other.into()),
+    };
+    let nothing = || CommandError {
+        code: INCOMPLETE,
+        message: format!("{why}; no row was finished"),
+    };
+    let mut run = store.load_draft(id)?.ok_or_else(nothing)?;
+    if !run.validity.problems.iter().any(|p| p.id == "incomplete") {
+        run.validity.add("incomplete", true, why.to_string());
+    }
+    Ok((run, false))
+}
+
+fn ended(complete: bool) -> ExitCode {
+    ExitCode::from(if complete { 0 } else { INCOMPLETE })
+}
+
+fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
+    let mut code = ExitCode::SUCCESS;
+    for path in files {
+        let loaded = std::fs::File::open(path)
+            .map_err(|e| e.to_string())
+            .and_then(|mut file| store.import(&mut file).map_err(|e| e.to_string()));
+        match loaded {
+            Ok(id) => emit(None, format!("{id}\n").as_bytes())?,
+            Err(why) => {
+                let line = format!("{}: {why}", path.display());
+                eprintln!("redolab: {}", sanitize::line(&line));
+                code = ExitCode::from(FAILED);
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// All names are looked up before anything is deleted.
+fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
+    let mut found = Vec::new();
+    for id in ids {
+        if id == LAST {
+            let message = "runs delete: name the run; `last` may be another one by now";
+            return Err(CommandError::usage(message));
+        }
+        found.push(resolve(store, id)?);
+    }
+    found.sort();
+    found.dedup();
+    for id in found {
+        store.delete(&id)?;
+        eprintln!("Deleted {id}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The run that `name` names.
+fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
+    let entries = store.list()?;
+    let shown = sanitize::line(name);
+    if name == LAST {
+        let last = entries.last().map(|entry| entry.id.clone());
+        return last.ok_or_else(|| {
+            let place = store.path().display();
+            CommandError::usage(format!("no runs in {place}"))
+        });
+    }
+    if entries.iter().any(|entry| entry.id == name) {
+        return Ok(name.to_owned());
+    }
+    let fits: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.id.as_str())
+        .filter(|id| !name.is_empty() && id.starts_with(name))
+        .collect();
+    match fits.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => Err(CommandError::usage(format!(
+            "run {shown}: not in the store {}; `redolab runs` lists them",
+            store.path().display()
+        ))),
+        several => {
+            let more = if several.len() > NAMED { ", …" } else { "" };
+            let some = &several[..several.len().min(NAMED)];
+            Err(CommandError::usage(format!(
+                "run {shown}: {} runs begin like that: {}{more}",
+                several.len(),
+                some.join(", ")
+            )))
+        }
+    }
+}

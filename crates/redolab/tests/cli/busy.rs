@@ -1,0 +1,81 @@
+//! Devices that others use: refused, unless the user insists.
+
+use crate::harness::{LoopVolume, Place, QUICK, tmpfs};
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// `check` without `--allow-busy`.
+fn careful(place: &Place, target: &std::path::Path) -> crate::harness::Done {
+    let target = target.display().to_string();
+    let quick: Vec<&str> = QUICK.into_iter().filter(|a| *a != "--allow-busy").collect();
+    place.run(&[&["check", target.as_str(), "--no-report"], quick.as_slice()].concat())
+}
+
+#[test]
+fn a_device_that_another_process_writes_to_is_left_alone() {
+    let Some(volume) = LoopVolume::make("ext4", 8, 512) else {
+        return;
+    };
+    let place = Place::new();
+    let target = volume.path().join("target");
+    std::fs::create_dir(&target).expect("creates");
+    let stop = AtomicBool::new(false);
+    let done = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = File::create(volume.path().join("others")).expect("creates");
+            while !stop.load(Ordering::SeqCst) {
+                file.write_all(&[1; 256 << 10]).expect("writes");
+                file.sync_all().expect("flushes");
+            }
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        let done = careful(&place, &target);
+        stop.store(true, Ordering::SeqCst);
+        done
+    });
+    done.expect(2, &["% busy with the work of others", "--allow-busy"]);
+    place.expect_clean(&target);
+    place.run(&["runs"]).expect(0, &["No runs in"]);
+}
+
+#[test]
+fn a_volume_that_holds_a_databases_log_is_left_alone() {
+    let place = Place::new();
+    let Some(mount) = tmpfs(&place, 6 << 10) else {
+        return;
+    };
+    let target = mount.at.join("target");
+    let wal = mount.at.join("pg_wal");
+    std::fs::create_dir(&target).expect("creates");
+    std::fs::create_dir(&wal).expect("creates");
+    let segment = wal.join("000000010000000000000001");
+    let held = File::create(&segment).expect("creates");
+    let pid = format!("(pid {})", std::process::id());
+    let file = segment.display().to_string();
+    careful(&place, &target).expect(
+        2,
+        &["another process holds its log", &pid, &file, "--allow-busy"],
+    );
+    place.expect_clean(&target);
+    // With --allow-busy it is measured, and the run says so.
+    let path = target.display().to_string();
+    let run = [
+        "run",
+        "--on",
+        &path,
+        "--jobs",
+        "1",
+        "--commits",
+        "10",
+        "--allow-busy",
+        "--log-file-size",
+        "4M",
+    ];
+    place
+        .run(&run)
+        .expect(0, &["Warning (--allow-busy)", "doubtful: busy_device"]);
+    drop(held);
+    place.expect_clean(&target);
+}

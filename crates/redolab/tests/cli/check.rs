@@ -1,0 +1,154 @@
+//! The main job on a sound directory.
+
+use crate::harness::{Place, schema_problems};
+use measure::run::Run;
+use redolab::store::{State, Store};
+
+/// The report of a run is one file that is looked at in a browser or sent by mail.
+const REPORT_MAX_BYTES: u64 = 1 << 20;
+
+#[test]
+fn check_judges_stores_reports_and_leaves_nothing() {
+    let place = Place::new();
+    let report = place.path().join("report.html");
+    let report_text = report.display().to_string();
+    let done = place.check(
+        &place.target,
+        &["--format", "json", "--report", &report_text, "-q"],
+    );
+    let json = done.json();
+    assert_eq!(
+        schema_problems("run-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    let answer = json["verdict"]["answer"].as_str().expect("a verdict");
+    let code = match answer {
+        "yes" | "conditional" => 0,
+        "no" => 3,
+        "undetermined" => 4,
+        other => panic!("{other}"),
+    };
+    done.expect(code, &[]);
+    assert_eq!(done.err, "", "quiet");
+    place.expect_clean(&place.target);
+
+    let size = std::fs::metadata(&report).expect("written").len();
+    assert!((10_000..REPORT_MAX_BYTES).contains(&size), "{size} bytes");
+    let html = std::fs::read_to_string(&report).expect("reads");
+    let id = json["run_id"].as_str().expect("a name");
+    assert!(html.contains(id) && html.contains("measured"));
+
+    let store = Store::open(&place.store).expect("opens");
+    let entries = store.list().expect("lists");
+    assert_eq!(entries.len(), 1);
+    assert_eq!(
+        (entries[0].id.as_str(), entries[0].state),
+        (id, State::Complete)
+    );
+    let run = store.load(id).expect("complete");
+    let printed: Run = serde_json::from_value(json).expect("a run");
+    assert_eq!(run, printed, "what is printed is what is stored");
+    assert_eq!(run.rows.len(), 8, "four workloads with one and two jobs");
+    histograms_agree(&store, &run);
+    for row in &run.rows {
+        little(row);
+    }
+}
+
+/// Every figure of a wait can be computed again from the intervals.
+fn histograms_agree(store: &Store, run: &Run) {
+    let histograms = store.load_histograms(&run.run_id).expect("sound");
+    assert_eq!(histograms.cut, []);
+    let mut compared = 0;
+    for (number, row) in (1..).zip(&run.rows) {
+        let name = format!("{number:02}-{}-{}", row.workload, row.jobs);
+        let latency = &histograms.series[&format!("{name}/commit_latency")];
+        assert_eq!(latency.merged.stats(), row.commit_latency, "{name}");
+        for (event, stats) in &row.waits {
+            let Some(series) = histograms.series.get(&format!("{name}/{event}")) else {
+                continue;
+            };
+            assert_eq!(&series.merged.stats(), stats, "{name} {event}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= run.rows.len(), "{compared} waits compared");
+}
+
+/// Jobs, throughput and latency are measured apart; together they obey Little's law within 2 %,
+/// less what sessions lose at the edges of a short window.
+fn little(row: &measure::run::Row) {
+    let jobs = row.commit_throughput_tps * row.commit_latency_ms / 1e3;
+    let edges = 2.0 * f64::from(row.jobs) / row.commits.max(1) as f64;
+    let off = (jobs / f64::from(row.jobs) - 1.0).abs();
+    assert!(
+        off <= 0.02 + edges,
+        "{} with {}: {jobs:.3} jobs",
+        row.workload,
+        row.jobs
+    );
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do_and_does_nothing() {
+    let place = Place::new();
+    let done = place.check(&place.target, &["--dry-run"]);
+    done.expect(
+        0,
+        &["Will make log files", "stay free", "nothing was written"],
+    );
+    assert_eq!(done.out, "");
+    place.expect_clean(&place.target);
+    place.run(&["runs"]).expect(0, &["No runs in"]);
+}
+
+#[test]
+fn a_need_that_no_device_meets_is_answered_no() {
+    let place = Place::new();
+    let done = place.check(
+        &place.target,
+        &["--commit-rate", "1e12", "--p99", "1us", "--no-report"],
+    );
+    done.expect(3, &["Verdict: NO", "misses the need", "Not judged:"]);
+    place.expect_clean(&place.target);
+}
+
+#[test]
+fn run_and_probe_print_and_store() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let common = ["--allow-busy", "--format", "json", "-q"];
+    let probe = ["probe", &target, "--time", "10ms"];
+    let done = place.run(&[&probe[..], &common[..]].concat());
+    done.expect(0, &[]);
+    let json = done.json();
+    assert_eq!(
+        schema_problems("run-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    assert!(json["floor"].as_array().is_some_and(|rows| rows.len() > 10));
+
+    let run = [
+        "run",
+        "--on",
+        &target,
+        "--jobs",
+        "2",
+        "--commits",
+        "50",
+        "--log-file-size",
+        "4M",
+    ];
+    let done = place.run(&[&run[..], &common[..]].concat());
+    done.expect(0, &[]);
+    let json = done.json();
+    assert_eq!(
+        schema_problems("run-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    assert_eq!(json["rows"][0]["commits"], 100, "{}", json["rows"][0]);
+    place.expect_clean(&place.target);
+    let csv = place.run(&["runs", "show", "last", "--format", "csv"]);
+    csv.expect(0, &["LGWR-LAT1", "commit_throughput_tps"]);
+    assert_eq!(csv.out.lines().count(), 2);
+}

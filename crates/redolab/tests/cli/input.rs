@@ -1,0 +1,179 @@
+//! Bad input: each is refused before anything is measured, by a message that names it, and leaves
+//! nothing behind.
+
+use crate::harness::{LoopVolume, Place, entries, tmpfs};
+use std::time::{Duration, Instant};
+
+/// What is wrong on the command line is told at once, not after seconds of measuring.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+#[test]
+fn options_that_make_no_sense() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--jobs", "0"], &["jobs `0`", "out of range"]),
+        (&["--jobs", "1000000"], &["1000000", "out of range"]),
+        (&["--jobs", "8..2"], &["8 is more than 2"]),
+        (&["--jobs", "two"], &["`two` is no number of jobs"]),
+        (&["--jobs", ""], &["jobs"]),
+        (&["--log-file-size", "12Q"], &["--log-file-size", "`Q`"]),
+        (&["--log-file-size", "big"], &["`big` is not a size"]),
+        (
+            &["--log-file-size", "1"],
+            &["log files of 1 bytes", "512k to 1T"],
+        ),
+        (
+            &["--log-file-size", "99999999999T"],
+            &["larger than any device"],
+        ),
+        (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
+        (&["--log-groups", "-1"], &["--log-groups"]),
+        (
+            &["--log-buffer", "1k"],
+            &["log buffer of 1024 bytes", "1M to 1G"],
+        ),
+        (
+            &["--block-size", "1000"],
+            &["block size 1000: use 512 or 4096"],
+        ),
+        (&["--time", "0"], &["--time: must be over 0"]),
+        (&["--time", "5 fortnights"], &["--time", "fortnights"]),
+        (&["--time", "-1"], &["--time"]),
+        (
+            &["--warmup", "soon"],
+            &["--warmup", "`soon` is not a duration"],
+        ),
+        (
+            &["--sync-method", "hope"],
+            &["--sync-method", "hope", "or auto"],
+        ),
+        (&["--log-writer", "dbwr"], &["--log-writer", "dbwr"]),
+        (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
+        (
+            &["--max-write", "much"],
+            &["--max-write", "`much` is not a size"],
+        ),
+        (&["--commit-rate", "-5"], &["--commit-rate"]),
+        (&["--commit-rate", "NaN"], &["--commit-rate"]),
+        (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
+        (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
+        (&["--thresholds", "nowhere"], &["nowhere", "No such file"]),
+        (&["--report", "x", "--no-report"], &["cannot be used with"]),
+        (&["--format", "xml"], &["--format", "xml"]),
+        (&["--no-such-option"], &["--no-such-option"]),
+    ];
+    for (more, words) in cases {
+        let arguments = [&["check", target.as_str(), "--allow-busy"], *more].concat();
+        let start = Instant::now();
+        place.run(&arguments).expect(2, words);
+        assert!(start.elapsed() < AT_ONCE, "{more:?}: {:?}", start.elapsed());
+        place.expect_clean(&place.target);
+    }
+    for (arguments, word) in [
+        (&["run", "--workload", "TPC-X"][..], "LGWR-THR"),
+        (&["run", "--null", "--records", "0"], "--records"),
+        (
+            &["run", "--null", "--commit-write", "maybe"],
+            "nowait-batch",
+        ),
+        (&["run", "--null", "--commits", "0"], "must be over 0"),
+        (&["probe", "--time", "0"], "must be over 0"),
+        (&["inspect"], "PATH"),
+        (&["runs", "destroy"], "destroy"),
+        (&[], "Usage"),
+    ] {
+        place.run(arguments).expect(2, &[word]);
+    }
+    assert_eq!(entries(&place.target), Vec::<String>::new());
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let place = Place::new();
+    for command in [
+        "check", "run", "probe", "devices", "inspect", "runs", "report",
+    ] {
+        let done = place.run(&[command, "--help"]);
+        done.expect(0, &["Usage: redolab"]);
+        let wide = done.out.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(wide, None, "{command}");
+    }
+    place.run(&["--version"]).expect(0, &["redolab 0."]);
+    assert_eq!(entries(place.path()), ["target"]);
+}
+
+#[test]
+fn places_that_are_none() {
+    let place = Place::new();
+    std::fs::write(place.path().join("file"), "precious").expect("writes");
+    for command in [&["check"][..], &["probe"], &["run", "--on"]] {
+        for (path, words) in [
+            (
+                "nowhere",
+                &["nowhere", "does not exist", "name an existing directory"][..],
+            ),
+            ("file", &["file", "is not a directory"]),
+            ("file/below", &["file/below"]),
+        ] {
+            place.run(&[command, &[path]].concat()).expect(2, words);
+        }
+    }
+    let kept = std::fs::read(place.path().join("file")).expect("reads");
+    assert_eq!(kept, b"precious");
+}
+
+#[test]
+fn volumes_that_are_too_small_or_read_only() {
+    let place = Place::new();
+    let Some(mount) = tmpfs(&place, 64) else {
+        return;
+    };
+    let words = [
+        "not enough room",
+        "64.0 MiB",
+        "5.0 GiB",
+        "have to stay free",
+    ];
+    place.check(&mount.at, &[]).expect(2, &words);
+    place.expect_clean(&mount.at);
+    mount.remount("ro");
+    place
+        .check(&mount.at, &[])
+        .expect(2, &["mounted read-only"]);
+    drop(mount);
+    let Some(volume) = LoopVolume::make("ext4", 1, 512) else {
+        return;
+    };
+    place
+        .check(volume.path(), &[])
+        .expect(2, &["not enough room"]);
+    place.expect_clean(volume.path());
+    volume.mount.remount("ro");
+    for command in ["check", "probe"] {
+        let path = volume.path().display().to_string();
+        place
+            .run(&[command, &path])
+            .expect(2, &["mounted read-only"]);
+    }
+    place.run(&["runs"]).expect(0, &["No runs in"]);
+}
+
+#[test]
+fn blocks_that_are_smaller_than_the_devices_sectors() {
+    let Some(volume) = LoopVolume::make("ext4", 8, 4096) else {
+        return;
+    };
+    let place = Place::new();
+    let start = Instant::now();
+    place.check(volume.path(), &["--block-size", "512"]).expect(
+        2,
+        &[
+            "the logical block size (512) is not compatible with the disk sector size",
+            "host sector size is 4096",
+            "use a block size of at least 4096",
+        ],
+    );
+    assert!(start.elapsed() < AT_ONCE, "{:?}", start.elapsed());
+    place.expect_clean(volume.path());
+}

@@ -1,0 +1,303 @@
+//! `redolab inspect` on logs that are sound, torn, damaged, foreign, and open.
+
+use crate::harness::{Done, Place, entries, schema_problems};
+use redo::engine::Paths;
+use redo::{CommitMode, Log, Options, Shape};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const RECORDS: usize = 40;
+
+fn shape() -> Shape {
+    Shape {
+        block_bytes: Some(4096),
+        groups: 2,
+        file_bytes: 1 << 20,
+    }
+}
+
+fn options() -> Options {
+    Options {
+        // Every file system takes it.
+        sync_method: device::SyncMethod::Buffered,
+        ..Options::default()
+    }
+}
+
+/// A log with [`RECORDS`] commits in `directory`; closed, or left as after a crash.
+fn log(directory: &Path, close: bool) {
+    Log::create(directory, shape(), &|_, _| {}, &|| false).expect("creates");
+    let (log, _) = Log::open(directory, options()).expect("opens");
+    let mut session = log.session();
+    for i in 0..RECORDS {
+        session.append(&[&[i as u8; 3000][..]]).expect("fits");
+        session.commit(CommitMode::WAIT_IMMEDIATE).expect("commits");
+    }
+    drop(session);
+    if close {
+        log.close().expect("closes");
+    }
+}
+
+fn inspect(place: &Place, more: &[&str]) -> Done {
+    let target = place.target.display().to_string();
+    place.run(&[&["inspect", target.as_str()], more].concat())
+}
+
+fn json(place: &Place, more: &[&str]) -> serde_json::Value {
+    let done = inspect(place, &[&["--format", "json"], more].concat());
+    let json = done.json();
+    assert_eq!(
+        schema_problems("inspection-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    json
+}
+
+/// Everything that could tell of a write: content, length, times.
+fn state(directory: &Path) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
+    let read = |name: String| {
+        let path = directory.join(&name);
+        let modified = std::fs::metadata(&path).and_then(|m| m.modified());
+        let bytes = std::fs::read(&path).expect("reads");
+        (name, bytes, modified.expect("a time"))
+    };
+    entries(directory).into_iter().map(read).collect()
+}
+
+#[test]
+fn a_sound_log_is_described_and_not_touched() {
+    for close in [true, false] {
+        let place = Place::new();
+        log(&place.target, close);
+        let before = state(&place.target);
+        let found = json(&place, &["--dump", "--limit", "3"]);
+        assert_eq!(found["records"], RECORDS);
+        assert_eq!(found["end"], "clean");
+        assert_eq!(found["verified"], true);
+        assert_eq!(found["control"]["closed_at_rba"].is_string(), close);
+        assert_eq!(found["problems"], serde_json::json!([]));
+        assert_eq!(found["open_by_pid"], serde_json::Value::Null);
+        let dump = found["dump"].as_array().expect("a dump");
+        assert_eq!(dump.len(), 3);
+        assert_eq!(dump[0]["rba"], found["first_rba"]);
+        assert_eq!(dump[2]["head_hex"], "02".repeat(32));
+        assert_eq!(dump[2]["bytes"], 3000);
+        let text = inspect(&place, &["--dump"]);
+        text.expect(0, &["40", "clean", "current", "unused", "0x000001."]);
+        // The log's files stand for their directory.
+        for name in ["redo.ctl", "redo02.log"] {
+            let file = place.target.join(name).display().to_string();
+            place.run(&["inspect", &file]).expect(0, &["clean"]);
+        }
+        assert!(state(&place.target) == before, "it was touched");
+        assert!(!place.store.exists());
+    }
+}
+
+#[test]
+fn a_torn_tail_is_told_from_damage() {
+    for (records_lost, end, code) in [(1, "torn", 0), (20, "damaged", 1)] {
+        let place = Place::new();
+        log(&place.target, false);
+        let found = json(&place, &["--dump", "--limit", "0"]);
+        let at = found["dump"][RECORDS - records_lost]["rba"].as_str();
+        let block = at.and_then(|rba| rba.split('.').nth(1)).expect("an RBA");
+        let block = u64::from_str_radix(block, 16).expect("hexadecimal");
+        let path = Paths::new(&place.target).logs(2).remove(0);
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .expect("opens");
+        // In the payload of the block, past its header, so that its mark stays.
+        file.write_all_at(b"damage", 4096 * (1 + block) + 200)
+            .expect("writes");
+        let found = json(&place, &[]);
+        assert_eq!(found["end"], end, "{found}");
+        assert_eq!(found["records"], RECORDS - records_lost);
+        let text = inspect(&place, &[]);
+        text.expect(code, &[if code == 0 { "torn" } else { "DAMAGED" }]);
+        if code == 1 {
+            text.expect(1, &["RBA 0x000001.", "a block that counts"]);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_log_or_another_is_named() {
+    type Spoil = fn(&Path);
+    let overwrite = |path: &Path, at: u64, bytes: &[u8]| {
+        let file = std::fs::OpenOptions::new().write(true).open(path);
+        file.expect("opens")
+            .write_all_at(bytes, at)
+            .expect("writes");
+    };
+    let cases: [(&str, Spoil, &[&str]); 8] = [
+        (
+            "no control",
+            |d| std::fs::remove_file(d.join("redo.ctl")).expect("removes"),
+            &["no redo log here"],
+        ),
+        (
+            "a foreign control",
+            |d| {
+                std::fs::write(d.join("redo.ctl"), vec![7; 32_768]).expect("writes");
+            },
+            &["redo.ctl", "not a redolab log file"],
+        ),
+        (
+            "a control of another size",
+            |d| {
+                std::fs::write(d.join("redo.ctl"), "x").expect("writes");
+            },
+            &["redo.ctl", "not a redolab log file"],
+        ),
+        (
+            "a foreign log",
+            |d| {
+                std::fs::write(d.join("redo02.log"), vec![7; 1 << 20]).expect("writes");
+            },
+            &["redo02.log", "not a redolab log file"],
+        ),
+        (
+            "a short log",
+            |d| {
+                let file = std::fs::OpenOptions::new()
+                    .write(true)
+                    .open(d.join("redo01.log"));
+                file.expect("opens").set_len(4096).expect("cuts");
+            },
+            &["redo01.log", "has 4096 bytes where"],
+        ),
+        (
+            "a missing log",
+            |d| std::fs::remove_file(d.join("redo01.log")).expect("removes"),
+            &["redo01.log", "No such file"],
+        ),
+        (
+            "logs that changed places",
+            |d| {
+                std::fs::copy(d.join("redo01.log"), d.join("redo02.log")).expect("copies");
+            },
+            &["redo02.log", "holds group 0 of 2"],
+        ),
+        (
+            "a link",
+            |d| {
+                std::fs::rename(d.join("redo01.log"), d.join("elsewhere")).expect("renames");
+                std::os::unix::fs::symlink(d.join("elsewhere"), d.join("redo01.log"))
+                    .expect("links");
+            },
+            &["redo01.log", "symbolic link"],
+        ),
+    ];
+    for (what, spoil, words) in cases {
+        let place = Place::new();
+        log(&place.target, true);
+        spoil(&place.target);
+        println!("{what}");
+        inspect(&place, &[]).expect(1, words);
+        assert!(Log::open(&place.target, options()).is_err(), "{what}");
+    }
+    let place = Place::new();
+    log(&place.target, true);
+    let newer = |name: &str, at: u64| {
+        overwrite(&place.target.join(name), at, &[9]);
+        inspect(&place, &[]).expect(1, &[name, "format version 9"]);
+    };
+    newer("redo01.log", 8);
+    newer("redo.ctl", 8);
+}
+
+#[test]
+fn the_log_of_another_is_refused() {
+    let (place, other) = (Place::new(), Place::new());
+    log(&place.target, true);
+    log(&other.target, true);
+    let name = "redo02.log";
+    std::fs::copy(other.target.join(name), place.target.join(name)).expect("copies");
+    inspect(&place, &[]).expect(1, &[name, "belongs to another log", "DAMAGED"]);
+}
+
+#[test]
+fn one_damaged_copy_of_the_control_information_is_a_warning() {
+    let place = Place::new();
+    log(&place.target, true);
+    let path = place.target.join("redo.ctl");
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .expect("opens");
+    file.write_all_at(b"damage", 100).expect("writes");
+    inspect(&place, &[]).expect(
+        0,
+        &["copy 1 of the control information is damaged", "clean"],
+    );
+    file.write_all_at(b"damage", 16_384 + 100).expect("writes");
+    inspect(&place, &[]).expect(1, &["both copies", "DAMAGED"]);
+}
+
+#[test]
+fn an_open_log_has_one_owner_and_can_be_looked_at() {
+    let place = Place::new();
+    Log::create(&place.target, shape(), &|_, _| {}, &|| false).expect("creates");
+    let (log, _) = Log::open(&place.target, options()).expect("opens");
+    let second = Log::open(&place.target, options());
+    let second = second.map(|_| ()).expect_err("it has an owner");
+    assert!(
+        second.to_string().contains("in use by another process"),
+        "{second}"
+    );
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = log.session();
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                session.append(&[&[1; 500][..]]).expect("fits");
+                session.commit(CommitMode::WAIT_IMMEDIATE).expect("commits");
+                log.checkpoint(log.durable()).expect("moves on");
+            }
+        });
+        let pid = std::process::id();
+        for _ in 0..5 {
+            let found = json(&place, &[]);
+            assert_eq!(found["open_by_pid"], pid, "{found}");
+            assert_ne!(
+                found["end"], "damaged",
+                "the writer passed the reader: {found}"
+            );
+        }
+        inspect(&place, &[]).expect(0, &["open by process", &pid.to_string()]);
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn a_read_only_mount_is_enough() {
+    let place = Place::new();
+    let Some(mount) = crate::harness::tmpfs(&place, 16) else {
+        return;
+    };
+    log(&mount.at, true);
+    mount.remount("ro");
+    let path = mount.at.display().to_string();
+    place.run(&["inspect", &path]).expect(0, &["clean"]);
+    assert!(
+        Log::open(&mount.at, options()).is_err(),
+        "opening has to write"
+    );
+}
+
+#[test]
+fn paths_that_name_no_log() {
+    let place = Place::new();
+    std::fs::write(place.path().join("notes.txt"), "x").expect("writes");
+    for (path, code, word) in [
+        ("nowhere", 2, "does not exist"),
+        ("notes.txt", 1, "not a redolab log file"),
+        ("target", 1, "no redo log here"),
+        ("/dev/null", 1, "not a redolab log file"),
+    ] {
+        place.run(&["inspect", path]).expect(code, &[path, word]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Commands that are stopped: by a signal, by a kill, by a volume that fills up.
+
+use crate::harness::{Place, QUICK, Running, entries, tmpfs};
+use rustix::process::Signal;
+use std::path::Path;
+
+/// Starts a `check` that says when its phases begin.
+fn start(place: &Place, target: &Path, more: &[&str]) -> Running {
+    let target = target.display().to_string();
+    let arguments = [
+        &["check", target.as_str(), "-v", "--no-report"],
+        &QUICK[..],
+        more,
+    ]
+    .concat();
+    let child = place.command(&arguments).spawn().expect("starts");
+    Running::of(child, arguments.join(" "))
+}
+
+#[test]
+fn a_signal_at_any_moment_ends_it_in_order() {
+    for (signal, moment, rows) in [
+        (Signal::INT, "Will make log files", false),
+        (Signal::TERM, "the device's floor ...", false),
+        (Signal::INT, "log files ...", false),
+        (Signal::TERM, "LGWR-LAT1 1 jobs (1/8) ...", false),
+        (Signal::INT, "LGWR-LAT1 2 jobs (2/8) ...", true),
+    ] {
+        let place = Place::new();
+        let mut running = start(&place, &place.target, &["--time", "1s"]);
+        running.until_said(moment);
+        running.signal(signal);
+        let done = running.wait();
+        done.expect(130, &["interrupted"]);
+        assert_eq!(done.out, "", "{moment}: no result");
+        place.expect_clean(&place.target);
+        let listed = place.run(&["runs", "list", "--format", "json"]).json();
+        for run in listed["runs"].as_array().expect("runs") {
+            assert_eq!(run["state"], "incomplete", "{moment}: {run}");
+        }
+        if rows {
+            done.expect(130, &["kept 1 row as run", "(incomplete)"]);
+            let shown = place.run(&["runs", "show", "last"]);
+            shown.expect(
+                4,
+                &["INVALID", "invalid: incomplete: interrupted", "LGWR-LAT1"],
+            );
+            place
+                .run(&["report", "last", "-o", "r.html"])
+                .expect(4, &["r.html"]);
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_start_cleans_up() {
+    let place = Place::new();
+    let mut running = start(&place, &place.target, &[]);
+    running.until_said("LGWR-LAT1 2 jobs (2/8) ...");
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None, "killed");
+    let left = entries(&place.target);
+    assert_eq!(left.len(), 1, "nobody could clean up: {left:?}");
+    place
+        .run(&["runs"])
+        .expect(0, &["incomplete", "it ended before its manifest"]);
+    let shown = place.run(&["runs", "show", "last"]);
+    shown.expect(4, &["INVALID", "LGWR-LAT1"]);
+
+    let target = place.target.display().to_string();
+    let run = [
+        "run",
+        "--on",
+        &target,
+        "--jobs",
+        "1",
+        "--commits",
+        "10",
+        "--allow-busy",
+        "--log-file-size",
+        "4M",
+    ];
+    place
+        .run(&run)
+        .expect(0, &["Removed 1 folder that a killed run had left"]);
+    place.expect_clean(&place.target);
+}
+
+#[test]
+fn a_volume_that_fills_up_while_running_stops_it() {
+    const KEEP_MIB: u64 = 5 << 10;
+    let place = Place::new();
+    let Some(mount) = tmpfs(&place, KEEP_MIB + 300) else {
+        return;
+    };
+    let target = mount.at.join("target");
+    std::fs::create_dir(&target).expect("creates");
+    let mut running = start(&place, &target, &["--time", "3s"]);
+    running.until_said("LGWR-LAT1 2 jobs (2/8) ...");
+    let others = std::fs::File::create(mount.at.join("others")).expect("creates");
+    let mode = rustix::fs::FallocateFlags::empty();
+    rustix::fs::fallocate(&others, mode, 0, 280 << 20).expect("there is as much");
+    let done = running.wait();
+    done.expect(
+        4,
+        &[
+            "stopped: only",
+            "have to stay free",
+            "somebody else is filling it",
+            "(incomplete)",
+        ],
+    );
+    place.expect_clean(&target);
+    place
+        .run(&["runs", "show", "last"])
+        .expect(4, &["INVALID", "stopped: only"]);
+}
+
+#[test]
+fn an_output_that_is_closed_or_full_is_no_crash() {
+    let place = Place::new();
+    place.store_a_run();
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let mut command = place.command(&["runs", "show", "last"]);
+    let child = command.stdout(full).output().expect("starts");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("standard output: writing the result"),
+        "{said}"
+    );
+    place
+        .run(&["runs", "show", "last", "-o", "nowhere/run.txt"])
+        .expect(1, &["nowhere/run.txt"]);
+}

@@ -1,0 +1,14 @@
+//! End to end through the binary: each test has a directory and a store of its own, starts
+//! `redolab` as a user would, and looks at what it says, at its exit code, and at what it leaves.
+//!
+//! What needs root, a tool or room is skipped with a line that begins `skipped: `.
+
+mod busy;
+mod check;
+mod device_list;
+mod harness;
+mod input;
+mod inspect;
+mod interrupted;
+mod stored;
+mod volumes;

@@ -1,0 +1,203 @@
+//! `redolab runs` and `redolab report`, and stores that are not as they should be.
+
+use crate::harness::{Place, entries, schema_problems};
+
+#[test]
+fn runs_are_listed_shown_carried_and_deleted() {
+    let place = Place::new();
+    let id = place.store_a_run();
+    let other = place.store_a_run();
+    assert!(
+        other > id,
+        "names sort by time, or these two are of one second"
+    );
+
+    let json = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(
+        schema_problems("runs-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+    assert_eq!(json["runs"].as_array().expect("runs").len(), 2);
+    place
+        .run(&["runs"])
+        .expect(0, &[&id, &other, "complete", "LGWR-LAT1"]);
+
+    let shown = place.run(&["runs", "show", &id]);
+    shown.expect(0, &[&id, "origin: measured", "log file sync", "LGWR-LAT1"]);
+    let json = place.run(&["runs", "show", &id, "--format", "json"]).json();
+    assert_eq!(
+        schema_problems("run-1.schema.json", &json),
+        Vec::<String>::new()
+    );
+
+    let report = place.run(&["report", &id]);
+    let file = format!("redolab-{id}.html");
+    report.expect(0, &[&file]);
+    let html = std::fs::read_to_string(place.path().join(&file)).expect("written");
+    assert!(html.contains(&id) && html.contains("default-src 'none'"));
+
+    let file = place.path().join("run.json").display().to_string();
+    place
+        .run(&["runs", "export", &id, "-o", &file])
+        .expect(0, &[]);
+    place
+        .run(&["runs", "load", &file])
+        .expect(1, &["already in the store", &file]);
+    place.run(&["runs", "delete", &id]).expect(0, &["Deleted"]);
+    place
+        .run(&["runs", "show", &id])
+        .expect(2, &["not in the store"]);
+    place.run(&["runs", "load", &file]).expect(0, &[&id]);
+    let again = place.run(&["runs", "show", &id]);
+    assert_eq!(again.out, shown.out, "nothing is lost on the way");
+}
+
+#[test]
+fn a_run_is_named_by_a_unique_beginning_or_as_the_last() {
+    let place = Place::new();
+    let first = place.store_a_run();
+    place
+        .run(&["runs", "show", &first[..8]])
+        .expect(0, &[&first]);
+    let last = place.store_a_run();
+    place
+        .run(&["runs", "show", "last"])
+        .expect(0, &[first.as_str().max(&last)]);
+    place
+        .run(&["runs", "show", &first[..8]])
+        .expect(2, &["2 runs begin like that", &first, &last]);
+    for (name, words) in [
+        ("zzz", "not in the store"),
+        ("", "not in the store"),
+        ("../store", "not in the store"),
+    ] {
+        place.run(&["runs", "show", name]).expect(2, &[words]);
+    }
+    place
+        .run(&["runs", "delete", "last"])
+        .expect(2, &["name the run"]);
+    place
+        .run(&["runs", "delete", &first, "zzz"])
+        .expect(2, &["zzz"]);
+    place.run(&["runs"]).expect(0, &[&first, &last]);
+}
+
+#[test]
+fn one_bad_run_hides_no_other() {
+    let place = Place::new();
+    let (sound, damaged) = (place.store_a_run(), place.store_a_run());
+    let newer = place.store_a_run();
+    let manifest = |id: &str| place.store.join(id).join("manifest.json");
+    let text = std::fs::read_to_string(manifest(&damaged)).expect("reads");
+    let forged = text.replacen("\"valid\":true", "\"valid\":false", 1);
+    let forged = forged.replacen("\"valid\": true", "\"valid\": false", 1);
+    assert_ne!(forged, text);
+    std::fs::write(manifest(&damaged), forged).expect("writes");
+    let text = std::fs::read_to_string(manifest(&newer)).expect("reads");
+    std::fs::write(
+        manifest(&newer),
+        text.replace("redolab.run/1", "redolab.run/2"),
+    )
+    .expect("writes");
+
+    place.run(&["runs"]).expect(
+        0,
+        &[
+            &sound,
+            "complete",
+            "damaged: CRC32C",
+            "redolab.run/2",
+            "use the newer redolab",
+        ],
+    );
+    place.run(&["runs", "show", &sound]).expect(0, &[]);
+    place
+        .run(&["runs", "show", &damaged])
+        .expect(1, &["damaged", "CRC32C"]);
+    place.run(&["report", &damaged]).expect(1, &["damaged"]);
+    place
+        .run(&["runs", "export", &damaged])
+        .expect(1, &["damaged"]);
+    place
+        .run(&["runs", "show", &newer])
+        .expect(1, &["redolab.run/2"]);
+    let left = entries(place.path());
+    assert_eq!(
+        left,
+        ["store", "target"],
+        "a refused command writes no file"
+    );
+    place
+        .run(&["runs", "delete", &damaged, &newer])
+        .expect(0, &[]);
+}
+
+#[test]
+fn stores_that_cannot_be_used_are_refused_before_anything_is_measured() {
+    let target = |place: &Place| place.target.display().to_string();
+    let cases: [(&str, fn(&Place), &[&str]); 4] = [
+        (
+            "a newer store",
+            |place| {
+                std::fs::create_dir(&place.store).expect("creates");
+                let marker = r#"{"schema": "redolab.store/2"}"#;
+                std::fs::write(place.store.join("store.json"), marker).expect("writes");
+            },
+            &["redolab.store/2", "use the newer redolab"],
+        ),
+        (
+            "something else",
+            |place| {
+                std::fs::create_dir(&place.store).expect("creates");
+                std::fs::write(place.store.join("thesis.doc"), "x").expect("writes");
+            },
+            &["not a run store"],
+        ),
+        (
+            "a file",
+            |place| std::fs::write(&place.store, "x").expect("writes"),
+            &["run store", "store"],
+        ),
+        (
+            "a damaged marker",
+            |place| {
+                std::fs::create_dir(&place.store).expect("creates");
+                std::fs::write(place.store.join("store.json"), "{").expect("writes");
+            },
+            &["store.json", "damaged"],
+        ),
+    ];
+    for (what, prepare, words) in cases {
+        let place = Place::new();
+        prepare(&place);
+        println!("{what}");
+        place
+            .run(&["check", &target(&place), "--allow-busy"])
+            .expect(1, words);
+        place.run(&["runs"]).expect(1, words);
+        place.expect_clean(&place.target);
+    }
+}
+
+#[test]
+fn what_is_no_export_is_refused_and_leaves_nothing() {
+    let place = Place::new();
+    place.store_a_run();
+    let before = entries(&place.store);
+    for (name, bytes) in [
+        ("empty", &b""[..]),
+        ("text", b"hello"),
+        ("other", br#"{"schema": "redolab.run/1"}"#),
+        ("binary", b"\xff\xfe\x00"),
+        ("deep", "[".repeat(100_000).as_bytes()),
+    ] {
+        std::fs::write(place.path().join(name), bytes).expect("writes");
+        place
+            .run(&["runs", "load", name])
+            .expect(1, &["not an exported run", name]);
+    }
+    place
+        .run(&["runs", "load", "missing"])
+        .expect(1, &["missing"]);
+    assert_eq!(entries(&place.store), before);
+}
