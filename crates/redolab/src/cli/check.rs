@@ -80,9 +80,6 @@ const QUICK_ROW_BYTES: u64 = 1 << 30;
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
-/// Little's law must hold between measured latency, throughput and jobs within this share.
-const LITTLE_SHARE: f64 = 0.02;
-
 pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
@@ -291,26 +288,8 @@ fn experiment(
     describe(run, &target);
     bench.written = bench.plan.footprint_bytes;
     bench.rows(run, &target, specs, Some(writer))?;
-    check_little(run);
     drop(target);
     remove(folder)
-}
-
-/// Jobs must equal throughput times latency, since the three are measured independently.
-fn check_little(run: &mut Run) {
-    for row in &run.rows {
-        let jobs = row.commit_throughput_tps * row.commit_latency_ms / 1e3;
-        let off = (jobs / f64::from(row.jobs) - 1.0).abs();
-        // Edges of the window: each session may lose a transaction at either end.
-        let edges = 2.0 * f64::from(row.jobs) / row.commits.max(1) as f64;
-        if off > LITTLE_SHARE + edges {
-            let detail = format!(
-                "{} with {} jobs: throughput x latency accounts for {jobs:.2} jobs",
-                row.workload, row.jobs
-            );
-            run.validity.add("littles_law", false, detail);
-        }
-    }
 }
 
 fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
