@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scratch, options, record};
+use common::{Scratch, commit, open, options, record};
 use redo::commit::{CommitPost, CommitWait};
 use redo::{CommitMode, Error, Log, LogWriter, Options};
 use std::sync::mpsc::channel;
@@ -50,4 +50,26 @@ fn a_leader_that_dies_leaves_nobody_waiting() {
         assert_eq!(refused, expected, "{log_writer:?}");
         assert!(matches!(log.close(), Err(Error::Poisoned(_))));
     }
+}
+
+/// A session that is used while its thread unwinds fills what it reserved.
+#[test]
+fn redo_of_an_unwinding_thread_harms_nobody() {
+    struct Farewell(redo::Session);
+    impl Drop for Farewell {
+        fn drop(&mut self) {
+            commit(&mut self.0, 0, 0).expect("durable");
+        }
+    }
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let farewell = Farewell(log.session());
+    let thread = std::thread::spawn(move || {
+        let _farewell = farewell;
+        panic!("for another reason");
+    });
+    thread.join().expect_err("it panicked");
+    let mut session = log.session();
+    commit(&mut session, 1, 0).expect("the log is whole");
+    log.close().expect("nothing failed");
 }
