@@ -2,7 +2,8 @@
 //!
 //! Two copies on separate sectors, each with a generation and a checksum. An update writes one
 //! copy, flushes, then writes the other and flushes: torn, the other copy still holds; damaged
-//! later, the other copy holds the same. The copy with the higher generation is believed.
+//! later, the other copy holds the same. The copy with the higher generation is
+//! believed, and written last.
 //!
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
 
@@ -290,6 +291,8 @@ pub struct ControlFile {
     device: Arc<dyn LogDevice>,
     path: PathBuf,
     info: ControlInfo,
+    /// The copy that is certainly whole; an update writes the other first.
+    good: u64,
 }
 
 impl ControlFile {
@@ -299,6 +302,7 @@ impl ControlFile {
     /// When neither copy can be believed, with what is wrong with it.
     pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
         let mut best: Option<ControlInfo> = None;
+        let mut good = 0;
         let mut problem = CopyProblem::Damaged;
         for copy in 0..2 {
             let mut bytes = vec![0_u8; COPY_BYTES];
@@ -306,6 +310,7 @@ impl ControlFile {
             match ControlInfo::decode(&bytes) {
                 Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
                     best = Some(info);
+                    good = copy;
                 }
                 Ok(_) => {}
                 Err(CopyProblem::Damaged) => {}
@@ -315,7 +320,12 @@ impl ControlFile {
         let path = path.to_owned();
         match (best, problem) {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
-            (Some(info), _) => Ok(ControlFile { device, path, info }),
+            (Some(info), _) => Ok(ControlFile {
+                device,
+                path,
+                info,
+                good,
+            }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
             (None, CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (None, CopyProblem::Damaged) => Err(Error::ControlDamaged { path }),
@@ -335,6 +345,7 @@ impl ControlFile {
             device,
             path: path.to_owned(),
             info,
+            good: 0,
         };
         file.store()?;
         Ok(file)
@@ -386,9 +397,8 @@ impl ControlFile {
 
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
-        // The copy of the older generation first, so that a torn write never hits the only good one.
-        let first = self.info.generation % 2;
-        for copy in [first, 1 - first] {
+        // The other copy first, so that a torn write never hits the only good one.
+        for copy in [1 - self.good, self.good] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
                 .map_err(|e| Error::control(&self.path, e))?;
         }

@@ -1,0 +1,81 @@
+//! The two copies of the control information: what one of them suffers, the other survives.
+
+use device::fault::{Fault, Injection, Target};
+use device::queue::write_durable;
+use device::{FaultDevice, SimDisk};
+use redo::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo};
+use redo::format::LogId;
+use redo::group::Geometry;
+use redo::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+const GEOMETRY: Geometry = Geometry {
+    block_bytes: 512,
+    seal_blocks: 1,
+    groups: 2,
+    blocks_per_group: 64,
+    header_bytes: 4096,
+    file_bytes: 4096 + 64 * 512,
+};
+
+fn disk(bytes: u64) -> Arc<SimDisk> {
+    let disk = SimDisk::new(bytes as usize, 512, false);
+    disk.set_immediate(true);
+    Arc::new(disk)
+}
+
+/// Control information that was updated `updates` times.
+fn control(updates: u64) -> Arc<FaultDevice> {
+    let device = Arc::new(FaultDevice::new(disk(CONTROL_BYTES)));
+    let info = ControlInfo::new(LogId([6; 16]), GEOMETRY);
+    let mut file = ControlFile::create(device.clone(), Path::new("redo.ctl"), info).expect("whole");
+    for block in 1..=updates {
+        checkpoint(&mut file, block).expect("whole");
+    }
+    device
+}
+
+fn checkpoint(file: &mut ControlFile, block: u64) -> Result<(), Error> {
+    file.update(|info| {
+        info.checkpoint.block = block;
+        Ok(())
+    })
+}
+
+fn load(device: &Arc<FaultDevice>) -> Result<ControlFile, Error> {
+    ControlFile::load(device.clone(), Path::new("redo.ctl"))
+}
+
+/// Strikes the `nth` call from now on, once.
+fn strike(device: &FaultDevice, target: Target, nth: u64, fault: Fault) {
+    let counts = device.counts();
+    let before = if target == Target::Read {
+        counts.reads
+    } else {
+        counts.writes
+    };
+    device.inject(Injection {
+        target,
+        nth: before + nth,
+        fault,
+        for_good: false,
+    });
+}
+
+/// A copy is damaged, and an update of the control information is cut short.
+#[test]
+fn an_update_never_begins_with_the_only_good_copy() {
+    for updates in 0..4 {
+        for damaged in 0..2 {
+            let device = control(updates);
+            let noise = [0xEE; 512];
+            write_durable(&*device, damaged * COPY_BYTES as u64, &noise).expect("memory");
+            let mut file = load(&device).expect("the other copy is whole");
+            strike(&device, Target::Write, 1, Fault::Short(512));
+            checkpoint(&mut file, updates + 1).expect_err("cut short");
+            let kept = load(&device).unwrap_or_else(|e| panic!("{updates} {damaged}: {e}"));
+            assert_eq!(kept.info().checkpoint.block, updates);
+        }
+    }
+}
