@@ -2,7 +2,7 @@
 //!
 //! Two copies on separate sectors, each with a generation and a checksum. An update writes one
 //! copy, flushes, then writes the other and flushes: torn, the other copy still holds; damaged
-//! later, the other copy holds the same. The copy with the higher generation is
+//! later, or unreadable, the other copy holds the same. The copy with the higher generation is
 //! believed, and written last.
 //!
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
@@ -304,9 +304,13 @@ impl ControlFile {
         let mut best: Option<ControlInfo> = None;
         let mut good = 0;
         let mut problem = CopyProblem::Damaged;
+        let mut unreadable = None;
         for copy in 0..2 {
             let mut bytes = vec![0_u8; COPY_BYTES];
-            device.read(copy * COPY_BYTES as u64, &mut bytes)?;
+            if let Err(error) = device.read(copy * COPY_BYTES as u64, &mut bytes) {
+                unreadable = Some(error);
+                continue;
+            }
             match ControlInfo::decode(&bytes) {
                 Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
                     best = Some(info);
@@ -318,6 +322,9 @@ impl ControlFile {
             }
         }
         let path = path.to_owned();
+        if let (None, Some(error)) = (&best, unreadable) {
+            return Err(error.into());
+        }
         match (best, problem) {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (Some(info), _) => Ok(ControlFile {

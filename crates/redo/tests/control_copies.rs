@@ -1,8 +1,8 @@
 //! The two copies of the control information: what one of them suffers, the other survives.
 
-use device::fault::{Fault, Injection, Target};
+use device::fault::{EIO, Fault, Injection, Target};
 use device::queue::write_durable;
-use device::{FaultDevice, SimDisk};
+use device::{FaultDevice, LogDevice, SimDisk};
 use redo::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo};
 use redo::format::LogId;
 use redo::group::Geometry;
@@ -61,6 +61,27 @@ fn strike(device: &FaultDevice, target: Target, nth: u64, fault: Fault) {
         fault,
         for_good: false,
     });
+}
+
+#[test]
+fn an_unreadable_copy_is_a_damaged_copy() {
+    for nth in 1..=2 {
+        let device = control(3);
+        strike(&device, Target::Read, nth, Fault::Errno(EIO));
+        let mut file = load(&device).expect("the other copy is whole");
+        assert_eq!(file.info().checkpoint.block, 3);
+        checkpoint(&mut file, 4).expect("both copies are written");
+        for copy in 0..2 {
+            let mut bytes = vec![0; COPY_BYTES];
+            let at = copy * COPY_BYTES as u64;
+            device.read(at, &mut bytes).expect("readable again");
+            let info = ControlInfo::decode(&bytes).expect("whole");
+            assert_eq!(info.checkpoint.block, 4);
+        }
+        strike(&device, Target::Read, 1, Fault::Errno(EIO));
+        strike(&device, Target::Read, 2, Fault::Errno(EIO));
+        assert!(matches!(load(&device), Err(Error::Device(_))));
+    }
 }
 
 /// A copy is damaged, and an update of the control information is cut short.
