@@ -6,9 +6,10 @@ use device::{FaultDevice, LogDevice, SimDisk};
 use redo::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo};
 use redo::format::LogId;
 use redo::group::Geometry;
-use redo::Error;
+use redo::{Error, Log, Options};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const GEOMETRY: Geometry = Geometry {
     block_bytes: 512,
@@ -99,4 +100,38 @@ fn an_update_never_begins_with_the_only_good_copy() {
             assert_eq!(kept.info().checkpoint.block, updates);
         }
     }
+}
+
+/// Two checkpoints at once, the first of which fails: what it left is unknown, so that the second,
+/// which waits for it, must not go on from there.
+#[test]
+fn a_checkpoint_that_waited_for_a_failed_one_fails_too() {
+    let control = Arc::new(FaultDevice::new(disk(CONTROL_BYTES)));
+    Log::format_devices(control.clone(), GEOMETRY, LogId([6; 16])).expect("healthy");
+    let data = disk(GEOMETRY.file_bytes * 2);
+    let (log, _) = Log::open_devices(data, control.clone(), Options::default()).expect("opens");
+    let mut session = log.session();
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        session.append(&[b"redo"]).expect("room");
+        session
+            .commit(redo::CommitMode::WAIT_IMMEDIATE)
+            .expect("durable");
+        ends.push(log.durable());
+    }
+    control.set_delay(Duration::from_millis(100));
+    // The second copy: the first is whole by then and says what nobody was told.
+    strike(&control, Target::Write, 2, Fault::Errno(EIO));
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| log.checkpoint(ends[0]));
+        std::thread::sleep(Duration::from_millis(30));
+        let second = scope.spawn(|| log.checkpoint(ends[1]));
+        let first = first.join().expect("no panic");
+        assert!(matches!(first, Err(Error::Control { .. })), "{first:?}");
+        let second = second.join().expect("no panic");
+        assert!(matches!(second, Err(Error::Poisoned(_))), "{second:?}");
+    });
+    let writes = control.counts().writes;
+    assert!(log.close().is_err());
+    assert_eq!(control.counts().writes, writes, "nothing is retried");
 }
