@@ -2,13 +2,15 @@
 //!
 //! Two copies on separate sectors, each with a generation and a checksum. An update writes one
 //! copy, flushes, then writes the other and flushes: torn, the other copy still holds; damaged
-//! later, the other copy holds the same. The copy with the higher generation is believed.
+//! later, or unreadable, the other copy holds the same. The copy with the higher generation is
+//! believed, and written last.
 //!
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
 
 use crate::error::Error;
-use crate::format::{FORMAT_VERSION, LogId, Summer, le16, le32, le64};
-use crate::group::{Geometry, StreamBlock};
+use crate::format::{BLOCK_HEADER_BYTES, FORMAT_VERSION, LogId, RECORD_HEADER_BYTES, Summer};
+use crate::format::{le16, le32, le64};
+use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES, StreamBlock};
 use device::queue::IoOrDevice;
 use device::{LogDevice, Region};
 use std::path::{Path, PathBuf};
@@ -226,7 +228,7 @@ impl ControlInfo {
             })
             .collect();
         let closed = le64(copy, 84);
-        Ok(ControlInfo {
+        let info = ControlInfo {
             log_id,
             geometry,
             generation: le64(copy, 68),
@@ -236,20 +238,41 @@ impl ControlInfo {
             },
             closed_at: (closed != NONE).then_some(closed),
             incarnations,
-        })
+        };
+        possible(&info).then_some(info).ok_or(CopyProblem::Damaged)
     }
 }
 
+/// Blocks beyond this number are never reached; positions below it can be added to without
+/// overflow.
+const LAST_BLOCK: StreamBlock = 1 << 60;
+
 /// A checksum proves origin, not sense: a copy with a shape that no log has is refused.
 fn plausible(g: &Geometry) -> bool {
-    let header = crate::format::BLOCK_HEADER_BYTES as u32;
-    (header + 1..=1 << 16).contains(&g.block_bytes)
+    let least = (BLOCK_HEADER_BYTES + RECORD_HEADER_BYTES) as u32;
+    (least + 1..=1 << 16).contains(&g.block_bytes)
         && g.seal_blocks >= 1
+        && u64::from(g.seal_blocks) * u64::from(g.block_bytes) <= MAX_SEAL_BYTES
         && (2..=1 << 10).contains(&g.groups)
         && g.blocks_per_group >= 1
         && g.blocks_per_group.is_multiple_of(u64::from(g.seal_blocks))
         && g.blocks_per_group <= u64::from(u32::MAX)
+        && g.header_bytes <= MAX_SEAL_BYTES
+        && g.file_bytes <= MAX_FILE_BYTES
         && g.file_bytes >= g.header_bytes + g.blocks_per_group * u64::from(g.block_bytes)
+}
+
+/// As [`plausible`], for what changes: numbers that can still grow, incarnations in order.
+fn possible(info: &ControlInfo) -> bool {
+    let each =
+        |i: &Incarnation| i.previous_end <= i.first && i.first <= LAST_BLOCK && i.number < u32::MAX;
+    let follows =
+        |pair: &[Incarnation]| pair[0].number < pair[1].number && pair[0].first < pair[1].first;
+    info.generation < u64::MAX
+        && info.checkpoint.block <= LAST_BLOCK
+        && info.closed_at.is_none_or(|end| end <= LAST_BLOCK)
+        && info.incarnations.iter().all(each)
+        && info.incarnations.windows(2).all(follows)
 }
 
 /// Why a copy was not believed.
@@ -259,7 +282,7 @@ pub enum CopyProblem {
     NotOurs,
     /// Another version.
     Version(u8),
-    /// The checksum is wrong.
+    /// The checksum is wrong, or it says what no log can be.
     Damaged,
 }
 
@@ -268,6 +291,8 @@ pub struct ControlFile {
     device: Arc<dyn LogDevice>,
     path: PathBuf,
     info: ControlInfo,
+    /// The copy that is certainly whole; an update writes the other first.
+    good: u64,
 }
 
 impl ControlFile {
@@ -277,13 +302,19 @@ impl ControlFile {
     /// When neither copy can be believed, with what is wrong with it.
     pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
         let mut best: Option<ControlInfo> = None;
+        let mut good = 0;
         let mut problem = CopyProblem::Damaged;
+        let mut unreadable = None;
         for copy in 0..2 {
             let mut bytes = vec![0_u8; COPY_BYTES];
-            device.read(copy * COPY_BYTES as u64, &mut bytes)?;
+            if let Err(error) = device.read(copy * COPY_BYTES as u64, &mut bytes) {
+                unreadable = Some(error);
+                continue;
+            }
             match ControlInfo::decode(&bytes) {
                 Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
                     best = Some(info);
+                    good = copy;
                 }
                 Ok(_) => {}
                 Err(CopyProblem::Damaged) => {}
@@ -291,9 +322,17 @@ impl ControlFile {
             }
         }
         let path = path.to_owned();
+        if let (None, Some(error)) = (&best, unreadable) {
+            return Err(error.into());
+        }
         match (best, problem) {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
-            (Some(info), _) => Ok(ControlFile { device, path, info }),
+            (Some(info), _) => Ok(ControlFile {
+                device,
+                path,
+                info,
+                good,
+            }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
             (None, CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (None, CopyProblem::Damaged) => Err(Error::ControlDamaged { path }),
@@ -313,6 +352,7 @@ impl ControlFile {
             device,
             path: path.to_owned(),
             info,
+            good: 0,
         };
         file.store()?;
         Ok(file)
@@ -364,9 +404,8 @@ impl ControlFile {
 
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
-        // The copy of the older generation first: a torn write never hits the only good one.
-        let first = self.info.generation % 2;
-        for copy in [first, 1 - first] {
+        // The other copy first, so that a torn write never hits the only good one.
+        for copy in [1 - self.good, self.good] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
                 .map_err(|e| Error::control(&self.path, e))?;
         }

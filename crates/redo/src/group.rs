@@ -9,6 +9,11 @@ use crate::rba::Rba;
 /// Number of a block in the stream. Blocks of all logs are counted through.
 pub type StreamBlock = u64;
 
+/// The largest unit that writes are sealed to; every log buffer holds one.
+pub const MAX_SEAL_BYTES: u64 = 1 << 20;
+/// The largest log file.
+pub const MAX_FILE_BYTES: u64 = 1 << 40;
+
 /// The shape of a log: fixed when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {

@@ -65,6 +65,16 @@ pub(crate) struct Turn<H> {
     planted: Planted,
 }
 
+/// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
+/// to the baton to find it dead.
+struct Dies<'a, H>(&'a Turn<H>);
+
+impl<H> Drop for Dies<'_, H> {
+    fn drop(&mut self) {
+        self.0.poison(Cause::Abandoned);
+    }
+}
+
 impl<H> Turn<H> {
     pub(crate) fn new(
         buffer: LogBuffer,
@@ -198,7 +208,9 @@ impl<H> Turn<H> {
             // Looked at under the baton, as `close` relies on it.
             return;
         }
+        let dies = Dies(self);
         let led = lead(&mut holder);
+        std::mem::forget(dies);
         let upto = self.buffer.published();
         if let Led::From(first) = led {
             self.bump(first, upto);

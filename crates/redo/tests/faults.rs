@@ -235,7 +235,9 @@ fn a_device_that_fails_in_recovery_opens_nothing() {
                 for_good: true,
             });
             let opened = Log::open_devices(rig.data.clone(), rig.control.clone(), options());
-            let struck = device.counts().struck > 0;
+            // One copy of the control information is enough.
+            let enough = (which, target, nth) == ("control", Target::Read, 2);
+            let struck = device.counts().struck > 0 && !enough;
             assert_eq!(opened.is_err(), struck, "{which} {target:?} {nth}");
         }
     }

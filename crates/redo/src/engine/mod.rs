@@ -102,6 +102,8 @@ impl Log {
             return Err(refuse("the log is not durable up to it"));
         }
         let mut control = self.control.lock().map_err(|_| Error::Closed)?;
+        // Another checkpoint may have failed meanwhile, and what it left must not be built on.
+        self.core.check()?;
         if position <= control.info().checkpoint {
             return Ok(());
         }

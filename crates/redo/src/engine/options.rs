@@ -4,7 +4,7 @@ use super::host::Observer;
 use crate::control::Position;
 use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
-use crate::group::Geometry;
+use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::writer::Policy;
 use device::file::SyncMethod;
@@ -95,13 +95,18 @@ impl Shape {
                 self.groups
             )));
         }
+        if u64::from(physical) > MAX_SEAL_BYTES {
+            return Err(Error::Options(format!(
+                "physical sectors of {physical} bytes: a log takes them up to {MAX_SEAL_BYTES}"
+            )));
+        }
         let header_bytes = FILE_HEADER_MIN_BYTES.max(physical.into());
         let seal_bytes = block_bytes.max(physical);
         let room = self.file_bytes.saturating_sub(header_bytes);
         let blocks_per_group = room / u64::from(seal_bytes) * u64::from(seal_bytes / block_bytes);
         if !self.file_bytes.is_multiple_of(4096)
             || blocks_per_group < 64
-            || self.file_bytes > 1 << 40
+            || self.file_bytes > MAX_FILE_BYTES
         {
             return Err(Error::Options(format!(
                 "log files of {} bytes: use a multiple of 4096 from 512k to 1T",

@@ -29,14 +29,13 @@ pub struct SpaceWaits {
 }
 
 /// Poisons the log if the thread dies between reserving and filling: the hole would otherwise
-/// make everybody wait for ever.
+/// make everybody wait for ever. Forgotten once it is filled, since a thread may well append while
+/// it unwinds for another reason.
 struct FillGuard<'a>(&'a Core);
 
 impl Drop for FillGuard<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.poison(Cause::Abandoned);
-        }
+        self.0.poison(Cause::Abandoned);
     }
 }
 
@@ -76,7 +75,7 @@ impl Session {
         let header = encode_record_header(payload as u32);
         core.buffer
             .fill(&reservation, Source::new(&header, vectors));
-        drop(guard);
+        std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
         core.appended(&reservation);
         let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
