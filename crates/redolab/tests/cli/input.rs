@@ -28,7 +28,14 @@ fn options_that_make_no_sense() {
             &["larger than any device"],
         ),
         (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
-        (&["--log-groups", "-1"], &["--log-groups"]),
+        (&["--log-groups=-1"], &["--log-groups"]),
+        (
+            &["--log-file-size", "1M"],
+            &[
+                "a record of 497664 bytes",
+                "raise --log-buffer and --log-file-size",
+            ],
+        ),
         (
             &["--log-buffer", "1k"],
             &["log buffer of 1024 bytes", "1M to 1G"],
@@ -39,7 +46,7 @@ fn options_that_make_no_sense() {
         ),
         (&["--time", "0"], &["--time: must be over 0"]),
         (&["--time", "5 fortnights"], &["--time", "fortnights"]),
-        (&["--time", "-1"], &["--time"]),
+        (&["--time=-1"], &["--time", "`-1` is not a duration"]),
         (
             &["--warmup", "soon"],
             &["--warmup", "`soon` is not a duration"],
@@ -54,7 +61,7 @@ fn options_that_make_no_sense() {
             &["--max-write", "much"],
             &["--max-write", "`much` is not a size"],
         ),
-        (&["--commit-rate", "-5"], &["--commit-rate"]),
+        (&["--commit-rate=-5"], &["--commit-rate"]),
         (&["--commit-rate", "NaN"], &["--commit-rate"]),
         (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
         (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
