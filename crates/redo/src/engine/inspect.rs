@@ -89,7 +89,6 @@ impl Inspection {
     }
 
     /// Each copy of it: its generation, or what is wrong with it.
-    #[must_use]
     pub fn copies(&self) -> &[Result<u64, CopyProblem>; 2] {
         &self.copies
     }
