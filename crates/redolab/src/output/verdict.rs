@@ -148,10 +148,7 @@ mod tests {
             brief.contains("\n  - memory word") && brief.contains("\n    word"),
             "{brief}"
         );
-        assert!(
-            brief.contains("  (1 more fact with -v)\n"),
-            "{brief}"
-        );
+        assert!(brief.contains("  (1 more fact with -v)\n"), "{brief}");
         assert!(
             brief.contains("  + blocks fit\n") && !brief.contains("a fact"),
             "{brief}"

@@ -106,6 +106,27 @@ fn help_and_version_are_no_errors() {
         let wide = done.out.lines().find(|line| line.chars().count() > 100);
         assert_eq!(wide, None, "{command}");
     }
+    for (shell, word) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef"),
+        ("fish", "complete -c"),
+    ] {
+        place
+            .run(&["completions", shell])
+            .expect(0, &[word, "inspect"]);
+    }
+    place.run(&["man"]).expect(0, &[".TH redolab 1", "check"]);
+    let pages = place.path().display().to_string();
+    place.run(&["man", "--dir", &pages]).expect(0, &[]);
+    for name in entries(place.path()) {
+        if name != "target" {
+            assert!(
+                name.starts_with("redolab") && name.ends_with(".1"),
+                "{name}"
+            );
+            std::fs::remove_file(place.path().join(name)).expect("written just now");
+        }
+    }
     place.run(&["--version"]).expect(0, &["redolab 0."]);
     assert_eq!(entries(place.path()), ["target"]);
 }
