@@ -243,8 +243,8 @@ fn the_summary_fits_a_ticket() {
     run.need.commit_rate = Some(50_000.0);
     assert_eq!(
         judge(&run).summary,
-        "No: 50,000 commits/s are needed, 40,000 commits/s with 8 jobs of LGWR-LAT1 were \
-         reached: misses the need (-20 %)."
+        "No: 50,000 commits/s are needed, 40,000 of LGWR-LAT1 were reached with 8 jobs: misses \
+         the need (-20 %)."
     );
     run.validity
         .add("io_error", true, "write of 4096 bytes failed with EIO.");

@@ -147,6 +147,25 @@ pub enum Refusal {
     Held(Vec<Holder>),
 }
 
+impl Refusal {
+    /// The fact alone, without the advice: for a user who insisted.
+    #[must_use]
+    pub fn fact(&self) -> String {
+        match self {
+            Refusal::Busy { utilisation_pct } => {
+                format!("the device was {utilisation_pct:.1} % busy with the work of others before")
+            }
+            Refusal::Held(all) => {
+                format!(
+                    "another process holds its log on this device: {}",
+                    holders(all)
+                )
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Whether the plan fits the volume and the budget.
 ///
 /// # Errors

@@ -72,18 +72,18 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
     });
     let reached = match row {
         Some(r) => format!(
-            "{} commits/s{at} with {}",
+            "{} of {COMMITS} were reached{at} with {}",
             format::digits(best),
             format::jobs(r.jobs)
         ),
-        None => format!("no row{at}"),
+        None => format!("no row of {COMMITS} was{at}"),
     };
     notes.push(
         Note::new(
             COMMIT_RATE,
             weight,
             format!(
-                "{} commits/s are needed, {reached} of {COMMITS} were reached: {words} ({}).",
+                "{} commits/s are needed, {reached}: {words} ({}).",
                 format::digits(need),
                 margin_text(margin)
             ),

@@ -154,17 +154,21 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
             continue;
         };
         let is_expected = event == WaitEvent::LogBufferSpace && !super::waits(row);
+        // Of some events only the sum is kept.
+        let longest = match stats.max_ns {
+            0 => String::new(),
+            ns => format!(", the longest {}", format::latency(ns as f64)),
+        };
         let per_s = stats.total_ns as f64 / (row.elapsed_ns.max(1)) as f64;
         notes.push(
             Note::new(
                 &format!("space.{}", event.key()),
                 if is_expected { Info } else { Caution },
                 format!(
-                    "{}: {}, {} in all, the longest {} ({}).",
+                    "{}: {}, {} in all{longest} ({}).",
                     event.name(),
                     format::plural(stats.count, "wait"),
                     format::latency(stats.total_ns as f64),
-                    format::latency(stats.max_ns as f64),
                     name_of(row),
                 ),
             )

@@ -3,6 +3,7 @@
 //! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. So it works
 //! on a read-only mount and beside the log's owner, whose end is then a moment's.
 
+use super::Log;
 use super::open::{check_header, open_control_read_only};
 use super::options::Paths;
 use crate::control::{COPY_BYTES, ControlInfo, CopyProblem};
@@ -45,6 +46,18 @@ pub struct GroupSurvey {
     pub unsound: Vec<StreamBlock>,
     /// How many of those there are; the list is cut at [`UNSOUND_LISTED`].
     pub unsound_count: u64,
+}
+
+impl Log {
+    /// The control information and the blocks of the log in `directory`, to be read only. The log
+    /// may be open elsewhere; its end is then a moment's.
+    ///
+    /// # Errors
+    /// As [`Inspection::open`].
+    pub fn inspect(directory: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
+        let found = Inspection::open(directory)?;
+        Ok((found.control, found.data))
+    }
 }
 
 /// Unsound blocks that are listed for each group.

@@ -6,7 +6,7 @@ use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor, ladder};
-use crate::output::{sanitize, table};
+use crate::output::{sanitize, table, verdict};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -14,7 +14,7 @@ use analysis::thresholds::Thresholds;
 use clap::Args;
 use device::SyncMethod;
 use measure::Nanos;
-use measure::judgement::{Answer, Durability, Need, Performance, Scope, Verdict};
+use measure::judgement::{Answer, Need, Scope, Verdict};
 use measure::run::{Run, WorkloadInfo};
 use measure::workload::{DEFAULT_JOBS, Workload};
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let directory = directory(&args.path)?;
     let look = Look::at(&directory)?;
-    look.check_setup(&setup)?;
+    look.check_setup(&setup, &specs)?;
     let store = args.store.open()?;
     let plan = plan(args, &setup, &specs)?;
     let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
@@ -124,7 +124,9 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     judge(&mut run, &thresholds, args);
     write_report(args, &mut run)?;
     writer.finish(&run)?;
-    args.output.emit_run(&run, |style| text(&run, style))?;
+    let verbose = args.output.verbose;
+    args.output
+        .emit_run(&run, |style| text(&run, style, verbose))?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
 
@@ -344,13 +346,13 @@ fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandErr
     error
 }
 
-fn text(run: &Run, style: table::Style) -> String {
+fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = table::rows(run, style);
     out.push('\n');
     out.push_str(&table::floor(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
-        out.push_str(&verdict_text(verdict));
+        out.push_str(&verdict::text(verdict, style, verbose));
     }
     if let Some(report) = &run.report {
         out.push_str(&format!("\nReport: {}\n", sanitize::line(report)));
@@ -359,49 +361,6 @@ fn text(run: &Run, style: table::Style) -> String {
         "Run:    {} (redolab runs show {})\n",
         run.run_id, run.run_id
     ));
-    out
-}
-
-pub(super) fn verdict_text(verdict: &Verdict) -> String {
-    let answer = match verdict.answer {
-        Answer::Yes => "YES",
-        Answer::Conditional => "CONDITIONAL",
-        Answer::No => "NO",
-        Answer::Undetermined => "UNDETERMINED",
-    };
-    let durability = match verdict.durability {
-        Durability::Tested => "tested",
-        Durability::Declared => "declared",
-        Durability::Unverified => "unverified",
-        Durability::Volatile => "volatile",
-        Durability::Refuted => "refuted",
-    };
-    let performance = match verdict.performance {
-        Performance::Meets => "meets the need",
-        Performance::Marginal => "marginal for the need",
-        Performance::Misses => "misses the need",
-        Performance::NoNeedStated => "no need stated",
-    };
-    let mut out = format!(
-        "Verdict: {answer}   durability: {durability}   performance: {performance}\n  {}\n",
-        sanitize::line(&verdict.summary)
-    );
-    for reason in &verdict.reasons {
-        let mark = match reason.weight {
-            measure::judgement::Weight::Bad => "-",
-            measure::judgement::Weight::Caution => "!",
-            measure::judgement::Weight::Good => "+",
-            measure::judgement::Weight::Info => " ",
-        };
-        out.push_str(&format!("  {mark} {}\n", sanitize::line(&reason.claim)));
-        if !reason.advice.is_empty() && reason.weight >= measure::judgement::Weight::Caution {
-            out.push_str(&format!("      {}\n", sanitize::line(&reason.advice)));
-        }
-    }
-    out.push_str("Not judged:\n");
-    for what in &verdict.scope.not_judged {
-        out.push_str(&format!("  {}\n", sanitize::line(what)));
-    }
     out
 }
 

@@ -13,6 +13,7 @@ mod probe;
 mod run;
 mod runs;
 mod session;
+mod shell;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -61,6 +62,10 @@ enum Command {
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
     Report(runs::ReportArgs),
+    /// Print completions for a shell
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(shell::ManArgs),
 }
 
 /// Parses the process's arguments and runs the command.
@@ -83,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Report(args) => runs::report(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     };
     match outcome {
         Ok(code) => code,

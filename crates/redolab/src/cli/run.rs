@@ -84,7 +84,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         None
     } else {
         let look = Look::at(&directory(&args.path)?)?;
-        look.check_setup(&setup)?;
+        look.check_setup(&setup, &specs)?;
         Some(look)
     };
     let store = args.store.open()?;

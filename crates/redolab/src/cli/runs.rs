@@ -1,9 +1,8 @@
 //! `redolab runs` and `redolab report`: what is in the run store.
 
-use super::check::verdict_text;
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
 use super::{CommandError, FAILED, INCOMPLETE};
-use crate::output::{csv, sanitize, table};
+use crate::output::{csv, sanitize, table, verdict};
 use crate::store::{Entry, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
@@ -206,11 +205,11 @@ fn text(listing: &Listing<'_>, style: table::Style) -> String {
 fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, CommandError> {
     let id = resolve(store, id)?;
     let (run, complete) = load_any(store, &id)?;
-    output.emit_run(&run, |style| tables(&run, style))?;
+    output.emit_run(&run, |style| tables(&run, style, output.verbose))?;
     Ok(ended(complete))
 }
 
-fn tables(run: &Run, style: table::Style) -> String {
+fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut parts = Vec::new();
     if !run.rows.is_empty() {
         parts.push(table::rows(run, style));
@@ -222,7 +221,8 @@ fn tables(run: &Run, style: table::Style) -> String {
     if parts.is_empty() {
         parts.push(format!("{}\n", table::caption(run)));
     }
-    parts.extend(run.verdict.as_ref().map(verdict_text));
+    let told = |verdict| verdict::text(verdict, style, verbose);
+    parts.extend(run.verdict.as_ref().map(told));
     parts.join("\n")
 }
 

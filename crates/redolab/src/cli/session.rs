@@ -62,7 +62,7 @@ impl Look {
     }
 
     /// Refuses a log that cannot be made here, before anything is measured.
-    pub(crate) fn check_setup(&self, setup: &Setup) -> Result<(), CommandError> {
+    pub(crate) fn check_setup(&self, setup: &Setup, specs: &[Spec]) -> Result<(), CommandError> {
         let layers = || self.stack.layers.iter();
         let sectors = |bytes: Option<u64>| bytes.and_then(|b| u32::try_from(b).ok());
         let logical_bytes = layers().find_map(|l| sectors(l.logical_block_bytes));
@@ -75,16 +75,26 @@ impl Look {
             durable_writes: false,
             blocking: true,
         };
+        let refused = |e: redo::Error| CommandError::from(Failure::Log(e));
         let geometry = setup.shape.geometry(&caps, &self.directory);
-        let ring = geometry.and_then(|g| {
-            let options = redo::Options {
-                buffer_bytes: setup.buffer_bytes,
-                ..redo::Options::default()
-            };
-            options.ring_blocks(&g)
-        });
-        ring.map(|_| ())
-            .map_err(|e| CommandError::from(Failure::Log(e)))
+        let geometry = geometry.map_err(refused)?;
+        let options = redo::Options {
+            buffer_bytes: setup.buffer_bytes,
+            ..redo::Options::default()
+        };
+        let ring_blocks = options.ring_blocks(&geometry).map_err(refused)?;
+        let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
+        let (len, max) = (
+            specs.iter().map(record).max().unwrap_or(0),
+            geometry.max_record(ring_blocks),
+        );
+        if len > max {
+            let too_large = redo::Error::RecordTooLarge { len, max };
+            return Err(CommandError::usage(format!(
+                "{too_large}: raise --log-buffer and --log-file-size"
+            )));
+        }
+        Ok(())
     }
 
     /// Says what will be written, and refuses what would endanger the machine. Returns `false`
@@ -103,7 +113,7 @@ impl Look {
         let busy = self.busy();
         let holders = self.holders(output)?;
         let warning = safety::check_busy(busy, &holders, args.allow_busy).map_err(refused)?;
-        let warning = warning.map(|w| w.to_string());
+        let warning = warning.map(|w| w.fact());
         if let Some(warning) = &warning {
             output.say(&format!("Warning (--allow-busy): {warning}"));
         }

@@ -373,7 +373,9 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
     row.background_write_pct = disk.zip(own).and_then(|(d, own)| others_pct(&d, own));
     let target = lab.target.describe();
     row.flush_audit = Some(audit(&Evidence {
-        needed: row.flushes + checkpoint_flushes,
+        // Flushes of the log and of the checkpoint that are asked for together are merged by the
+        // kernel; those of either follow each other.
+        needed: row.flushes.max(checkpoint_flushes),
         counted: disk,
         declares_cache: lab.declares_cache,
         may_use_fua: target.sync_method == "dsync",

@@ -9,3 +9,4 @@ pub mod json;
 pub mod progress;
 pub mod sanitize;
 pub mod table;
+pub mod verdict;

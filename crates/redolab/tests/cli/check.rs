@@ -50,9 +50,8 @@ fn check_judges_stores_reports_and_leaves_nothing() {
     assert_eq!(run, printed, "what is printed is what is stored");
     assert_eq!(run.rows.len(), 8, "four workloads with one and two jobs");
     histograms_agree(&store, &run);
-    for row in &run.rows {
-        little(row);
-    }
+    let said = run.findings.iter().any(|f| f.id == "validity.little");
+    assert_eq!(said, !run.rows.iter().all(little), "{:#?}", run.findings);
 }
 
 /// Every figure of a wait can be computed again from the intervals.
@@ -76,17 +75,12 @@ fn histograms_agree(store: &Store, run: &Run) {
 }
 
 /// Jobs, throughput and latency are measured apart; together they obey Little's law within 2 %,
-/// less what sessions lose at the edges of a short window.
-fn little(row: &measure::run::Row) {
+/// less what sessions lose at the edges of a short window. On a machine that is short of
+/// processors they need not, and the run has to say so.
+fn little(row: &measure::run::Row) -> bool {
     let jobs = row.commit_throughput_tps * row.commit_latency_ms / 1e3;
-    let edges = 2.0 * f64::from(row.jobs) / row.commits.max(1) as f64;
-    let off = (jobs / f64::from(row.jobs) - 1.0).abs();
-    assert!(
-        off <= 0.02 + edges,
-        "{} with {}: {jobs:.3} jobs",
-        row.workload,
-        row.jobs
-    );
+    let edges = f64::from(row.jobs) / row.commits.max(1) as f64;
+    (jobs / f64::from(row.jobs) - 1.0).abs() <= 0.02 + edges
 }
 
 #[test]
@@ -109,7 +103,22 @@ fn a_need_that_no_device_meets_is_answered_no() {
         &place.target,
         &["--commit-rate", "1e12", "--p99", "1us", "--no-report"],
     );
-    done.expect(3, &["Verdict: NO", "misses the need", "Not judged:"]);
+    // Beside other work the figures are doubtful, and a doubtful answer is none.
+    let (code, word) = match done.out.contains("Verdict: UNDETERMINED") {
+        true => (4, "Undetermined: Doubtful"),
+        false => (3, "Verdict: NO"),
+    };
+    done.expect(
+        code,
+        &[
+            word,
+            "misses the need",
+            "no row of LGWR-LAT1 was",
+            "Not judged:",
+        ],
+    );
+    let not_judged = done.out.split("Not judged:").nth(1).expect("a list");
+    assert_eq!(not_judged.matches("power loss").count(), 1, "{not_judged}");
     place.expect_clean(&place.target);
 }
 

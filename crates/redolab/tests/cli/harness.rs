@@ -21,7 +21,7 @@ pub const QUICK: [&str; 14] = [
     "--warmup",
     "50ms",
     "--log-file-size",
-    "4M",
+    "8M",
     "--log-groups",
     "2",
     "--allow-busy",
@@ -118,7 +118,7 @@ pub fn entries(path: &Path) -> Vec<String> {
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Done {
-    pub what: String,
+    what: String,
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -127,17 +127,22 @@ pub struct Done {
 impl Done {
     /// It ended with `code`, and said every one of `words`.
     pub fn expect(&self, code: i32, words: &[&str]) -> &Done {
-        assert_eq!(self.code, Some(code), "{self:#?}");
+        let what = &self.what;
         let said = format!("{}{}", self.out, self.err);
+        assert_eq!(self.code, Some(code), "{what}\n{said}");
         for word in words {
-            assert!(said.contains(word), "`{word}` was not said: {self:#?}");
+            assert!(
+                said.contains(word),
+                "{what}: `{word}` was not said:\n{said}"
+            );
         }
-        assert!(!said.contains("panicked"), "{self:#?}");
+        assert!(!said.contains("panicked"), "{what}\n{said}");
         self
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{}: {e}\n{}{}", self.what, self.out, self.err))
     }
 }
 

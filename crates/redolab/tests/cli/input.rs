@@ -28,7 +28,14 @@ fn options_that_make_no_sense() {
             &["larger than any device"],
         ),
         (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
-        (&["--log-groups", "-1"], &["--log-groups"]),
+        (&["--log-groups=-1"], &["--log-groups"]),
+        (
+            &["--log-file-size", "1M"],
+            &[
+                "a record of 497664 bytes",
+                "raise --log-buffer and --log-file-size",
+            ],
+        ),
         (
             &["--log-buffer", "1k"],
             &["log buffer of 1024 bytes", "1M to 1G"],
@@ -39,7 +46,7 @@ fn options_that_make_no_sense() {
         ),
         (&["--time", "0"], &["--time: must be over 0"]),
         (&["--time", "5 fortnights"], &["--time", "fortnights"]),
-        (&["--time", "-1"], &["--time"]),
+        (&["--time=-1"], &["--time", "`-1` is not a duration"]),
         (
             &["--warmup", "soon"],
             &["--warmup", "`soon` is not a duration"],
@@ -54,7 +61,7 @@ fn options_that_make_no_sense() {
             &["--max-write", "much"],
             &["--max-write", "`much` is not a size"],
         ),
-        (&["--commit-rate", "-5"], &["--commit-rate"]),
+        (&["--commit-rate=-5"], &["--commit-rate"]),
         (&["--commit-rate", "NaN"], &["--commit-rate"]),
         (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
         (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
@@ -98,6 +105,27 @@ fn help_and_version_are_no_errors() {
         done.expect(0, &["Usage: redolab"]);
         let wide = done.out.lines().find(|line| line.chars().count() > 100);
         assert_eq!(wide, None, "{command}");
+    }
+    for (shell, word) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef"),
+        ("fish", "complete -c"),
+    ] {
+        place
+            .run(&["completions", shell])
+            .expect(0, &[word, "inspect"]);
+    }
+    place.run(&["man"]).expect(0, &[".TH redolab 1", "check"]);
+    let pages = place.path().display().to_string();
+    place.run(&["man", "--dir", &pages]).expect(0, &[]);
+    for name in entries(place.path()) {
+        if name != "target" {
+            assert!(
+                name.starts_with("redolab") && name.ends_with(".1"),
+                "{name}"
+            );
+            std::fs::remove_file(place.path().join(name)).expect("written just now");
+        }
     }
     place.run(&["--version"]).expect(0, &["redolab 0."]);
     assert_eq!(entries(place.path()), ["target"]);

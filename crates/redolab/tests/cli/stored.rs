@@ -134,8 +134,9 @@ fn one_bad_run_hides_no_other() {
 
 #[test]
 fn stores_that_cannot_be_used_are_refused_before_anything_is_measured() {
+    type Prepare = fn(&Place);
     let target = |place: &Place| place.target.display().to_string();
-    let cases: [(&str, fn(&Place), &[&str]); 4] = [
+    let cases: [(&str, Prepare, &[&str]); 4] = [
         (
             "a newer store",
             |place| {

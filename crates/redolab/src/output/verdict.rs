@@ -1,0 +1,168 @@
+//! A verdict as text: the answer, its reasons with advice, and what was not judged.
+//!
+//! Invariant: nothing that speaks against the target is left out; plain facts are counted where
+//! they are not listed.
+
+use super::sanitize;
+use super::table::Style;
+use measure::judgement::{Answer, Durability, Performance, Verdict, Weight};
+
+/// Longer lines are hard to read, however wide the terminal is.
+const LINE_MAX: usize = 110;
+
+/// The verdict; plain facts only when `verbose`.
+#[must_use]
+pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
+    let width = style.width.min(LINE_MAX);
+    let mut out = format!(
+        "Verdict: {}   durability: {}   performance: {}\n",
+        answer(verdict.answer),
+        durability(verdict.durability),
+        performance(verdict.performance)
+    );
+    wrap(&mut out, "  ", &verdict.summary, width);
+    let mut facts = 0;
+    for reason in &verdict.reasons {
+        let mark = match reason.weight {
+            Weight::Bad => "  - ",
+            Weight::Caution => "  ! ",
+            Weight::Good => "  + ",
+            Weight::Info if verbose => "    ",
+            Weight::Info => {
+                facts += 1;
+                continue;
+            }
+        };
+        wrap(&mut out, mark, &reason.claim, width);
+        if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
+            wrap(&mut out, "      ", &reason.advice, width);
+        }
+    }
+    if facts > 0 {
+        let facts = analysis::format::plural(facts, "more fact");
+        out.push_str(&format!("  ({facts} with -v)\n"));
+    }
+    out.push_str("Not judged:\n");
+    for what in &verdict.scope.not_judged {
+        wrap(&mut out, "  ", what, width);
+    }
+    out
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "YES",
+        Answer::Conditional => "CONDITIONAL",
+        Answer::No => "NO",
+        Answer::Undetermined => "UNDETERMINED",
+    }
+}
+
+fn durability(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Tested => "tested",
+        Durability::Declared => "declared",
+        Durability::Unverified => "unverified",
+        Durability::Volatile => "volatile",
+        Durability::Refuted => "refuted",
+    }
+}
+
+fn performance(performance: Performance) -> &'static str {
+    match performance {
+        Performance::Meets => "meets the need",
+        Performance::Marginal => "marginal for the need",
+        Performance::Misses => "misses the need",
+        Performance::NoNeedStated => "no need stated",
+    }
+}
+
+/// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
+fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
+    let indent = mark.len();
+    out.push_str(mark);
+    let mut column = indent;
+    for (i, word) in sanitize::line(text).split(' ').enumerate() {
+        let length = word.chars().count();
+        if i > 0 && column + 1 + length > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if i > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::judgement::{Finding, Scope};
+
+    fn verdict() -> Verdict {
+        let finding = |weight, claim: &str| Finding {
+            id: "x.y".to_owned(),
+            weight,
+            claim: claim.to_owned(),
+            numbers: Vec::new(),
+            threshold: String::new(),
+            source: String::new(),
+            advice: format!("Do something about {claim}."),
+        };
+        Verdict {
+            answer: Answer::No,
+            durability: Durability::Volatile,
+            performance: Performance::NoNeedStated,
+            scope: Scope {
+                not_judged: vec!["endurance".to_owned()],
+                ..Scope::default()
+            },
+            reasons: vec![
+                finding(Weight::Bad, &format!("memory{}", " word".repeat(40))),
+                finding(Weight::Good, "blocks fit\u{1b}[2J"),
+                finding(Weight::Info, "a fact"),
+            ],
+            summary: "No: it is memory.".to_owned(),
+        }
+    }
+
+    #[test]
+    fn lines_fit_and_facts_wait_to_be_asked_for() {
+        let style = Style {
+            width: 80,
+            frame: false,
+        };
+        let brief = text(&verdict(), style, false);
+        for line in brief.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(
+            brief.starts_with("Verdict: NO   durability: volatile"),
+            "{brief}"
+        );
+        assert!(
+            brief.contains("\n  - memory word") && brief.contains("\n    word"),
+            "{brief}"
+        );
+        assert!(brief.contains("  (1 more fact with -v)\n"), "{brief}");
+        assert!(
+            brief.contains("  + blocks fit\n") && !brief.contains("a fact"),
+            "{brief}"
+        );
+        assert!(brief.ends_with("Not judged:\n  endurance\n"), "{brief}");
+        assert_eq!(
+            brief.matches("Do something").count(),
+            1,
+            "advice only where it is needed"
+        );
+        let full = text(&verdict(), style, true);
+        assert!(
+            full.contains("    a fact\n") && !full.contains("with -v"),
+            "{full}"
+        );
+    }
+}
