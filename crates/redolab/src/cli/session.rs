@@ -182,7 +182,10 @@ pub(crate) fn begin(path: &Path, kind: &str, stack: Stack) -> Run {
         created: now_rfc3339(),
         origin: Origin::Measured,
         redolab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect(),
+        // Arguments need not be UTF-8: paths are any bytes.
+        command: std::env::args_os()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect(),
         target: Target {
             kind: kind.to_owned(),
             path: path.display().to_string(),

@@ -2,7 +2,8 @@
 //!
 //! A transaction is measured from its own start until its commit returned; what the lab does
 //! between transactions is not part of it, and is small. The phase tells sessions whether to
-//! record: only transactions that begin *and* end in the measured window count.
+//! record: transactions that *begin* in the measured window count, however long they take. Leaving
+//! out those that end after it would leave out the longest waits.
 
 use super::recorder::{Recorder, Sample};
 use measure::workload::{CommitWait, Generator, Workload};
@@ -24,7 +25,7 @@ const STACK_BYTES: usize = 256 << 10;
 pub struct Control {
     /// Transactions that begin before this time are not recorded.
     pub from_ns: AtomicU64,
-    /// Transactions that end after this time are not recorded.
+    /// Transactions that begin at this time or later are not recorded.
     pub until_ns: AtomicU64,
     /// No further transaction.
     pub stop: AtomicBool,
@@ -155,7 +156,7 @@ fn run(
         done += 1;
         let end = start.plus(measure::Nanos(sample.latency_ns));
         let from = control.from_ns.load(Ordering::Relaxed);
-        if start.0 >= from && end.0 <= control.until_ns.load(Ordering::Relaxed) {
+        if start.0 >= from && start.0 < control.until_ns.load(Ordering::Relaxed) {
             buffer.push(sample);
         }
         if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {

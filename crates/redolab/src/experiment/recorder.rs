@@ -7,6 +7,7 @@
 use measure::Histogram;
 use redo::commit::Path;
 use redo::engine::LogWrite;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shards at most: memory is bounded by them, not by jobs.
@@ -119,6 +120,8 @@ impl Background {
 pub struct Recorder {
     foreground: Box<[Mutex<Foreground>]>,
     background: Mutex<Background>,
+    /// Log writes submitted from this time, and before that one, are recorded.
+    window: [AtomicU64; 2],
 }
 
 impl Default for Recorder {
@@ -126,6 +129,7 @@ impl Default for Recorder {
         Recorder {
             foreground: (0..SHARDS).map(|_| Mutex::default()).collect(),
             background: Mutex::default(),
+            window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
         }
     }
 }
@@ -139,8 +143,25 @@ impl Recorder {
         }
     }
 
+    /// Records log writes that are submitted from `from_ns`, until [`Recorder::close`].
+    pub fn open(&self, from_ns: u64) {
+        self.window[0].store(from_ns, Ordering::SeqCst);
+        self.window[1].store(u64::MAX, Ordering::SeqCst);
+    }
+
+    /// Log writes that are submitted at `until_ns` or later are not recorded; those under way are,
+    /// whenever they end.
+    pub fn close(&self, until_ns: u64) {
+        self.window[1].store(until_ns, Ordering::SeqCst);
+    }
+
     /// Takes note of a log write.
     pub fn log_write(&self, write: &LogWrite) {
+        let at = write.stations.submitted_ns;
+        let [from, until] = self.window.each_ref().map(|w| w.load(Ordering::Relaxed));
+        if at < from || at >= until {
+            return;
+        }
         lock(&self.background).add(write);
     }
 

@@ -72,6 +72,8 @@ struct Collected {
     background: Background,
     intervals: Vec<Interval>,
     elapsed: Nanos,
+    /// Flushes of checkpoints, in the same window as the device's counters.
+    checkpoint_flushes: u64,
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -94,7 +96,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         control.from_ns.store(0, Ordering::SeqCst);
     }
     let window = lab.sampler.begin();
-    let flushes_before = lab.target.checkpoint_flushes();
+    lab.target.recorder.open(0);
     let started = clock.now();
     let threads = load::start(&lab.target.log, spec.jobs, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
@@ -107,28 +109,28 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         return Err(error.into());
     }
     lab.target.log.flush()?;
-    let checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
-    Ok(row(
-        lab,
-        spec,
-        &control,
-        &collected,
-        &observed,
-        checkpoint_flushes,
-    ))
+    Ok(row(lab, spec, &control, &collected, &observed))
 }
 
-fn join(threads: Vec<std::thread::JoinHandle<()>>, control: &Control) -> Result<(), Failure> {
+/// Waits for all sessions to end; false when they don't.
+fn drained(control: &Control) -> bool {
     let end = std::time::Instant::now() + PATIENCE;
     while control.running.load(Ordering::SeqCst) > 0 {
         if std::time::Instant::now() > end {
-            let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            return Err(Failure::System {
-                what: "sessions hang in the device".to_owned(),
-                source,
-            });
+            return false;
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+fn join(threads: Vec<std::thread::JoinHandle<()>>, control: &Control) -> Result<(), Failure> {
+    if !drained(control) {
+        let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
+        return Err(Failure::System {
+            what: "sessions hang in the device".to_owned(),
+            source,
+        });
     }
     for thread in threads {
         thread.join().map_err(|_| Failure::System {
@@ -154,6 +156,7 @@ fn measure(
         await_until(lab, control, started.plus(spec.warmup))?;
         from = clock.now();
         control.from_ns.store(from.0, Ordering::SeqCst);
+        lab.target.recorder.open(from.0);
         let _ = lab.target.recorder.take();
         window = lab.sampler.begin();
     }
@@ -162,7 +165,9 @@ fn measure(
         background: Background::default(),
         intervals: Vec::new(),
         elapsed: Nanos::ZERO,
+        checkpoint_flushes: 0,
     };
+    let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
     let mut last = from;
     loop {
@@ -173,21 +178,20 @@ fn measure(
             next.min(end)
         };
         await_until(lab, control, until)?;
-        let mut now = clock.now();
+        let now = clock.now();
         let over = control.running.load(Ordering::SeqCst) == 0
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
             control.until_ns.store(now.0, Ordering::SeqCst);
             control.stop.store(true, Ordering::SeqCst);
+            lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);
-            while control.running.load(Ordering::SeqCst) > 0 && now < until.plus(INTERVAL) {
-                std::thread::sleep(Duration::from_millis(1));
-                now = clock.now();
-            }
-            let ended = Nanos(control.until_ns.load(Ordering::SeqCst));
-            collect(lab, number, spec, &mut all, (from, last, ended))?;
-            all.elapsed = ended.since(from);
+            all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
+            // What began in the window belongs to it: a device that stalls here is waited for.
+            drained(control);
+            collect(lab, number, spec, &mut all, (from, last, now))?;
+            all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
@@ -273,7 +277,6 @@ fn row(
     control: &Control,
     all: &Collected,
     observed: &Observation,
-    checkpoint_flushes: u64,
 ) -> Row {
     let (fg, bg) = (&all.foreground, &all.background);
     let seconds = all.elapsed.as_secs().max(1e-9);
@@ -322,7 +325,7 @@ fn row(
         ..Row::default()
     };
     add_waits(&mut row, fg, bg, control);
-    add_device(&mut row, lab, observed, checkpoint_flushes);
+    add_device(&mut row, lab, observed, all.checkpoint_flushes);
     row
 }
 
