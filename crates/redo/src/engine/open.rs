@@ -152,6 +152,16 @@ impl Log {
                 physical: caps.physical_bytes.into(),
             }));
         }
+        let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
+        if seal_bytes < caps.physical_bytes.into() {
+            return Err(Error::Options(format!(
+                "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have \
+                 {}: an interrupted write could destroy acknowledged redo; move the log back, or \
+                 its records to a new one",
+                path.display(),
+                caps.physical_bytes
+            )));
+        }
         let recovery = recover(&data, &mut control, path, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let region = Arc::new(if options.huge_pages {
