@@ -106,3 +106,15 @@ fn a_log_made_for_smaller_sectors_is_not_opened() {
         Log::open_devices(data, control, options(LogWriter::Inline)).expect("its own sectors");
     }
 }
+
+/// Whoever asks for no batch in flight, or for more than there may be, is told.
+#[test]
+fn an_impossible_policy_is_refused() {
+    for depth in [0, 9, u32::MAX] {
+        let (data, control) = made(512, 512 << 10, 512);
+        let mut ways = options(LogWriter::Inline);
+        ways.policy.depth = depth;
+        let refused = Log::open_devices(data, control, ways).map(drop);
+        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer}
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
 use crate::turn::Turn;
-use crate::writer::{Policy, Writer};
+use crate::writer::{MAX_DEPTH, Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
 use device::{DeviceError, LogDevice, Region};
@@ -143,6 +143,12 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
+        if !(1..=MAX_DEPTH as u32).contains(&options.policy.depth) {
+            return Err(Error::Options(format!(
+                "{} batches in flight: use 1 to {MAX_DEPTH}",
+                options.policy.depth
+            )));
+        }
         let caps = data.caps();
         if geometry.block_bytes < caps.logical_bytes {
             return Err(Error::Device(DeviceError::BlockSize {
