@@ -28,8 +28,8 @@ fn a_leader_that_dies_leaves_nobody_waiting() {
         let (tell, told) = channel();
         for (who, mode) in [(0, WAIT_BATCH), (1, CommitMode::WAIT_IMMEDIATE)] {
             let (mut session, tell) = (log.session(), tell.clone());
+            session.append(&[&record(who, 0)]).expect("open");
             std::thread::spawn(move || {
-                session.append(&[&record(who, 0)]).expect("open");
                 tell.send(session.commit(mode).map(drop)).expect("heard");
             });
             // The first sleeps when the second makes somebody lead for both.

@@ -11,7 +11,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer}
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
 use crate::turn::Turn;
-use crate::writer::{Policy, Writer};
+use crate::writer::{MAX_DEPTH, Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
 use device::{DeviceError, LogDevice, Region};
@@ -131,6 +131,12 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
+        if !(1..=MAX_DEPTH as u32).contains(&options.policy.depth) {
+            return Err(Error::Options(format!(
+                "{} batches in flight: use 1 to {MAX_DEPTH}",
+                options.policy.depth
+            )));
+        }
         let caps = data.caps();
         if geometry.block_bytes < caps.logical_bytes {
             return Err(Error::Device(DeviceError::BlockSize {
@@ -139,6 +145,16 @@ impl Log {
                 logical: caps.logical_bytes.into(),
                 physical: caps.physical_bytes.into(),
             }));
+        }
+        let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
+        if seal_bytes < caps.physical_bytes.into() {
+            return Err(Error::Options(format!(
+                "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have \
+                 {}: an interrupted write could destroy acknowledged redo; move the log back, or \
+                 its records to a new one",
+                path.display(),
+                caps.physical_bytes
+            )));
         }
         let recovery = recover(&data, &mut control, path, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
