@@ -80,8 +80,6 @@ const QUICK_ROW_BYTES: u64 = 1 << 30;
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
-/// Little's law must hold between measured latency, throughput and jobs within this share.
-const LITTLE_SHARE: f64 = 0.02;
 
 pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
@@ -120,9 +118,11 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         return Err(incomplete(failure, &mut run, &writer));
     }
     judge(&mut run, &thresholds, args);
-    write_report(args, &mut run)?;
+    // A report that cannot be written costs neither the run nor its result.
+    let report = write_report(args, &mut run);
     writer.finish(&run)?;
     args.output.emit_run(&run, |style| text(&run, style))?;
+    report?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
 
@@ -149,11 +149,17 @@ fn need(args: &CheckArgs) -> Result<Need, CommandError> {
                 .map_err(|e| CommandError::usage(format!("--redo-rate: {e}")))? as f64,
         ),
     };
+    if redo == Some(0.0) {
+        return Err(CommandError::usage("--redo-rate: must be over 0"));
+    }
     let p99 = args
         .p99
         .as_deref()
         .map(|text| duration("p99", text))
         .transpose()?;
+    if p99 == Some(Nanos::ZERO) {
+        return Err(CommandError::usage("--p99: must be over 0"));
+    }
     Ok(Need {
         commit_rate: rate,
         redo_bytes_per_s: redo,
@@ -261,12 +267,7 @@ fn experiment(
 ) -> Result<(), Failure> {
     let progress = args.output.progress();
     run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
-    let folder = look
-        .work_folder(&args.output)
-        .map_err(|e| Failure::System {
-            what: e.message,
-            source: std::io::Error::from(std::io::ErrorKind::PermissionDenied),
-        })?;
+    let folder = look.work_folder(&args.output)?;
     let points = floor::short();
     let phase = progress.phase("the device's floor", points.len() as u64);
     let time = if args.quick {
@@ -275,7 +276,8 @@ fn experiment(
         FLOOR_TIME
     };
     let (rows, refused) = floor::measure(&folder, &points, time, interrupt, &|done| {
-        phase.at(done as u64)
+        phase.at(done as u64);
+        look.budget(&plan, 0)
     })?;
     phase.done("measured");
     for refusal in refused {
@@ -299,7 +301,6 @@ fn experiment(
         written: plan.footprint_bytes,
     };
     bench.rows(run, &target, specs, Some(writer))?;
-    check_little(run);
     drop(target);
     folder.remove().map_err(|left| Failure::System {
         what: "removing the work folder".to_owned(),
@@ -307,25 +308,12 @@ fn experiment(
     })
 }
 
-/// Jobs must equal throughput times latency, since the three are measured independently.
-fn check_little(run: &mut Run) {
-    for row in &run.rows {
-        let jobs = row.commit_throughput_tps * row.commit_latency_ms / 1e3;
-        let off = (jobs / f64::from(row.jobs) - 1.0).abs();
-        // Edges of the window: each session may lose a transaction at either end.
-        let edges = 2.0 * f64::from(row.jobs) / row.commits.max(1) as f64;
-        if off > LITTLE_SHARE + edges {
-            let detail = format!(
-                "{} with {} jobs: throughput x latency accounts for {jobs:.2} jobs",
-                row.workload, row.jobs
-            );
-            run.validity.add("littles_law", false, detail);
-        }
-    }
-}
-
 fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
     run.findings = analysis::findings::findings(run, thresholds);
+    // Every view of the run says so, not the verdict alone.
+    if let Some(found) = run.findings.iter().find(|f| f.id == "validity.little") {
+        run.validity.add("littles_law", false, found.claim.clone());
+    }
     let mut not_judged = Vec::new();
     if args.quick {
         not_judged.push("most numbers of jobs, and steadiness beyond seconds (--quick)".to_owned());
@@ -358,8 +346,10 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("redolab-{}.html", run.run_id)));
     run.report = Some(path.display().to_string());
-    std::fs::write(&path, analysis::report::html(run))
-        .map_err(|e| CommandError::failed(format!("{}: writing the report: {e}", path.display())))
+    std::fs::write(&path, analysis::report::html(run)).map_err(|e| {
+        run.report = None;
+        CommandError::failed(format!("{}: writing the report: {e}", path.display()))
+    })
 }
 
 fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
@@ -368,9 +358,12 @@ fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandErr
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
-        let rows = run.rows.len();
+        let (rows, are) = match run.rows.len() {
+            1 => ("1 row".to_owned(), "is"),
+            n => (format!("{n} rows"), "are"),
+        };
         error.message.push_str(&format!(
-            "; {rows} rows are kept as run {} (incomplete)",
+            "; {rows} {are} kept as run {} (incomplete)",
             run.run_id
         ));
     }

@@ -105,9 +105,11 @@ impl CommandError {
 impl From<crate::experiment::Failure> for CommandError {
     fn from(failure: crate::experiment::Failure) -> CommandError {
         use crate::experiment::Failure;
+        use crate::safety::Refusal;
         use redo::Error;
         let code = match &failure {
             Failure::Interrupted => crate::signals::INTERRUPTED as u8,
+            Failure::Refused(Refusal::Spent { .. } | Refusal::FillingUp { .. }) => INCOMPLETE,
             Failure::Refused(_) => USAGE,
             Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
             | Failure::Log(Error::Device(device::DeviceError::BlockSize { .. }))
