@@ -48,7 +48,7 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
             format!(
                 "Log writes end on {seal} bytes, the medium's sector has {physical}: a write rewrites acknowledged neighbours, and is read-modify-write inside the drive."
             ),
-            format!("Pad log writes to {physical} bytes."),
+            format!("Pad log writes to {physical} bytes, here with --block-size {physical}."),
         )
     } else {
         (
@@ -103,11 +103,15 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
     }
 }
 
+/// A file system below writes each block to a new place.
+pub(super) fn copies_on_write(run: &Run) -> bool {
+    run.target.stack.layers.iter().any(|l| {
+        l.kind == LayerKind::FileSystem && matches!(l.name.as_str(), "btrfs" | "zfs" | "bcachefs")
+    })
+}
+
 /// What writing a file beforehand is worth here, from the probe.
 fn pre_writing(run: &Run, notes: &mut Vec<Note>) {
-    let copy_on_write = run.target.stack.layers.iter().any(|l| {
-        l.kind == LayerKind::FileSystem && matches!(l.name.as_str(), "btrfs" | "zfs" | "bcachefs")
-    });
     let pairs = run
         .floor
         .iter()
@@ -119,7 +123,7 @@ fn pre_writing(run: &Run, notes: &mut Vec<Note>) {
         return;
     };
     let ratio = without.latency.mean_ns / with.latency.mean_ns;
-    let hint = if copy_on_write {
+    let hint = if copies_on_write(run) {
         " (on a copy-on-write file system it cannot help)"
     } else {
         ""

@@ -23,7 +23,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let effect = effect(row, limit.value * write.mean_ns);
     let is_felt = effect
         .as_ref()
-        .is_some_and(|e| e.rise_pct > t.peak_effect_pct.value);
+        .is_some_and(|e| e.is_repeated() && e.rise_pct > t.peak_effect_pct.value);
     let what = match &effect {
         Some(e) => format!(
             "in the {} with such peaks the mean log file sync was {} against {} in the others ({:+.1} %)",
@@ -92,12 +92,21 @@ fn ratio(row: &Row) -> Option<f64> {
 pub(super) struct Effect {
     /// Intervals of the first kind.
     pub(super) seconds: u64,
+    /// The other intervals.
+    pub(super) others: u64,
     /// Mean log file sync in them.
     pub(super) with_ns: f64,
     /// Mean log file sync in the others.
     pub(super) without_ns: f64,
     /// Rise in percent.
     pub(super) rise_pct: f64,
+}
+
+impl Effect {
+    /// One interval against one is chance: an effect is felt when it shows in two of each kind.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.seconds >= 2 && self.others >= 2
+    }
 }
 
 fn effect(row: &Row, bound_ns: f64) -> Option<Effect> {
@@ -107,12 +116,14 @@ fn effect(row: &Row, bound_ns: f64) -> Option<Effect> {
 /// Splits a row's intervals by `is_with`, each weighed by its commits. `None` without both kinds.
 pub(super) fn split(row: &Row, is_with: impl Fn(&Interval) -> bool) -> Option<Effect> {
     let (mut with, mut without, mut seconds) = ((0.0, 0.0), (0.0, 0.0), 0);
+    let mut others = 0;
     for interval in row.intervals.iter().filter(|i| i.commits > 0) {
         let commits = interval.commits as f64;
         let side = if is_with(interval) {
             seconds += 1;
             &mut with
         } else {
+            others += 1;
             &mut without
         };
         side.0 += commits * interval.log_file_sync_mean_ns;
@@ -122,6 +133,7 @@ pub(super) fn split(row: &Row, is_with: impl Fn(&Interval) -> bool) -> Option<Ef
     let usable = with.1 > 0.0 && without.1 > 0.0 && without_ns > 0.0;
     usable.then(|| Effect {
         seconds,
+        others,
         with_ns,
         without_ns,
         rise_pct: 100.0 * (with_ns / without_ns - 1.0),

@@ -102,7 +102,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.switch_effect_pct;
     let is_felt = worst
         .as_ref()
-        .is_some_and(|(_, e)| e.rise_pct > limit.value);
+        .is_some_and(|(_, e)| e.is_repeated() && e.rise_pct > limit.value);
     let what = match &worst {
         Some((row, e)) => format!(
             "at worst ({}) the mean log file sync was {} in intervals with a switch and {} without ({:+.1} %)",
@@ -165,7 +165,7 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
                 &format!("space.{}", event.key()),
                 if is_expected { Info } else { Caution },
                 format!(
-                    "{}: {}, {} in all{longest} ({}).",
+                    "{}: {}, {} of all sessions together{longest} ({}).",
                     event.name(),
                     format::plural(stats.count, "wait"),
                     format::latency(stats.total_ns as f64),

@@ -40,6 +40,51 @@ fn last_disk(run: &mut Run) -> &mut Layer {
         .expect("the run has a disk")
 }
 
+/// The finding `id` of a run, if it is made.
+fn found(run: &Run, id: &str) -> Option<Finding> {
+    let all = findings(run, &Thresholds::default());
+    all.into_iter().find(|f| f.id == id)
+}
+
+#[test]
+fn metadata_of_a_copy_on_write_file_system_is_not_called_a_neighbour() {
+    let mut run = clean_run();
+    run.rows[0].background_write_pct = Some(50.0);
+    assert!(found(&run, "validity.background").is_some());
+    fs(&mut run, "btrfs", &[]);
+    assert!(found(&run, "validity.background").is_none());
+    let said = found(&run, "load.background").expect("it is still said");
+    assert!(
+        said.weight == Info && said.claim.contains("metadata"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
+    let mut run = clean_run();
+    run.rows[1].commit_latency_ms *= 0.95;
+    assert!(found(&run, "validity.little").is_some());
+    // One transaction that took a tenth of the row explains it.
+    run.rows[1].commit_latency.max_ns = run.rows[1].elapsed_ns / 10;
+    assert!(found(&run, "validity.little").is_none());
+}
+
+#[test]
+fn what_has_no_maximum_states_none() {
+    let mut run = clean_run();
+    let sum_only = WaitStats {
+        count: 3,
+        total_ns: 4_000_000,
+        ..WaitStats::default()
+    };
+    run.rows[0]
+        .waits
+        .insert("log_buffer_space".to_owned(), sum_only);
+    let said = found(&run, "space.log_buffer_space").expect("it waited");
+    assert!(!said.claim.contains("longest"), "{}", said.claim);
+}
+
 #[test]
 fn a_clean_run_cautions_about_nothing() {
     for finding in findings(&clean_run(), &Thresholds::default()) {

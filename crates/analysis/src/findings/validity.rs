@@ -1,6 +1,7 @@
 //! Doubt about the measurement itself: recorded problems, the flush audit, neighbours, flushes
 //! that take no time, and Little's law.
 
+use super::block::copies_on_write;
 use super::cache::disks;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info, name_of};
@@ -106,7 +107,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::LowerBound => (
             "flush.audit",
             Info,
-            "The kernel counted enough flushes, but others used the device: the count is an upper limit of ours.".to_owned(),
+            "The kernel counted enough flushes, but the device was not the log's alone: the count is an upper limit of ours.".to_owned(),
             "",
         ),
         AuditStatus::Unavailable => (
@@ -156,7 +157,9 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let Some((row, pct)) = worst else {
         return;
     };
-    let is_high = pct > limit.value;
+    // Metadata of a copy-on-write file system is written by the kernel in nobody's name.
+    let own_metadata = copies_on_write(run);
+    let is_high = pct > limit.value && !own_metadata;
     notes.push(
         Note::new(
             if is_high {
@@ -164,12 +167,24 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             } else {
                 "load.background"
             },
-            if is_high { Caution } else { Good },
-            format!(
-                "{} of the device's writes came from others at most ({}).",
-                format::percent(pct),
-                name_of(row)
-            ),
+            match (is_high, own_metadata) {
+                (true, _) => Caution,
+                (false, true) => Info,
+                (false, false) => Good,
+            },
+            if own_metadata {
+                format!(
+                    "{} of what the device wrote was not the log's at most ({}): the file system's metadata, and others if there were any; the two cannot be told apart.",
+                    format::percent(pct),
+                    name_of(row)
+                )
+            } else {
+                format!(
+                    "{} of the device's writes came from others at most ({}).",
+                    format::percent(pct),
+                    name_of(row)
+                )
+            },
         )
         .number("background_write_pct", pct)
         .limit(format!("over {} %", limit.value), limit)
@@ -238,10 +253,14 @@ fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let deviation = |r: &Row| {
         let jobs = f64::from(r.jobs);
         let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3;
-        // Transactions under way at either end of the row belong to it only in part.
-        let edge_pct = 100.0 * jobs / r.commits.max(1) as f64;
+        // Transactions under way at either end of the row belong to it only in part: each session
+        // gains or loses at most the longest one.
+        let edge_pct = 100.0 * r.commit_latency.max_ns as f64 / r.elapsed_ns.max(1) as f64;
+        // What the lab does between transactions is in no latency.
+        let cycle_ns = jobs * r.elapsed_ns as f64 / r.commits.max(1) as f64;
+        let own_pct = 100.0 * run.lab_overhead_ns.unwrap_or(0.0) / cycle_ns.max(1.0);
         let off = 100.0 * (inside / jobs - 1.0);
-        let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct;
+        let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct + own_pct;
         usable.then_some((inside, off))
     };
     let worst = run

@@ -80,6 +80,7 @@ const QUICK_ROW_BYTES: u64 = 1 << 30;
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
+
 pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
@@ -122,11 +123,13 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         return Err(incomplete(failure, &mut run, &writer));
     }
     judge(&mut run, &thresholds, args);
-    write_report(args, &mut run)?;
+    // A report that cannot be written costs neither the run nor its result.
+    let report = write_report(args, &mut run);
     writer.finish(&run)?;
     let verbose = args.output.verbose;
     args.output
         .emit_run(&run, |style| text(&run, style, verbose))?;
+    report?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
 
@@ -153,11 +156,17 @@ fn need(args: &CheckArgs) -> Result<Need, CommandError> {
                 .map_err(|e| CommandError::usage(format!("--redo-rate: {e}")))? as f64,
         ),
     };
+    if redo == Some(0.0) {
+        return Err(CommandError::usage("--redo-rate: must be over 0"));
+    }
     let p99 = args
         .p99
         .as_deref()
         .map(|text| duration("p99", text))
         .transpose()?;
+    if p99 == Some(Nanos::ZERO) {
+        return Err(CommandError::usage("--p99: must be over 0"));
+    }
     Ok(Need {
         commit_rate: rate,
         redo_bytes_per_s: redo,
@@ -273,6 +282,7 @@ fn experiment(
     };
     let (rows, refused) = floor::measure(&folder, &points, time, interrupt, &|done| {
         phase.at(done as u64);
+        look.budget(&bench.plan, 0)
     })?;
     phase.done("measured");
     for refusal in refused {
@@ -296,6 +306,10 @@ fn experiment(
 
 fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
     run.findings = analysis::findings::findings(run, thresholds);
+    // Every view of the run says so, not the verdict alone.
+    if let Some(found) = run.findings.iter().find(|f| f.id == "validity.little") {
+        run.validity.add("littles_law", false, found.claim.clone());
+    }
     let mut not_judged = Vec::new();
     if args.quick {
         not_judged.push("most numbers of jobs, and steadiness beyond seconds (--quick)".to_owned());
@@ -328,8 +342,10 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("redolab-{}.html", run.run_id)));
     run.report = Some(path.display().to_string());
-    std::fs::write(&path, analysis::report::html(run))
-        .map_err(|e| CommandError::failed(format!("{}: writing the report: {e}", path.display())))
+    std::fs::write(&path, analysis::report::html(run)).map_err(|e| {
+        run.report = None;
+        CommandError::failed(format!("{}: writing the report: {e}", path.display()))
+    })
 }
 
 fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {

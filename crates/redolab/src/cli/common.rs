@@ -246,6 +246,22 @@ impl LogArgs {
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
         };
+        // Said before anything is written, and by a dry run too; the device has its own word later.
+        let any = device::Caps {
+            logical_bytes: 512,
+            physical_bytes: 512,
+            memory_align: 512,
+            max_io_bytes: 1 << 20,
+            durable_writes: false,
+            blocking: true,
+        };
+        setup
+            .shape
+            .geometry(&any, Path::new(""))
+            .map_err(|e| CommandError::usage(e.to_string()))?;
+        if !(1 << 20..=1 << 30).contains(&buffer) {
+            return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
+        }
         Ok((setup, method))
     }
 }

@@ -63,7 +63,8 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
         .progress()
         .phase("the device's floor", points.len() as u64);
     let measured = floor::measure(&folder, &points, time, &interrupt, &|done| {
-        phase.at(done as u64)
+        phase.at(done as u64);
+        look.budget(&plan, 0)
     })?;
     phase.done("measured");
     let (rows, refused) = measured;

@@ -74,9 +74,11 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
     let max_write_bytes = args.safety.max_write_bytes()?;
+    let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
-        footprint_bytes: setup.footprint_bytes(),
-        write_bytes: max_write_bytes.unwrap_or_else(|| expected_bytes(&specs, &setup)),
+        footprint_bytes: footprint,
+        // The log files are written whole before anything can stop.
+        write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
         max_write_bytes,
         endurance_bytes: None,
     };
@@ -176,11 +178,11 @@ fn expected_bytes(specs: &[Spec], setup: &Setup) -> u64 {
     let rows: f64 = specs
         .iter()
         .map(|s| match s.commits {
-            Some(n) => (n * u64::from(s.jobs)) as f64 * f64::from(s.workload.redo_bytes) * 2.1,
+            Some(n) => n as f64 * f64::from(s.jobs) * f64::from(s.workload.redo_bytes) * 2.1,
             None => (s.time.as_secs() + s.warmup.as_secs()) * FAST_BYTES_PER_S,
         })
         .sum();
-    setup.footprint_bytes() + rows as u64
+    setup.footprint_bytes().saturating_add(rows as u64)
 }
 
 fn workload(args: &RunArgs) -> Result<Workload, CommandError> {

@@ -97,6 +97,15 @@ impl Look {
         Ok(())
     }
 
+    /// Whether the run may go on, with `written` bytes by the rows' own count: warm-up, probe and
+    /// padding are in what the kernel charges to this process.
+    pub(crate) fn budget(&self, plan: &Plan, written: u64) -> Result<(), Failure> {
+        let volume = Volume::of(&self.directory)
+            .map_err(Failure::system(self.directory.display().to_string()))?;
+        let charged = background::own_written_bytes().unwrap_or(0);
+        Ok(safety::recheck(plan, volume, written.max(charged))?)
+    }
+
     /// Says what will be written, and refuses what would endanger the machine. Returns `false`
     /// for a dry run.
     pub(crate) fn preflight(
@@ -242,20 +251,16 @@ impl Bench<'_> {
         let progress = self.output.progress();
         for (index, spec) in specs.iter().enumerate() {
             let name = format!(
-                "{} {} jobs ({}/{})",
+                "{} {} ({}/{})",
                 spec.workload.name,
-                spec.jobs,
+                analysis::format::jobs(spec.jobs),
                 index + 1,
                 specs.len()
             );
             let phase = progress.phase(&name, 1000);
             let (look, plan, written) = (self.look, self.plan, self.written);
             let guard = |redo: u64| match look {
-                Some(look) => {
-                    let volume = Volume::of(&look.directory)
-                        .map_err(Failure::system(look.directory.display().to_string()))?;
-                    Ok(safety::recheck(&plan, volume, written + redo)?)
-                }
+                Some(look) => look.budget(&plan, written + redo),
                 None => Ok(()),
             };
             let mut lab = Lab {
@@ -275,6 +280,9 @@ impl Bench<'_> {
             phase.done(&summary(&row));
             self.written += row.redo_size_bytes + row.redo_wastage_bytes;
             run.rows.push(row);
+            if let Some(look) = look.filter(|_| index + 1 < specs.len()) {
+                look.budget(&plan, self.written)?;
+            }
             if let Some(store) = store.as_deref_mut() {
                 store.draft(run)?;
             }

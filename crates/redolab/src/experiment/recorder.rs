@@ -191,6 +191,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_log_write_belongs_to_the_window_in_which_it_was_submitted() {
+        let write = |submitted_ns: u64, durable_ns: u64| LogWrite {
+            batch: 1,
+            commits: 1,
+            redo_bytes: 500,
+            blocks: 1,
+            writes: 1,
+            flushes: 1,
+            log_seq: 1,
+            switched: false,
+            checkpoint_wait_ns: 0,
+            stations: redo::Stations {
+                submitted_ns,
+                durable_ns,
+                ..redo::Stations::default()
+            },
+        };
+        let recorder = Recorder::default();
+        recorder.open(1000);
+        recorder.log_write(&write(999, 1500));
+        recorder.log_write(&write(1000, 1600));
+        recorder.close(2000);
+        // Under way at the end, and the longest of all: it must not be lost.
+        recorder.log_write(&write(1999, 900_000));
+        recorder.log_write(&write(2000, 2100));
+        let (_, background) = recorder.take();
+        assert_eq!((background.write.count(), background.redo_bytes), (2, 1000));
+        assert_eq!(background.write.stats().max_ns, 898_001);
+        recorder.open(0);
+        recorder.log_write(&write(1, 5000));
+        assert_eq!(recorder.take().1.write.count(), 1);
+    }
+
+    #[test]
     fn taking_gives_everything_once() {
         let recorder = Recorder::default();
         for session in 0..100 {

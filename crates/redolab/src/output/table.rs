@@ -183,7 +183,38 @@ pub fn waits(run: &Run, style: Style) -> String {
             lines.push(line);
         }
     }
+    let victims = ["Over 500 ms", "p90 ms", "p50 ms", "Waits", "p99.9 ms"];
+    let (headings, lines) = fit(&headings, lines, &victims, style);
     format!("{}\n{}", caption(run), draw(&headings, lines, 3, style))
+}
+
+/// Leaves out columns in the order of `victims` until the rest fits.
+fn fit<'a>(
+    headings: &[&'a str],
+    lines: Vec<Vec<String>>,
+    victims: &[&str],
+    style: Style,
+) -> (Vec<&'a str>, Vec<Vec<String>>) {
+    let width = |i: usize| {
+        let cells = lines.iter().filter_map(|l| l.get(i));
+        let words = headings[i].splitn(2, ' ').map(|w| w.chars().count());
+        cells
+            .map(|c| c.chars().count())
+            .chain(words)
+            .max()
+            .unwrap_or(0)
+            + 2
+    };
+    let mut shown: Vec<usize> = (0..headings.len()).collect();
+    for victim in victims {
+        if shown.iter().map(|i| width(*i)).sum::<usize>() <= style.width {
+            break;
+        }
+        shown.retain(|i| headings[*i] != *victim);
+    }
+    let pick = |line: &Vec<String>| shown.iter().filter_map(|i| line.get(*i).cloned()).collect();
+    let lines = lines.iter().map(pick).collect();
+    (shown.iter().map(|i| headings[*i]).collect(), lines)
 }
 
 fn figures(stats: &WaitStats) -> Vec<String> {
@@ -217,31 +248,37 @@ pub fn floor(run: &Run, style: Style) -> String {
         "Flush ms",
     ];
     let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
-    let lines = run.floor.iter().map(|f| {
-        let file = if f.pre_written {
-            "written before"
-        } else {
-            "allocated"
-        };
-        vec![
-            sanitize::line(&f.sync_method),
-            file.to_owned(),
-            grouped(f.write_bytes),
-            cells::real(f.writes_per_s),
-            ns_as_ms(f.latency.mean_ns),
-            ms(f.latency.p50_ns),
-            ms(f.latency.p99_ns),
-            ms(f.latency.p999_ns),
-            ms(Some(f.latency.max_ns)),
-            ns_as_ms(f.write_mean_ns),
-            ns_as_ms(f.flush_mean_ns),
-        ]
-    });
-    format!(
-        "{}\n{}",
-        caption(run),
-        draw(&headings, lines.collect(), 2, style)
-    )
+    let lines: Vec<Vec<String>> = run
+        .floor
+        .iter()
+        .map(|f| {
+            let file = if f.pre_written {
+                "written before"
+            } else {
+                "allocated"
+            };
+            vec![
+                sanitize::line(&f.sync_method),
+                file.to_owned(),
+                grouped(f.write_bytes),
+                cells::real(f.writes_per_s),
+                ns_as_ms(f.latency.mean_ns),
+                ms(f.latency.p50_ns),
+                ms(f.latency.p99_ns),
+                ms(f.latency.p999_ns),
+                ms(Some(f.latency.max_ns)),
+                ns_as_ms(f.write_mean_ns),
+                ns_as_ms(f.flush_mean_ns),
+            ]
+        })
+        .collect();
+    let (headings, lines) = fit(
+        &headings,
+        lines,
+        &["p99.9 ms", "Write ms", "Flush ms"],
+        style,
+    );
+    format!("{}\n{}", caption(run), draw(&headings, lines, 2, style))
 }
 
 /// Any table in the same dress, for lists of the other commands. The first `text_columns` are
@@ -379,6 +416,36 @@ pub(crate) mod tests {
             narrow.contains("more columns") && !wide.contains("more columns"),
             "{wide}"
         );
+    }
+
+    #[test]
+    fn waits_and_the_floor_fit_a_narrow_terminal() {
+        let mut run = run();
+        let stats = WaitStats {
+            count: 1_234_567,
+            mean_ns: 12_345_678.0,
+            max_ns: 912_345_678,
+            ..WaitStats::default()
+        };
+        let key = measure::WaitEvent::LogFileSwitchCheckpointIncomplete.key();
+        run.rows[0].waits.insert(key.to_owned(), stats.clone());
+        run.floor.push(measure::run::FloorRow {
+            sync_method: "buffered".to_owned(),
+            pre_written: true,
+            write_bytes: 67_108_864,
+            writes_per_s: 25.3,
+            latency: stats,
+            write_mean_ns: 8_272_000.0,
+            flush_mean_ns: 31_190_000.0,
+        });
+        let style = |width| Style { width, frame: true };
+        for text in [waits(&run, style(80)), floor(&run, style(80))] {
+            for line in text.lines().skip(1) {
+                assert!(line.chars().count() <= 80, "{line}\n{text}");
+            }
+            assert!(text.contains("912.346") && text.contains("p99"), "{text}");
+        }
+        assert!(waits(&run, style(200)).contains("p90"));
     }
 
     #[test]
