@@ -38,7 +38,7 @@ fn options_that_make_no_sense() {
         ),
         (
             &["--log-buffer", "1k"],
-            &["log buffer of 1024 bytes", "1M to 1G"],
+            &["--log-buffer", "1M to 1G"],
         ),
         (
             &["--block-size", "1000"],

@@ -19,7 +19,7 @@ fn a_signal_at_any_moment_ends_it_in_order() {
         (Signal::INT, "Will make log files", false),
         (Signal::TERM, "the device's floor ...", false),
         (Signal::INT, "log files ...", false),
-        (Signal::TERM, "LGWR-LAT1 1 jobs (1/8) ...", false),
+        (Signal::TERM, "LGWR-LAT1 1 job (1/8) ...", false),
         (Signal::INT, "LGWR-LAT1 2 jobs (2/8) ...", true),
     ] {
         let place = Place::new();
