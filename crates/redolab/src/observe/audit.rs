@@ -122,15 +122,15 @@ mod tests {
             ("short", Missing, &|e| device(e, Some(989))),
             ("in flight at the ends", Verified, &|e| {
                 e.needed = 16;
-                device(e, 14);
+                device(e, Some(14));
             }),
             ("a short row without any", Missing, &|e| {
                 e.needed = 3;
-                device(e, 0);
+                device(e, Some(0));
             }),
             ("more than in flight", Missing, &|e| {
                 e.needed = 100;
-                device(e, 95);
+                device(e, Some(95));
             }),
             ("none", Missing, &|e| device(e, Some(0))),
             ("busy", LowerBound, &|e| e.background_pct = busy),
