@@ -103,7 +103,7 @@ pub(crate) struct StoreArgs {
 
 impl StoreArgs {
     pub(crate) fn open(&self) -> Result<Store, CommandError> {
-        let path = Store::locate(self.store.as_deref(), &|name: &str| std::env::var_os(name))?;
+        let path = Store::locate(self.store.as_deref(), |name: &str| std::env::var_os(name))?;
         Ok(Store::open(&path)?)
     }
 }

@@ -8,7 +8,7 @@ use device::file::{create_fallocated, create_prewritten};
 use device::{FileSet, LogDevice, Op, OpKind, Piece, Queue, Region, SyncMethod};
 use measure::run::FloorRow;
 use measure::{Clock, Histogram, Nanos, RealClock};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of the file that is written.
@@ -134,13 +134,8 @@ fn register(folder: &WorkFolder, name: &str) -> Result<PathBuf, Failure> {
         .map_err(Failure::system("registering a file"))
 }
 
-fn one(
-    path: &PathBuf,
-    point: Point,
-    time: Nanos,
-    interrupt: &Interrupt,
-) -> Result<FloorRow, Failure> {
-    let device = FileSet::open(&[path.clone()], FILE_BYTES, point.method)?;
+fn one(path: &Path, point: Point, time: Nanos, interrupt: &Interrupt) -> Result<FloorRow, Failure> {
+    let device = FileSet::open(&[path.to_owned()], FILE_BYTES, point.method)?;
     let region = Arc::new(Region::new(point.bytes as usize)?);
     for (at, chunk) in measure::workload::pool(3, point.bytes as usize)
         .chunks(1 << 16)
