@@ -71,6 +71,18 @@ fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
 }
 
 #[test]
+fn one_slow_interval_is_chance() {
+    let mut run = clean_run();
+    let weight = |run: &Run| found(run, "space.log_switches").map(|f| f.weight);
+    run.rows[1].log_switches = 1;
+    for (i, wanted) in [(1, Info), (3, Caution)] {
+        run.rows[1].intervals[i].log_switches = 1;
+        run.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
+        assert_eq!(weight(&run), Some(wanted));
+    }
+}
+
+#[test]
 fn what_has_no_maximum_states_none() {
     let mut run = clean_run();
     let sum_only = WaitStats {
@@ -280,8 +292,10 @@ fn load_cases() -> Vec<Case> {
         }),
         ("space.log_switches", Caution, |r| {
             r.rows[1].log_switches = 2;
-            r.rows[1].intervals[3].log_switches = 2;
-            r.rows[1].intervals[3].log_file_sync_mean_ns *= 1.5;
+            for i in [1, 3] {
+                r.rows[1].intervals[i].log_switches = 1;
+                r.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
+            }
         }),
         (
             "space.log_file_switch_checkpoint_incomplete",

@@ -21,7 +21,7 @@ mod memory;
 use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, yield_now};
+use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence, yield_now};
 use crate::wait::WaitWord;
 pub use batch::{Batch, Stations};
 pub(crate) use batch::{BatchSlot, Full, Reservation, Source};
@@ -106,7 +106,7 @@ impl LogBuffer {
         buffer
     }
 
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -420,6 +420,9 @@ impl LogBuffer {
     /// Leaves for a batch's committers when its write passed its stations.
     pub(crate) fn leave_stations(&self, batch: u64, stations: Stations) {
         let slot = self.slot(batch);
+        // Who reads while this is half done must find a batch that is not its own.
+        slot.served.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
         slot.submitted_ns
             .store(stations.submitted_ns, Ordering::Relaxed);
         slot.written_ns
@@ -438,6 +441,7 @@ impl LogBuffer {
             written_ns: slot.written_ns.load(Ordering::Acquire),
             durable_ns: slot.durable_ns.load(Ordering::Acquire),
         };
+        fence(Ordering::Acquire);
         let after = slot.served.load(Ordering::Relaxed);
         (before == batch + 1 && after == before).then_some(stations)
     }

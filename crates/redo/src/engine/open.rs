@@ -8,13 +8,14 @@ use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
+use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
 use crate::turn::Turn;
 use crate::writer::{MAX_DEPTH, Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
-use device::{DeviceError, LogDevice, Region};
+use device::{Caps, DeviceError, LogDevice, Region};
 use measure::RealClock;
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
@@ -131,31 +132,8 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
-        if !(1..=MAX_DEPTH as u32).contains(&options.policy.depth) {
-            return Err(Error::Options(format!(
-                "{} batches in flight: use 1 to {MAX_DEPTH}",
-                options.policy.depth
-            )));
-        }
         let caps = data.caps();
-        if geometry.block_bytes < caps.logical_bytes {
-            return Err(Error::Device(DeviceError::BlockSize {
-                path: path.to_owned(),
-                block: geometry.block_bytes.into(),
-                logical: caps.logical_bytes.into(),
-                physical: caps.physical_bytes.into(),
-            }));
-        }
-        let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
-        if seal_bytes < caps.physical_bytes.into() {
-            return Err(Error::Options(format!(
-                "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have \
-                 {}: an interrupted write could destroy acknowledged redo; move the log back, or \
-                 its records to a new one",
-                path.display(),
-                caps.physical_bytes
-            )));
-        }
+        check_fit(&geometry, &caps, options.policy.depth, path)?;
         let recovery = recover(&data, &mut control, path, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let region = Arc::new(if options.huge_pages {
@@ -208,6 +186,34 @@ impl Log {
         };
         Ok((log, recovery))
     }
+}
+
+/// Whether the device can keep what the log's shape promises.
+fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Result<(), Error> {
+    if !(1..=MAX_DEPTH as u32).contains(&depth) {
+        return Err(Error::Options(format!(
+            "{depth} batches in flight: use 1 to {MAX_DEPTH}"
+        )));
+    }
+    if geometry.block_bytes < caps.logical_bytes {
+        return Err(Error::Device(DeviceError::BlockSize {
+            path: path.to_owned(),
+            block: geometry.block_bytes.into(),
+            logical: caps.logical_bytes.into(),
+            physical: caps.physical_bytes.into(),
+        }));
+    }
+    let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
+    if seal_bytes < caps.physical_bytes.into() {
+        return Err(Error::Options(format!(
+            "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have {}: \
+             an interrupted write could destroy acknowledged redo; move the log back, or its \
+             records to a new one",
+            path.display(),
+            caps.physical_bytes
+        )));
+    }
+    Ok(())
 }
 
 /// Files made so far; removed unless they are kept.

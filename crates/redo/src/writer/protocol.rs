@@ -125,7 +125,7 @@ pub enum Cause {
     },
     /// A flush failed; what it covered may be lost although a second flush would succeed.
     Flush(IoFailure),
-    /// A thread died while it was copying redo into the log buffer.
+    /// A thread died while it was copying redo into the log buffer, or leading.
     Abandoned,
     /// Control information could not be made durable: what the control file holds is unknown.
     Control(IoFailure),
@@ -142,7 +142,7 @@ impl std::fmt::Display for Cause {
             }
             Cause::Flush(e) => write!(f, "a flush failed: {e}"),
             Cause::Control(e) => write!(f, "control information could not be made durable: {e}"),
-            Cause::Abandoned => write!(f, "a thread died while copying redo"),
+            Cause::Abandoned => write!(f, "a thread died while copying or writing redo"),
             Cause::NoCheckpoint => write!(
                 f,
                 "closed while the next log file waited for a checkpoint; checkpoint before closing"

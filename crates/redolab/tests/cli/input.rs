@@ -36,10 +36,7 @@ fn options_that_make_no_sense() {
                 "raise --log-buffer and --log-file-size",
             ],
         ),
-        (
-            &["--log-buffer", "1k"],
-            &["--log-buffer", "1M to 1G"],
-        ),
+        (&["--log-buffer", "1k"], &["--log-buffer", "1M to 1G"]),
         (
             &["--block-size", "1000"],
             &["block size 1000: use 512 or 4096"],
