@@ -2,7 +2,9 @@
 //! process: one, eight and 64 jobs, inline leader and dedicated log writer. See
 //! experiments/commit-against-floor.
 //!
-//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS]`
+//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS]`
+//! (JOBS as 1,8,64; pin the process to one processor to compare one job with the floor: the disk's
+//! interrupts go to one processor, and being on it is worth more than what is compared)
 
 use device::{FileSet, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
 use measure::Histogram;
@@ -38,6 +40,8 @@ fn main() -> Result<(), AnyError> {
     let directory = args.next().map_or_else(fallback, PathBuf::from);
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
+    let jobs = args.next().unwrap_or_else(|| "1,8,64".to_owned());
+    let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
@@ -65,7 +69,7 @@ fn main() -> Result<(), AnyError> {
             record(format!("raw {method}"), raw(&directory, method, time)?);
         }
         for writer in [LogWriter::Inline, LogWriter::Lgwr] {
-            for jobs in [1, 8, 64] {
+            for &jobs in &jobs {
                 let turn = commits(&directory, writer, jobs, time)?;
                 record(format!("{} {jobs}", writer.name()), turn);
             }
