@@ -72,7 +72,10 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
         "elapsed_s" => Cell::Real(row.elapsed_s),
         "redo_size_bytes" => Cell::Count(row.redo_size_bytes),
         "commits" => Cell::Count(row.commits),
-        "commits_per_write" => Cell::Real(row.commits_per_write.mean),
+        "commits_per_write" => {
+            let waited = row.redo_synch_writes_iops > 0.0;
+            Cell::real(waited.then_some(row.commits_per_write.mean))
+        }
         "redo_wastage_bytes" => Cell::Count(row.redo_wastage_bytes),
         "flushes" => Cell::Count(row.flushes),
         "device_writes" => Cell::count(row.device_writes),

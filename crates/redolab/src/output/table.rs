@@ -1,6 +1,6 @@
 //! Tables for people: the study's columns by the catalogue, waits, the device's floor.
 //!
-//! Invariants: a caption with run, origin and validity stands above every table; columns keep the
+//! Invariants: a caption with run, origin and validity stands above every table of rows; columns keep the
 //! catalogue's order; what was measured in no row is left out; a table that would be wider than
 //! the terminal drops its least telling columns and says how many. No colour anywhere, so that
 //! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
@@ -278,7 +278,7 @@ pub fn floor(run: &Run, style: Style) -> String {
         &["p99.9 ms", "Write ms", "Flush ms"],
         style,
     );
-    format!("{}\n{}", caption(run), draw(&headings, lines, 2, style))
+    draw(&headings, lines, 2, style)
 }
 
 /// Any table in the same dress, for lists of the other commands. The first `text_columns` are
