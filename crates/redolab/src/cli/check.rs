@@ -365,7 +365,7 @@ fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandErr
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = table::rows(run, style);
     out.push('\n');
-    out.push_str(&table::floor(run, style));
+    out.push_str(&table::floor_below(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
         out.push_str(&verdict::text(verdict, style, verbose));

@@ -75,8 +75,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     run.floor = rows;
     remove(folder)?;
     store.begin(&run.run_id)?.finish(&run)?;
-    args.output.emit_run(&run, |style| {
-        format!("{}\n{}", table::caption(&run), table::floor(&run, style))
-    })?;
+    args.output
+        .emit_run(&run, |style| table::floor(&run, style))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! Tables for people: the study's columns by the catalogue, waits, the device's floor.
 //!
-//! Invariants: a caption with run, origin and validity stands above every table of rows; columns keep the
+//! Invariants: a caption with run, origin and validity stands above every table; columns keep the
 //! catalogue's order; what was measured in no row is left out; a table that would be wider than
 //! the terminal drops its least telling columns and says how many. No colour anywhere, so that
 //! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
@@ -234,6 +234,12 @@ fn figures(stats: &WaitStats) -> Vec<String> {
 /// The device's floor.
 #[must_use]
 pub fn floor(run: &Run, style: Style) -> String {
+    format!("{}\n{}", caption(run), floor_below(run, style))
+}
+
+/// The device's floor, for below another table of the same run, whose caption is above.
+#[must_use]
+pub fn floor_below(run: &Run, style: Style) -> String {
     let headings = [
         "Sync method",
         "File",
