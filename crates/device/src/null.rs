@@ -16,6 +16,16 @@ pub struct NullDevice {
 }
 
 impl NullDevice {
+    /// What a plain disk needs: 512-byte sectors on 4096-byte media, flushes, calls that block.
+    pub const PLAIN: Caps = Caps {
+        logical_bytes: 512,
+        physical_bytes: 4096,
+        memory_align: 512,
+        max_io_bytes: 1 << 20,
+        durable_writes: false,
+        blocking: true,
+    };
+
     /// A device of `bytes` that claims `caps`, so that both a write with a flush and a durable
     /// write can be driven.
     #[must_use]
@@ -74,14 +84,7 @@ mod tests {
 
     #[test]
     fn everything_completes_once_in_order() {
-        let caps = Caps {
-            logical_bytes: 512,
-            physical_bytes: 4096,
-            memory_align: 512,
-            max_io_bytes: 1 << 20,
-            durable_writes: false,
-            blocking: true,
-        };
+        let caps = NullDevice::PLAIN;
         let device = NullDevice::new(1 << 30, caps);
         assert_eq!((device.bytes(), device.caps()), (1 << 30, caps));
         let region = Arc::new(Region::new(4096).expect("memory"));

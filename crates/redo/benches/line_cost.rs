@@ -6,7 +6,7 @@
 //! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [PAIRS]
 //! [null]`, or `-- count fused|line COMMITS` under `valgrind --tool=callgrind`.
 
-use device::{Caps, LogDevice, NullDevice};
+use device::{LogDevice, NullDevice};
 use measure::workload::{Generator, pool};
 use redo::{CommitMode, Log, Options, Session, Shape};
 use std::path::{Path, PathBuf};
@@ -160,14 +160,7 @@ fn options(fused: bool) -> Options {
 }
 
 fn null_log(fused: bool) -> Result<Log, AnyError> {
-    let caps = Caps {
-        logical_bytes: 512,
-        physical_bytes: 4096,
-        memory_align: 512,
-        max_io_bytes: 1 << 20,
-        durable_writes: false,
-        blocking: true,
-    };
+    let caps = NullDevice::PLAIN;
     let geometry = Shape::default().geometry(&caps, Path::new("null"))?;
     let bytes = redo::control::CONTROL_BYTES as usize;
     let control = device::sim_disk::SimDisk::new(bytes, 4096, false);

@@ -229,30 +229,6 @@ pub fn check_busy(
     }
 }
 
-/// Whether a file's path is one in which a database keeps its redo or write-ahead log.
-#[must_use]
-pub fn looks_like_a_log(path: &std::path::Path) -> bool {
-    let text = path.to_string_lossy().to_ascii_lowercase();
-    let name = path
-        .file_name()
-        .map(|n| n.to_string_lossy().to_ascii_lowercase())
-        .unwrap_or_default();
-    let folder = |f: &str| text.contains(&format!("/{f}/"));
-    let numbered = |prefix: &str, least: usize| {
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| rest.len() >= least && rest.bytes().all(|b| b.is_ascii_digit()))
-    };
-    folder("pg_wal")
-        || folder("pg_xlog")
-        || folder("#innodb_redo")
-        || numbered("ib_logfile", 1)
-        || numbered("binlog.", 6)
-        || (name.starts_with("redo") && (name.ends_with(".log") || name.ends_with(".rdo")))
-        || (folder("onlinelog") && name.ends_with(".log"))
-        || name.ends_with("-wal")
-        || name.ends_with(".wal")
-}
-
 /// What is printed before anything is written.
 #[must_use]
 pub fn announcement(plan: &Plan, volume: Volume) -> Vec<String> {
@@ -407,29 +383,6 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\u{1b}') && text.contains("--allow-busy"));
-    }
-
-    #[test]
-    fn logs_of_databases_are_known_by_their_paths() {
-        for yes in [
-            "/var/lib/postgresql/15/main/pg_wal/000000010000000000000001",
-            "/var/lib/mysql/ib_logfile0",
-            "/var/lib/mysql/#innodb_redo/#ib_redo12",
-            "/var/lib/mysql/binlog.000012",
-            "/u01/oradata/ORCL/redo01.log",
-            "/fra/ORCL/onlinelog/o1_mf_1_abc_.log",
-            "/srv/app/data.db-wal",
-        ] {
-            assert!(looks_like_a_log(std::path::Path::new(yes)), "{yes}");
-        }
-        for no in [
-            "/var/log/syslog",
-            "/data/base/16384/2619",
-            "/x/ib_logfile",
-            "/redo/x.txt",
-        ] {
-            assert!(!looks_like_a_log(std::path::Path::new(no)), "{no}");
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
 use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, lab_overhead, remove};
+use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
@@ -120,7 +120,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         &mut writer,
     );
     if let Err(failure) = outcome {
-        return Err(incomplete(failure, &mut run, &writer));
+        return Err(keep(failure, &mut run, &writer));
     }
     judge(&mut run, &thresholds, args);
     // A report that cannot be written costs neither the run nor its result.
@@ -346,20 +346,6 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
         run.report = None;
         CommandError::failed(format!("{}: writing the report: {e}", path.display()))
     })
-}
-
-fn incomplete(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
-    // The run stays incomplete in the store; the failure that is reported is the first one.
-    let kept = writer.draft(run).is_ok();
-    let mut error = CommandError::from(failure);
-    if kept && !run.rows.is_empty() {
-        let rows = analysis::format::plural(run.rows.len() as u64, "row");
-        error
-            .message
-            .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
-    }
-    error
 }
 
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {

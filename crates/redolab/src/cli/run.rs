@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, lab_overhead, remove};
+use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, ladder};
@@ -157,19 +157,6 @@ fn measure(
     bench.rows(run, &target, specs, Some(writer))?;
     drop(target);
     folder.map_or(Ok(()), remove)
-}
-
-fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
-    let kept = writer.draft(run).is_ok();
-    let mut error = CommandError::from(failure);
-    if kept && !run.rows.is_empty() {
-        let rows = analysis::format::plural(run.rows.len() as u64, "row");
-        error
-            .message
-            .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
-    }
-    error
 }
 
 /// A guess for the announcement: as fast as fast devices are.

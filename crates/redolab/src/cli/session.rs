@@ -175,6 +175,21 @@ impl Look {
     }
 }
 
+/// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
+/// reported is the first one.
+pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
+    run.validity.add("incomplete", true, failure.to_string());
+    let kept = writer.draft(run).is_ok();
+    let mut error = CommandError::from(failure);
+    if kept && !run.rows.is_empty() {
+        let rows = analysis::format::plural(run.rows.len() as u64, "row");
+        error
+            .message
+            .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
+    }
+    error
+}
+
 /// Removes a work folder, and says what stayed.
 pub(crate) fn remove(folder: WorkFolder) -> Result<(), Failure> {
     folder.remove().map_err(|left| Failure::System {

@@ -4,7 +4,7 @@
 use super::Failure;
 use super::recorder::Recorder;
 use crate::cleanup::WorkFolder;
-use device::{Caps, LogDevice, NullDevice, SimDisk, SyncMethod};
+use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::Target;
 use redo::engine::{LogWrite, Paths, open};
 use redo::{Log, LogWriter, Options, Shape};
@@ -114,14 +114,7 @@ impl LogTarget {
     /// # Errors
     /// When the system gives no thread or memory.
     pub fn null(setup: Setup) -> Result<LogTarget, Failure> {
-        let caps = Caps {
-            logical_bytes: 512,
-            physical_bytes: 4096,
-            memory_align: 512,
-            max_io_bytes: 1 << 20,
-            durable_writes: false,
-            blocking: true,
-        };
+        let caps = NullDevice::PLAIN;
         let geometry = setup.shape.geometry(&caps, Path::new("null"))?;
         let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
         control.set_immediate(true);

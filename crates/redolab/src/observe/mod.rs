@@ -9,7 +9,6 @@ pub mod audit;
 pub mod background;
 pub mod cpu;
 pub mod diskstats;
-pub mod holders;
 pub mod machine;
 pub mod sampler;
 pub mod topology;
