@@ -22,10 +22,10 @@ const POOL_BYTES: usize = 1 << 18;
 fn main() -> Result<(), AnyError> {
     let args = std::env::args().skip(1).filter(|a| a != "--bench");
     let args: Vec<String> = args.collect();
-    if let [command, which, commits] = &args[..] {
-        if command == "count" {
-            return count(which, commits.parse()?);
-        }
+    if let [command, which, commits] = &args[..]
+        && command == "count"
+    {
+        return count(which, commits.parse()?);
     }
     let mut args = args.into_iter();
     let fallback = || std::env::temp_dir().join("line-cost");

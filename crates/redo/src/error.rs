@@ -75,7 +75,7 @@ pub enum Error {
     },
     /// More crashes since the last checkpoint than the control information can tell.
     #[error(
-        "{kept} recoveries since the last checkpoint; no more can be recorded: open the log with an earlier copy of the program's data and checkpoint it"
+        "{kept} recoveries since the last checkpoint, and no more can be recorded: its records can still be read (redolab inspect --dump), but it cannot be opened; checkpoint after each recovery"
     )]
     TooManyIncarnations {
         /// Incarnations kept.
