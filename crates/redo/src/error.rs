@@ -75,7 +75,9 @@ pub enum Error {
     },
     /// More crashes since the last checkpoint than the control information can tell.
     #[error(
-        "{kept} recoveries since the last checkpoint, and no more can be recorded: its records can still be read (redolab inspect --dump), but it cannot be opened; checkpoint after each recovery"
+        "{kept} recoveries since the last checkpoint, and no more can be recorded: its records can \
+         still be read (redolab inspect --dump), but it cannot be opened; checkpoint after each \
+         recovery"
     )]
     TooManyIncarnations {
         /// Incarnations kept.
