@@ -291,8 +291,9 @@ pub struct ControlFile {
     device: Arc<dyn LogDevice>,
     path: PathBuf,
     info: ControlInfo,
-    /// The copy that is certainly whole; an update writes the other first.
-    good: u64,
+    /// The only copy that is believed; an update writes the other first. `None` when both copies
+    /// say the same.
+    good: Option<u64>,
 }
 
 impl ControlFile {
@@ -302,7 +303,7 @@ impl ControlFile {
     /// When neither copy can be believed, with what is wrong with it.
     pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
         let mut best: Option<ControlInfo> = None;
-        let mut good = 0;
+        let mut good = None;
         let mut problem = CopyProblem::Damaged;
         let mut unreadable = None;
         for copy in 0..2 {
@@ -314,8 +315,9 @@ impl ControlFile {
             match ControlInfo::decode(&bytes) {
                 Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
                     best = Some(info);
-                    good = copy;
+                    good = Some(copy);
                 }
+                Ok(info) if best.as_ref() == Some(&info) => good = None,
                 Ok(_) => {}
                 Err(CopyProblem::Damaged) => {}
                 Err(other) => problem = other,
@@ -352,7 +354,7 @@ impl ControlFile {
             device,
             path: path.to_owned(),
             info,
-            good: 0,
+            good: None,
         };
         file.store()?;
         Ok(file)
@@ -402,13 +404,21 @@ impl ControlFile {
         change(&mut self.info)
     }
 
+    /// Writes both copies, one after the other. First the one that is not believed, so that a torn
+    /// write never hits the only good one. Where both say the same, the generation decides: an
+    /// update that was interrupted before had the same number, so what it left in doubt, though it
+    /// may read well, is what this one writes first.
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
-        // The other copy first, so that a torn write never hits the only good one.
-        for copy in [1 - self.good, self.good] {
+        let first = match self.good {
+            Some(good) => 1 - good,
+            None => self.info.generation % 2,
+        };
+        for copy in [first, 1 - first] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
                 .map_err(|e| Error::control(&self.path, e))?;
         }
+        self.good = None;
         Ok(())
     }
 }

@@ -149,3 +149,22 @@ fn each_planted_bug_is_found() {
         "not found in {BUG_SEEDS} seeds: {escaped:?}"
     );
 }
+
+/// Seeds that once broke a promise, with what it was.
+///
+/// - 444: a process was killed between writing and flushing a control copy; recovery believed the
+///   cached copy and wrote over the only durable one. Recovery now flushes the control file first.
+/// - 2717: recovery stepped back over the gap before an incarnation before it judged the end, and
+///   refused a healthy log as damaged.
+/// - 3428: both control copies said the same, but an interrupted update had left one of them in
+///   doubt; the next update began with the other one, and a power cut took both. Where both say the
+///   same, the generation now decides which is written first.
+/// - 28: the believed copy was written again in place to make it durable, while the other one was
+///   damaged. An update never touches the only good copy first.
+#[test]
+fn seeds_that_once_failed_pass() {
+    for seed in [28, 444, 2717, 3428] {
+        let report = trace(seed, Planted::none());
+        assert_eq!(report.violation, None, "seed {seed}");
+    }
+}
