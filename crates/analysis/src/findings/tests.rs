@@ -40,6 +40,21 @@ fn last_disk(run: &mut Run) -> &mut Layer {
         .expect("the run has a disk")
 }
 
+#[test]
+fn one_row_that_met_a_neighbour_does_not_put_the_run_in_doubt() {
+    let mut run = clean_run();
+    let row = run.rows[0].clone();
+    run.rows = vec![row; 8];
+    run.rows[3].background_write_pct = Some(30.0);
+    assert!(found(&run, "validity.background").is_none());
+    let said = found(&run, "load.background").expect("it is said");
+    assert_eq!(said.weight, Caution);
+    for row in &mut run.rows[..3] {
+        row.background_write_pct = Some(30.0);
+    }
+    assert!(found(&run, "validity.background").is_some());
+}
+
 /// The finding `id` of a run, if it is made.
 fn found(run: &Run, id: &str) -> Option<Finding> {
     let all = findings(run, &Thresholds::default());

@@ -147,6 +147,9 @@ fn rank(status: AuditStatus) -> u8 {
     }
 }
 
+/// Neighbours in more than one row of this many put the whole run in doubt.
+const DOUBTFUL_ROWS_DIVISOR: usize = 4;
+
 fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let worst = run
         .rows
@@ -159,7 +162,11 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     };
     // Metadata of a copy-on-write file system is written by the kernel in nobody's name.
     let own_metadata = copies_on_write(run);
-    let is_high = pct > limit.value && !own_metadata;
+    let is_over = pct > limit.value && !own_metadata;
+    // One row that met a neighbour is a caution; a run that met one throughout is in doubt.
+    let watched = run.rows.iter().filter_map(|r| r.background_write_pct);
+    let over = watched.clone().filter(|pct| *pct > limit.value).count();
+    let is_high = is_over && over * DOUBTFUL_ROWS_DIVISOR > watched.count();
     notes.push(
         Note::new(
             if is_high {
@@ -167,7 +174,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             } else {
                 "load.background"
             },
-            match (is_high, own_metadata) {
+            match (is_over, own_metadata) {
                 (true, _) => Caution,
                 (false, true) => Info,
                 (false, false) => Good,
@@ -188,7 +195,8 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         )
         .number("background_write_pct", pct)
         .limit(format!("over {} %", limit.value), limit)
-        .advice(if is_high {
+        .number("rows_over", over as f64)
+        .advice(if is_over {
             "Measure when the device is quiet, or put redo on a device of its own."
         } else {
             ""

@@ -155,6 +155,19 @@ impl Look {
         Ok(found.found.into_iter().map(each).collect())
     }
 
+    /// Has the file system write what earlier work left in its caches (a build, a copy), so that
+    /// it is not written while something is measured.
+    fn settle(&self, output: &OutputArgs) -> Result<(), Failure> {
+        let phase = output
+            .progress()
+            .phase("writing back what earlier work left", 0);
+        let failed = |e| Failure::system(self.directory.display().to_string())(e);
+        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
+        rustix::fs::syncfs(&directory).map_err(|e| failed(e.into()))?;
+        phase.done("done");
+        Ok(())
+    }
+
     /// A folder of redolab's own in the target; folders that killed processes left are removed.
     pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, Failure> {
         match cleanup::sweep(&self.directory) {
@@ -168,6 +181,7 @@ impl Look {
             Ok(_) => {}
             Err(e) => output.say(&format!("{}: {e}", self.directory.display())),
         }
+        self.settle(output)?;
         let path = self.directory.display();
         WorkFolder::create(&self.directory).map_err(Failure::system(format!(
             "{path}: no directory can be made here"
