@@ -1,7 +1,7 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
 use crate::group::Geometry;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::writer::{Adaptive, MAX_DEPTH, Policy};
 use measure::Nanos;
 use measure::workload::split_mix;
 
@@ -86,7 +86,9 @@ impl Plan {
             gather: rng.chance(1, 2),
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            adaptive: None,
         };
+        let policy = modes(seed, policy);
         let room = (ring_blocks - seal) * u64::from(geometry.payload());
         let max_record = rng.pick(&[40, 300, room.min(2000), room]);
         let faulty = rng.chance(1, 3);
@@ -109,5 +111,29 @@ impl Plan {
             device_share: 2 + rng.below(12),
             rng,
         }
+    }
+}
+
+/// How many batches are in flight, and whether the writer chooses that itself. Drawn apart from all
+/// else, and for half of the seeds only: what the other half live through is as it was before there
+/// were modes, which seeds that once failed rely on.
+fn modes(seed: u64, policy: Policy) -> Policy {
+    if seed % 4 < 2 {
+        return policy;
+    }
+    let mut rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x6D6F_6465);
+    let depth = 1 + rng.below(MAX_DEPTH as u64) as u32;
+    let adaptive = rng.chance(1, 2).then(|| Adaptive {
+        window_batches: 1 + rng.below(3) as u32,
+        window_min: Nanos(rng.below(200_000)),
+        settling: rng.below(2) as u32,
+        busy_part: rng.pick(&[0, 64, 192]),
+        margin: rng.pick(&[0, 16, 256]),
+        skip_max: rng.pick(&[0, 1, 2]),
+    });
+    Policy {
+        depth,
+        adaptive,
+        ..policy
     }
 }

@@ -1,8 +1,8 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, the log writer's threads
-//! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
+//! host that carries out the writer's actions (`host`), the same with batches in flight while it
+//! waits (`pipeline`), sessions, the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
 //! decides when to write.
 
 mod core;
@@ -13,6 +13,7 @@ mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
+mod pipeline;
 mod session;
 
 pub use host::{LogWrite, Observer};
@@ -27,6 +28,7 @@ use crate::rba::Rba;
 use crate::sync::Mutex;
 use crate::writer::{Cause, History, Writer};
 use device::file::LockGuard;
+use device::pool::WorkerStats;
 use measure::RealClock;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    workers: Vec<Arc<WorkerStats>>,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -66,6 +69,12 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// What each of the log writer's workers did so far, in their order; none where it has none.
+    #[must_use]
+    pub fn workers(&self) -> &[Arc<WorkerStats>] {
+        &self.workers
     }
 
     /// Bytes of the log buffer.

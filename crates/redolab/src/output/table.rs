@@ -189,7 +189,7 @@ pub fn waits(run: &Run, style: Style) -> String {
 }
 
 /// Leaves out columns in the order of `victims` until the rest fits.
-fn fit<'a>(
+pub(super) fn fit<'a>(
     headings: &[&'a str],
     lines: Vec<Vec<String>>,
     victims: &[&str],
