@@ -33,6 +33,10 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
+    /// A pipelined log writer reads its bell after it looked, not before.
+    ReadBellLate,
+    /// A pipelined log writer takes posts for served that came after it had sealed.
+    HandledAfterSeal,
 }
 
 /// The bug that is planted, if any.

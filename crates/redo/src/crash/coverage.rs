@@ -115,7 +115,7 @@ counters! {
     written_during_flush,
     /// Several batches in flight.
     deep,
-    /// As many batches in flight as there can be.
+    /// As many batches sealed and not durable as there can be.
     deepest,
     /// Flushes that made several batches durable.
     published_together,

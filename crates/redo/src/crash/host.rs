@@ -53,7 +53,8 @@ impl Life {
         self.unfilled.push(batch);
         self.sealed.push(batch);
         env.coverage.deep += u64::from(self.sealed.len() > 1);
-        env.coverage.deepest += u64::from(self.sealed.len() == MAX_DEPTH);
+        let underway = batch.id + 1 - self.buffer.published();
+        env.coverage.deepest += u64::from(underway == MAX_DEPTH as u64);
         self.feed(Event::Sealed(batch), env);
     }
 

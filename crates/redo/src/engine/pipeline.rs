@@ -223,6 +223,7 @@ impl Host {
             between.handled = asked;
             between.looked = now;
             if self.writer.is_single() {
+                between.full_since = None;
                 self.lead_on::<RECORD>(core);
                 return true;
             }

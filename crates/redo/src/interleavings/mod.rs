@@ -8,6 +8,7 @@
 //! overrides it.
 
 mod commits;
+mod pipeline;
 mod ring;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};

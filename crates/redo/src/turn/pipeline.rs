@@ -48,6 +48,13 @@ impl<H> Turn<H> {
         }
     }
 
+    /// What a queue does whose operation ended.
+    #[cfg(loom)]
+    pub(crate) fn ring(&self) {
+        self.post.bump();
+        self.post.wake(1);
+    }
+
     /// One turn of a pipelined log writer with the baton; whoever it served is woken without.
     #[inline]
     fn attend(&self, turn: impl FnOnce(&mut H) -> Turned) -> Result<Turned, Error> {

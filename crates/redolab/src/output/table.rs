@@ -226,7 +226,8 @@ fn figures(stats: &WaitStats) -> Vec<String> {
         ms(stats.p90_ns),
         ms(stats.p99_ns),
         ms(stats.p999_ns),
-        ms(Some(stats.max_ns)),
+        // Of some waits only count and total are known.
+        ms(Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0)),
         grouped(stats.outliers),
     ]
 }
