@@ -5,6 +5,7 @@
 
 use super::{Dies, Turn};
 use crate::error::Error;
+use crate::planted::Bug;
 use crate::sync::{Ordering, fence};
 use crate::wait::WaitWord;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ impl<H> Turn<H> {
             let Ok(turned) = self.attend(&mut turn) else {
                 return;
             };
+            let late = self.planted.has(Bug::ReadBellLate);
+            let seen = if late { self.post.read() } else { seen };
             let dies = Dies(self);
             carry(&self.post, seen, turned);
             std::mem::forget(dies);
