@@ -21,7 +21,9 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
     let sysfs_logical = read("logical_block_size");
     let direct = direct_alignment(file);
     let logical = match (method, sysfs_logical, direct) {
-        (SyncMethod::Direct, sysfs, Some((_, offset))) => sysfs.unwrap_or(offset).max(offset),
+        (method, sysfs, Some((_, offset))) if method.is_direct() => {
+            sysfs.unwrap_or(offset).max(offset)
+        }
         (_, Some(sysfs), _) => sysfs,
         (_, None, _) => UNKNOWN_BYTES,
     };
@@ -31,7 +33,7 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
         physical_bytes: physical.max(logical),
         memory_align: direct.map_or(logical, |(memory, _)| memory.max(1)),
         max_io_bytes: MAX_IO_BYTES,
-        durable_writes: method == SyncMethod::Dsync,
+        durable_writes: method.durable_writes(),
         blocking: true,
     }
 }
@@ -84,7 +86,7 @@ mod tests {
                 );
             }
             assert!(caps.physical_bytes >= caps.logical_bytes);
-            assert_eq!(caps.durable_writes, method == SyncMethod::Dsync);
+            assert_eq!(caps.durable_writes, method.durable_writes());
         }
     }
 }

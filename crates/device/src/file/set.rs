@@ -369,18 +369,23 @@ impl FileQueue {
                 self.region.slice(second.at, second.len),
             )
         };
+        let method = self.shared.method;
+        let both = [IoSlice::new(first), IoSlice::new(second)];
+        let pieces = &both[..1 + usize::from(!second.is_empty())];
         let result = loop {
-            let result = if second.is_empty() {
-                rustix::io::pwrite(file, first, offset)
-            } else {
-                rustix::io::pwritev(file, &[IoSlice::new(first), IoSlice::new(second)], offset)
+            let result = match method {
+                SyncMethod::DirectDsync => {
+                    rustix::io::pwritev2(file, pieces, offset, method.write_flags())
+                }
+                _ if second.is_empty() => rustix::io::pwrite(file, first, offset),
+                _ => rustix::io::pwritev(file, pieces, offset),
             };
             // Interrupted before the first byte: nothing has happened, so this is no retry.
             if result != Err(Errno::INTR) {
                 break result;
             }
         };
-        if self.shared.method != SyncMethod::Dsync {
+        if !method.durable_writes() {
             state.written.fetch_add(1, Ordering::AcqRel);
         }
         result
