@@ -57,6 +57,16 @@ pub enum DeviceError {
         /// Physical (media) sector size.
         physical: u64,
     },
+    /// An io_uring could not be had.
+    #[error("io_uring: {action}: {source}{hint}")]
+    Uring {
+        /// What was attempted, in words.
+        action: &'static str,
+        /// Who may have refused, in words, or nothing.
+        hint: &'static str,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// Memory could not be had.
     #[error("cannot allocate {bytes} bytes of aligned memory: {source}")]
     Memory {

@@ -262,6 +262,14 @@ impl Queue for FaultQueue {
     fn next_at(&self) -> Option<measure::Nanos> {
         self.inner.next_at()
     }
+
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    fn notes(&self) -> &[String] {
+        self.inner.notes()
+    }
 }
 
 impl FaultQueue {

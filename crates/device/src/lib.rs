@@ -1,7 +1,8 @@
 //! Where a redo log lives.
 //!
 //! What lives here: [`LogDevice`] and its [`Queue`]s, the memory that is written from
-//! ([`Region`]), back ends over files, the null device, the fault device, and `identify`, which
+//! ([`Region`]), back ends over files (calls that block, and
+//! io_uring), the null device, the fault device, and `identify`, which
 //! walks the storage stack below a path.
 //!
 //! What it must not know: redo blocks, records, commits, who writes or why.
@@ -14,6 +15,7 @@ pub mod null;
 pub mod queue;
 pub mod region;
 pub mod sim_disk;
+pub mod uring;
 
 pub use error::DeviceError;
 pub use fault::FaultDevice;
@@ -22,3 +24,4 @@ pub use null::NullDevice;
 pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 pub use region::Region;
 pub use sim_disk::SimDisk;
+pub use uring::{UringFiles, UringOptions};

@@ -33,11 +33,12 @@ pub struct FileSet {
     shared: Arc<Shared>,
 }
 
+/// What all queues of a set share, whichever way they write.
 #[derive(Debug)]
-struct Shared {
-    files: Box<[LogFile]>,
+pub(crate) struct Shared {
+    pub(crate) files: Box<[LogFile]>,
     bytes_each: u64,
-    method: SyncMethod,
+    pub(crate) method: SyncMethod,
     caps: Caps,
     access: Access,
 }
@@ -61,16 +62,16 @@ impl Access {
 
 /// What all queues know of a file.
 #[derive(Debug)]
-struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     identity: (u64, u64),
     reader: Reader,
     /// Writes that completed.
-    written: AtomicU64,
+    pub(crate) written: AtomicU64,
     /// Of those, how many are known to be durable.
-    flushed: AtomicU64,
+    pub(crate) flushed: AtomicU64,
     /// A flush failed.
-    lost: AtomicBool,
+    pub(crate) lost: AtomicBool,
 }
 
 impl FileSet {
@@ -140,6 +141,26 @@ impl FileSet {
     #[must_use]
     pub fn bytes_each(&self) -> u64 {
         self.shared.bytes_each
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Open files for a new queue.
+    ///
+    /// # Errors
+    /// A set that was opened only to be read, a file that was replaced, or the system's refusal.
+    pub(crate) fn reopen(&self) -> Result<Box<[OwnedFd]>, DeviceError> {
+        if self.shared.access == Access::ReadOnly {
+            return Err(DeviceError::Unsuitable {
+                path: self.shared.files[0].path.clone(),
+                what: "was opened only to be read".to_owned(),
+            });
+        }
+        let method = self.shared.method;
+        let files = self.shared.files.iter();
+        files.map(|file| file.reopen(method)).collect()
     }
 
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
@@ -220,16 +241,8 @@ impl LogDevice for FileSet {
     }
 
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        if self.shared.access == Access::ReadOnly {
-            return Err(DeviceError::Unsuitable {
-                path: self.shared.files[0].path.clone(),
-                what: "was opened only to be read".to_owned(),
-            });
-        }
-        let method = self.shared.method;
-        let files = self.shared.files.iter().map(|file| file.reopen(method));
         Ok(Box::new(FileQueue {
-            files: files.collect::<Result<_, _>>()?,
+            files: self.reopen()?,
             shared: Arc::clone(&self.shared),
             region,
             done: Vec::with_capacity(64),
@@ -267,20 +280,20 @@ impl Shared {
         self.bytes_each * self.files.len() as u64
     }
 
-    fn holds(&self, addr: u64, len: usize) -> bool {
+    pub(crate) fn holds(&self, addr: u64, len: usize) -> bool {
         addr.checked_add(len as u64)
             .is_some_and(|end| end <= self.bytes())
     }
 
     /// The file of an address inside the space, and the offset in it.
     #[inline]
-    fn locate(&self, addr: u64) -> (usize, u64) {
+    pub(crate) fn locate(&self, addr: u64) -> (usize, u64) {
         ((addr / self.bytes_each) as usize, addr % self.bytes_each)
     }
 
     /// How many of `len` bytes lie in the same file from `offset` on.
     #[inline]
-    fn room(&self, offset: u64, len: usize) -> usize {
+    pub(crate) fn room(&self, offset: u64, len: usize) -> usize {
         usize::try_from(self.bytes_each - offset).map_or(len, |room| room.min(len))
     }
 }
@@ -401,7 +414,7 @@ impl FileQueue {
 }
 
 /// Takes the first `len` bytes off `pieces`.
-fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
+pub(crate) fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
     let mut left = len;
     let mut taken = [Piece::default(); 2];
     for (taken, piece) in taken.iter_mut().zip(pieces.iter_mut()) {
