@@ -76,3 +76,16 @@ pub enum DeviceError {
         source: std::io::Error,
     },
 }
+
+impl DeviceError {
+    /// The system's error number, where it was the system that refused.
+    #[must_use]
+    pub(crate) fn errno(&self) -> Option<rustix::io::Errno> {
+        match self {
+            DeviceError::Io { source, .. }
+            | DeviceError::Memory { source, .. }
+            | DeviceError::Uring { source, .. } => rustix::io::Errno::from_io_error(source),
+            _ => None,
+        }
+    }
+}

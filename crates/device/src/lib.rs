@@ -22,6 +22,6 @@ pub use fault::FaultDevice;
 pub use file::{FileSet, SyncMethod};
 pub use null::NullDevice;
 pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
-pub use region::Region;
+pub use region::{Pages, Region, RegionOptions};
 pub use sim_disk::SimDisk;
 pub use uring::{UringFiles, UringOptions};
