@@ -320,6 +320,7 @@ impl Queue for FileQueue {
                 result: result.map(|n| n as u64).map_err(|e| IoFailure {
                     errno: e.raw_os_error(),
                 }),
+                by: 0,
             });
         }
     }

@@ -19,9 +19,11 @@
 //! themselves (a flush cannot be polled for), and SQPOLL, which takes a processor.
 #![allow(unsafe_code)]
 
+mod park;
 mod queue;
 mod ring;
 
+use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::FileSet;
 use crate::queue::{Caps, Completion, LogDevice, Op, Queue};
@@ -29,6 +31,7 @@ use crate::region::Region;
 use queue::UringQueue;
 use ring::Ring;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How rings are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +153,10 @@ impl Queue for Replaced {
 
     fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        self.inner.park(bell, seen, timeout);
     }
 }
 

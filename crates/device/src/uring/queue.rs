@@ -6,6 +6,7 @@
 
 use super::UringOptions;
 use super::ring::{Ended, Ring};
+use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::FileSet;
 use crate::file::set::{Shared, take_front};
@@ -61,7 +62,7 @@ struct Underway {
 }
 
 pub(super) struct UringQueue {
-    ring: Ring,
+    pub(super) ring: Ring,
     shared: Arc<Shared>,
     /// In the order of the set's files; registered where `fixed_files`.
     files: Box<[OwnedFd]>,
@@ -75,11 +76,20 @@ pub(super) struct UringQueue {
     backlog: VecDeque<usize>,
     /// Parts in the ring.
     inside: usize,
-    done: Vec<Completion>,
+    pub(super) done: Vec<Completion>,
     notes: Vec<String>,
     /// The ring is no more, and why.
-    broken: Option<i32>,
+    pub(super) broken: Option<i32>,
+    /// The kernel can wait for a futex beside the operations.
+    pub(super) waits_for_bell: bool,
+    /// A wait for a bell is in the ring, and the cancellation of one.
+    pub(super) bell_inside: bool,
+    pub(super) cancel_inside: bool,
 }
+
+/// Names of entries that are no part: a wait for a bell, and its cancellation.
+pub(super) const BELL: u64 = u64::MAX;
+pub(super) const CANCEL: u64 = u64::MAX - 1;
 
 impl UringQueue {
     pub(super) fn new(
@@ -108,6 +118,14 @@ impl UringQueue {
                 }
             }
         };
+        let waits_for_bell = ring.knows(IoringOp::FutexWait) && ring.knows(IoringOp::AsyncCancel);
+        if !waits_for_bell {
+            notes.push(note(
+                "waiting for a futex",
+                Errno::OPNOTSUPP,
+                "a log writer that waits for commits and writes at once looks in short intervals",
+            ));
+        }
         Ok(UringQueue {
             ring,
             shared: set.shared(),
@@ -123,6 +141,9 @@ impl UringQueue {
             done: Vec::with_capacity(64),
             notes,
             broken: None,
+            waits_for_bell,
+            bell_inside: false,
+            cancel_inside: false,
         })
     }
 }
@@ -159,7 +180,7 @@ impl Queue for UringQueue {
         if !self.backlog.is_empty() {
             self.advance(0);
         }
-        while wait && self.done.is_empty() && self.inside + self.backlog.len() > 0 {
+        while wait && self.done.is_empty() && self.in_flight() > 0 {
             self.advance(1);
         }
         let finished = self.done.len();
@@ -174,13 +195,23 @@ impl Queue for UringQueue {
     fn notes(&self) -> &[String] {
         &self.notes
     }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        self.park_for(bell, seen, timeout);
+    }
 }
 
 impl UringQueue {
+    /// Operations that have not ended.
+    pub(super) fn in_flight(&self) -> usize {
+        self.inside + self.backlog.len()
+    }
+
     fn end(&mut self, id: u64, result: Result<u64, i32>) {
         self.done.push(Completion {
             id,
             result: result.map_err(|errno| IoFailure { errno }),
+            by: 0,
         });
     }
 
@@ -289,7 +320,7 @@ impl UringQueue {
 
     /// Moves the backlog into the ring as far as it fits, submits, waits for `want` completions
     /// and reads what is there.
-    fn advance(&mut self, want: u32) {
+    pub(super) fn advance(&mut self, want: u32) {
         if let Some(errno) = self.broken {
             return self.give_up(errno);
         }
@@ -395,11 +426,17 @@ impl UringQueue {
     }
 
     /// Reads what has ended, also what the kernel had set aside.
-    fn reap(&mut self) {
+    pub(super) fn reap(&mut self) {
         loop {
             while let Some(ended) = self.ring.pop() {
-                self.inside -= 1;
-                self.part_ended(ended);
+                match ended.user_data {
+                    BELL => self.bell_inside = false,
+                    CANCEL => self.cancel_inside = false,
+                    _ => {
+                        self.inside -= 1;
+                        self.part_ended(ended);
+                    }
+                }
             }
             if !self.ring.overflowed() || self.ring.wait(0).is_err() {
                 return;
@@ -480,7 +517,7 @@ impl UringQueue {
 
     /// The ring cannot be asked any more: everything has failed. What the kernel may still hold
     /// keeps its memory.
-    fn give_up(&mut self, errno: i32) {
+    pub(super) fn give_up(&mut self, errno: i32) {
         self.broken = Some(errno);
         self.backlog.clear();
         if self.inside > 0 {
@@ -618,6 +655,18 @@ pub(super) mod tests {
             let ended = queue.done.pop().expect("every part was answered");
             assert_eq!(ended.id, op.id);
             ended.result.map_err(|f| f.errno)
+        }
+
+        /// Parks as if an operation were in flight that never ends.
+        pub(in crate::uring) fn park_with_one_in_flight(
+            &mut self,
+            bell: &Arc<Doorbell>,
+            seen: u32,
+            timeout: Option<Duration>,
+        ) {
+            self.0.inside += 1;
+            self.0.park_for(bell, seen, timeout);
+            self.0.inside -= 1;
         }
     }
 }

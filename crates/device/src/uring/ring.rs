@@ -9,13 +9,16 @@ use rustix::io::Errno;
 use rustix::io_uring::{
     IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringOp,
     IoringRegisterOp, IoringSqFlags, io_uring_cqe, io_uring_enter, io_uring_params,
-    io_uring_register, io_uring_setup, io_uring_sqe, iovec,
+    io_uring_enter_arg, io_uring_getevents_arg, io_uring_ptr, io_uring_register, io_uring_setup,
+    io_uring_sqe, iovec,
 };
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
+use rustix::thread::Timespec;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Completions never get lost, and an entry's own memory is free once it was submitted.
 const NEEDED: IoringFeatureFlags = IoringFeatureFlags::SINGLE_MMAP
@@ -223,6 +226,29 @@ impl Ring {
         // SAFETY: submits nothing.
         match unsafe { io_uring_enter(&self.fd, 0, want, IoringEnterFlags::GETEVENTS) } {
             Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Submits what was pushed and waits until a completion is there or `timeout` is over.
+    ///
+    /// # Errors
+    /// As [`Ring::enter`].
+    pub(super) fn enter_for(&self, timeout: Option<Duration>) -> Result<(), Errno> {
+        let Some(timeout) = timeout else {
+            return self.enter(1);
+        };
+        let spec = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let mut arg = io_uring_getevents_arg::default();
+        arg.ts = io_uring_ptr::new((&raw const spec).cast_mut().cast());
+        let flags = IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
+        // SAFETY: what the entries name is valid by the promise of `push`; `arg` and the time that
+        // it points to live through the call, and no signals are named.
+        match unsafe { io_uring_enter_arg(&self.fd, self.unsubmitted(), 1, flags, Some(&arg)) } {
+            Ok(_) | Err(Errno::INTR | Errno::TIME) => Ok(()),
             Err(errno) => Err(errno),
         }
     }

@@ -198,12 +198,14 @@ fn a_flush_covers_queues_of_either_kind_and_only_files_with_writes() {
     assert_eq!(states(device.files()), [(0, 0), (3, 2), (1, 0)]);
     flush(&mut *threads).expect("flushes");
     assert_eq!(states(device.files()), [(0, 0), (3, 3), (1, 1)]);
-    // A write whose completion was not returned counts for no flush.
-    ring.submit(&[write(4, 0, [(0, 512), (0, 0)])]);
-    flush(&mut *threads).expect("flushes");
-    assert_eq!(states(device.files())[0], (0, 0));
-    assert_eq!(all(&mut *ring, 1), [(4, Ok(512))]);
-    assert_eq!(states(device.files())[0], (1, 0));
+    // A write in flight is never counted as flushed before it is counted as written.
+    for id in 4..50 {
+        ring.submit(&[write(id, 0, [(0, 512), (0, 0)])]);
+        flush(&mut *threads).expect("flushes");
+        assert_eq!(all(&mut *ring, 1), [(id, Ok(512))]);
+        let (written, flushed) = states(device.files())[0];
+        assert!(written == id - 3 && flushed <= written);
+    }
 }
 
 #[test]
@@ -401,4 +403,84 @@ fn memory_that_may_not_be_locked_is_written_from_plainly() {
         assert!(notes.contains("fixed buffer") && notes.contains("ulimit -l"));
     });
     thread.join().expect("no panic");
+}
+
+/// A queue that waits for a write and for a bell returns for either; afterwards nobody is counted
+/// as a sleeper, and a later ring is not swallowed.
+#[test]
+fn parking_ends_with_a_completion_or_a_ring() {
+    let scratch = Scratch::new();
+    let Some(device) = rings(&scratch, 1, SyncMethod::Direct) else {
+        return;
+    };
+    let region = Arc::new(Region::new(4096).expect("memory"));
+    let mut queue = device.queue(region).expect("queue");
+    let bell = Arc::new(Doorbell::default());
+    for id in 0..200 {
+        let seen = bell.read();
+        queue.submit(&[write(id, 4096, [(0, 4096), (0, 0)])]);
+        let mut done = Vec::new();
+        while queue.poll(&mut done, false) == 0 {
+            // Without a timeout: a completion that it missed would hang it.
+            queue.park(&bell, seen, None);
+        }
+        assert_eq!((done[0].id, done[0].result), (id, Ok(4096)));
+        assert_eq!(bell.sleepers(), 0);
+    }
+    // Operations and rings that meet.
+    for _ in 0..50 {
+        let seen = bell.read();
+        let ringer = {
+            let bell = Arc::clone(&bell);
+            std::thread::spawn(move || {
+                while bell.sleepers() == 0 {
+                    std::thread::yield_now();
+                }
+                bell.ring();
+            })
+        };
+        let mut done = Vec::new();
+        while bell.read() == seen {
+            queue.submit(&[flush_op(1), write(2, 0, [(0, 4096), (0, 0)])]);
+            queue.park(&bell, seen, None);
+            while queue.poll(&mut done, true) > 0 {}
+            queue.park(&bell, seen, Some(Duration::from_millis(1)));
+        }
+        ringer.join().expect("no panic");
+        assert_eq!(bell.sleepers(), 0);
+    }
+}
+
+/// What io_uring offers for a wait in the kernel is a real wait: an operation that does not end
+/// (reading a pipe that nobody writes) keeps it asleep until the bell rings.
+#[test]
+fn a_ring_ends_a_wait_whose_operation_does_not_end() {
+    let scratch = Scratch::new();
+    let Some(device) = rings(&scratch, 1, SyncMethod::Buffered) else {
+        return;
+    };
+    let region = Arc::new(Region::new(4096).expect("memory"));
+    let mut queue = Injected::new(&device, region);
+    let bell = Arc::new(Doorbell::default());
+    for round in 0..20 {
+        let seen = bell.read();
+        let ringer = {
+            let bell = Arc::clone(&bell);
+            std::thread::spawn(move || {
+                while bell.sleepers() == 0 {
+                    std::thread::yield_now();
+                }
+                bell.ring();
+            })
+        };
+        while bell.read() == seen {
+            queue.park_with_one_in_flight(&bell, seen, None);
+        }
+        ringer.join().expect("no panic");
+        assert_eq!(bell.sleepers(), 0, "round {round}");
+        // The time is up, and the bell was not rung.
+        let unchanged = bell.read();
+        queue.park_with_one_in_flight(&bell, unchanged, Some(Duration::from_millis(1)));
+        assert_eq!(bell.sleepers(), 0, "round {round}");
+    }
 }
