@@ -57,6 +57,18 @@ pub enum DeviceError {
         /// Physical (media) sector size.
         physical: u64,
     },
+    /// The device refuses transfers of the sectors that it states.
+    #[error("{path}: the device states sectors of {stated} bytes but takes no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
+    Misstated {
+        /// The log's directory.
+        path: PathBuf,
+        /// The log's block size.
+        block: u64,
+        /// The logical sector that the device states.
+        stated: u64,
+        /// The smallest transfer that it takes.
+        accepted: u64,
+    },
     /// An io_uring could not be had.
     #[error("io_uring: {action}: {source}{hint}")]
     Uring {

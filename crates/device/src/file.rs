@@ -18,6 +18,7 @@ mod read;
 pub(crate) mod set;
 
 pub use extents::unwritten_extents;
+pub use geometry::Misstated;
 pub use owner::owner;
 pub use prepare::{create_fallocated, create_prewritten, sync_directory};
 pub use set::FileSet;

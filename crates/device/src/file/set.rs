@@ -14,7 +14,7 @@
 
 use crate::error::DeviceError;
 use crate::file::read::Reader;
-use crate::file::{SyncMethod, geometry, io_error, open_regular};
+use crate::file::{Misstated, SyncMethod, geometry, io_error, open_regular};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     bytes_each: u64,
     pub(crate) method: SyncMethod,
     caps: Caps,
+    misstated: Option<Misstated>,
     access: Access,
 }
 
@@ -121,11 +122,20 @@ impl FileSet {
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
         }
+        let misstated = match method.is_direct() {
+            true => geometry::misstated(&open_for(first, method, access)?, caps, bytes_each)?,
+            false => None,
+        };
+        if let Some(misstated) = &misstated {
+            caps.logical_bytes = misstated.accepted;
+            caps.physical_bytes = caps.physical_bytes.max(misstated.accepted);
+        }
         let shared = Arc::new(Shared {
             files,
             bytes_each,
             method,
             caps,
+            misstated,
             access,
         });
         Ok(FileSet { shared })
@@ -141,6 +151,13 @@ impl FileSet {
     #[must_use]
     pub fn bytes_each(&self) -> u64 {
         self.shared.bytes_each
+    }
+
+    /// The device takes no direct transfer of the sectors that it states; its capabilities hold
+    /// what it takes.
+    #[must_use]
+    pub fn misstated(&self) -> Option<&Misstated> {
+        self.shared.misstated.as_ref()
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
