@@ -214,7 +214,9 @@ pub fn best<W: Copy + PartialEq>(figures: &[(W, u64, f64)]) -> Option<W> {
     sizes.dedup();
     let score = |way: W| -> Option<f64> { sizes.iter().map(|bytes| of(way, *bytes)).product() };
     let scored = figures.iter().filter_map(|f| Some((f.0, score(f.0)?)));
-    scored.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(way, _)| way)
+    scored
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(way, _)| way)
 }
 
 /// What to probe.
