@@ -136,6 +136,17 @@ pub trait Queue: Send {
     /// there is at least one, unless none is in flight.
     fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize;
 
+    /// The back end's name in results.
+    fn kind(&self) -> &'static str {
+        "threads"
+    }
+
+    /// What this queue was asked for and does without, each in words with the reason; for the
+    /// record of a run.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// When the next completion is due, in virtual time; `None` in real time or when idle.
     fn next_at(&self) -> Option<Nanos> {
         None

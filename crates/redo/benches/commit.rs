@@ -3,8 +3,9 @@
 //! experiments/commit-against-floor.
 //!
 //! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS] [WRITERS]`
-//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process to one processor to compare one job with the floor: the disk's
-//! interrupts go to one processor, and being on it is worth more than what is compared)
+//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process
+//! to one processor to compare one job with the floor: the disk's interrupts go to one processor,
+//! and being on it is worth more than what is compared)
 
 use device::{FileSet, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
 use measure::Histogram;
@@ -53,7 +54,7 @@ fn main() -> Result<(), AnyError> {
     }
     std::fs::create_dir_all(&directory)?;
     Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
-    let methods = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
+    let methods = SyncMethod::ALL;
     let mut cases: Vec<(String, Vec<Turn>)> = Vec::new();
     println!("round,case,per_s,p50_us,p99_us,p999_us,max_us");
     for round in 0..rounds {

@@ -266,7 +266,7 @@ impl<H> Turn<H> {
     #[inline]
     fn hand_off(&self) {
         let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 {
+        if bytes == 0 || self.planted.has(Bug::NoHandOff) {
             return;
         }
         if self.inline {
@@ -287,7 +287,9 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            slot.chain.fetch_add(half, Ordering::Release);
+            if !self.planted.has(Bug::LostChain) {
+                slot.chain.fetch_add(half, Ordering::Release);
+            }
             slot.wake.wake(sleepers - half);
         } else {
             slot.wake.wake_all();
@@ -352,7 +354,11 @@ impl<H> Turn<H> {
                 self.lead(holder, &mut lead);
                 continue;
             }
-            word.wait(seen);
+            if self.planted.has(Bug::SleepUnchecked) {
+                word.wait(word.read());
+            } else {
+                word.wait(seen);
+            }
             slept = true;
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
 //! host that carries out the writer's actions (`host`), the same with batches in flight while it
-//! waits (`pipeline`), sessions, the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
-//! decides when to write.
+//! waits (`pipeline`), sessions, the log writer's threads (`lgwr`). Policy is in `crate::writer`,
+//! leading and waiting in `crate::turn`; nothing here decides when to write.
 
+mod back_end;
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
@@ -16,6 +17,7 @@ mod options;
 mod pipeline;
 mod session;
 
+pub use back_end::BackEnd;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Shape};
@@ -41,6 +43,7 @@ pub struct Log {
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
     workers: Vec<Arc<WorkerStats>>,
+    back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -75,6 +78,12 @@ impl Log {
     #[must_use]
     pub fn workers(&self) -> &[Arc<WorkerStats>] {
         &self.workers
+    }
+
+    /// How it is written, and what it does without.
+    #[must_use]
+    pub fn back_end(&self) -> &BackEnd {
+        &self.back_end
     }
 
     /// Bytes of the log buffer.

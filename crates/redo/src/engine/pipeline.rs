@@ -5,9 +5,9 @@
 //! Invariants:
 //! - Completions are delivered in the order in which the queue returns them, which is any.
 //! - Where the writer works alone ([`Writer::is_single`](crate::writer::Writer::is_single)), it
-//!   leads as the dedicated log writer does, on the host's own queue, and nothing else is in flight.
-//! - After a close what is in flight is waited for, and nothing more is begun; after a failure it is
-//!   waited for only by dropping the queue.
+//!   leads as the dedicated log writer does, on the host's own queue; nothing else is in flight.
+//! - After a close what is in flight is waited for, and nothing more is begun; after a failure it
+//!   is waited for only by dropping the queue.
 
 use super::core::Core;
 use super::host::{Carried, Host, Next};

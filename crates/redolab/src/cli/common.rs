@@ -172,6 +172,7 @@ impl StoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
+    /// or direct-dsync (O_DIRECT with RWF_DSYNC: one forced write where the device has FUA)
     #[arg(
         long,
         value_name = "METHOD",
@@ -179,8 +180,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) sync_method: String,
-    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N (it
-    /// hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
+    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
+    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
     #[arg(
         long,
         value_name = "MODE",
