@@ -224,15 +224,18 @@ impl Pipe {
             queue: None,
             workers: Vec::new(),
         };
-        if let Some(count) = options.log_writer.workers() {
-            let workers = Workers::start(data, region, count as usize, &options.log_writer_cpus)?;
-            pipe.workers = workers.stats();
-            pipe.queue = Some(Box::new(workers));
-        } else if options.log_writer == LogWriter::Lgwr
-            && options.policy.depth > 1
-            && !caps.blocking
-        {
-            pipe.queue = Some(data.queue(Arc::clone(region))?);
+        let deep = options.log_writer == LogWriter::Lgwr && options.policy.depth > 1;
+        match options.log_writer.workers() {
+            Some(count) if caps.blocking => {
+                let cpus = &options.log_writer_cpus;
+                let workers = Workers::start(data, region, count as usize, cpus)?;
+                pipe.workers = workers.stats();
+                pipe.queue = Some(Box::new(workers));
+            }
+            // A queue that does not block needs no threads to have several operations at once.
+            Some(_) => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None if deep && !caps.blocking => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None => {}
         }
         Ok(pipe)
     }

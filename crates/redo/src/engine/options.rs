@@ -20,7 +20,8 @@ pub enum LogWriter {
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
     /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
-    /// [`MAX_DEPTH`].
+    /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
+    /// so many batches in flight.
     Workers(u32),
     /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
     /// publishes more under the load that there is.

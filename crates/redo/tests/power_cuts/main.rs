@@ -31,7 +31,7 @@ use volume::Volume;
 /// File systems that can be shut down.
 const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 /// Log writers, each in its turn.
-const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
+const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(3)];
 /// A log lives through as many cuts before the next is made, which is cut at too.
 const CUTS_A_LOG: u64 = 7;
 /// Every so many cuts one comes early, while the child makes, opens or recovers the log.
