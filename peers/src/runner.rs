@@ -4,7 +4,7 @@
 //! reason and no more; nothing is left in the directory, also on Ctrl-C.
 
 use crate::device::{Counters, stat_file};
-use crate::outcome::{self, Report, Row};
+use crate::outcome::{self, Flushed, Report, Row};
 use crate::plan::{Cell, Plan};
 use crate::{AnyError, peer, table};
 use std::fs::File;
@@ -106,10 +106,10 @@ fn progress(row: &Row) {
     } = row;
     match (&row.outcome, row.per_s()) {
         (Ok(_), Some(per_s)) => {
-            let flushed = if row.flushed() == Some(true) {
-                ""
-            } else {
-                ", does not flush"
+            let flushed = match row.flushed() {
+                Some(Flushed::No) => ", does not flush",
+                Some(Flushed::Unclear) => ", others flush too much to tell whether it does",
+                _ => "",
             };
             eprintln!("round {round}: {peer}, {threads} threads: {per_s:.0}/s{flushed}");
         }

@@ -3,7 +3,7 @@
 //! Invariants: a peer that did not flush for its groups in any cell is excluded from every ratio
 //! and said; a ratio is taken within a round, so that what the machine did meanwhile cancels out.
 
-use crate::outcome::Row;
+use crate::outcome::{Flushed, Row};
 use crate::peer::{self, Class, Peer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -104,7 +104,8 @@ pub fn markdown(rows: &[Row]) -> String {
         }
     }
     text += "\nMedians over the rounds, least and most in brackets; the maximum is that of all \
-             rounds. `-`: fewer than ten samples beyond it.\n";
+             rounds. `-`: fewer than ten samples beyond it. `unclear`: others flushed the device too \
+             often to tell.\n";
     text += &ratios(&cells, &threads, &order, &excluded);
     for (name, why) in &excluded {
         let _ = writeln!(text, "\nExcluded: **{name}**: {why}.");
@@ -117,17 +118,13 @@ pub fn markdown(rows: &[Row]) -> String {
 fn excluded(rows: &[Row]) -> BTreeMap<&str, String> {
     let mut excluded = BTreeMap::new();
     for row in rows {
-        if row.flushed() == Some(false)
+        if row.flushed() == Some(Flushed::No)
             && let Ok(report) = &row.outcome
         {
             excluded.entry(row.peer.as_str()).or_insert_with(|| {
                 format!(
-                    "{} commits of {} threads acknowledged, {:.0} flushes of the device beside \
-                     those of others (round {})",
-                    report.commits,
-                    row.threads,
-                    row.own_flushes().unwrap_or_default(),
-                    row.round
+                    "{} commits of {} threads acknowledged, {} flushes of the device (round {})",
+                    report.commits, row.threads, report.flushes, row.round
                 )
             });
         }
@@ -152,6 +149,14 @@ fn cell_line(threads: u32, name: &str, rounds: &[&Row], excluded: bool) -> Strin
             .map(|(a, by)| a / by);
         spread(quotients).map_or("-".to_owned(), |s| format!("{:.1}", s.median))
     };
+    let unclear = rounds
+        .iter()
+        .any(|row| row.flushed() == Some(Flushed::Unclear));
+    let flushes = match (excluded, unclear) {
+        (true, _) => "**no**",
+        (false, true) => "unclear",
+        (false, false) => "yes",
+    };
     let most = reports().map(|r| r.max_ns).max().unwrap_or(0);
     format!(
         "| {threads} | {name} | {:.0} ({:.0} to {:.0}) | {} | {} | {} | {:.0} | {} | {} | {} |\n",
@@ -164,7 +169,7 @@ fn cell_line(threads: u32, name: &str, rounds: &[&Row], excluded: bool) -> Strin
         most as f64 / 1e3,
         a_commit(|r| (r.cpu_us as f64, r.commits as f64)),
         a_commit(|r| (r.commits as f64, r.flushes as f64)),
-        if excluded { "**no**" } else { "yes" },
+        flushes,
     )
 }
 
@@ -266,6 +271,10 @@ mod tests {
             row(0, "redb", 8, 10_000, 10_000),
             row(0, "unsynced", 8, 900_000, 3),
             row(1, "fsys", 8, 100_000, 5_000),
+            crate::outcome::Row {
+                idle_flushes_per_s: 500.0,
+                ..row(1, "sqlite", 8, 8_000, 1_000)
+            },
         ];
         let text = markdown(&rows);
         let ratio = "| 8 | redolab:inline | raft-engine | 2.50 (2.00 to 3.00) | 1.00";

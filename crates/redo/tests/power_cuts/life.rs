@@ -14,6 +14,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const SESSIONS: u32 = 4;
@@ -272,7 +273,7 @@ fn commits(directory: &Path) -> Result<(), Error> {
         next[who as usize] = which + 1;
         last[who as usize] = rba;
     })?;
-    let last = Mutex::new(last);
+    let (last, pace) = (Mutex::new(last), Pace::default());
     let checkpoints = || -> Result<(), Error> {
         loop {
             // So often that checkpoints and switches meet cuts, so rarely that records are left.
@@ -285,24 +286,57 @@ fn commits(directory: &Path) -> Result<(), Error> {
     };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
-            let (session, next, last) = (log.session(), next[who as usize], &last);
-            scope.spawn(move || foreground(session, who, next, last));
+            let (session, next) = (log.session(), next[who as usize]);
+            let (last, pace) = (&last, &pace);
+            scope.spawn(move || foreground(session, who, next, last, pace));
         }
         checkpoints()
     })
 }
 
+/// Commits of each session in this life. None runs far ahead: the checkpoint stays behind the last
+/// commit of the slowest, and one that never gets its turn would fill the log for all.
+#[derive(Default)]
+struct Pace([AtomicU32; SESSIONS as usize]);
+
+/// About 80 kB of redo, a sixth of a log file.
+const AHEAD_MAX: u32 = 200;
+
+impl Pace {
+    /// Session `who` has made another commit, and waits for the slowest.
+    fn step(&self, who: u32) {
+        let own = self.0[who as usize].fetch_add(1, Ordering::SeqCst);
+        let slowest = || self.0.iter().map(|n| n.load(Ordering::SeqCst)).min();
+        while slowest().is_some_and(|slowest| slowest < own.saturating_sub(AHEAD_MAX)) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Nobody waits for session `who` any more.
+    fn leave(&self, who: u32) {
+        self.0[who as usize].store(u32::MAX, Ordering::SeqCst);
+    }
+}
+
 /// Ends with the first commit that is not acknowledged.
-fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+fn foreground(
+    mut session: Session,
+    who: u32,
+    next: u32,
+    last: &Mutex<[Rba; SESSIONS as usize]>,
+    pace: &Pace,
+) {
     for which in next.. {
         let bytes = record(who, which);
         let Ok(rba) = session.append(&[&bytes]) else {
-            return;
+            break;
         };
         if session.commit(CommitMode::WAIT_IMMEDIATE).is_err() {
-            return;
+            break;
         }
         tell(who, which);
         last.lock().expect("whole")[who as usize] = rba;
+        pace.step(who);
     }
+    pace.leave(who);
 }
