@@ -25,7 +25,7 @@ const TEST: &[&str] = &[
     "--features",
     "crash",
     "--test",
-    "power_cuts",
+    "crash_power_cuts",
     "--",
     "--nocapture",
 ];

@@ -243,7 +243,6 @@ fn asked() -> Options {
     Options {
         sync_method: word(METHOD).parse().expect("a sync method"),
         log_writer: word(WRITER).parse().expect("a log writer"),
-        #[cfg(feature = "crash")]
         planted: match std::env::var(CONTROL) {
             Ok(_) => redo::planted::Planted::with(redo::planted::Bug::AcknowledgeBeforeFlush),
             Err(_) => redo::planted::Planted::none(),
@@ -275,7 +274,7 @@ fn commits(directory: &Path) -> Result<(), Error> {
     })?;
     let (last, pace) = (Mutex::new(last), Pace::default());
     let checkpoints = || -> Result<(), Error> {
-        loop {
+        while !pace.all_left() {
             // So often that checkpoints and switches meet cuts, so rarely that records are left.
             std::thread::sleep(Duration::from_millis(3));
             let upto = last.lock().expect("whole").iter().min().copied();
@@ -283,6 +282,7 @@ fn commits(directory: &Path) -> Result<(), Error> {
                 log.checkpoint(upto)?;
             }
         }
+        Ok(())
     };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
@@ -315,6 +315,10 @@ impl Pace {
     /// Nobody waits for session `who` any more.
     fn leave(&self, who: u32) {
         self.0[who as usize].store(u32::MAX, Ordering::SeqCst);
+    }
+
+    fn all_left(&self) -> bool {
+        self.0.iter().all(|n| n.load(Ordering::SeqCst) == u32::MAX)
     }
 }
 

@@ -12,6 +12,8 @@
 //! `REDO_CUT_METHODS` which (all), `REDO_CUT_SEED` repeats the moments of a run; with
 //! `REDO_CUT_REQUIRED` nothing is skipped. `cargo xtask power-cuts` sets them.
 
+#![cfg(feature = "crash")]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
@@ -41,15 +43,9 @@ const CONTROL_CUTS: u64 = 20;
 
 #[test]
 fn acknowledged_commits_survive_power_cuts() {
-    if life::is_child() {
-        life::child();
-    }
-    if volume::is_janitor() {
-        volume::janitor();
-    }
+    be_what_was_asked();
     let cuts = life::number("REDO_CUTS").unwrap_or(3);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seed = life::number("REDO_CUT_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64));
+    let seed = seed();
     println!("REDO_CUT_SEED={seed} REDO_CUTS={cuts}");
     let mut state = seed;
     let file_systems = chosen("REDO_CUT_FS", FILE_SYSTEMS.map(str::to_owned).to_vec());
@@ -74,6 +70,22 @@ fn acknowledged_commits_survive_power_cuts() {
                 control.name()
             );
         }
+    }
+}
+
+/// The one that was asked for, or a new one.
+fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    life::number("REDO_CUT_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64))
+}
+
+/// Children and janitors are this program too.
+fn be_what_was_asked() {
+    if life::is_child() {
+        life::child();
+    }
+    if volume::is_janitor() {
+        volume::janitor();
     }
 }
 
