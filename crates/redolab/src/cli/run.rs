@@ -6,7 +6,7 @@ use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, ladder};
-use crate::output::table;
+use crate::output::{back_end, table};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -73,6 +73,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
+    setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
@@ -120,9 +121,10 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     writer.finish(&run)?;
     args.output.emit_run(&run, |style| {
         format!(
-            "{}\n{}",
+            "{}\n{}{}",
             table::rows(&run, style),
-            table::waits(&run, style)
+            table::waits(&run, style),
+            back_end::text(&run, style)
         )
     })?;
     Ok(ExitCode::SUCCESS)
