@@ -218,7 +218,6 @@ struct FaultQueue {
 
 impl Queue for FaultQueue {
     fn submit(&mut self, ops: &[Op]) {
-        self.shared.gate.hold(self.number, ops);
         let mut passed = Vec::with_capacity(ops.len());
         let mut broken = false;
         for op in ops {
@@ -239,6 +238,8 @@ impl Queue for FaultQueue {
                 Some(Fault::Errno(errno)) => self.fail(op.id, errno),
             }
         }
+        // Whoever sees an operation at the gate finds it counted.
+        self.shared.gate.hold(self.number, ops);
         self.below += passed.len();
         self.inner.submit(&passed);
     }

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{Scratch, assert_prefixes, commit, options, record, recovered, whose};
+use common::{
+    PATIENCE, Scratch, assert_prefixes, commit, options, record, recovered, until, whose,
+};
 use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injection, Target};
 use device::{FileSet, IoEngine, LogDevice, OpKind, SyncMethod, UringFiles, UringOptions};
 use redo::control::CONTROL_BYTES;
@@ -16,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
 
 /// The log in `directory` with a fault device around its data and another around its control
@@ -535,11 +536,14 @@ fn who_comes_during_a_write_is_served_by_the_next() {
         let rig = Rig::new(&scratch.0);
         let log = rig.open(log_writer);
         let gate = rig.data.gate();
+        let appended = Arc::new(AtomicU32::new(0));
         let threads: Vec<_> = (0..6)
             .map(|who| {
-                let mut session = log.session();
+                let (mut session, appended) = (log.session(), Arc::clone(&appended));
                 let thread = std::thread::spawn(move || {
-                    commit(&mut session, who, 0).expect("durable");
+                    session.append(&[&record(who, 0)]).expect("open");
+                    appended.fetch_add(1, Ordering::SeqCst);
+                    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
                 });
                 if who == 0 {
                     await_held(&gate, 1);
@@ -547,7 +551,7 @@ fn who_comes_during_a_write_is_served_by_the_next() {
                 thread
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(100));
+        until("six append", || appended.load(Ordering::SeqCst) == 6);
         assert!(threads.iter().all(|t| !t.is_finished()));
         let before = rig.data.counts();
         drop(gate);

@@ -122,7 +122,9 @@ impl LogDevice for UringFiles {
             }
             Err(refused) => Ok(Box::new(Replaced {
                 inner: self.set.queue(region)?,
-                notes: vec![format!("{refused}: the log is written with threads instead")],
+                notes: vec![format!(
+                    "{refused}: the log is written with threads instead"
+                )],
             })),
         }
     }

@@ -23,12 +23,7 @@ const SLICE: Duration = Duration::from_micros(100);
 
 impl UringQueue {
     /// As [`Queue::park`](crate::Queue::park).
-    pub(super) fn park_for(
-        &mut self,
-        bell: &Arc<Doorbell>,
-        seen: u32,
-        timeout: Option<Duration>,
-    ) {
+    pub(super) fn park_for(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
         self.reap();
         self.advance(0);
         if !self.done.is_empty() {

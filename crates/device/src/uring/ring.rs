@@ -8,15 +8,15 @@ use crate::error::DeviceError;
 use rustix::io::Errno;
 use rustix::io_uring::{
     IORING_OFF_SQ_RING, IORING_OFF_SQES, IoringEnterFlags, IoringFeatureFlags, IoringOp,
-    IoringRegisterOp, IoringSqFlags, io_uring_cqe, io_uring_enter, io_uring_params,
-    io_uring_enter_arg, io_uring_getevents_arg, io_uring_ptr, io_uring_register, io_uring_setup,
+    IoringRegisterOp, IoringSqFlags, io_uring_cqe, io_uring_enter, io_uring_enter_arg,
+    io_uring_getevents_arg, io_uring_params, io_uring_ptr, io_uring_register, io_uring_setup,
     io_uring_sqe, iovec,
 };
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::Timespec;
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
-use rustix::thread::Timespec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -286,7 +286,14 @@ impl Ring {
         assert!(at as usize + size_of::<u32>() <= self.rings.len);
         // SAFETY: in the mapping by the assert, aligned by the kernel's layout, and shared with
         // the kernel, which accesses it atomically too.
-        unsafe { &*self.rings.base.as_ptr().add(at as usize).cast::<AtomicU32>() }
+        unsafe {
+            &*self
+                .rings
+                .base
+                .as_ptr()
+                .add(at as usize)
+                .cast::<AtomicU32>()
+        }
     }
 }
 

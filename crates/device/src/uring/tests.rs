@@ -152,7 +152,11 @@ fn more_than_the_ring_holds_comes_back_once_each() {
                 break;
             }
             let (a, b) = (below(1 << 19) as usize, below(1 << 19) as usize);
-            ops.push(write(round * 1000 + ops.len() as u64, addr, [(a, n), (b, m)]));
+            ops.push(write(
+                round * 1000 + ops.len() as u64,
+                addr,
+                [(a, n), (b, m)],
+            ));
             let bytes = [&source[a..a + n], &source[b..b + m]].concat();
             expected[addr as usize..][..bytes.len()].copy_from_slice(&bytes);
             addr += (n + m) as u64 + below(1000);

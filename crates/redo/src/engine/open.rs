@@ -298,11 +298,7 @@ fn expect_control(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn open_logs(
-    paths: &Paths,
-    info: &ControlInfo,
-    method: SyncMethod,
-) -> Result<FileSet, Error> {
+fn open_logs(paths: &Paths, info: &ControlInfo, method: SyncMethod) -> Result<FileSet, Error> {
     let geometry = &info.geometry;
     let files = paths.logs(geometry.groups);
     let data = FileSet::open(&files, geometry.file_bytes, method)?;
