@@ -56,6 +56,10 @@ fn options_that_make_no_sense() {
             &["--sync-method", "hope", "or auto"],
         ),
         (&["--log-writer", "dbwr"], &["--log-writer", "dbwr"]),
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],
