@@ -88,6 +88,10 @@ fn options_that_make_no_sense() {
             &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
             &["--log-writer-cpu", "`all`", "0,2-3"],
         ),
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],
