@@ -183,11 +183,7 @@ impl Log {
             0,
             options.planted,
         );
-        let way = match (options.log_writer, &pipe.queue) {
-            (LogWriter::Inline, _) => Way::Inline,
-            (_, None) => Way::Dedicated,
-            (_, Some(_)) => Way::Pipelined,
-        };
+        let way = pipe.way(options.log_writer);
         let clock = RealClock::new();
         let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
         let core = Arc::new(Core::new(turn, geometry, clock));
@@ -238,6 +234,14 @@ impl Pipe {
             None => {}
         }
         Ok(pipe)
+    }
+
+    fn way(&self, log_writer: LogWriter) -> Way {
+        match (log_writer, &self.queue) {
+            (LogWriter::Inline, _) => Way::Inline,
+            (_, None) => Way::Dedicated,
+            (_, Some(_)) => Way::Pipelined,
+        }
     }
 }
 

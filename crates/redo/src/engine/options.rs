@@ -32,6 +32,12 @@ pub enum LogWriter {
 pub const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
+    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
     /// Its workers, if it has any.
     #[must_use]
     pub const fn workers(self) -> Option<u32> {
@@ -43,7 +49,6 @@ impl LogWriter {
     }
 }
 
-/// Its name in options and results.
 impl std::fmt::Display for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
