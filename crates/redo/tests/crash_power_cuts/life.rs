@@ -84,7 +84,7 @@ pub fn start(
         .args([TEST, "--exact", "--nocapture"])
         .env(DIRECTORY, directory)
         .env(METHOD, way.method.name())
-        .env(WRITER, way.writer.name())
+        .env(WRITER, way.writer.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -253,8 +253,12 @@ fn cut_and_recover(
         tally.cuts += 1;
         tally.busy += u64::from(!told.acks.is_empty());
         tally.acknowledged += told.acks.len();
-        known = after(&directory, known, &told)
-            .map_err(|what| format!("cut {cut} after {moment:?}, {}: {what}", way.writer.name()))?;
+        known = after(&directory, known, &told).map_err(|what| {
+            format!(
+                "cut {cut} after {moment:?}, {}: {what}",
+                way.writer.to_string()
+            )
+        })?;
         if known.is_none() {
             remove(&directory);
         }
