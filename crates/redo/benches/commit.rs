@@ -2,9 +2,10 @@
 //! process: one, eight and 64 jobs, inline leader and dedicated log writer. See
 //! experiments/commit-against-floor.
 //!
-//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS]`
-//! (JOBS as 1,8,64; pin the process to one processor to compare one job with the floor: the disk's
-//! interrupts go to one processor, and being on it is worth more than what is compared)
+//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS] [WRITERS]`
+//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process
+//! to one processor to compare one job with the floor: the disk's interrupts go to one processor,
+//! and being on it is worth more than what is compared)
 //!
 //! Anywhere among them: `--io threads,io_uring` and `--sync direct,direct-dsync` name the engines
 //! and sync methods that commits and raw writes are made with (without them: threads, direct for
@@ -100,6 +101,12 @@ fn main() -> Result<(), AnyError> {
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
     let jobs = args.next().unwrap_or_else(|| "1,8,64".to_owned());
     let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let writers = args.next();
+    let writers = writers.as_deref().unwrap_or("inline,lgwr");
+    let writers: Vec<LogWriter> = writers
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
@@ -126,7 +133,7 @@ fn main() -> Result<(), AnyError> {
             let name = format!("raw {} {}", way.0, way.1.name());
             record(name, raw(&directory, way, time)?);
         }
-        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for &writer in &writers {
             for &jobs in &jobs {
                 for way in ways.of(&ways.commits) {
                     let huge_pages = ways.huge_pages;
@@ -139,7 +146,7 @@ fn main() -> Result<(), AnyError> {
                     };
                     let turn = commits(&directory, options, jobs, time)?;
                     let (method, io) = (way.0, way.1.name());
-                    record(format!("{} {jobs} {method} {io}", writer.name()), turn);
+                    record(format!("{writer} {jobs} {method} {io}"), turn);
                 }
             }
         }

@@ -18,6 +18,12 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
 const DIRECTORY: &str = "REDO_KILL_DIRECTORY";
 const WAY: &str = "REDO_KILL_WAY";
 /// What the child's pipe carries: a session and the number of its acknowledged record.
@@ -42,7 +48,7 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let mut acknowledged = Known::default();
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
-        let way = split_mix(&mut state) % 6;
+        let way = split_mix(&mut state) % 12;
         // Hundreds: threads or rings, and whether each direct write is durable by itself.
         let way = way + 100 * (split_mix(&mut state) % 4);
         let early = split_mix(&mut state).is_multiple_of(4);
@@ -165,7 +171,7 @@ fn child(directory: &Path) -> ! {
     let ways = Options {
         sync_method: methods[(way % 3) as usize],
         io: [IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize],
-        log_writer: [LogWriter::Inline, LogWriter::Lgwr][(way / 3) as usize],
+        log_writer: WRITERS[(way / 3) as usize],
         ..options()
     };
     let opened = match Log::open(directory, ways) {

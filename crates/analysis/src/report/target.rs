@@ -279,6 +279,7 @@ pub(super) fn environment(run: &Run) -> String {
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
         ),
         ("Log writer", Some(w.log_writer.clone())),
+        ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);
     section(
@@ -308,6 +309,11 @@ fn quoted(argument: &str) -> String {
     } else {
         format!("'{}'", argument.replace('\'', "'\\''"))
     }
+}
+
+fn cpus(cpus: &[u32]) -> Option<String> {
+    let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 #[cfg(test)]

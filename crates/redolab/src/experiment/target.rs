@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How the log is made and run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// Shape of the log.
     pub shape: Shape,
@@ -24,6 +24,8 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// CPUs that the log writer's threads stay on; anywhere when empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
     pub buffer_bytes: usize,
     /// Ask for huge pages.
@@ -42,6 +44,7 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
             lock_memory: false,
@@ -116,7 +119,7 @@ impl LogTarget {
         }
         let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
         let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open(folder.path(), options(setup, &recorder))?;
+        let (log, _) = Log::open(folder.path(), options(&setup, &recorder))?;
         LogTarget::start(log, recorder, unwritten_extents, setup)
     }
 
@@ -135,7 +138,7 @@ impl LogTarget {
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let recorder = Arc::new(Recorder::default());
         let data = Arc::new(NullDevice::new(bytes, caps));
-        let (log, _) = Log::open_devices(data, control, options(setup, &recorder))?;
+        let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, None, setup)
     }
 
@@ -243,11 +246,12 @@ impl Dbwr {
     }
 }
 
-fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
+fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     let recorder = Arc::clone(recorder);
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
         lock_memory: setup.lock_memory,

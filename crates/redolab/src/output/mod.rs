@@ -11,3 +11,4 @@ pub mod progress;
 pub mod sanitize;
 pub mod table;
 pub mod verdict;
+pub mod workers;
