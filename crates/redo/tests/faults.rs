@@ -11,7 +11,7 @@ use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injectio
 use device::{FileSet, IoEngine, LogDevice, OpKind, SyncMethod, UringFiles, UringOptions};
 use redo::control::CONTROL_BYTES;
 use redo::engine::Paths;
-use redo::writer::Cause;
+use redo::writer::{Cause, Policy};
 use redo::{CommitMode, Error, Log, LogWriter, Options};
 use std::path::Path;
 use std::sync::Arc;
@@ -71,10 +71,13 @@ impl Rig {
     }
 
     fn open(&self, log_writer: LogWriter) -> Log {
-        let ways = Options {
+        self.open_as(Options {
             log_writer,
             ..options()
-        };
+        })
+    }
+
+    fn open_as(&self, ways: Options) -> Log {
         let data: Arc<dyn LogDevice> = self.data.clone();
         Log::open_devices(data, self.control.clone(), ways)
             .expect("no fault yet")
@@ -334,6 +337,43 @@ fn every_operation_of_a_script_fails_in_every_back_end() {
         vec![(fault, (nth / kinds).is_multiple_of(2))]
     });
     println!("{scripts} scripts: nothing acknowledged was lost, nothing was tried again");
+}
+
+/// Rings with batches in flight: sessions that commit side by side, and one operation that fails.
+#[test]
+fn rings_with_batches_in_flight_fail_once_and_for_all() {
+    let directory = in_memory();
+    let rings = |way: &Way| way.1 == IoEngine::IoUring;
+    for way in ways(&directory.0).into_iter().filter(rings) {
+        for (target, fault) in [
+            (Target::Write, Fault::Errno(EIO)),
+            (Target::Write, Fault::Short(512)),
+            (Target::Flush, Fault::Errno(EIO)),
+        ] {
+            if target == Target::Flush && way.0.durable_writes() {
+                continue;
+            }
+            for nth in [1, 2, 3, 5, 8, 13, 21, 34] {
+                let case = format!("{way:?} {target:?} {nth} {fault:?}");
+                let scratch = in_memory();
+                let rig = Rig::of(&scratch.0, way);
+                let log = rig.open_as(Options {
+                    log_writer: LogWriter::Lgwr,
+                    policy: Policy {
+                        depth: 4,
+                        ..Policy::default()
+                    },
+                    ..options()
+                });
+                rig.strike(target, nth, fault, nth % 2 == 0);
+                let (acknowledged, cause) = until_it_fails(&log, 6);
+                assert!(fits(target, fault, cause), "{case}: {cause}");
+                assert!(matches!(log.close(), Err(Error::Poisoned(_))), "{case}");
+                drop(rig);
+                assert_prefixes(&recovered(&scratch.0).0, &acknowledged);
+            }
+        }
+    }
 }
 
 /// A device that answers late is waited for, however late: nobody is told before, and then each
