@@ -33,6 +33,12 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
+    /// Tell a ticket durable when its redo is written, not when it is flushed.
+    TicketAtWritten,
+    /// Post the log writer for the first batch only.
+    MissingPost,
+    /// A foreground that polls never tries to take the baton.
+    PollerNeverLeads,
 }
 
 /// The bug that is planted, if any.

@@ -20,19 +20,17 @@ use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence, yield_now};
+use crate::triggers::Triggers;
 use crate::wait::WaitWord;
-use crate::writer::Cause;
+use crate::writer::{Adaptive, Cause, Learned, LogFileSync};
+use measure::Nanos;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(loom))]
 const WAKE_ALONE: u32 = 32;
 #[cfg(loom)]
 const WAKE_ALONE: u32 = 1;
-
-/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
-/// third of the log buffer).
-const POST_BYTES: u64 = 1 << 20;
 
 const OPEN: u32 = 0;
 const POISONED: u32 = 1;
@@ -45,6 +43,16 @@ pub(crate) enum Led {
     Nothing,
     /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
     From(u64),
+}
+
+/// How turns are taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    /// Foregrounds lead; otherwise a dedicated log writer does.
+    pub(crate) inline: bool,
+    pub(crate) triggers: Triggers,
+    pub(crate) log_file_sync: LogFileSync,
+    pub(crate) planted: Planted,
 }
 
 /// What all threads of a log share; `H` belongs to whoever holds the baton.
@@ -60,9 +68,11 @@ pub(crate) struct Turn<H> {
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     cause: Mutex<Option<Cause>>,
-    /// Foregrounds lead; otherwise a dedicated log writer does.
-    pub(crate) inline: bool,
-    planted: Planted,
+    /// Foregrounds poll (1) or sleep (0).
+    polling: AtomicU32,
+    /// Only whoever holds the baton feeds it.
+    adaptive: Option<Mutex<Adaptive>>,
+    pub(crate) rules: Rules,
 }
 
 /// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
@@ -81,25 +91,26 @@ impl<H> Turn<H> {
         geometry: &Geometry,
         holder: H,
         checkpoint: StreamBlock,
-        inline: bool,
-        planted: Planted,
+        rules: Rules,
     ) -> Turn<H> {
-        let third = buffer.ring_blocks() * u64::from(geometry.payload()) / 3;
+        let room = buffer.ring_blocks() * u64::from(geometry.payload());
+        let learns = rules.log_file_sync;
         Turn {
             buffer,
             baton: Mutex::new(holder),
             checkpoint: AtomicU64::new(checkpoint),
             switch: WaitWord::default(),
             post: WaitWord::default(),
-            post_bytes: POST_BYTES.min(third) as u32,
+            post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            inline,
-            planted,
+            polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
+            adaptive: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Adaptive::default())),
+            rules,
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) == OPEN
     }
 
@@ -113,7 +124,7 @@ impl<H> Turn<H> {
     }
 
     #[cold]
-    fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Error {
         if self.state.load(Ordering::Acquire) == CLOSED {
             return Error::Closed;
         }
@@ -214,6 +225,7 @@ impl<H> Turn<H> {
         let upto = self.buffer.published();
         if let Led::From(first) = led {
             self.bump(first, upto);
+            self.learn(first, upto);
         }
         drop(holder);
         fence(Ordering::SeqCst);
@@ -227,7 +239,7 @@ impl<H> Turn<H> {
 
     #[inline]
     fn bump(&self, first: u64, upto: u64) {
-        if self.planted.has(Bug::MissingBump) {
+        if self.rules.planted.has(Bug::MissingBump) {
             return;
         }
         for batch in first..upto {
@@ -235,16 +247,18 @@ impl<H> Turn<H> {
         }
     }
 
-    /// If redo was left in the open batch, somebody who waits for it must lead on.
+    /// If redo was left in the open batch that somebody wants written, who waits for it must lead
+    /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 {
+        if !self.rules.inline {
             return;
         }
-        if self.inline {
-            let word = &self.buffer.slot(open).wake;
-            if !self.planted.has(Bug::MissingBump) {
+        let (open, bytes) = self.buffer.open_batch();
+        let slot = self.buffer.slot(open);
+        if bytes > 0 && slot.asked.load(Ordering::SeqCst) > open {
+            let word = &slot.wake;
+            if !self.rules.planted.has(Bug::MissingBump) {
                 word.bump();
             }
             word.wake(1);
@@ -282,20 +296,74 @@ impl<H> Turn<H> {
         }
     }
 
-    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
-    /// for a commit that posts nobody: it leads only when it was handed the baton.
+    /// Says that somebody wants `batch` written. True for the first who says so while the batch is
+    /// open: once sealed it is on its way.
+    ///
+    /// The mark is the batch's number, not a count of commits: a thread that was stopped for as
+    /// long as a slot takes to be used again marks a batch of the past, which changes nothing.
+    #[inline]
+    fn ask(&self, batch: u64) -> bool {
+        let asked = &self.buffer.slot(batch).asked;
+        asked.load(Ordering::Relaxed) <= batch
+            && asked.fetch_max(batch + 1, Ordering::SeqCst) <= batch
+            && self.buffer.open_batch().0 <= batch
+    }
+
+    /// Has the log writer, dedicated or fallback, write `batch`: a commit IMMEDIATE that nobody
+    /// waits for, or not now. Posts once a batch.
+    #[inline]
+    pub(crate) fn request(&self, batch: u64) {
+        if !self.rules.triggers.commit || !self.ask(batch) {
+            return;
+        }
+        let missing = self.rules.planted.has(Bug::MissingPost) && self.post.read() > 0;
+        if !missing {
+            self.post();
+        }
+    }
+
+    /// Registers a commit whose outcome is asked for later.
+    #[inline]
+    pub(crate) fn commit_async(&self, batch: u64, immediate: bool) {
+        if self.buffer.published() > batch {
+            return;
+        }
+        self.buffer.register(batch);
+        if immediate && !self.rules.inline {
+            self.request(batch);
+        }
+    }
+
+    /// Registers a commit and waits until `batch` is durable. See [`Turn::await_published`].
     #[inline]
     pub(crate) fn await_durable(
         &self,
         batch: u64,
         willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
+        lead: impl FnMut(&mut H) -> Led,
     ) -> Result<(), Error> {
         self.buffer.register(batch);
-        if willing && !self.inline {
-            self.post();
-        }
+        self.await_published(batch, willing, lead)
+    }
+
+    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
+    /// for a commit that posts nobody: it leads only when it was handed the baton.
+    #[inline]
+    pub(crate) fn await_published(
+        &self,
+        batch: u64,
+        willing: bool,
+        mut lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<(), Error> {
         let word = &self.buffer.slot(batch).wake;
+        let willing = willing && self.rules.triggers.commit;
+        // A hand-off from now on moves it.
+        let begun = word.read();
+        if self.rules.inline {
+            let _ = willing && self.ask(batch);
+        } else if willing {
+            self.request(batch);
+        }
         let mut slept = false;
         fence(Ordering::SeqCst);
         loop {
@@ -307,16 +375,52 @@ impl<H> Turn<H> {
                 return Ok(());
             }
             self.check()?;
-            if self.inline
-                && (willing || slept)
+            let polls = self.polling.load(Ordering::Relaxed) != 0;
+            if self.rules.inline
+                && (willing || seen != begun)
+                // Who polls comes by often; a sealed batch is in somebody's hands already.
+                && (!polls || self.may_be_led(batch))
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);
                 continue;
             }
-            word.wait(seen);
-            slept = true;
+            if polls {
+                yield_now();
+            } else {
+                word.wait(seen);
+                slept = true;
+            }
         }
+    }
+
+    /// The batch is not sealed: nobody leads for it yet.
+    #[inline]
+    fn may_be_led(&self, batch: u64) -> bool {
+        self.buffer.open_batch().0 <= batch && !self.rules.planted.has(Bug::PollerNeverLeads)
+    }
+
+    /// Tells the policy of adaptive learning what was published, and does what it says. Who sleeps
+    /// is woken all the same when foregrounds begin to poll, who polls sleeps when they stop.
+    #[inline]
+    fn learn(&self, first: u64, upto: u64) {
+        let Some(adaptive) = &self.adaptive else {
+            return;
+        };
+        let Some(stations) = upto.checked_sub(1).and_then(|b| self.buffer.stations(b)) else {
+            return;
+        };
+        let commits = (first..upto).map(|b| u64::from(self.buffer.commits(b)));
+        if let Ok(mut adaptive) = adaptive.lock() {
+            let polls = adaptive.published(Nanos(stations.durable_ns), commits.sum());
+            self.polling.store(polls.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// What adaptive learning came to; `None` where the way is fixed.
+    pub(crate) fn learned(&self) -> Option<Learned> {
+        let adaptive = self.adaptive.as_ref()?.lock().ok()?;
+        Some(adaptive.learned().clone())
     }
 
     /// Reserves `len` bytes, waiting for room in the log buffer: `log buffer space`. Writes some
@@ -338,7 +442,7 @@ impl<H> Turn<H> {
 
     fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
         self.check()?;
-        if self.inline {
+        if self.rules.inline {
             if let Some(holder) = self.try_baton() {
                 self.lead(holder, lead);
                 return Ok(());

@@ -1,10 +1,11 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, the log writer's threads
-//! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
+//! host that carries out the writer's actions (`host`), sessions, completion queues of commits
+//! that are not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
 //! decides when to write.
 
+mod completions;
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
@@ -15,6 +16,7 @@ pub mod open;
 mod options;
 mod session;
 
+pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Shape};
@@ -25,7 +27,7 @@ use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
 use crate::sync::Mutex;
-use crate::writer::{Cause, History, Writer};
+use crate::writer::{Cause, History, Learned, Writer};
 use device::file::LockGuard;
 use measure::RealClock;
 use std::path::PathBuf;
@@ -48,6 +50,19 @@ impl Log {
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(Arc::clone(&self.core))
+    }
+
+    /// A queue for the tickets of one thread's asynchronous commits, `capacity` of them at a time
+    /// (at least one). Cheap but for the memory, which is taken at once.
+    #[must_use]
+    pub fn completions<T>(&self, capacity: usize) -> Completions<T> {
+        Completions::new(Arc::clone(&self.core), capacity)
+    }
+
+    /// What adaptive learning came to so far; `None` where foregrounds learn in a fixed way.
+    #[must_use]
+    pub fn learned(&self) -> Option<Learned> {
+        self.core.learned()
     }
 
     /// The clock of every time that this log reports.

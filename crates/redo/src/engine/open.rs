@@ -11,7 +11,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer}
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
-use crate::turn::Turn;
+use crate::turn::{Rules, Turn};
 use crate::writer::{MAX_DEPTH, Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
@@ -170,9 +170,14 @@ impl Log {
             0,
             options.planted,
         );
-        let inline = options.log_writer == LogWriter::Inline;
+        let rules = Rules {
+            inline: options.log_writer == LogWriter::Inline,
+            triggers: options.triggers,
+            log_file_sync: options.log_file_sync,
+            planted: options.planted,
+        };
         let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, inline, options.planted);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core)?;
         let log = Log {

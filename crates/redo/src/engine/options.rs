@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::Policy;
+use crate::triggers::Triggers;
+use crate::writer::{LogFileSync, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError};
 use std::path::{Path, PathBuf};
@@ -134,6 +135,10 @@ pub struct Options {
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// The writer's parameters; `durable_writes` is set by the device.
     pub policy: Policy,
     /// Told of each log write.
@@ -154,6 +159,8 @@ impl Default for Options {
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             policy: Policy::default(),
             observer: None,
             record_history: false,

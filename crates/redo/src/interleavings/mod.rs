@@ -17,7 +17,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn};
+use crate::turn::{Led, Rules, Turn};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,6 +42,15 @@ fn geometry() -> Geometry {
 type Log = Turn<Scribe>;
 
 fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
+    let rules = Rules {
+        inline,
+        planted,
+        ..Rules::default()
+    };
+    log_with(start, first_batch, rules)
+}
+
+fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
     let geometry = geometry();
     let buffer = LogBuffer::new(
         Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
@@ -50,13 +59,13 @@ fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> 
         Summer::new(ID),
         start,
         first_batch,
-        planted,
+        rules.planted,
     );
     let scribe = Scribe {
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, inline, planted)
+    Turn::new(buffer, &geometry, scribe, start, rules)
 }
 
 /// Holds the baton: writes to a vector.

@@ -13,11 +13,14 @@
 
 mod fifo;
 mod history;
+mod learning;
 mod policy;
 mod protocol;
 
 pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
+pub(crate) use learning::Adaptive;
+pub use learning::{Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
 pub use policy::Policy;
 pub(crate) use protocol::Out;
 pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH, Member};
