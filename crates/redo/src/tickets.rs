@@ -170,11 +170,7 @@ impl<T> Tickets<T> {
 
     /// Waits until one is decided, leading where that is this host's way. How many are: zero only
     /// when none is queued.
-    pub(crate) fn wait<H>(
-        &mut self,
-        turn: &Turn<H>,
-        mut lead: impl FnMut(&mut H) -> Led,
-    ) -> usize {
+    pub(crate) fn wait<H>(&mut self, turn: &Turn<H>, mut lead: impl FnMut(&mut H) -> Led) -> usize {
         loop {
             self.look(turn);
             let Some((through, wanted)) = self.next().filter(|_| self.decided == 0) else {

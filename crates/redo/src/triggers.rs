@@ -121,7 +121,9 @@ enum Measured {
 fn measured(part: &str) -> Result<Measured, String> {
     let accepted = "use commit, third, a size such as 1MB, a time such as 3s, or none";
     let unknown = || format!("no trigger `{part}`; {accepted}");
-    let digits = part.find(|c: char| !c.is_ascii_digit()).ok_or_else(unknown)?;
+    let digits = part
+        .find(|c: char| !c.is_ascii_digit())
+        .ok_or_else(unknown)?;
     let (number, unit) = part.split_at(digits);
     let number: u64 = number.parse().map_err(|_| unknown())?;
     let bytes = |unit: u64| {
