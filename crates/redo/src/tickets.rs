@@ -8,7 +8,7 @@
 //!
 //! What it must not know: devices, clocks, who leads (`crate::turn`).
 
-use crate::buffer::LogBuffer;
+use crate::buffer::{LogBuffer, Stations};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
 use crate::turn::{Led, Turn};
@@ -45,6 +45,9 @@ impl Ticket {
 pub struct Completion<T> {
     /// What the ticket was queued with.
     pub tag: T,
+    /// The log write that served it: when it was submitted, complete and durable, on the log's
+    /// clock. `None` where it failed, nothing was to be written, or it was long ago.
+    pub stations: Option<Stations>,
     /// The redo is durable; or the log failed or was closed, and whether the redo is there is known
     /// only after recovery.
     pub outcome: Result<(), Error>,
@@ -140,14 +143,15 @@ impl<T> Tickets<T> {
         }
     }
 
-    /// The next ticket whose outcome is known, and whether it is durable.
+    /// The next ticket whose outcome is known: its tag, and the batches that are durable with it;
+    /// `None` if it failed.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<(T, bool)> {
+    pub(crate) fn take(&mut self) -> Option<(T, Option<u64>)> {
         self.decided = self.decided.checked_sub(1)?;
-        let (_, tag) = self.entries.pop_front()?;
+        let (through, tag) = self.entries.pop_front()?;
         let durable = self.durable > 0;
         self.durable -= usize::from(durable);
-        Some((tag, durable))
+        Some((tag, durable.then_some(through)))
     }
 
     /// Decides without waiting; has written what nobody writes yet. How many are decided.
@@ -200,7 +204,9 @@ mod tests {
     }
 
     fn taken(queue: &mut Tickets<u32>) -> Vec<(u32, bool)> {
-        std::iter::from_fn(|| queue.take()).collect()
+        let told = std::iter::from_fn(|| queue.take());
+        told.map(|(tag, durable)| (tag, durable.is_some()))
+            .collect()
     }
 
     #[test]

@@ -417,6 +417,12 @@ impl<H> Turn<H> {
         }
     }
 
+    /// For models: the policy of adaptive learning changed its mind.
+    #[cfg(all(test, loom))]
+    pub(crate) fn set_polling(&self, polls: bool) {
+        self.polling.store(polls.into(), Ordering::Relaxed);
+    }
+
     /// What adaptive learning came to; `None` where the way is fixed.
     pub(crate) fn learned(&self) -> Option<Learned> {
         let adaptive = self.adaptive.as_ref()?.lock().ok()?;

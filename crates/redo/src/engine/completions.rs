@@ -5,6 +5,7 @@
 //! outcome is told to the thread that asks. See docs/decisions/2026-11-20-tickets.md.
 
 use super::core::Core;
+use crate::buffer::Stations;
 use crate::tickets::{Completion, QueueFull, Ticket, Tickets};
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ use std::sync::Arc;
 pub struct Completions<T> {
     core: Arc<Core>,
     tickets: Tickets<T>,
+    /// What was read last of a log write: most completions in a row share theirs.
+    served: (u64, Option<Stations>),
 }
 
 impl<T> Completions<T> {
@@ -56,6 +59,7 @@ impl<T> Completions<T> {
         Completions {
             core,
             tickets: Tickets::new(capacity),
+            served: (0, None),
         }
     }
 
@@ -95,12 +99,22 @@ impl<T> Completions<T> {
     #[inline]
     pub fn take(&mut self) -> Option<Completion<T>> {
         let (tag, durable) = self.tickets.take()?;
-        let outcome = if durable {
-            Ok(())
-        } else {
-            Err(self.core.refusal())
+        let Some(through) = durable else {
+            return Some(Completion {
+                tag,
+                stations: None,
+                outcome: Err(self.core.refusal()),
+            });
         };
-        Some(Completion { tag, outcome })
+        if self.served.0 != through {
+            let batch = through.checked_sub(1);
+            self.served = (through, batch.and_then(|b| self.core.buffer.stations(b)));
+        }
+        Some(Completion {
+            tag,
+            stations: self.served.1,
+            outcome: Ok(()),
+        })
     }
 
     /// Tickets that are queued, told or not.

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
 use crate::sync::Mutex;
+use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
 use device::file::LockGuard;
 use measure::RealClock;
@@ -63,6 +64,12 @@ impl Log {
     #[must_use]
     pub fn learned(&self) -> Option<Learned> {
         self.core.learned()
+    }
+
+    /// What has redo written.
+    #[must_use]
+    pub fn triggers(&self) -> Triggers {
+        self.core.rules.triggers
     }
 
     /// The clock of every time that this log reports.

@@ -9,6 +9,7 @@
 
 mod commits;
 mod ring;
+mod tickets;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
 use crate::format::{

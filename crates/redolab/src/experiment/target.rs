@@ -7,7 +7,7 @@ use crate::cleanup::WorkFolder;
 use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::Target;
 use redo::engine::{LogWrite, Paths, open};
-use redo::{Log, LogWriter, Options, Shape};
+use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +23,10 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// Bytes of the log buffer.
     pub buffer_bytes: usize,
     /// Ask for huge pages.
@@ -35,6 +39,8 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
         }
@@ -217,6 +223,8 @@ fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_file_sync: setup.log_file_sync,
+        triggers: setup.triggers,
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
