@@ -126,6 +126,12 @@ impl<T> Tickets<T> {
         Some((*through, self.wanted >= *through))
     }
 
+    /// Somebody wants something of it written.
+    #[cfg(all(feature = "crash", not(loom)))]
+    pub(crate) fn wanted(&self) -> bool {
+        self.next().is_some_and(|(_, wanted)| wanted)
+    }
+
     /// Decides what can be decided. `open` must have been read before `durable`: what was durable
     /// when the log failed is told so.
     #[inline]
