@@ -251,7 +251,7 @@ impl<H> Turn<H> {
     /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        if !self.rules.inline {
+        if !self.rules.inline || self.rules.planted.has(Bug::NoHandOff) {
             return;
         }
         let (open, bytes) = self.buffer.open_batch();
@@ -274,7 +274,9 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            slot.chain.fetch_add(half, Ordering::Release);
+            if !self.rules.planted.has(Bug::LostChain) {
+                slot.chain.fetch_add(half, Ordering::Release);
+            }
             slot.wake.wake(sleepers - half);
         } else {
             slot.wake.wake_all();
@@ -387,10 +389,14 @@ impl<H> Turn<H> {
             }
             if polls {
                 yield_now();
+                continue;
+            }
+            if self.rules.planted.has(Bug::SleepUnchecked) {
+                word.wait(word.read());
             } else {
                 word.wait(seen);
-                slept = true;
             }
+            slept = true;
         }
     }
 

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Scratch, create, options, record, whose};
+use common::{PATIENCE, Scratch, create, options, record, whose};
 use device::SyncMethod;
 use measure::workload::split_mix;
 use redo::commit::CommitPost;
@@ -98,7 +98,7 @@ fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, 
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
     if !early {
-        let begun = first.recv_timeout(Duration::from_secs(30));
+        let begun = first.recv_timeout(PATIENCE);
         begun.expect("the child commits");
     }
     std::thread::sleep(moment);

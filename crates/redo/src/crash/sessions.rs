@@ -35,6 +35,7 @@ enum Phase {
     Waiting {
         batch: u64,
         number: usize,
+        posts: bool,
     },
     Refused,
 }
@@ -60,7 +61,10 @@ impl Session {
 
     /// Somebody wants redo written: a commit waits, or room is needed.
     pub(super) fn posts(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { .. } | Phase::Blocked(_)) || self.tickets.wanted()
+        matches!(
+            self.phase,
+            Phase::Waiting { posts: true, .. } | Phase::Blocked(_)
+        ) || self.tickets.wanted()
     }
 
     /// Takes what is known of its tickets.
@@ -99,7 +103,7 @@ impl Session {
                 done,
                 number,
             } => self.fill(buffer, reservation, bytes, done, number),
-            Phase::Waiting { batch, number } if buffer.published() > batch => {
+            Phase::Waiting { batch, number, .. } if buffer.published() > batch => {
                 env.acknowledge(number);
                 Phase::Idle
             }
@@ -119,12 +123,20 @@ impl Session {
             if buffer.published() > batch {
                 env.acknowledge(number);
             } else if !env.rng.chance(env.plan.nowait, 16) {
+                let posts = env.plan.batch == 0 || !env.rng.chance(env.plan.batch, 16);
+                env.coverage.commits_wait_batch += u64::from(!posts);
                 buffer.register(batch);
                 if self.tickets.len() >= env.plan.tickets {
-                    return Phase::Waiting { batch, number };
+                    return Phase::Waiting {
+                        batch,
+                        number,
+                        posts,
+                    };
                 }
-                let ticket = Ticket::new(batch + 1, env.rng.chance(3, 4), 0);
+                let ticket = Ticket::new(batch + 1, posts, 0);
                 self.tickets.push(ticket, number).expect("room for one");
+            } else {
+                env.coverage.commits_nowait += 1;
             }
             return Phase::Idle;
         }

@@ -5,6 +5,7 @@
 //! that are not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
 //! decides when to write.
 
+mod back_end;
 mod completions;
 mod core;
 #[cfg(feature = "experiment")]
@@ -16,6 +17,7 @@ pub mod open;
 mod options;
 mod session;
 
+pub use back_end::BackEnd;
 pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
@@ -41,6 +43,7 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -88,6 +91,12 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// How it is written, and what it does without.
+    #[must_use]
+    pub fn back_end(&self) -> &BackEnd {
+        &self.back_end
     }
 
     /// Bytes of the log buffer.

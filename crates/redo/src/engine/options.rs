@@ -9,7 +9,7 @@ use crate::planted::Planted;
 use crate::triggers::Triggers;
 use crate::writer::{LogFileSync, Policy};
 use device::file::SyncMethod;
-use device::{Caps, DeviceError};
+use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -127,8 +127,16 @@ impl Shape {
 
 /// How a log is run.
 pub struct Options {
-    /// How writes are made durable.
+    /// How writes are made durable; with `probe`, only where the probe cannot tell.
     pub sync_method: SyncMethod,
+    /// How operations are handed to the system. `Auto` takes rings where a dedicated log writer
+    /// overlaps batches, what a probe finds faster where there is one, and threads otherwise.
+    pub io: IoEngine,
+    /// How rings are made.
+    pub uring: UringOptions,
+    /// Measure the ways of writing beside the log before it is opened, which takes well under a
+    /// second, and take the fastest.
+    pub probe: bool,
     /// Who writes.
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
@@ -139,6 +147,8 @@ pub struct Options {
     pub log_file_sync: LogFileSync,
     /// What has redo written.
     pub triggers: Triggers,
+    /// Lock the log buffer in memory where the limit of locked memory allows it.
+    pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
     pub policy: Policy,
     /// Told of each log write.
@@ -156,11 +166,15 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             sync_method: SyncMethod::Direct,
+            io: IoEngine::Auto,
+            uring: UringOptions::default(),
+            probe: false,
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
             log_file_sync: LogFileSync::default(),
             triggers: Triggers::default(),
+            lock_memory: false,
             policy: Policy::default(),
             observer: None,
             record_history: false,

@@ -1,13 +1,15 @@
 //! Load: closed-loop sessions on a log, each on a thread of its own, or many on a few threads
 //! (`multiplex`).
 //!
-//! A transaction is measured from its own start until its commit returned; what the lab does
-//! between transactions is not part of it, and is small. The phase tells sessions whether to
-//! record: transactions that *begin* in the measured window count, however long they take. Leaving
-//! out those that end after it would leave out the longest waits.
+//! A transaction begins when the one before has returned, and ends when its own commit has: a
+//! session that the system does not let run is a session that waits. Only while samples are put
+//! away time passes between two transactions; it is kept apart. The phase tells sessions whether
+//! to record: transactions that *begin* in the measured window count, however long they take.
+//! Leaving out those that end after it would leave out the longest waits.
 
 use super::multiplex;
 use super::recorder::{Recorder, Sample};
+use measure::run::SessionTime;
 use measure::workload::{CommitWait, Generator, Workload};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
@@ -75,6 +77,16 @@ pub struct Control {
     /// The first error of a session.
     error: Mutex<Option<redo::Error>>,
     space_waits: Mutex<(u64, u64)>,
+    spans: Mutex<Vec<Span>>,
+}
+
+/// What of a session's time its counted transactions cover.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    /// Start of the first and end of the last, when there was one.
+    pub(super) counted: Option<(Nanos, Nanos)>,
+    /// Time between them in which the lab put samples away.
+    lab_ns: u64,
 }
 
 impl Control {
@@ -89,6 +101,7 @@ impl Control {
             running: AtomicU64::new(0),
             error: Mutex::new(None),
             space_waits: Mutex::new((0, 0)),
+            spans: Mutex::new(Vec::new()),
         }
     }
 
@@ -120,10 +133,32 @@ impl Control {
         sum.1 += waits.total.0;
     }
 
+    /// Adds when a session's counted transactions began and ended.
+    pub(super) fn add_span(&self, span: Span) {
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.push(span);
+    }
+
     /// A transaction that began then is recorded.
     pub(super) fn records(&self, start_ns: u64) -> bool {
         let from = self.from_ns.load(Ordering::Relaxed);
         start_ns >= from && start_ns < self.until_ns.load(Ordering::Relaxed)
+    }
+
+    /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
+    #[must_use]
+    pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let signed = |later: Nanos, earlier: Nanos| later.0 as i64 - earlier.0 as i64;
+        let mut time = SessionTime::default();
+        for span in spans.iter() {
+            time.lab_ns += span.lab_ns;
+            time.beyond_ns += match span.counted {
+                Some((first, last)) => signed(last, until) - signed(first, from),
+                None => -signed(until, from),
+            };
+        }
+        time
     }
 
     fn fail(&self, error: redo::Error) {
@@ -220,20 +255,32 @@ fn run(
     let mut buffer = Vec::with_capacity(BUFFERED);
     let mut handed_over = clock.now();
     let mut done = 0;
+    let mut span = Span::default();
+    let mut start = handed_over;
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
-        let start = clock.now();
         let sample = transaction(&mut session, clock, &mut generator, shared, start)?;
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
-        if control.records(start.0) {
+        let counts = control.records(start.0);
+        let until = control.until_ns.load(Ordering::Relaxed);
+        if counts {
             buffer.push(sample);
+            let first = span.counted.map_or(start, |(first, _)| first);
+            span.counted = Some((first, end));
         }
+        start = end;
         if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {
             shared.recorder.samples(job as usize, &buffer);
             buffer.clear();
-            handed_over = end;
+            start = clock.now();
+            handed_over = start;
+            if counts && start.0 < until {
+                span.lab_ns += start.since(end).0;
+                span.counted = span.counted.map(|(first, _)| (first, start));
+            }
         }
     }
+    control.add_span(span);
     shared.recorder.samples(job as usize, &buffer);
     control.add_space_waits(&session);
     Ok(())

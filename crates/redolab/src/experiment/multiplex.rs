@@ -7,7 +7,7 @@
 //! waiting for the thread counts, and the mean latency is jobs divided by throughput but for the
 //! ends. A time is wrong by at most the work of one group.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared, append, work};
+use super::load::{BUFFERED, BUFFERED_NS, Shared, Span, append, work};
 use super::recorder::Sample;
 use measure::workload::{CommitWait, Generator};
 use measure::{Clock, Nanos, RealClock};
@@ -25,6 +25,15 @@ struct Job {
     start: Nanos,
     /// When its commit was asked for.
     requested: Nanos,
+    span: Span,
+}
+
+impl Job {
+    /// A transaction that began at `start` and was recorded ended at `now`.
+    fn counted(&mut self, now: Nanos) {
+        let first = self.span.counted.map_or(self.start, |(first, _)| first);
+        self.span.counted = Some((first, now));
+    }
 }
 
 struct Thread<'a> {
@@ -56,6 +65,7 @@ pub(super) fn run(
         done: 0,
         start: Nanos::ZERO,
         requested: Nanos::ZERO,
+        span: Span::default(),
     });
     let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {
@@ -73,8 +83,9 @@ pub(super) fn run(
         thread.in_turn()
     };
     thread.hand_over(clock.now());
-    for job in &thread.jobs {
+    for job in thread.jobs {
         shared.control.add_space_waits(&job.session);
+        shared.control.add_span(job.span);
     }
     outcome
 }
@@ -130,6 +141,7 @@ impl Thread<'_> {
         if !self.shared.control.records(job.start.0) {
             return Ok(());
         }
+        job.counted(now);
         let commit = Commit {
             batch: 0,
             durable: true,
@@ -154,6 +166,8 @@ impl Thread<'_> {
         let shared = self.shared;
         let control = &shared.control;
         let mut running = true;
+        let begun = self.clock.now();
+        self.jobs.iter_mut().for_each(|job| job.start = begun);
         while running {
             running = false;
             for job in &mut self.jobs {
@@ -163,18 +177,19 @@ impl Thread<'_> {
                     continue;
                 }
                 running = true;
-                let start = self.clock.now();
                 append(&mut job.session, &mut job.generator, &shared.workload)?;
                 let _ = work(self.clock, shared.cpu_per_txn_ns);
                 let commit = job.session.commit(shared.workload.commit)?;
                 job.done += 1;
-                if control.records(start.0) {
+                if control.records(job.start.0) {
+                    job.counted(commit.returned);
                     self.samples.push(Sample {
-                        latency_ns: commit.returned.since(start).0,
+                        latency_ns: commit.returned.since(job.start).0,
                         sync_ns: None,
                         path: None,
                     });
                 }
+                job.start = commit.returned;
             }
             let now = self.clock.now();
             if self.samples.len() >= BUFFERED {

@@ -180,9 +180,9 @@ fn measure(
         foreground: Foreground::default(),
         background: Background::default(),
         intervals: Vec::new(),
+        from,
         elapsed: Nanos::ZERO,
         checkpoint_flushes: 0,
-        from,
         learned_before: lab.target.log.learned(),
         learned: None,
     };
@@ -335,6 +335,7 @@ fn row(
             p99: bg.commits.quantile_raw(0.99),
         },
         commit_path: commit_path(fg),
+        session_time: Some(control.session_time(all.from, all.from.plus(all.elapsed))),
         redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
         flushes: bg.flushes,
         log_switches: bg.switches,
@@ -426,7 +427,7 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         needed: row.flushes.max(checkpoint_flushes),
         counted: disk,
         declares_cache: lab.declares_cache,
-        may_use_fua: target.sync_method == "dsync",
+        may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
     }));
