@@ -110,7 +110,7 @@ pub struct WorkloadInfo {
     pub commits: Option<u64>,
     /// Microseconds of CPU work before each commit.
     pub cpu_per_txn_us: f64,
-    /// `inline` or `lgwr`.
+    /// `inline`, `lgwr`, `workers=N` or `adaptive`.
     pub log_writer: String,
     /// How sessions ask for durability: `sync` (each on a thread of its own) or `async` (many on a
     /// few threads, by tickets). Empty in runs of earlier versions, which were `sync`.
@@ -124,6 +124,9 @@ pub struct WorkloadInfo {
     /// had these.
     #[serde(default)]
     pub flush_triggers: String,
+    /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
+    #[serde(default)]
+    pub log_writer_cpus: Vec<u32>,
     /// Seed of the payload.
     pub seed: u64,
 }
@@ -353,6 +356,12 @@ pub struct Row {
     pub flushes: u64,
     /// Log switches.
     pub log_switches: u64,
+    /// Changes of an adaptive log writer between alone and workers.
+    #[serde(default)]
+    pub log_writer_switches: u64,
+    /// The log writer's workers; empty where it has none.
+    #[serde(default)]
+    pub workers: Vec<Worker>,
     /// Writes that the kernel counted on the device.
     pub device_writes: Option<u64>,
     /// Bytes that the kernel counted on the device.
@@ -379,6 +388,21 @@ pub struct Row {
     /// Seconds of the row.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+}
+
+/// A worker of the log writer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    /// `LG00`, `LG01`, …
+    pub name: String,
+    /// Log file parallel write of the batches that it wrote: the last write of each was its.
+    pub log_file_parallel_write: WaitStats,
+    /// Writes and flushes that it carried out.
+    pub operations: u64,
+    /// How often it waited for work: `LGWR worker group idle`.
+    pub idle_count: u64,
+    /// Nanoseconds of that together.
+    pub idle_ns: u64,
 }
 
 /// One measured floor: a raw durable write.

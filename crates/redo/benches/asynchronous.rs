@@ -23,6 +23,7 @@ type AnyError = Box<dyn std::error::Error>;
 
 const RECORD_BYTES: u32 = 2000;
 const GROUP: usize = 32;
+const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(2)];
 const SHAPE: Shape = Shape {
     block_bytes: None,
     groups: 3,
@@ -40,7 +41,7 @@ struct Case {
 
 impl Case {
     fn name(&self, place: &str) -> String {
-        let writer = self.writer.name();
+        let writer = self.writer;
         let threads = self.threads;
         match self.in_flight {
             None => format!("{place} {writer} sync {threads} threads"),
@@ -105,7 +106,7 @@ fn main() -> Result<(), AnyError> {
 
 fn cases_of() -> Vec<Case> {
     let mut cases = Vec::new();
-    for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for writer in WRITERS {
         for in_flight in [1024, 4096] {
             for threads in [1, 2] {
                 cases.push(Case {

@@ -2,9 +2,10 @@
 //! process: one, eight and 64 jobs, inline leader and dedicated log writer. See
 //! experiments/commit-against-floor.
 //!
-//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS]`
-//! (JOBS as 1,8,64; pin the process to one processor to compare one job with the floor: the disk's
-//! interrupts go to one processor, and being on it is worth more than what is compared)
+//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS] [WRITERS]`
+//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process
+//! to one processor to compare one job with the floor: the disk's interrupts go to one processor,
+//! and being on it is worth more than what is compared)
 
 use device::{FileSet, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
 use measure::Histogram;
@@ -42,6 +43,12 @@ fn main() -> Result<(), AnyError> {
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
     let jobs = args.next().unwrap_or_else(|| "1,8,64".to_owned());
     let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let writers = args.next();
+    let writers = writers.as_deref().unwrap_or("inline,lgwr");
+    let writers: Vec<LogWriter> = writers
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
@@ -68,10 +75,10 @@ fn main() -> Result<(), AnyError> {
         for method in methods {
             record(format!("raw {method}"), raw(&directory, method, time)?);
         }
-        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for &writer in &writers {
             for &jobs in &jobs {
                 let turn = commits(&directory, writer, jobs, time)?;
-                record(format!("{} {jobs}", writer.name()), turn);
+                record(format!("{writer} {jobs}"), turn);
             }
         }
     }

@@ -16,15 +16,20 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod pipeline;
+mod waiting;
+
+pub(crate) use pipeline::Turned;
+pub(crate) use waiting::{Rules, Way};
+
 use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::planted::{Bug, Planted};
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence, yield_now};
-use crate::triggers::Triggers;
+use crate::planted::Bug;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
-use crate::writer::{Adaptive, Cause, Learned, LogFileSync};
-use measure::Nanos;
+use crate::writer::{Cause, Learner, LogFileSync};
+use std::sync::Arc;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(loom))]
@@ -45,16 +50,6 @@ pub(crate) enum Led {
     From(u64),
 }
 
-/// How turns are taken.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rules {
-    /// Foregrounds lead; otherwise a dedicated log writer does.
-    pub(crate) inline: bool,
-    pub(crate) triggers: Triggers,
-    pub(crate) log_file_sync: LogFileSync,
-    pub(crate) planted: Planted,
-}
-
 /// What all threads of a log share; `H` belongs to whoever holds the baton.
 pub(crate) struct Turn<H> {
     pub(crate) buffer: LogBuffer,
@@ -62,8 +57,11 @@ pub(crate) struct Turn<H> {
     /// The durable checkpoint's block.
     checkpoint: AtomicU64,
     switch: WaitWord,
-    /// Posts the log writer, dedicated or fallback.
-    post: WaitWord,
+    /// Posts the log writer, dedicated or fallback. A pipelined one's queue rings it too.
+    post: Arc<WaitWord>,
+    /// Posts so far: what was rung for and what was asked for are two things where completions
+    /// ring.
+    asked: AtomicU32,
     post_bytes: u32,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
@@ -71,7 +69,11 @@ pub(crate) struct Turn<H> {
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
     /// Only whoever holds the baton feeds it.
-    adaptive: Option<Mutex<Adaptive>>,
+    learner: Option<Mutex<Learner>>,
+    /// Foregrounds lead; otherwise a dedicated log writer does.
+    pub(crate) inline: bool,
+    /// The dedicated log writer has batches in flight while it waits.
+    pub(crate) pipelined: bool,
     pub(crate) rules: Rules,
 }
 
@@ -100,18 +102,25 @@ impl<H> Turn<H> {
             baton: Mutex::new(holder),
             checkpoint: AtomicU64::new(checkpoint),
             switch: WaitWord::default(),
-            post: WaitWord::default(),
+            post: Arc::default(),
+            asked: AtomicU32::new(0),
             post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
             polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
-            adaptive: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Adaptive::default())),
+            learner: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Learner::default())),
+            inline: rules.way == Way::Inline,
+            pipelined: rules.way == Way::Pipelined,
             rules,
         }
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) == OPEN
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) == POISONED
     }
 
     #[inline]
@@ -185,7 +194,7 @@ impl<H> Turn<H> {
             word.bump();
             word.wake_all();
         }
-        for word in [&self.buffer.space, &self.switch, &self.post] {
+        for word in [&self.buffer.space, &self.switch, &*self.post] {
             word.bump();
             word.wake_all();
         }
@@ -251,7 +260,7 @@ impl<H> Turn<H> {
     /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        if !self.rules.inline || self.rules.planted.has(Bug::NoHandOff) {
+        if !self.inline || self.rules.planted.has(Bug::NoHandOff) {
             return;
         }
         let (open, bytes) = self.buffer.open_batch();
@@ -298,143 +307,6 @@ impl<H> Turn<H> {
         }
     }
 
-    /// Says that somebody wants `batch` written. True for the first who says so while the batch is
-    /// open: once sealed it is on its way.
-    ///
-    /// The mark is the batch's number, not a count of commits: a thread that was stopped for as
-    /// long as a slot takes to be used again marks a batch of the past, which changes nothing.
-    #[inline]
-    fn ask(&self, batch: u64) -> bool {
-        let asked = &self.buffer.slot(batch).asked;
-        asked.load(Ordering::Relaxed) <= batch
-            && asked.fetch_max(batch + 1, Ordering::SeqCst) <= batch
-            && self.buffer.open_batch().0 <= batch
-    }
-
-    /// Has the log writer, dedicated or fallback, write `batch`: a commit IMMEDIATE that nobody
-    /// waits for, or not now. Posts once a batch.
-    #[inline]
-    pub(crate) fn request(&self, batch: u64) {
-        if !self.rules.triggers.commit || !self.ask(batch) {
-            return;
-        }
-        let missing = self.rules.planted.has(Bug::MissingPost) && self.post.read() > 0;
-        if !missing {
-            self.post();
-        }
-    }
-
-    /// Registers a commit whose outcome is asked for later.
-    #[inline]
-    pub(crate) fn commit_async(&self, batch: u64, immediate: bool) {
-        if self.buffer.published() > batch {
-            return;
-        }
-        self.buffer.register(batch);
-        if immediate && !self.rules.inline {
-            self.request(batch);
-        }
-    }
-
-    /// Registers a commit and waits until `batch` is durable. See [`Turn::await_published`].
-    #[inline]
-    pub(crate) fn await_durable(
-        &self,
-        batch: u64,
-        willing: bool,
-        lead: impl FnMut(&mut H) -> Led,
-    ) -> Result<(), Error> {
-        self.buffer.register(batch);
-        self.await_published(batch, willing, lead)
-    }
-
-    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
-    /// for a commit that posts nobody: it leads only when it was handed the baton.
-    #[inline]
-    pub(crate) fn await_published(
-        &self,
-        batch: u64,
-        willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
-    ) -> Result<(), Error> {
-        let word = &self.buffer.slot(batch).wake;
-        let willing = willing && self.rules.triggers.commit;
-        // A hand-off from now on moves it.
-        let begun = word.read();
-        if self.rules.inline {
-            let _ = willing && self.ask(batch);
-        } else if willing {
-            self.request(batch);
-        }
-        let mut slept = false;
-        fence(Ordering::SeqCst);
-        loop {
-            let seen = word.read();
-            if self.buffer.published() > batch {
-                if slept {
-                    self.wake_on(batch);
-                }
-                return Ok(());
-            }
-            self.check()?;
-            let polls = self.polling.load(Ordering::Relaxed) != 0;
-            if self.rules.inline
-                && (willing || seen != begun)
-                // Who polls comes by often; a sealed batch is in somebody's hands already.
-                && (!polls || self.may_be_led(batch))
-                && let Some(holder) = self.try_baton()
-            {
-                self.lead(holder, &mut lead);
-                continue;
-            }
-            if polls {
-                yield_now();
-                continue;
-            }
-            if self.rules.planted.has(Bug::SleepUnchecked) {
-                word.wait(word.read());
-            } else {
-                word.wait(seen);
-            }
-            slept = true;
-        }
-    }
-
-    /// The batch is not sealed: nobody leads for it yet.
-    #[inline]
-    fn may_be_led(&self, batch: u64) -> bool {
-        self.buffer.open_batch().0 <= batch && !self.rules.planted.has(Bug::PollerNeverLeads)
-    }
-
-    /// Tells the policy of adaptive learning what was published, and does what it says. Who sleeps
-    /// is woken all the same when foregrounds begin to poll, who polls sleeps when they stop.
-    #[inline]
-    fn learn(&self, first: u64, upto: u64) {
-        let Some(adaptive) = &self.adaptive else {
-            return;
-        };
-        let Some(stations) = upto.checked_sub(1).and_then(|b| self.buffer.stations(b)) else {
-            return;
-        };
-        let commits = (first..upto).map(|b| u64::from(self.buffer.commits(b)));
-        if let Ok(mut adaptive) = adaptive.lock() {
-            let polls = adaptive.published(Nanos(stations.durable_ns), commits.sum());
-            self.polling.store(polls.into(), Ordering::Relaxed);
-        }
-    }
-
-    /// For models: the policy of adaptive learning changed its mind.
-    #[cfg(all(test, loom))]
-    pub(crate) fn set_polling(&self, polls: bool) {
-        self.polling.store(polls.into(), Ordering::Relaxed);
-    }
-
-    /// What adaptive learning came to; `None` where the way is fixed.
-    pub(crate) fn learned(&self) -> Option<Learned> {
-        let adaptive = self.adaptive.as_ref()?.lock().ok()?;
-        Some(adaptive.learned().clone())
-    }
-
     /// Reserves `len` bytes, waiting for room in the log buffer: `log buffer space`. Writes some
     /// out where that is this host's way.
     #[cold]
@@ -454,7 +326,7 @@ impl<H> Turn<H> {
 
     fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
         self.check()?;
-        if self.rules.inline {
+        if self.inline {
             if let Some(holder) = self.try_baton() {
                 self.lead(holder, lead);
                 return Ok(());
@@ -477,8 +349,18 @@ impl<H> Turn<H> {
     /// Posts the log writer.
     #[inline]
     pub(crate) fn post(&self) {
+        if self.pipelined {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+        }
         self.post.bump();
         self.post.wake(1);
+    }
+
+    /// Posts so far, to be read before the open batch is looked at: whoever had posted then is
+    /// served by what is sealed after.
+    #[inline]
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
     }
 
     /// The log writer's life, until the log is closed or poisoned: leads when it was posted since
@@ -541,5 +423,9 @@ impl<H> Turn<H> {
         self.checkpoint.fetch_max(block, Ordering::AcqRel);
         self.switch.bump();
         self.switch.wake_all();
+        if self.pipelined {
+            self.post.bump();
+            self.post.wake(1);
+        }
     }
 }

@@ -16,7 +16,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(2),
+    LogWriter::Adaptive,
+];
 const LEARNING: [LogFileSync; 3] = [
     LogFileSync::PostWait,
     LogFileSync::Polling,
@@ -279,20 +284,23 @@ fn poisoned_run(
             let (mut session, mut queue) = (log.session(), log.completions(in_flight as usize));
             let told = &acknowledged[who as usize];
             scope.spawn(move || {
-                let (mut sent, mut next, mut failed) = (0, 0, 0);
+                let (mut sent, mut next, mut failed, mut refused) = (0, 0, 0, false);
                 loop {
-                    while queue.len() < queue.capacity() && failed == 0 {
+                    while queue.len() < queue.capacity() && !refused {
                         match requested(&mut session, who, sent) {
                             Ok(ticket) => queue.push(ticket, sent).expect("room"),
-                            Err(Error::Poisoned(_)) => break,
+                            Err(Error::Poisoned(_)) => {
+                                refused = true;
+                                break;
+                            }
                             Err(other) => panic!("{other}"),
                         }
                         sent += 1;
                     }
                     if polls && queue.poll() == 0 {
                         std::thread::yield_now();
-                    } else if !polls && queue.wait() == 0 {
-                        break;
+                    } else if !polls {
+                        queue.wait();
                     }
                     while let Some(done) = queue.take() {
                         assert_eq!(done.tag, next, "once and in order");
@@ -304,7 +312,7 @@ fn poisoned_run(
                         }
                     }
                     told.store(next - failed, Ordering::Relaxed);
-                    if queue.is_empty() {
+                    if queue.is_empty() && refused {
                         break;
                     }
                 }
@@ -432,7 +440,7 @@ fn each_flush_trigger_writes_by_itself() {
     ];
     for log_writer in WRITERS {
         for (triggers, bytes) in cases {
-            let case = format!("{triggers} {}", log_writer.name());
+            let case = format!("{triggers} {}", log_writer);
             let (log, writes) = null_log(Options {
                 log_writer,
                 triggers,

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{
-    PATIENCE, Scratch, assert_prefixes, commit, open, options, record, recovered, until, whose,
+    PATIENCE, Scratch, WRITERS, assert_prefixes, commit, open, options, record, recovered, until,
+    whose,
 };
 use device::SyncMethod;
 use redo::commit::{CommitPost, CommitWait};
@@ -37,9 +38,9 @@ fn run(log: &Log, sessions: u32, each: u32) -> Vec<Vec<Rba>> {
 #[test]
 fn every_way_of_writing_recovers_what_it_acknowledged() {
     for sync_method in SyncMethod::ALL {
-        for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for log_writer in WRITERS {
             for (sessions, each, close) in [(1, 40, true), (8, 20, true), (8, 20, false)] {
-                let case = format!("{sync_method} {} {sessions}", log_writer.name());
+                let case = format!("{sync_method} {log_writer} {sessions}");
                 let scratch = Scratch::with_log();
                 let ways = Options {
                     sync_method,
@@ -78,7 +79,7 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
 /// lost among them would let a session sleep for ever.
 #[test]
 fn a_herd_of_waiters_is_woken_to_the_last() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let ways = Options {
             log_writer,
@@ -121,7 +122,7 @@ fn a_herd_of_waiters_is_woken_to_the_last() {
 
 #[test]
 fn logs_are_reused_behind_the_checkpoint() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let switches = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&switches);
@@ -225,6 +226,9 @@ fn a_full_log_closes_and_says_what_was_not_written() {
         (LogWriter::Inline, true),
         (LogWriter::Lgwr, true),
         (LogWriter::Lgwr, false),
+        (LogWriter::Workers(3), true),
+        (LogWriter::Workers(3), false),
+        (LogWriter::Adaptive, true),
     ] {
         let scratch = Scratch::with_log();
         let ways = Options {
@@ -259,7 +263,7 @@ fn a_full_log_closes_and_says_what_was_not_written() {
 
 #[test]
 fn redo_that_nobody_waits_for_is_durable_in_the_end() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let ways = Options {
             log_writer,
@@ -398,7 +402,7 @@ fn a_checkpoint_is_taken_only_where_the_log_is_durable() {
 /// up all the same, it is tried again.
 #[test]
 fn a_full_log_buffer_is_waited_for() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let mut waits = (0..20).map(|_| wait_for_room(log_writer));
         assert!(waits.any(|waits| waits > 0), "the buffer was never full");
     }
@@ -438,7 +442,7 @@ fn wait_for_room(log_writer: LogWriter) -> u64 {
 
 #[test]
 fn a_recorded_run_replays_byte_for_byte() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let writes = Arc::new(Mutex::new(0_u64));
         let count = Arc::clone(&writes);

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{PATIENCE, Scratch, assert_prefixes, commit, options, record, recovered, until};
+use common::{
+    PATIENCE, Scratch, WRITERS, assert_prefixes, commit, options, record, recovered, until,
+};
 use device::fault::{EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injection, Target};
 use device::{FileSet, LogDevice, OpKind, SyncMethod};
 use redo::control::CONTROL_BYTES;
@@ -15,8 +17,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-
-const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
 
 /// The log in `directory` with a fault device around its data and another around its control
 /// information.
@@ -120,7 +120,12 @@ fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
     let mut cases = 0;
     for (target, fault) in faults {
         for (nth, for_good) in [(1, true), (2, false), (3, false), (7, false), (20, true)] {
-            for (log_writer, sessions) in [(WRITERS[0], 1), (WRITERS[0], 4), (WRITERS[1], 4)] {
+            for (log_writer, sessions) in [
+                (LogWriter::Inline, 1),
+                (LogWriter::Inline, 4),
+                (LogWriter::Lgwr, 4),
+                (LogWriter::Workers(3), 4),
+            ] {
                 let case = format!("{target:?} {nth} {fault:?} {log_writer:?} {sessions}");
                 let scratch = Scratch::with_log();
                 let rig = Rig::new(&scratch.0);
@@ -143,7 +148,11 @@ fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
                 } else {
                     drop(log);
                 }
-                assert_eq!(struck, rig.data.counts(), "{case}: nothing is retried");
+                // Workers may have been given what the writer wanted before it failed.
+                let given = u64::from(log_writer.workers().unwrap_or(0));
+                let after = rig.data.counts();
+                let later = after.writes + after.flushes - struck.writes - struck.flushes;
+                assert!(later <= given, "{case}: {later} more: nothing is retried");
                 drop(rig);
                 let (records, _) = recovered(&scratch.0);
                 assert_prefixes(&records, &acknowledged);
@@ -151,7 +160,7 @@ fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
             }
         }
     }
-    assert_eq!(cases, 75);
+    assert_eq!(cases, 100);
 }
 
 /// One session's records can be lost only from its last on: the one that was being committed.
@@ -256,7 +265,9 @@ fn is_flush(held: &Held) -> bool {
 /// nobody returns before the flush does.
 #[test]
 fn completions_in_any_order_acknowledge_nothing_early() {
-    for log_writer in WRITERS {
+    // One worker alone has one write at a time.
+    let several = |w: &LogWriter| *w != LogWriter::Workers(1);
+    for log_writer in WRITERS.into_iter().filter(several) {
         for reverse in [false, true] {
             let scratch = Scratch::with_log();
             let rig = Rig::new(&scratch.0);
@@ -317,7 +328,8 @@ fn completions_in_any_order_acknowledge_nothing_early() {
 /// that batch then serves them all.
 #[test]
 fn who_comes_during_a_write_is_served_by_the_next() {
-    for log_writer in WRITERS {
+    // Writers that have several batches in flight write at once.
+    for log_writer in WRITERS.into_iter().filter(|w| *w != LogWriter::Workers(3)) {
         let scratch = Scratch::with_log();
         let rig = Rig::new(&scratch.0);
         let log = rig.open(log_writer);

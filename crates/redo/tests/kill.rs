@@ -21,6 +21,12 @@ use std::time::{Duration, SystemTime};
 const SESSIONS: u32 = 4;
 /// Commits that each session has in flight; one is waited for.
 const IN_FLIGHT: [usize; SESSIONS as usize] = [1, 1, 8, 100];
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
 const DIRECTORY: &str = "REDO_KILL_DIRECTORY";
 const WAY: &str = "REDO_KILL_WAY";
 /// What the child's pipe carries: a session and the number of its acknowledged record.
@@ -45,7 +51,7 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let mut acknowledged = Known::default();
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
-        let way = split_mix(&mut state) % 6;
+        let way = split_mix(&mut state) % 12;
         let early = split_mix(&mut state).is_multiple_of(4);
         let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
         let told = life(&scratch.0, way, early, moment);
@@ -156,7 +162,7 @@ fn child(directory: &Path) -> ! {
     let way = number(WAY).expect("the parent says how");
     let ways = Options {
         sync_method: SyncMethod::ALL[(way % 3) as usize],
-        log_writer: [LogWriter::Inline, LogWriter::Lgwr][(way / 3) as usize],
+        log_writer: WRITERS[(way / 3) as usize],
         ..options()
     };
     let opened = match Log::open(directory, ways) {

@@ -18,6 +18,7 @@ mod tables;
 mod target;
 mod ticks;
 mod trust;
+mod workers;
 
 use escape::esc;
 use measure::run::{Origin, Run};
@@ -41,6 +42,7 @@ pub fn html(run: &Run) -> String {
         figures::percentiles(run),
         figures::commit_path(run),
         tables::waits(run),
+        workers::workers(run),
         series::series(run),
         trust::validity(run),
         target::environment(run),

@@ -244,6 +244,7 @@ pub(super) fn environment(run: &Run) -> String {
         ("Commit API", Some(w.commit_api.clone())),
         ("Log file sync by", Some(w.log_file_sync.clone())),
         ("Flush triggers", Some(w.flush_triggers.clone())),
+        ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);
     section(
@@ -273,6 +274,11 @@ fn quoted(argument: &str) -> String {
     } else {
         format!("'{}'", argument.replace('\'', "'\\''"))
     }
+}
+
+fn cpus(cpus: &[u32]) -> Option<String> {
+    let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 #[cfg(test)]

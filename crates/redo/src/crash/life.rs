@@ -252,6 +252,7 @@ impl Life {
         let outstanding = self.sessions.iter().any(|s| s.tickets() > 0);
         env.coverage.cut_with_tickets += u64::from(outstanding);
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
+        env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
     }
 }

@@ -1,9 +1,10 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, completion queues of commits
-//! that are not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
-//! decides when to write.
+//! host that carries out the writer's actions (`host`), the same with batches in flight while it
+//! waits (`pipeline`), sessions, completion queues of commits that are not waited for one by one
+//! (`completions`), the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and
+//! waiting in `crate::turn`; nothing here decides when to write.
 
 mod back_end;
 mod completions;
@@ -15,6 +16,7 @@ mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
+mod pipeline;
 mod session;
 
 pub use back_end::BackEnd;
@@ -32,6 +34,7 @@ use crate::sync::Mutex;
 use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
 use device::file::LockGuard;
+use device::pool::WorkerStats;
 use measure::RealClock;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +46,7 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    workers: Vec<Arc<WorkerStats>>,
     back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
@@ -91,6 +95,12 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// What each of the log writer's workers did so far, in their order; none where it has none.
+    #[must_use]
+    pub fn workers(&self) -> &[Arc<WorkerStats>] {
+        &self.workers
     }
 
     /// How it is written, and what it does without.

@@ -8,6 +8,7 @@
 //! overrides it.
 
 mod commits;
+mod pipeline;
 mod ring;
 mod tickets;
 
@@ -18,7 +19,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Rules, Turn};
+use crate::turn::{Led, Rules, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,9 +43,9 @@ fn geometry() -> Geometry {
 /// A log of the models: turns around a scribe.
 type Log = Turn<Scribe>;
 
-fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
+fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
     let rules = Rules {
-        inline,
+        way,
         planted,
         ..Rules::default()
     };

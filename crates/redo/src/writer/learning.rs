@@ -107,7 +107,7 @@ enum Phase {
 
 /// Decides between the modes.
 #[derive(Clone, Debug)]
-pub(crate) struct Adaptive {
+pub(crate) struct Learner {
     /// The present mode; the other one only while it is tried.
     home_polls: bool,
     phase: Phase,
@@ -127,9 +127,9 @@ struct Window {
     commits: u64,
 }
 
-impl Default for Adaptive {
-    fn default() -> Adaptive {
-        Adaptive {
+impl Default for Learner {
+    fn default() -> Learner {
+        Learner {
             home_polls: false,
             phase: Phase::Rest(REST_MIN),
             rest: REST_MIN,
@@ -141,7 +141,7 @@ impl Default for Adaptive {
     }
 }
 
-impl Adaptive {
+impl Learner {
     /// A log write with `commits` commits became durable at `now`. Whether foregrounds poll from
     /// now on.
     pub(crate) fn published(&mut self, now: Nanos, commits: u64) -> bool {
@@ -242,7 +242,7 @@ mod tests {
 
     /// A log on which a log write takes `ns[polling]`, with `commits` commits each.
     struct Model {
-        adaptive: Adaptive,
+        learner: Learner,
         now: u64,
         polls: bool,
     }
@@ -250,7 +250,7 @@ mod tests {
     impl Model {
         fn new() -> Model {
             Model {
-                adaptive: Adaptive::default(),
+                learner: Learner::default(),
                 now: 1,
                 polls: false,
             }
@@ -259,12 +259,12 @@ mod tests {
         fn writes(&mut self, n: u64, ns: [u64; 2], commits: u64) {
             for _ in 0..n {
                 self.now += ns[usize::from(self.polls)];
-                self.polls = self.adaptive.published(Nanos(self.now), commits);
+                self.polls = self.learner.published(Nanos(self.now), commits);
             }
         }
 
         fn learned(&self) -> &Learned {
-            self.adaptive.learned()
+            self.learner.learned()
         }
     }
 
@@ -273,14 +273,14 @@ mod tests {
         let mut model = Model::new();
         model.writes(10_000, [100_000, 80_000], 8);
         assert_eq!(model.learned().switches, 1, "{:?}", model.learned());
-        assert!(model.adaptive.home_polls);
+        assert!(model.learner.home_polls);
         let first = model.learned().recent[0];
         assert!(first.to_polling && first.taken_per_s > first.left_per_s * 1.2);
         let polled = model.learned().polled;
         assert!(polled > model.learned().commits / 2, "{polled} polled");
         model.writes(300_000, [100_000, 200_000], 8);
         assert_eq!(model.learned().switches, 2, "{:?}", model.learned());
-        assert!(!model.adaptive.home_polls);
+        assert!(!model.learner.home_polls);
         assert!(!model.learned().recent[1].to_polling);
     }
 
@@ -312,7 +312,7 @@ mod tests {
     fn a_load_that_changes_is_no_evidence() {
         let mut model = Model::new();
         let mut guard = 0;
-        while model.adaptive.phase != Phase::Trial {
+        while model.learner.phase != Phase::Trial {
             model.writes(1, [400_000, 400_000], 8);
             guard += 1;
             assert!(guard < 100_000, "a trial comes");

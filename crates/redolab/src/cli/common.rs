@@ -182,7 +182,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) sync_method: String,
-    /// Who writes: inline (a committing session leads) or lgwr (a dedicated log writer)
+    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
+    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
     #[arg(
         long,
         value_name = "MODE",
@@ -190,6 +191,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_writer: String,
+    /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
+    #[arg(long, value_name = "LIST", help_heading = "The log")]
+    pub(crate) log_writer_cpu: Option<String>,
     /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
     #[arg(
         long,
@@ -251,6 +255,10 @@ impl LogArgs {
             Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
         };
         let buffer = bytes("log-buffer", &self.log_buffer)?;
+        let log_writer: LogWriter = self
+            .log_writer
+            .parse()
+            .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -258,10 +266,8 @@ impl LogArgs {
                 file_bytes: bytes("log-file-size", &self.log_file_size)?,
             },
             sync_method: method.unwrap_or(SyncMethod::Direct),
-            log_writer: self
-                .log_writer
-                .parse::<LogWriter>()
-                .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?,
+            log_writer,
+            log_writer_cpus: self.log_writer_cpus(log_writer)?,
             log_file_sync: self
                 .log_file_sync
                 .parse()
@@ -291,7 +297,55 @@ impl LogArgs {
         }
         Ok((setup, method))
     }
+
+    fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
+        let Some(list) = &self.log_writer_cpu else {
+            return Ok(Vec::new());
+        };
+        let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
+        if log_writer == LogWriter::Inline {
+            let why =
+                "with --log-writer inline the sessions write; use lgwr, workers=N or adaptive";
+            return Err(refused(why.to_owned()));
+        }
+        let cpus = cpu_list(list).map_err(refused)?;
+        let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;
+        device::cpus::check(&cpus, &allowed).map_err(|e| refused(e.to_string()))?;
+        Ok(cpus)
+    }
 }
+
+/// What a run says of the CPUs of the log writer.
+pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
+    let number = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
+    setup.log_writer_cpus.iter().map(number).collect()
+}
+
+/// CPUs named as `0,2-3`, in ascending order, each once.
+fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
+    let number = |part: &str| {
+        let cpu = part.trim().parse::<usize>().ok();
+        cpu.filter(|cpu| *cpu <= MAX_CPU)
+            .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!(
+                "`{part}` in `{text}` is empty; the lower CPU comes first"
+            ));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// Far beyond any machine.
+const MAX_CPU: usize = 1 << 16;
 
 /// How sessions run.
 #[derive(Debug, Args)]

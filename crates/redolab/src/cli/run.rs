@@ -1,12 +1,14 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, directory, duration};
+use super::common::{
+    LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, directory, duration,
+};
 use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::output::table;
+use crate::output::{table, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -116,16 +118,20 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     writer.finish(&run)?;
     args.output.emit_run(&run, |style| {
-        format!(
+        let mut text = format!(
             "{}\n{}",
             table::rows(&run, style),
             table::waits(&run, style)
-        )
+        );
+        if let Some(workers) = workers::workers(&run, style) {
+            text.push_str(&format!("\n{workers}"));
+        }
+        text
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -133,7 +139,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
     bench: &mut Bench<'_>,
-    setup: Setup,
+    setup: &Setup,
     specs: &[Spec],
     run: &mut Run,
     writer: &mut RunWriter,
@@ -148,8 +154,10 @@ fn measure(
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
     let target = match &folder {
-        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
-        None => LogTarget::null(setup)?,
+        Some(folder) => {
+            LogTarget::in_folder(folder, setup.clone(), &|done, _| phase.at(done), &cancel)?
+        }
+        None => LogTarget::null(setup.clone())?,
     };
     phase.done("ready");
     describe(run, &target);
@@ -257,10 +265,11 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
         commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
         log_file_sync: setup.log_file_sync.name().to_owned(),
         flush_triggers: setup.triggers.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: args.seed,
     }
 }

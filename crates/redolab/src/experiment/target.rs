@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How the log is made and run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// Shape of the log.
     pub shape: Shape,
@@ -27,6 +27,8 @@ pub struct Setup {
     pub log_file_sync: LogFileSync,
     /// What has redo written.
     pub triggers: Triggers,
+    /// CPUs that the log writer's threads stay on; anywhere when empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
     pub buffer_bytes: usize,
     /// Ask for huge pages.
@@ -41,6 +43,7 @@ impl Default for Setup {
             log_writer: LogWriter::Inline,
             log_file_sync: LogFileSync::default(),
             triggers: Triggers::default(),
+            log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
         }
@@ -111,7 +114,7 @@ impl LogTarget {
         }
         let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
         let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open(folder.path(), options(setup, &recorder))?;
+        let (log, _) = Log::open(folder.path(), options(&setup, &recorder))?;
         LogTarget::start(log, recorder, unwritten_extents, setup)
     }
 
@@ -130,7 +133,7 @@ impl LogTarget {
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let recorder = Arc::new(Recorder::default());
         let data = Arc::new(NullDevice::new(bytes, caps));
-        let (log, _) = Log::open_devices(data, control, options(setup, &recorder))?;
+        let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, None, setup)
     }
 
@@ -218,13 +221,14 @@ impl Dbwr {
     }
 }
 
-fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
+fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     let recorder = Arc::clone(recorder);
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
         log_file_sync: setup.log_file_sync,
         triggers: setup.triggers,
+        log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),

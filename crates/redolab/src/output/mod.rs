@@ -10,3 +10,4 @@ pub mod progress;
 pub mod sanitize;
 pub mod table;
 pub mod verdict;
+pub mod workers;
