@@ -180,8 +180,9 @@ impl Log {
             options.planted,
         );
         let way = pipe.way(options.log_writer);
+        let rules = options.rules(way);
         let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {

@@ -6,7 +6,9 @@ use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::triggers::Triggers;
+use crate::turn::{Rules, Way};
+use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
@@ -181,6 +183,10 @@ pub struct Options {
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// Lock the log buffer in memory where the limit of locked memory allows it.
     pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
@@ -209,6 +215,8 @@ impl Default for Options {
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             lock_memory: false,
             policy: Policy::default(),
             log_writer_cpus: Vec::new(),
@@ -222,6 +230,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How turns are taken with these.
+    pub(super) fn rules(&self, way: Way) -> Rules {
+        Rules {
+            way,
+            triggers: self.triggers,
+            log_file_sync: self.log_file_sync,
+            planted: self.planted,
+        }
+    }
+
     /// The writer's parameters on a device of these capabilities.
     ///
     /// # Errors
