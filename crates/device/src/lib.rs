@@ -10,10 +10,12 @@ pub mod error;
 pub mod fault;
 pub mod file;
 pub mod identify;
+mod ioctl;
 pub mod null;
 pub mod queue;
 pub mod region;
 pub mod sim_disk;
+pub mod window;
 
 pub use error::DeviceError;
 pub use fault::FaultDevice;
@@ -22,3 +24,4 @@ pub use null::NullDevice;
 pub use queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 pub use region::Region;
 pub use sim_disk::SimDisk;
+pub use window::Window;

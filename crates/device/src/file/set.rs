@@ -13,8 +13,7 @@
 //!   to be read changes nothing, not even that.
 
 use crate::error::DeviceError;
-use crate::file::read::Reader;
-use crate::file::{SyncMethod, geometry, io_error, open_regular};
+use crate::file::{Node, Reader, SyncMethod, geometry, io_error};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
@@ -40,6 +39,7 @@ struct Shared {
     method: SyncMethod,
     caps: Caps,
     access: Access,
+    node: Node,
 }
 
 /// What a set may be used for.
@@ -86,7 +86,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite)
+        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite, Node::File)
     }
 
     /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
@@ -95,7 +95,30 @@ impl FileSet {
     /// # Errors
     /// As [`FileSet::open`].
     pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, SyncMethod::Buffered, Access::ReadOnly)
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(paths, bytes_each, method, access, Node::File)
+    }
+
+    /// Opens a block device of `bytes` as one space. Whoever holds it sees to it that nobody else
+    /// writes there.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block(
+        path: &Path,
+        bytes: u64,
+        method: SyncMethod,
+    ) -> Result<FileSet, DeviceError> {
+        FileSet::open_as(&[path.to_owned()], bytes, method, Access::ReadWrite, Node::Block)
+    }
+
+    /// As [`FileSet::open_block`], only to be read.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block_read_only(path: &Path, bytes: u64) -> Result<FileSet, DeviceError> {
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(&[path.to_owned()], bytes, method, access, Node::Block)
     }
 
     fn open_as(
@@ -103,6 +126,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
         access: Access,
+        node: Node,
     ) -> Result<FileSet, DeviceError> {
         let first = paths.first().filter(|_| bytes_each > 0);
         let first = first.ok_or_else(|| DeviceError::Unsuitable {
@@ -111,11 +135,11 @@ impl FileSet {
         })?;
         let files = paths
             .iter()
-            .map(|path| LogFile::open(path, bytes_each, access))
+            .map(|path| LogFile::open(path, bytes_each, access, node))
             .collect::<Result<Box<[_]>, _>>()?;
-        let mut caps = geometry::caps(&open_for(first, method, access)?, method);
+        let mut caps = geometry::caps(&open_for(first, method, access, node)?, method, node);
         for path in &paths[1..] {
-            let other = geometry::caps(&open_for(path, method, access)?, method);
+            let other = geometry::caps(&open_for(path, method, access, node)?, method, node);
             caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
@@ -126,6 +150,7 @@ impl FileSet {
             method,
             caps,
             access,
+            node,
         });
         Ok(FileSet { shared })
     }
@@ -150,15 +175,20 @@ impl FileSet {
     }
 }
 
-fn open_for(path: &Path, method: SyncMethod, access: Access) -> Result<OwnedFd, DeviceError> {
-    open_regular(path, access.flags() | method.flags())
+fn open_for(
+    path: &Path,
+    method: SyncMethod,
+    access: Access,
+    node: Node,
+) -> Result<OwnedFd, DeviceError> {
+    node.open(path, access.flags() | method.flags())
 }
 
 impl LogFile {
-    fn open(path: &Path, bytes: u64, access: Access) -> Result<LogFile, DeviceError> {
-        let file = open_for(path, SyncMethod::Buffered, access)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
+    fn open(path: &Path, bytes: u64, access: Access, node: Node) -> Result<LogFile, DeviceError> {
+        let file = open_for(path, SyncMethod::Buffered, access, node)?;
+        let failed = |e| io_error(path, "stat", e);
+        let size = node.bytes(&file).map_err(failed)?;
         if size != bytes {
             return Err(DeviceError::Unsuitable {
                 path: path.to_owned(),
@@ -171,8 +201,8 @@ impl LogFile {
         }
         Ok(LogFile {
             path: path.to_owned(),
-            identity: (stat.st_dev, stat.st_ino),
-            reader: Reader::open(path)?,
+            identity: node.identity(&file).map_err(failed)?,
+            reader: Reader::open(path, node)?,
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             lost: AtomicBool::new(false),
@@ -180,10 +210,10 @@ impl LogFile {
     }
 
     /// A descriptor for a queue, of the same file even if the path has changed hands.
-    fn reopen(&self, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
-        let file = open_for(&self.path, method, Access::ReadWrite)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(&self.path, "stat", e))?;
-        if (stat.st_dev, stat.st_ino) == self.identity {
+    fn reopen(&self, method: SyncMethod, node: Node) -> Result<OwnedFd, DeviceError> {
+        let file = open_for(&self.path, method, Access::ReadWrite, node)?;
+        let identity = node.identity(&file).map_err(|e| io_error(&self.path, "stat", e))?;
+        if identity == self.identity {
             return Ok(file);
         }
         Err(DeviceError::Unsuitable {
@@ -227,7 +257,8 @@ impl LogDevice for FileSet {
             });
         }
         let method = self.shared.method;
-        let files = self.shared.files.iter().map(|file| file.reopen(method));
+        let node = self.shared.node;
+        let files = self.shared.files.iter().map(|file| file.reopen(method, node));
         Ok(Box::new(FileQueue {
             files: files.collect::<Result<_, _>>()?,
             shared: Arc::clone(&self.shared),
