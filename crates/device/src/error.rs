@@ -57,6 +57,9 @@ pub enum DeviceError {
         /// Physical (media) sector size.
         physical: u64,
     },
+    /// A raw device that is not to be written.
+    #[error(transparent)]
+    Refused(#[from] crate::raw::Refusal),
     /// Memory could not be had.
     #[error("cannot allocate {bytes} bytes of aligned memory: {source}")]
     Memory {

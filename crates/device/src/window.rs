@@ -157,7 +157,11 @@ mod tests {
         let mut all = vec![0; 64 << 10];
         whole.read(0, &mut all).expect("readable");
         let written = |at: usize| (12_288..16_384).contains(&at);
-        assert!(all.iter().enumerate().all(|(at, b)| (*b == 7) == written(at)));
+        assert!(
+            all.iter()
+                .enumerate()
+                .all(|(at, b)| (*b == 7) == written(at))
+        );
         let mut part = [0; 8];
         window.read(4092, &mut part).expect("inside");
         assert_eq!(part, [0, 0, 0, 0, 7, 7, 7, 7]);
@@ -171,7 +175,9 @@ mod tests {
         let window = Window::new(Arc::clone(&whole), 8192, 8192, "disk").expect("fits");
         assert!(window.read(8000, &mut [0; 200]).is_err());
         assert!(window.read(u64::MAX, &mut [0; 2]).is_err());
-        let mut queue = window.queue(Arc::new(Region::new(8192).expect("memory"))).expect("queue");
+        let mut queue = window
+            .queue(Arc::new(Region::new(8192).expect("memory")))
+            .expect("queue");
         let write = |id, addr, len| Op {
             id,
             kind: OpKind::Write {

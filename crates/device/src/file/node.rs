@@ -77,19 +77,21 @@ impl Node {
 
     fn refuse_others(self, path: &Path, kind: FileType) -> Result<(), DeviceError> {
         let is = match (self, kind) {
-            (Node::File, FileType::RegularFile) | (Node::Block, FileType::BlockDevice) => {
+            (Node::Block, FileType::BlockDevice) | (Node::File, FileType::RegularFile) => {
                 return Ok(());
             }
             (Node::File, FileType::BlockDevice) => {
                 "a block device; a redo log needs a regular file on it"
             }
             (Node::Block, _) => "not a block device",
-            (_, FileType::Symlink) => "a symbolic link; name the file itself",
-            (_, FileType::Directory) => "a directory; name a file in it",
-            (_, FileType::Fifo) => "a FIFO; a redo log needs a regular file",
-            (_, FileType::Socket) => "a socket; a redo log needs a regular file",
-            (_, FileType::CharacterDevice) => "a character device; a redo log needs a regular file",
-            (_, FileType::RegularFile | FileType::Unknown) => {
+            (Node::File, FileType::Symlink) => "a symbolic link; name the file itself",
+            (Node::File, FileType::Directory) => "a directory; name a file in it",
+            (Node::File, FileType::Fifo) => "a FIFO; a redo log needs a regular file",
+            (Node::File, FileType::Socket) => "a socket; a redo log needs a regular file",
+            (Node::File, FileType::CharacterDevice) => {
+                "a character device; a redo log needs a regular file"
+            }
+            (Node::File, FileType::Unknown) => {
                 "of an unknown kind; a redo log needs a regular file"
             }
         };

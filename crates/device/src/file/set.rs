@@ -109,7 +109,13 @@ impl FileSet {
         bytes: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(&[path.to_owned()], bytes, method, Access::ReadWrite, Node::Block)
+        FileSet::open_as(
+            &[path.to_owned()],
+            bytes,
+            method,
+            Access::ReadWrite,
+            Node::Block,
+        )
     }
 
     /// As [`FileSet::open_block`], only to be read.
@@ -212,7 +218,9 @@ impl LogFile {
     /// A descriptor for a queue, of the same file even if the path has changed hands.
     fn reopen(&self, method: SyncMethod, node: Node) -> Result<OwnedFd, DeviceError> {
         let file = open_for(&self.path, method, Access::ReadWrite, node)?;
-        let identity = node.identity(&file).map_err(|e| io_error(&self.path, "stat", e))?;
+        let identity = node
+            .identity(&file)
+            .map_err(|e| io_error(&self.path, "stat", e))?;
         if identity == self.identity {
             return Ok(file);
         }
@@ -258,7 +266,11 @@ impl LogDevice for FileSet {
         }
         let method = self.shared.method;
         let node = self.shared.node;
-        let files = self.shared.files.iter().map(|file| file.reopen(method, node));
+        let files = self
+            .shared
+            .files
+            .iter()
+            .map(|file| file.reopen(method, node));
         Ok(Box::new(FileQueue {
             files: files.collect::<Result<_, _>>()?,
             shared: Arc::clone(&self.shared),
