@@ -373,3 +373,100 @@ fn every_refusal_says_what_to_do() {
         );
     }
 }
+
+#[test]
+fn swap_that_is_on_is_refused() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let on = ran("mkswap", &[&device.device]).and_then(|_| ran("swapon", &[&device.device]));
+    if on.is_none() {
+        return println!("skipped: swapon is not permitted here");
+    }
+    let look = Look::at(device.path());
+    assert!(
+        ran("swapoff", &[&device.device]).is_some(),
+        "switches it off"
+    );
+    let look = look.expect("readable");
+    let text = look.check().expect_err("swap").to_string();
+    assert!(text.contains("is swap that is on"), "{text}");
+    assert!(look.is_claimed, "the kernel says so too");
+}
+
+/// A master boot record with one partition of 32 MiB from 1 MiB on.
+fn partitioned() -> Vec<u8> {
+    let mut sector = vec![0; 512];
+    let entry = &mut sector[446..462];
+    entry[4] = 0x83;
+    entry[8..12].copy_from_slice(&2048_u32.to_le_bytes());
+    entry[12..16].copy_from_slice(&65_536_u32.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    sector
+}
+
+/// The first partition of a device, taken away before the device is.
+struct Partition<'a>(&'a str);
+
+impl Drop for Partition<'_> {
+    fn drop(&mut self) {
+        // There may be none.
+        let _ = ran("delpart", &[self.0, "1"]);
+    }
+}
+
+#[test]
+fn the_disk_of_a_mounted_partition_and_a_partition_of_a_mounted_disk() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let written = std::fs::OpenOptions::new()
+        .write(true)
+        .open(device.path())
+        .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, &partitioned(), 0));
+    written.expect("writable");
+    // Told to the kernel by hand: not every kernel reads every kind of table.
+    let added = ran("addpart", &[&device.device, "1", "2048", "65536"]);
+    let part = PathBuf::from(format!("{}p1", device.device));
+    let part_name = part.display().to_string();
+    let _gone = Partition(&device.device);
+    let at = device._scratch.0.join("mount");
+    std::fs::create_dir(&at).expect("creates");
+    let at = at.display().to_string();
+    let mounted = added.is_some()
+        && is_block_device(&part)
+        && ran("mkfs.ext4", &["-q", "-F", &part_name]).is_some()
+        && ran("mount", &["-t", "ext4", &part_name, &at]).is_some();
+    if !mounted {
+        return println!("skipped: no partition of a loop device can be made and mounted here");
+    }
+    let (disk, itself) = (Look::at(device.path()), Look::at(&part));
+    assert!(ran("umount", &[&at]).is_some(), "unmounts");
+    let text = disk
+        .expect("readable")
+        .check()
+        .expect_err("its partition")
+        .to_string();
+    assert!(text.contains("a partition of it, is mounted at"), "{text}");
+    let text = itself
+        .expect("readable")
+        .check()
+        .expect_err("mounted")
+        .to_string();
+    assert!(text.contains("p1 is mounted at"), "{text}");
+
+    // Held as a whole, its partition is not free either.
+    let disk = Look::at(device.path()).expect("readable");
+    let names: Vec<_> = disk.content().signatures.iter().map(|s| s.name).collect();
+    assert_eq!(names, ["MBR partition table or boot sector"]);
+    let held = disk.hold().expect("free by now");
+    let refused = Look::at(&part).expect("readable").check();
+    assert!(
+        matches!(
+            refused,
+            Err(Refusal::InUse { .. } | Refusal::Claimed { .. })
+        ),
+        "{refused:?}"
+    );
+    drop(held);
+    Look::at(&part)
+        .expect("readable")
+        .hold()
+        .expect("free by now");
+}
