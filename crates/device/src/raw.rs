@@ -91,15 +91,7 @@ impl Look {
     }
 
     fn with(probe: &Probe, typed: &Path) -> Result<Look, DeviceError> {
-        let path = typed.canonicalize().map_err(|source| DeviceError::Io {
-            path: typed.to_owned(),
-            action: "look up the device",
-            source,
-        })?;
-        if !is_block_device(&path) {
-            let path = typed.to_owned();
-            return Err(Refusal::NotABlockDevice { path }.into());
-        }
+        let path = resolve(typed)?;
         let device = Node::Block.open(&path, OFlags::RDONLY)?;
         let facts = Facts::of(&path, &device)?;
         let stack = probe.stack_at(&Place::block(&path, facts.dev));
@@ -268,14 +260,31 @@ impl Look {
                 }
             })
     }
+}
 
-    /// The device as one space that is only read: beside its owner, too.
-    ///
-    /// # Errors
-    /// As opening.
-    pub fn read_only(&self) -> Result<FileSet, DeviceError> {
-        FileSet::open_block_read_only(&self.path, self.facts.bytes)
+/// A block device as one space that is only read, beside its owner too.
+///
+/// # Errors
+/// [`Refusal::NotABlockDevice`], or what the system says.
+pub fn read_only(path: &Path) -> Result<FileSet, DeviceError> {
+    let resolved = resolve(path)?;
+    let device = Node::Block.open(&resolved, OFlags::RDONLY)?;
+    let bytes = ioctl::bytes(&device).map_err(|e| io_error(path, "ask for the size of", e))?;
+    FileSet::open_block_read_only(&resolved, bytes)
+}
+
+/// The path of the block device that `typed` leads to.
+fn resolve(typed: &Path) -> Result<PathBuf, DeviceError> {
+    let path = typed.canonicalize().map_err(|source| DeviceError::Io {
+        path: typed.to_owned(),
+        action: "look up the device",
+        source,
+    })?;
+    if is_block_device(&path) {
+        return Ok(path);
     }
+    let path = typed.to_owned();
+    Err(Refusal::NotABlockDevice { path }.into())
 }
 
 fn is_busy(error: &DeviceError) -> bool {

@@ -1,6 +1,6 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
+//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without opening (`inspect`), the
 //! host that carries out the writer's actions (`host`), sessions, the log writer's threads
 //! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
 //! decides when to write.
@@ -13,11 +13,12 @@ mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
+pub mod raw;
 mod session;
 
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
-pub use options::{LogWriter, Options, Paths, Shape};
+pub use options::{LogWriter, Options, Paths, Place, Shape};
 pub use session::{Session, SpaceWaits};
 
 use crate::control::ControlFile;

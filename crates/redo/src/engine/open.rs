@@ -123,7 +123,7 @@ impl Log {
         Log::start(data, control, path, options, None)
     }
 
-    fn start(
+    pub(super) fn start(
         data: Arc<dyn LogDevice>,
         mut control: ControlFile,
         path: &Path,
@@ -329,7 +329,7 @@ pub(super) fn check_header(
 }
 
 /// A log's identity: unique is enough, nobody must not guess it.
-fn fresh_id(directory: &Path) -> LogId {
+pub(super) fn fresh_id(directory: &Path) -> LogId {
     use std::hash::{BuildHasher, Hash, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     directory.hash(&mut hasher);

@@ -1,0 +1,258 @@
+//! A log on a raw block device: where its parts stand, making it, opening it.
+//!
+//! ```text
+//! 0          RAW_CONTROL_AT + 32 KiB    RAW_LOG_AT                            bytes - RAW_TAIL_BYTES
+//! | control information | zeros         | group 1 | group 2 | … | not used    | zeros |
+//! ```
+//!
+//! Invariants: both ends are cleared, durably, before anything else is written, and the control
+//! information is written last, so that a device on which this was interrupted carries neither its
+//! former content's super blocks nor a log. Control information and log share one device, hence
+//! one history of writes and flushes: a flush that fails for one has failed for the other.
+//!
+//! What it must not know: how a device is chosen, and whose word it takes to overwrite one
+//! (`device::raw`).
+
+use super::Log;
+use super::open::{Progress, check_header, fresh_id};
+use super::options::{Options, Shape};
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
+use crate::error::Error;
+use crate::format::{FILE_HEADER_BYTES, FileHeader};
+use crate::format::{RAW_CONTROL_AT, RAW_LOG_AT, RAW_TAIL_BYTES};
+use crate::group::Geometry;
+use crate::recovery::Recovery;
+use device::file::{LockGuard, SyncMethod, fill_noise};
+use device::queue::{Completion, IoOrDevice, Op, OpKind, Piece, Queue};
+use device::raw::{Cleared, Held, Refusal};
+use device::{DeviceError, IoFailure, LogDevice, Region, Window};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of a write while a log is made.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Bytes of a device that a log of this shape needs.
+#[must_use]
+pub fn device_bytes(shape: &Shape) -> u64 {
+    let groups = shape.file_bytes.saturating_mul(u64::from(shape.groups));
+    groups.saturating_add(RAW_LOG_AT + RAW_TAIL_BYTES)
+}
+
+impl Log {
+    /// Makes a log on a raw device, over whatever stood there: both ends are cleared, the groups
+    /// are written once with pseudo-random bytes, and the control information comes last. When it
+    /// fails or `cancel` says so, the device holds no log.
+    ///
+    /// # Errors
+    /// Impossible shapes, sectors that do not fit, a device that is too small
+    /// ([`Refusal::TooSmall`]; nothing was written then) or fails.
+    pub fn create_raw(
+        device: &Cleared,
+        shape: Shape,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let path = device.held().look().path();
+        let space: Arc<dyn LogDevice> = Arc::new(device.held().space(SyncMethod::Direct)?);
+        Log::create_in(&space, path, shape, progress, cancel)
+    }
+
+    /// Opens the log on a raw device and recovers it. The device is held until the log is gone.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_raw(device: Held, options: Options) -> Result<(Log, Recovery), Error> {
+        let path = device.look().path().to_owned();
+        let space: Arc<dyn LogDevice> = Arc::new(device.space(options.sync_method)?);
+        open(&space, &path, options, Some(device.into_guard()))
+    }
+
+    /// As [`Log::create_raw`], on a device of models and tests, named `path` in errors.
+    ///
+    /// # Errors
+    /// As [`Log::create_raw`].
+    pub fn create_in(
+        space: &Arc<dyn LogDevice>,
+        path: &Path,
+        shape: Shape,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let geometry = shape.geometry(&space.caps(), path)?;
+        let (needed, available) = (device_bytes(&shape), space.bytes());
+        if needed > available {
+            let path = path.to_owned();
+            let refused = Refusal::TooSmall {
+                path,
+                needed,
+                available,
+            };
+            return Err(DeviceError::from(refused).into());
+        }
+        let info = ControlInfo::new(fresh_id(path), geometry);
+        let mut maker = Maker::new(space, path)?;
+        maker.clear(0, RAW_LOG_AT)?;
+        maker.clear(available - RAW_TAIL_BYTES, RAW_TAIL_BYTES)?;
+        maker.flush()?;
+        for group in 0..geometry.groups {
+            maker.group(&info, group, progress, cancel)?;
+        }
+        maker.flush()?;
+        drop(maker);
+        let control = control_window(space, path)?;
+        ControlFile::create(control, path, info).map(|_| ())
+    }
+
+    /// As [`Log::open_raw`], on a device of models and tests, named `path` in errors.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_in(
+        space: &Arc<dyn LogDevice>,
+        path: &Path,
+        options: Options,
+    ) -> Result<(Log, Recovery), Error> {
+        open(space, path, options, None)
+    }
+}
+
+fn open(
+    space: &Arc<dyn LogDevice>,
+    path: &Path,
+    options: Options,
+    lock: Option<LockGuard>,
+) -> Result<(Log, Recovery), Error> {
+    let control = ControlFile::load(control_window(space, path)?, path)?;
+    let data = open_groups(space, control.info(), path)?;
+    Log::start(data, control, path, options, lock)
+}
+
+/// The control information's part of a device.
+pub(super) fn control_window(
+    space: &Arc<dyn LogDevice>,
+    path: &Path,
+) -> Result<Arc<dyn LogDevice>, Error> {
+    let window = Window::new(Arc::clone(space), RAW_CONTROL_AT, CONTROL_BYTES, path)?;
+    Ok(Arc::new(window))
+}
+
+/// The groups' part of a device, after a look at the header of each.
+pub(super) fn open_groups(
+    space: &Arc<dyn LogDevice>,
+    info: &ControlInfo,
+    path: &Path,
+) -> Result<Arc<dyn LogDevice>, Error> {
+    let Geometry {
+        groups, file_bytes, ..
+    } = info.geometry;
+    let bytes = file_bytes * u64::from(groups);
+    if RAW_LOG_AT + bytes > space.bytes() {
+        let what = format!(
+            "its log takes {} bytes where the device has {}",
+            RAW_LOG_AT + bytes,
+            space.bytes()
+        );
+        let path = path.to_owned();
+        return Err(Error::WrongLog { path, what });
+    }
+    let data = Window::new(Arc::clone(space), RAW_LOG_AT, bytes, path)?;
+    for group in 0..groups {
+        let mut head = [0_u8; FILE_HEADER_BYTES];
+        data.read(u64::from(group) * file_bytes, &mut head)?;
+        check_header(&head, info, group, path)?;
+    }
+    Ok(Arc::new(data))
+}
+
+/// Writes a device from end to end, a chunk at a time.
+struct Maker<'a> {
+    path: &'a Path,
+    queue: Box<dyn Queue>,
+    region: Arc<Region>,
+    chunk: Vec<u8>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(space: &Arc<dyn LogDevice>, path: &'a Path) -> Result<Maker<'a>, Error> {
+        let region = Arc::new(Region::new(CHUNK_BYTES)?);
+        Ok(Maker {
+            path,
+            queue: space.queue(Arc::clone(&region))?,
+            region,
+            chunk: vec![0; CHUNK_BYTES],
+        })
+    }
+
+    /// Zeros, at most a chunk of them.
+    fn clear(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
+        let len = bytes as usize;
+        self.chunk[..len].fill(0);
+        self.write(at, len)
+    }
+
+    fn group(
+        &mut self,
+        info: &ControlInfo,
+        group: u32,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let geometry = &info.geometry;
+        let header = FileHeader {
+            log_id: info.log_id,
+            group,
+            groups: geometry.groups,
+            block_bytes: geometry.block_bytes,
+            header_bytes: geometry.header_bytes as u32,
+            file_bytes: geometry.file_bytes,
+        };
+        let seed = u64::from_le_bytes(*info.log_id.0.first_chunk().expect("sixteen bytes"));
+        let before = u64::from(group) * geometry.file_bytes;
+        let total = u64::from(geometry.groups) * geometry.file_bytes;
+        let mut at = 0;
+        while at < geometry.file_bytes {
+            if cancel() {
+                let path = self.path.to_owned();
+                return Err(DeviceError::Cancelled { path }.into());
+            }
+            let left = geometry.file_bytes - at;
+            let len = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+            fill_noise(&mut self.chunk[..len], seed ^ before, at);
+            if at == 0 {
+                let head = header.encode();
+                self.chunk[..head.len()].copy_from_slice(&head);
+            }
+            self.write(RAW_LOG_AT + before + at, len)?;
+            at += len as u64;
+            progress(before + at, total);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, addr: u64, len: usize) -> Result<(), Error> {
+        self.region.fill(0, &self.chunk[..len]);
+        let pieces = [Piece { at: 0, len }, Piece::default()];
+        self.run(OpKind::Write { addr, pieces }, len as u64)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.run(OpKind::Flush, 0)
+    }
+
+    fn run(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
+        const EIO: i32 = 5;
+        self.queue.submit(&[Op { id: 1, kind }]);
+        let mut done: Vec<Completion> = Vec::with_capacity(1);
+        while done.is_empty() {
+            self.queue.poll(&mut done, true);
+        }
+        let failure = match done[0].result {
+            Ok(bytes) if bytes == expected => return Ok(()),
+            Ok(_) => IoFailure { errno: EIO },
+            Err(failure) => failure,
+        };
+        let (path, source) = (self.path.to_owned(), IoOrDevice::Io(failure));
+        Err(Error::Making { path, source })
+    }
+}
