@@ -256,3 +256,6 @@ impl<'a> Maker<'a> {
         Err(Error::Making { path, source })
     }
 }
+
+#[cfg(test)]
+mod tests;
