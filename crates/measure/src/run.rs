@@ -175,6 +175,18 @@ pub struct CommitsPerWrite {
     pub p99: u64,
 }
 
+/// Time of a row's sessions that its latencies do not show as they are. With it the books of a
+/// closed loop balance: the sum of all latencies, and `lab_ns`, less `beyond_ns`, is the number of
+/// jobs times the elapsed time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTime {
+    /// Nanoseconds of counted transactions after the row's end, less those that sessions spent in
+    /// it on transactions that had begun before it, or after their last one; signed.
+    pub beyond_ns: i64,
+    /// Nanoseconds between transactions, in which the lab put its samples away.
+    pub lab_ns: u64,
+}
+
 /// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
 /// add up to the mean log file sync of the attributed commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -303,6 +315,10 @@ pub struct Row {
     pub commits_per_write: CommitsPerWrite,
     /// Where a commit's time goes.
     pub commit_path: CommitPath,
+    /// Where the sessions' time went that is in no latency of this row; `None` where that was not
+    /// kept.
+    #[serde(default)]
+    pub session_time: Option<SessionTime>,
     /// Bytes of blocks written without redo in them (padding and block headers).
     pub redo_wastage_bytes: u64,
     /// Flushes or durable writes that the log issued.

@@ -15,6 +15,7 @@ use crate::format::{decode_record_header, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
+use crate::read_ahead::{Chunk, read_ahead};
 use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub struct Reader<'a> {
 }
 
 const CHUNK_BYTES: u64 = 1 << 20;
+const PAGE_BYTES: u64 = 4096;
 
 impl<'a> Reader<'a> {
     /// A reader of the log in `data`, whose errors name `path`.
@@ -137,21 +139,34 @@ impl<'a> Reader<'a> {
         limit: StreamBlock,
         mut each: impl FnMut(StreamBlock, &[u8]) -> bool,
     ) -> Result<StreamBlock, Error> {
-        let block_bytes = u64::from(self.geometry().block_bytes);
-        let mut chunk = Vec::new();
+        let geometry = *self.geometry();
+        let block_bytes = u64::from(geometry.block_bytes);
+        let most = (CHUNK_BYTES / block_bytes).max(1);
+        let mut next = from;
+        let plan = std::iter::from_fn(move || {
+            let start = next;
+            let left = limit.checked_sub(start).filter(|left| *left > 0)?;
+            let addr = geometry.address(start);
+            // After a first short chunk all begin where a device can read without a copy.
+            let odd = addr % PAGE_BYTES / block_bytes;
+            let most = if odd > 0 {
+                PAGE_BYTES / block_bytes - odd
+            } else {
+                most
+            };
+            let blocks = left.min(geometry.left_in_log(start)).min(most);
+            next += blocks;
+            let len = (blocks * block_bytes) as usize;
+            Some(Chunk { addr, len })
+        });
         let mut at = from;
-        while at < limit {
-            let most = (CHUNK_BYTES / block_bytes).max(1);
-            let blocks = (limit - at).min(self.geometry().left_in_log(at)).min(most);
-            chunk.resize((blocks * block_bytes) as usize, 0);
-            self.data.read(self.geometry().address(at), &mut chunk)?;
-            for bytes in chunk.chunks_exact(block_bytes as usize) {
-                if !each(at, bytes) {
-                    return Ok(at);
-                }
-                at += 1;
-            }
-        }
+        read_ahead(self.data, plan, |chunk| {
+            chunk.chunks_exact(block_bytes as usize).all(|bytes| {
+                let more = each(at, bytes);
+                at += u64::from(more);
+                more
+            })
+        })?;
         Ok(at)
     }
 

@@ -252,7 +252,9 @@ fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
-/// Jobs = throughput × latency in a closed loop without think time.
+/// Jobs = throughput × latency in a closed loop without think time. Where the row says what its
+/// latencies leave out, the books must balance; otherwise the ends of the row and the lab's own
+/// time are allowed for.
 fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     if run.origin != Origin::Measured {
         return;
@@ -260,14 +262,21 @@ fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.little_tolerance_pct;
     let deviation = |r: &Row| {
         let jobs = f64::from(r.jobs);
-        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3;
+        let apart = r
+            .session_time
+            .map_or(0.0, |t| t.lab_ns as f64 - t.beyond_ns as f64);
+        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3
+            + apart / r.elapsed_ns.max(1) as f64;
+        let off = 100.0 * (inside / jobs - 1.0);
+        if r.session_time.is_some() {
+            return (jobs > 0.0 && off.abs() > limit.value).then_some((inside, off));
+        }
         // Transactions under way at either end of the row belong to it only in part: each session
         // gains or loses at most the longest one.
         let edge_pct = 100.0 * r.commit_latency.max_ns as f64 / r.elapsed_ns.max(1) as f64;
         // What the lab does between transactions is in no latency.
         let cycle_ns = jobs * r.elapsed_ns as f64 / r.commits.max(1) as f64;
         let own_pct = 100.0 * run.lab_overhead_ns.unwrap_or(0.0) / cycle_ns.max(1.0);
-        let off = 100.0 * (inside / jobs - 1.0);
         let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct + own_pct;
         usable.then_some((inside, off))
     };

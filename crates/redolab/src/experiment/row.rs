@@ -71,6 +71,8 @@ struct Collected {
     foreground: Foreground,
     background: Background,
     intervals: Vec<Interval>,
+    /// When the window began.
+    from: Nanos,
     elapsed: Nanos,
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
@@ -164,6 +166,7 @@ fn measure(
         foreground: Foreground::default(),
         background: Background::default(),
         intervals: Vec::new(),
+        from,
         elapsed: Nanos::ZERO,
         checkpoint_flushes: 0,
     };
@@ -314,6 +317,7 @@ fn row(
             p99: bg.commits.quantile_raw(0.99),
         },
         commit_path: commit_path(fg),
+        session_time: Some(control.session_time(all.from, all.from.plus(all.elapsed))),
         redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
         flushes: bg.flushes,
         log_switches: bg.switches,
