@@ -12,10 +12,12 @@
 //!
 //! What it must not know: redo logs, and where on the device they stand.
 
+mod prepare;
 mod refusal;
 mod signature;
 mod table;
 
+pub use prepare::{END_BYTES, prewrite, wipe_ends};
 pub use refusal::Refusal;
 pub use signature::{Content, Signature, SignatureKind};
 

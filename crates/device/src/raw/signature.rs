@@ -4,6 +4,7 @@
 //! signatures tells all of them; what is not known is not called empty: [`Content::is_blank`]
 //! speaks of bytes. What it must not know: what follows from a signature.
 
+use super::prepare::END_BYTES;
 use super::table::{
     Magic, TABLE, ZFS, ZFS_LABEL_BYTES, ZFS_LABELS, ZFS_MAGIC, ZFS_RING_AT, ZFS_SLOT_BYTES,
 };
@@ -47,8 +48,6 @@ pub struct Content {
     pub is_blank: bool,
 }
 
-/// Bytes at each end that are looked at for [`Content::is_blank`].
-const ENDS_BYTES: u64 = 1 << 20;
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Looks at a device of `bytes`, which `read` fills buffers from.
@@ -152,8 +151,8 @@ impl Medium<'_> {
 
     fn is_blank(&mut self) -> Result<bool, DeviceError> {
         let chunks = self.bytes.div_ceil(CHUNK_BYTES);
-        let tail = self.bytes.saturating_sub(ENDS_BYTES) / CHUNK_BYTES;
-        let head = (ENDS_BYTES / CHUNK_BYTES).min(chunks);
+        let tail = self.bytes.saturating_sub(END_BYTES) / CHUNK_BYTES;
+        let head = (END_BYTES / CHUNK_BYTES).min(chunks);
         for number in (0..head).chain(tail.max(head)..chunks) {
             if self.chunk(number)?.iter().any(|byte| *byte != 0) {
                 return Ok(false);

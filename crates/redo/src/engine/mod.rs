@@ -149,6 +149,15 @@ impl Log {
     /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
     /// closed all the same and recovers when it is opened again.
     pub fn close(mut self) -> Result<(), Error> {
+        self.shut()
+    }
+
+    /// As [`Log::close`], for who cannot give the log away; it can be dropped afterwards, and is
+    /// good for nothing else.
+    ///
+    /// # Errors
+    /// As [`Log::close`].
+    pub fn shut(&mut self) -> Result<(), Error> {
         self.stop();
         self.core.drain()?;
         let end = self.core.buffer.open_start();

@@ -22,15 +22,17 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader};
 use crate::format::{RAW_CONTROL_AT, RAW_LOG_AT, RAW_TAIL_BYTES};
 use crate::group::Geometry;
 use crate::recovery::Recovery;
-use device::file::{LockGuard, SyncMethod, fill_noise};
-use device::queue::{Completion, IoOrDevice, Op, OpKind, Piece, Queue};
-use device::raw::{Cleared, Held, Refusal};
-use device::{DeviceError, IoFailure, LogDevice, Region, Window};
+use device::file::{LockGuard, SyncMethod};
+use device::queue::IoOrDevice;
+use device::raw::{Cleared, END_BYTES, Held, Refusal, prewrite, wipe_ends};
+use device::{DeviceError, LogDevice, Window};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a write while a log is made.
-const CHUNK_BYTES: usize = 4 << 20;
+const _: () = assert!(
+    RAW_LOG_AT == END_BYTES && RAW_TAIL_BYTES == END_BYTES,
+    "what is wiped is what the layout leaves empty"
+);
 
 /// Bytes of a device that a log of this shape needs.
 #[must_use]
@@ -91,15 +93,21 @@ impl Log {
             return Err(DeviceError::from(refused).into());
         }
         let info = ControlInfo::new(fresh_id(path), geometry);
-        let mut maker = Maker::new(space, path)?;
-        maker.clear(0, RAW_LOG_AT)?;
-        maker.clear(available - RAW_TAIL_BYTES, RAW_TAIL_BYTES)?;
-        maker.flush()?;
+        let failed = |source| making(path, source);
+        wipe_ends(&**space).map_err(failed)?;
+        let seed = u64::from_le_bytes(*info.log_id.0.first_chunk().expect("sixteen bytes"));
+        let total = geometry.file_bytes * u64::from(geometry.groups);
         for group in 0..geometry.groups {
-            maker.group(&info, group, progress, cancel)?;
+            let before = geometry.file_bytes * u64::from(group);
+            let head = header(&info, group).encode();
+            let part = (RAW_LOG_AT + before, geometry.file_bytes);
+            let report = |done: u64| progress(before + done, total);
+            let whole = prewrite(&**space, part, &head, seed ^ before, &report, &|| !cancel());
+            if !whole.map_err(failed)? {
+                let path = path.to_owned();
+                return Err(DeviceError::Cancelled { path }.into());
+            }
         }
-        maker.flush()?;
-        drop(maker);
         let control = control_window(space, path)?;
         ControlFile::create(control, path, info).map(|_| ())
     }
@@ -165,96 +173,21 @@ pub(super) fn open_groups(
     Ok(Arc::new(data))
 }
 
-/// Writes a device from end to end, a chunk at a time.
-struct Maker<'a> {
-    path: &'a Path,
-    queue: Box<dyn Queue>,
-    region: Arc<Region>,
-    chunk: Vec<u8>,
+fn header(info: &ControlInfo, group: u32) -> FileHeader {
+    let geometry = &info.geometry;
+    FileHeader {
+        log_id: info.log_id,
+        group,
+        groups: geometry.groups,
+        block_bytes: geometry.block_bytes,
+        header_bytes: geometry.header_bytes as u32,
+        file_bytes: geometry.file_bytes,
+    }
 }
 
-impl<'a> Maker<'a> {
-    fn new(space: &Arc<dyn LogDevice>, path: &'a Path) -> Result<Maker<'a>, Error> {
-        let region = Arc::new(Region::new(CHUNK_BYTES)?);
-        Ok(Maker {
-            path,
-            queue: space.queue(Arc::clone(&region))?,
-            region,
-            chunk: vec![0; CHUNK_BYTES],
-        })
-    }
-
-    /// Zeros, at most a chunk of them.
-    fn clear(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
-        let len = bytes as usize;
-        self.chunk[..len].fill(0);
-        self.write(at, len)
-    }
-
-    fn group(
-        &mut self,
-        info: &ControlInfo,
-        group: u32,
-        progress: Progress<'_>,
-        cancel: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        let geometry = &info.geometry;
-        let header = FileHeader {
-            log_id: info.log_id,
-            group,
-            groups: geometry.groups,
-            block_bytes: geometry.block_bytes,
-            header_bytes: geometry.header_bytes as u32,
-            file_bytes: geometry.file_bytes,
-        };
-        let seed = u64::from_le_bytes(*info.log_id.0.first_chunk().expect("sixteen bytes"));
-        let before = u64::from(group) * geometry.file_bytes;
-        let total = u64::from(geometry.groups) * geometry.file_bytes;
-        let mut at = 0;
-        while at < geometry.file_bytes {
-            if cancel() {
-                let path = self.path.to_owned();
-                return Err(DeviceError::Cancelled { path }.into());
-            }
-            let left = geometry.file_bytes - at;
-            let len = usize::try_from(left).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-            fill_noise(&mut self.chunk[..len], seed ^ before, at);
-            if at == 0 {
-                let head = header.encode();
-                self.chunk[..head.len()].copy_from_slice(&head);
-            }
-            self.write(RAW_LOG_AT + before + at, len)?;
-            at += len as u64;
-            progress(before + at, total);
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, addr: u64, len: usize) -> Result<(), Error> {
-        self.region.fill(0, &self.chunk[..len]);
-        let pieces = [Piece { at: 0, len }, Piece::default()];
-        self.run(OpKind::Write { addr, pieces }, len as u64)
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.run(OpKind::Flush, 0)
-    }
-
-    fn run(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
-        const EIO: i32 = 5;
-        self.queue.submit(&[Op { id: 1, kind }]);
-        let mut done: Vec<Completion> = Vec::with_capacity(1);
-        while done.is_empty() {
-            self.queue.poll(&mut done, true);
-        }
-        let failure = match done[0].result {
-            Ok(bytes) if bytes == expected => return Ok(()),
-            Ok(_) => IoFailure { errno: EIO },
-            Err(failure) => failure,
-        };
-        let (path, source) = (self.path.to_owned(), IoOrDevice::Io(failure));
-        Err(Error::Making { path, source })
-    }
+fn making(path: &Path, source: IoOrDevice) -> Error {
+    let path = path.to_owned();
+    Error::Making { path, source }
 }
 
 #[cfg(test)]

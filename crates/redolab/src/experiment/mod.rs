@@ -11,6 +11,7 @@ pub mod ladder;
 pub mod load;
 pub mod recorder;
 pub mod row;
+pub mod site;
 pub mod target;
 
 /// What stops an experiment before its end.
