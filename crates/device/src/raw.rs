@@ -23,7 +23,7 @@ pub use signature::{Content, Signature, SignatureKind};
 
 use crate::error::DeviceError;
 use crate::file::{FileSet, LockGuard, Node, Reader, SyncMethod, io_error};
-use crate::identify::{Dev, Place, Probe, Use};
+use crate::identify::{Dev, Place, Probe, Use, User};
 use crate::ioctl;
 use measure::stack::{LayerKind, Stack};
 use rustix::fs::{FileType, FlockOperation, OFlags};
@@ -97,12 +97,14 @@ impl Look {
         let device = Node::Block.open(&path, OFlags::RDONLY)?;
         let facts = Facts::of(&path, &device)?;
         let stack = probe.stack_at(&Place::block(&path, facts.dev));
+        let uses = lasting_uses(probe, facts.dev);
         // Opened only to be read, and closed at once: nobody hears of it.
-        let claim = Node::Block.open(&path, OFlags::RDONLY | OFlags::EXCL);
+        let tries = if uses.is_empty() { CLAIM_TRIES } else { 1 };
+        let claim = claim(&path, OFlags::RDONLY, tries);
         Ok(Look {
             typed: typed.to_owned(),
             content: content(&path, facts.bytes)?,
-            uses: probe.uses(facts.dev),
+            uses,
             is_claimed: claim.is_err_and(|e| is_busy(&e)),
             path,
             facts,
@@ -238,7 +240,7 @@ impl Look {
             let path = self.typed.clone();
             return Err(Refusal::Replaced { path }.into());
         }
-        if let Some(used) = Probe::live().uses(facts.dev).into_iter().next() {
+        if let Some(used) = lasting_uses(&Probe::live(), facts.dev).into_iter().next() {
             let path = self.typed.clone();
             return Err(Refusal::InUse { path, used }.into());
         }
@@ -249,18 +251,14 @@ impl Look {
     }
 
     fn open_exclusively(&self) -> Result<OwnedFd, DeviceError> {
-        Node::Block
-            .open(&self.path, OFlags::RDWR | OFlags::EXCL)
-            .map_err(|error| {
-                let path = self.typed.clone();
-                if is_busy(&error) {
-                    return Refusal::Claimed { path }.into();
-                }
-                match error {
-                    DeviceError::Unsuitable { .. } => Refusal::Replaced { path }.into(),
-                    other => other,
-                }
-            })
+        claim(&self.path, OFlags::RDWR, CLAIM_TRIES).map_err(|error| {
+            let path = self.typed.clone();
+            match error {
+                busy if is_busy(&busy) => Refusal::Claimed { path }.into(),
+                DeviceError::Unsuitable { .. } => Refusal::Replaced { path }.into(),
+                other => other,
+            }
+        })
     }
 }
 
@@ -289,9 +287,40 @@ fn resolve(typed: &Path) -> Result<PathBuf, DeviceError> {
     Err(Refusal::NotABlockDevice { path }.into())
 }
 
+/// Who uses a device. Tools that look for a device, or at all of them, open each for a moment:
+/// only a process that stays is a user.
+fn lasting_uses(probe: &Probe, dev: Dev) -> Vec<Use> {
+    const LOOKS: u32 = 50;
+    let mut uses = probe.uses(dev);
+    for _ in 1..LOOKS {
+        let may_pass = |used: &Use| matches!(used.by, User::Process { .. });
+        if uses.is_empty() || !uses.iter().all(may_pass) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        uses = probe.uses(dev);
+    }
+    uses
+}
+
 fn is_busy(error: &DeviceError) -> bool {
     let busy = Errno::BUSY.raw_os_error();
     matches!(error, DeviceError::Io { source, .. } if source.raw_os_error() == Some(busy))
+}
+
+/// How often a device that somebody claims for a moment (another look, a tool) is tried.
+const CLAIM_TRIES: u32 = 25;
+
+/// Opens a device exclusively.
+fn claim(path: &Path, access: OFlags, tries: u32) -> Result<OwnedFd, DeviceError> {
+    let mut left = tries;
+    loop {
+        left -= 1;
+        match Node::Block.open(path, access | OFlags::EXCL) {
+            Err(error) if is_busy(&error) && left > 0 => std::thread::sleep(PAUSE),
+            result => return result,
+        }
+    }
 }
 
 fn content(path: &Path, bytes: u64) -> Result<Content, DeviceError> {
@@ -299,16 +328,16 @@ fn content(path: &Path, bytes: u64) -> Result<Content, DeviceError> {
     signature::scan(bytes, &|at, out| reader.read(path, at, out))
 }
 
-/// How long a lock of the system's own prober is waited for.
+/// How often, and how long, a lock of the system's own prober is waited for.
 const LOCK_TRIES: u32 = 100;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Takes the lock by which the system's prober is kept away while a device is written
 /// (<https://systemd.io/BLOCK_DEVICE_LOCKING>), and by which others see who has the log.
 fn lock(path: &Path, device: &OwnedFd) -> Result<(), DeviceError> {
     for _ in 0..LOCK_TRIES {
         match rustix::fs::flock(device, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
             result => return result.map_err(|e| io_error(path, "lock", e)),
         }
     }

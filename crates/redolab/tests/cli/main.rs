@@ -10,5 +10,6 @@ mod harness;
 mod input;
 mod inspect;
 mod interrupted;
+mod raw;
 mod stored;
 mod volumes;
