@@ -17,7 +17,7 @@ mod refusal;
 mod signature;
 mod table;
 
-pub use prepare::{END_BYTES, prewrite, wipe_ends};
+pub use prepare::{END_BYTES, prewrite, wipe};
 pub use refusal::Refusal;
 pub use signature::{Content, Signature, SignatureKind};
 
@@ -54,6 +54,8 @@ struct Facts {
     physical_bytes: u32,
     alignment_offset: i32,
     is_read_only: bool,
+    /// Where a partition begins; `None` of a whole device.
+    start: Option<u64>,
     /// `None` before Linux 5.15.
     sequence: Option<u64>,
 }
@@ -63,8 +65,11 @@ impl Facts {
         let failed = |e| io_error(path, "ask the device for its size", e);
         let stat = rustix::fs::fstat(device).map_err(failed)?;
         let (logical_bytes, physical_bytes) = ioctl::sectors(device).map_err(failed)?;
+        let dev = Dev::unpack(stat.st_rdev);
+        let start = std::fs::read_to_string(format!("/sys/dev/block/{dev}/start"));
         Ok(Facts {
-            dev: Dev::unpack(stat.st_rdev),
+            dev,
+            start: start.ok().and_then(|text| text.trim().parse().ok()),
             bytes: ioctl::bytes(device).map_err(failed)?,
             logical_bytes,
             physical_bytes: physical_bytes.max(logical_bytes),

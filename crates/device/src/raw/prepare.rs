@@ -1,29 +1,39 @@
 //! Writing a device before its first use: its ends cleared, a part filled from end to end.
 //!
-//! Invariants: a device's ends are durable zeros before [`wipe_ends`] returns; what is filled
+//! Invariants: a device's ends are durable zeros before [`wipe`] returns; what is filled
 //! cannot be compressed or deduplicated. What it must not know: whether the device may be written
 //! ([`Cleared`](super::Cleared) says so), and what stands on it afterwards.
 
+use super::signature;
 use crate::file::fill_noise;
 use crate::queue::{IoOrDevice, LogDevice, Op, OpKind, Piece, flush, run_one, write_durable};
 use crate::region::Region;
 use std::sync::Arc;
 
-/// Bytes at each end of a device in which formats keep their super blocks, labels and tables, but
-/// for copies that only their own repair tools look for.
+/// Bytes at each end of a device in which formats keep their super blocks, labels and tables; some
+/// keep copies elsewhere.
 pub const END_BYTES: u64 = 1 << 20;
 
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// Makes the first and the last MiB zeros, durably: what stood on the device is not recognised
-/// any more, and not put to use beside what comes now.
+/// Bytes that a signature between the ends is wiped with, the signature among them.
+const SPOT_BYTES: u64 = 4096;
+
+/// Makes the first and the last MiB zeros, and then every known signature between them, durably:
+/// what stood on the device is not recognised any more, and not put to use beside what comes now.
 ///
 /// # Errors
 /// A device that fails, or is smaller than that.
-pub fn wipe_ends(space: &dyn LogDevice) -> Result<(), IoOrDevice> {
+pub fn wipe(space: &dyn LogDevice) -> Result<(), IoOrDevice> {
     let zeros = vec![0; END_BYTES as usize];
     write_durable(space, 0, &zeros)?;
-    write_durable(space, space.bytes().saturating_sub(END_BYTES), &zeros)
+    write_durable(space, space.bytes().saturating_sub(END_BYTES), &zeros)?;
+    let left = signature::places(space.bytes(), &|at, out| space.read(at, out))?;
+    for at in left {
+        let spot = at / SPOT_BYTES * SPOT_BYTES;
+        write_durable(space, spot, &zeros[..SPOT_BYTES as usize])?;
+    }
+    Ok(())
 }
 
 /// Fills `bytes` bytes from `at` on with the output of a generator, the first overlaid by `head`,

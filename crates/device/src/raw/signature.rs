@@ -83,6 +83,24 @@ pub(super) fn scan(bytes: u64, read: Read<'_>) -> Result<Content, DeviceError> {
     })
 }
 
+/// Every place of the table at which its signature stands, in the table's order.
+pub(super) fn places(bytes: u64, read: Read<'_>) -> Result<Vec<u64>, DeviceError> {
+    let mut medium = Medium {
+        bytes,
+        read,
+        chunks: HashMap::new(),
+    };
+    let mut found = Vec::new();
+    for magic in TABLE {
+        if let Some(at) = magic.spot.on(bytes)
+            && medium.begins_with(at, magic.bytes)?
+        {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}
+
 impl Magic {
     fn at(&self, at: u64) -> Signature {
         Signature {

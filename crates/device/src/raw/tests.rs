@@ -23,10 +23,14 @@ fn ran(program: &str, arguments: &[&str]) -> Option<String> {
 impl Loop {
     /// Says why it skips.
     fn new(options: &[&str]) -> Option<Loop> {
+        Loop::sized(BYTES, options)
+    }
+
+    fn sized(bytes: u64, options: &[&str]) -> Option<Loop> {
         let scratch = Scratch::new();
         let image = scratch.0.join("image");
         let file = std::fs::File::create(&image).expect("writable");
-        file.set_len(BYTES).expect("sparse");
+        file.set_len(bytes).expect("sparse");
         let image = image.display().to_string();
         let arguments = [&["--find", "--show"], options, &[image.as_str()]].concat();
         let device = ran("losetup", &arguments);
@@ -146,6 +150,7 @@ fn what_a_device_carries_is_told_and_stays_as_it_is() {
     for (tool, arguments, name) in [
         ("mkfs.ext4", &["-q", "-F"][..], "ext2, ext3 or ext4"),
         ("mkfs.btrfs", &["-q", "-f", "-M"], "btrfs"),
+        ("mkfs.xfs", &["-q", "-f"], "xfs"),
         ("mkswap", &["-q"], "swap"),
         (
             "mke2fs",
@@ -171,10 +176,12 @@ fn what_a_device_carries_is_told_and_stays_as_it_is() {
         ),
         ("pvcreate", &["-q"], "LVM physical volume"),
     ] {
-        let Some(device) = Loop::new(&[]) else { return };
+        let Some(device) = Loop::sized(512 << 20, &[]) else {
+            return;
+        };
         let all = [arguments, &[device.device.as_str()]].concat();
         if ran(tool, &all).is_none() {
-            println!("skipped: {tool} is not here or fails on 64 MiB");
+            println!("skipped: {tool} is not here or fails on 512 MiB");
             continue;
         }
         let before = device.ends();

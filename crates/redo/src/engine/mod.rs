@@ -1,9 +1,9 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, the log writer's threads
-//! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
-//! decides when to write.
+//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without
+//! opening (`inspect`), the host that carries out the writer's actions (`host`), sessions, the log
+//! writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`;
+//! nothing here decides when to write.
 
 mod core;
 #[cfg(feature = "experiment")]

@@ -1,14 +1,15 @@
 //! A log on a raw block device: where its parts stand, making it, opening it.
 //!
 //! ```text
-//! 0          RAW_CONTROL_AT + 32 KiB    RAW_LOG_AT                            bytes - RAW_TAIL_BYTES
-//! | control information | zeros         | group 1 | group 2 | … | not used    | zeros |
+//! 0          RAW_CONTROL_AT + 32 KiB    RAW_LOG_AT                         bytes - RAW_TAIL_BYTES
+//! | control information | zeros         | group 1 | group 2 | … | not used | zeros |
 //! ```
 //!
-//! Invariants: both ends are cleared, durably, before anything else is written, and the control
-//! information is written last, so that a device on which this was interrupted carries neither its
-//! former content's super blocks nor a log. Control information and log share one device, hence
-//! one history of writes and flushes: a flush that fails for one has failed for the other.
+//! Invariants: both ends and all known signatures are wiped, durably, before anything else is
+//! written, and the control information is written last, so that a device on which this was
+//! interrupted carries neither its former content's super blocks nor a log. Control information
+//! and log share one device, hence one history of writes and flushes: a flush that fails for one
+//! has failed for the other.
 //!
 //! What it must not know: how a device is chosen, and whose word it takes to overwrite one
 //! (`device::raw`).
@@ -24,7 +25,7 @@ use crate::group::Geometry;
 use crate::recovery::Recovery;
 use device::file::{LockGuard, SyncMethod};
 use device::queue::IoOrDevice;
-use device::raw::{Cleared, END_BYTES, Held, Refusal, prewrite, wipe_ends};
+use device::raw::{Cleared, END_BYTES, Held, Refusal, prewrite, wipe};
 use device::{DeviceError, LogDevice, Window};
 use std::path::Path;
 use std::sync::Arc;
@@ -42,9 +43,9 @@ pub fn device_bytes(shape: &Shape) -> u64 {
 }
 
 impl Log {
-    /// Makes a log on a raw device, over whatever stood there: both ends are cleared, the groups
-    /// are written once with pseudo-random bytes, and the control information comes last. When it
-    /// fails or `cancel` says so, the device holds no log.
+    /// Makes a log on a raw device, over whatever stood there: that is wiped from both ends, the
+    /// groups are written once with pseudo-random bytes, and the control information comes last.
+    /// When it fails or `cancel` says so, the device holds no log.
     ///
     /// # Errors
     /// Impossible shapes, sectors that do not fit, a device that is too small
@@ -94,7 +95,7 @@ impl Log {
         }
         let info = ControlInfo::new(fresh_id(path), geometry);
         let failed = |source| making(path, source);
-        wipe_ends(&**space).map_err(failed)?;
+        wipe(&**space).map_err(failed)?;
         let seed = u64::from_le_bytes(*info.log_id.0.first_chunk().expect("sixteen bytes"));
         let total = geometry.file_bytes * u64::from(geometry.groups);
         for group in 0..geometry.groups {

@@ -27,8 +27,8 @@ The verdict has two axes, and the answer is the worse of them: does an acknowled
 power loss (durability), and are commits fast and steady enough for the need (performance)?
 Without a stated need the performance is given as an envelope.")]
 pub(crate) struct CheckArgs {
-    /// A directory on the device, where log files are made in a folder of redolab's own and removed;
-    /// or a raw block device, which is overwritten and needs --destroy
+    /// A directory on the device, where log files are made in a folder of redolab's own and
+    /// removed; or a raw block device, which is overwritten and needs --destroy
     #[arg(default_value = ".")]
     path: PathBuf,
     /// A first look in about 20 seconds

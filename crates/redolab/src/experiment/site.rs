@@ -59,7 +59,7 @@ pub(super) fn prewrite(
         what: path.clone(),
         source: std::io::Error::other(e),
     };
-    raw::wipe_ends(&space).map_err(failed)?;
+    raw::wipe(&space).map_err(failed)?;
     let part = (END_BYTES, bytes);
     let whole = raw::prewrite(&space, part, &[], 1, &|_| {}, &|| !cancel());
     if whole.map_err(failed)? {

@@ -1,5 +1,6 @@
 //! The target: a redo log in a work folder of redolab's own, on a raw device, or on the null
-//! device, opened with the recorder as its observer and a stand-in for the database writer that moves the checkpoint.
+//! device, opened with the recorder as its observer and a stand-in for the database writer that
+//! moves the checkpoint.
 
 use super::Failure;
 use super::recorder::Recorder;
