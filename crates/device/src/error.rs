@@ -1,5 +1,6 @@
 //! Errors of this crate: each names the file or device and what to do.
 
+use crate::raw::Refusal;
 use std::path::PathBuf;
 
 /// What can go wrong before and beside queued I/O.
@@ -59,7 +60,7 @@ pub enum DeviceError {
     },
     /// A raw device that is not to be written.
     #[error(transparent)]
-    Refused(#[from] crate::raw::Refusal),
+    Refused(Box<Refusal>),
     /// Memory could not be had.
     #[error("cannot allocate {bytes} bytes of aligned memory: {source}")]
     Memory {
@@ -68,4 +69,10 @@ pub enum DeviceError {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+impl From<Refusal> for DeviceError {
+    fn from(refusal: Refusal) -> DeviceError {
+        DeviceError::Refused(Box::new(refusal))
+    }
 }

@@ -68,7 +68,7 @@ impl Drop for Loop {
 
 fn refusal<T>(result: Result<T, DeviceError>) -> Refusal {
     match result.map(|_| ()) {
-        Err(DeviceError::Refused(refusal)) => refusal,
+        Err(DeviceError::Refused(refusal)) => *refusal,
         other => panic!("not refused: {other:?}"),
     }
 }
