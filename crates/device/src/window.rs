@@ -4,12 +4,14 @@
 //! Invariants: no operation reaches a byte outside the window; a flush of a window flushes the
 //! whole device. What it must not know: what lies in other windows.
 
+use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Queue};
 use crate::region::Region;
 use measure::Nanos;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the system would say of an address that is not there.
 const EINVAL: i32 = 22;
@@ -108,6 +110,7 @@ impl Queue for WindowQueue {
                     let refused = ops[at..].iter().map(|op| Completion {
                         id: op.id,
                         result: Err(IoFailure { errno }),
+                        by: 0,
                     });
                     self.refused.extend(refused);
                     break;
@@ -131,8 +134,23 @@ impl Queue for WindowQueue {
         refused + self.queue.poll(out, wait && refused == 0)
     }
 
+    fn kind(&self) -> &'static str {
+        self.queue.kind()
+    }
+
+    fn notes(&self) -> &[String] {
+        self.queue.notes()
+    }
+
     fn next_at(&self) -> Option<Nanos> {
         self.queue.next_at()
+    }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        // What was never submitted is there to be polled.
+        if self.refused.is_empty() {
+            self.queue.park(bell, seen, timeout);
+        }
     }
 }
 

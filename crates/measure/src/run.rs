@@ -77,7 +77,7 @@ pub struct Target {
     pub path: String,
     /// The stack below it.
     pub stack: Stack,
-    /// The sync method used: `buffered`, `dsync`, `direct`.
+    /// The sync method used: `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// Redo block size in bytes.
     pub redo_block_bytes: u32,
@@ -347,7 +347,7 @@ pub struct Row {
 /// One measured floor: a raw durable write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// `buffered`, `dsync`, `direct`.
+    /// `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// The file had been written before; otherwise its blocks were only allocated.
     pub pre_written: bool,

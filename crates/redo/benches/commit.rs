@@ -47,7 +47,7 @@ fn main() -> Result<(), AnyError> {
     }
     std::fs::create_dir_all(&directory)?;
     Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
-    let methods = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
+    let methods = SyncMethod::ALL;
     let mut cases: Vec<(String, Vec<Turn>)> = Vec::new();
     println!("round,case,per_s,p50_us,p99_us,p999_us,max_us");
     for round in 0..rounds {

@@ -239,7 +239,7 @@ impl<H> Turn<H> {
     #[inline]
     fn hand_off(&self) {
         let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 {
+        if bytes == 0 || self.planted.has(Bug::NoHandOff) {
             return;
         }
         if self.inline {
@@ -260,7 +260,9 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            slot.chain.fetch_add(half, Ordering::Release);
+            if !self.planted.has(Bug::LostChain) {
+                slot.chain.fetch_add(half, Ordering::Release);
+            }
             slot.wake.wake(sleepers - half);
         } else {
             slot.wake.wake_all();
@@ -314,7 +316,11 @@ impl<H> Turn<H> {
                 self.lead(holder, &mut lead);
                 continue;
             }
-            word.wait(seen);
+            if self.planted.has(Bug::SleepUnchecked) {
+                word.wait(word.read());
+            } else {
+                word.wait(seen);
+            }
             slept = true;
         }
     }

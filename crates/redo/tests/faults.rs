@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Scratch, assert_prefixes, commit, options, record, recovered};
+use common::{PATIENCE, Scratch, assert_prefixes, commit, options, record, recovered, until};
 use device::fault::{EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injection, Target};
 use device::{FileSet, LogDevice, OpKind, SyncMethod};
 use redo::control::CONTROL_BYTES;
@@ -13,10 +13,9 @@ use redo::writer::Cause;
 use redo::{CommitMode, Error, Log, LogWriter, Options};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
 
 /// The log in `directory` with a fault device around its data and another around its control
@@ -323,11 +322,14 @@ fn who_comes_during_a_write_is_served_by_the_next() {
         let rig = Rig::new(&scratch.0);
         let log = rig.open(log_writer);
         let gate = rig.data.gate();
+        let appended = Arc::new(AtomicU32::new(0));
         let threads: Vec<_> = (0..6)
             .map(|who| {
-                let mut session = log.session();
+                let (mut session, appended) = (log.session(), Arc::clone(&appended));
                 let thread = std::thread::spawn(move || {
-                    commit(&mut session, who, 0).expect("durable");
+                    session.append(&[&record(who, 0)]).expect("open");
+                    appended.fetch_add(1, Ordering::SeqCst);
+                    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
                 });
                 if who == 0 {
                     await_held(&gate, 1);
@@ -335,7 +337,7 @@ fn who_comes_during_a_write_is_served_by_the_next() {
                 thread
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(100));
+        until("six append", || appended.load(Ordering::SeqCst) == 6);
         assert!(threads.iter().all(|t| !t.is_finished()));
         let before = rig.data.counts();
         drop(gate);

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Scratch, create, options, record, whose};
+use common::{PATIENCE, Scratch, create, options, record, whose};
 use device::SyncMethod;
 use device::raw::{Look, is_block_device};
 use measure::workload::split_mix;
@@ -154,7 +154,7 @@ fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, 
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
     if !early {
-        let begun = first.recv_timeout(Duration::from_secs(30));
+        let begun = first.recv_timeout(PATIENCE);
         begun.expect("the child commits");
     }
     std::thread::sleep(moment);

@@ -442,6 +442,7 @@ mod tests {
     fn what_will_be_written_is_told() {
         let plan = Plan {
             footprint_bytes: GIB,
+            device_bytes: GIB,
             write_bytes: 100 * GIB,
             max_write_bytes: Some(200 * GIB),
             endurance_bytes: Some(600 * 1024 * GIB),

@@ -356,6 +356,7 @@ fn doubt_cases() -> Vec<Case> {
         ("validity.background", Caution, |r| {
             r.rows[0].background_write_pct = Some(30.0)
         }),
+        ("validity.no_commits", Caution, |r| r.rows[0].commits = 0),
         ("validity.little", Caution, |r| {
             r.rows[1].commit_latency_ms *= 1.1
         }),

@@ -16,6 +16,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     neighbours(run, t, notes);
     flat_flush(run, t, notes);
     little(run, t, notes);
+    unanswered(run, notes);
 }
 
 fn origin(run: &Run, notes: &mut Vec<Note>) {
@@ -249,6 +250,30 @@ fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             limit,
         )
         .advice("Run redolab powertest; in a virtual machine ask for the host's cache mode."),
+    );
+}
+
+/// A row in which nothing was committed: the device stood still, or the machine gave the sessions
+/// no processor. Which of the two, no figure tells, and nothing follows for the device.
+fn unanswered(run: &Run, notes: &mut Vec<Note>) {
+    let measured = run.origin == Origin::Measured;
+    let empty = |r: &&Row| measured && r.commits == 0;
+    let Some(row) = run.rows.iter().find(empty) else {
+        return;
+    };
+    notes.push(
+        Note::new(
+            "validity.no_commits",
+            Caution,
+            format!(
+                "No commit was completed in {}, within {}.",
+                name_of(row),
+                format::latency(row.elapsed_ns as f64)
+            ),
+        )
+        .number("rows", run.rows.iter().filter(empty).count() as f64)
+        .rule("at least one commit a row", "redolab")
+        .advice("Measure for longer, or when the machine is quiet."),
     );
 }
 

@@ -43,6 +43,8 @@ impl Life {
         let geometry = &env.plan.geometry;
         let across = geometry.log_seq(batch.start) != geometry.log_seq(batch.end() - 1);
         env.coverage.batches_across_logs += u64::from(across);
+        let wraps = batch.id > 0 && batch.id.is_multiple_of(1 << 32);
+        env.coverage.batch_number_wraps += u64::from(wraps);
         self.unfilled.push(batch);
         self.sealed.push(batch);
         env.coverage.deep += u64::from(self.sealed.len() > 1);

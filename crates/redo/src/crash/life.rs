@@ -100,6 +100,8 @@ impl Life {
         } else {
             0
         };
+        env.coverage.count_plan(&env.plan);
+        env.coverage.lives_before_batch_wrap += u64::from(first_batch > 0);
         let start = info.current().first;
         let buffer = LogBuffer::new(
             Memory::new(region),

@@ -155,7 +155,7 @@ impl Host {
         loop {
             next = match next {
                 Next::Completion => {
-                    let Completion { id: op, result } = self.hands.await_completion();
+                    let Completion { id: op, result, .. } = self.hands.await_completion();
                     now = core.clock.now();
                     self.step::<RECORD>(core, now, Event::Io { op, result })
                 }

@@ -5,6 +5,7 @@
 //! writer's threads (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`;
 //! nothing here decides when to write.
 
+mod back_end;
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
@@ -16,6 +17,7 @@ mod options;
 pub mod raw;
 mod session;
 
+pub use back_end::BackEnd;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Place, Shape};
@@ -39,6 +41,7 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -67,6 +70,12 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// How it is written, and what it does without.
+    #[must_use]
+    pub fn back_end(&self) -> &BackEnd {
+        &self.back_end
     }
 
     /// Bytes of the log buffer.

@@ -8,7 +8,7 @@ use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::writer::Policy;
 use device::file::SyncMethod;
-use device::{Caps, DeviceError};
+use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -126,14 +126,24 @@ impl Shape {
 
 /// How a log is run.
 pub struct Options {
-    /// How writes are made durable.
+    /// How writes are made durable; with `probe`, only where the probe cannot tell.
     pub sync_method: SyncMethod,
+    /// How operations are handed to the system. `Auto` takes rings where a dedicated log writer
+    /// overlaps batches, what a probe finds faster where there is one, and threads otherwise.
+    pub io: IoEngine,
+    /// How rings are made.
+    pub uring: UringOptions,
+    /// Measure the ways of writing beside the log before it is opened, which takes well under a
+    /// second, and take the fastest.
+    pub probe: bool,
     /// Who writes.
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// Lock the log buffer in memory where the limit of locked memory allows it.
+    pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
     pub policy: Policy,
     /// Told of each log write.
@@ -151,9 +161,13 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             sync_method: SyncMethod::Direct,
+            io: IoEngine::Auto,
+            uring: UringOptions::default(),
+            probe: false,
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            lock_memory: false,
             policy: Policy::default(),
             observer: None,
             record_history: false,

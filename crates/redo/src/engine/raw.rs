@@ -15,6 +15,7 @@
 //! (`device::raw`).
 
 use super::Log;
+use super::back_end;
 use super::open::{Progress, check_header, fresh_id};
 use super::options::{Options, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
@@ -23,7 +24,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader};
 use crate::format::{RAW_CONTROL_AT, RAW_LOG_AT, RAW_TAIL_BYTES};
 use crate::group::Geometry;
 use crate::recovery::Recovery;
-use device::file::{LockGuard, SyncMethod};
+use device::file::SyncMethod;
 use device::queue::IoOrDevice;
 use device::raw::{Cleared, END_BYTES, Held, Refusal, prewrite, wipe};
 use device::{DeviceError, LogDevice, Window};
@@ -67,8 +68,23 @@ impl Log {
     /// As [`Log::open`].
     pub fn open_raw(device: Held, options: Options) -> Result<(Log, Recovery), Error> {
         let path = device.look().path().to_owned();
-        let space: Arc<dyn LogDevice> = Arc::new(device.space(options.sync_method)?);
-        open(&space, &path, options, Some(device.into_guard()))
+        let chosen = back_end::choose(None, 0, &options);
+        let set = device.space(chosen.method)?;
+        let plain: Arc<dyn LogDevice> = Arc::new(set.clone());
+        let control = ControlFile::load(control_window(&plain, &path)?, &path)?;
+        let block = control.info().geometry.block_bytes;
+        if let Some(misstated) = set.misstated()
+            && block < misstated.accepted
+        {
+            return Err(misstated.clone().refuses(path, block).into());
+        }
+        // Control information stays with calls that block: a ring for each update is no gain.
+        let (space, back_end) = chosen.device(set, &options);
+        let data = open_groups(&space, control.info(), &path)?;
+        let guard = Some(device.into_guard());
+        let (mut log, recovery) = Log::start(data, control, &path, options, guard)?;
+        log.say_first(back_end);
+        Ok((log, recovery))
     }
 
     /// As [`Log::create_raw`], on a device of models and tests, named `path` in errors.
@@ -122,19 +138,10 @@ impl Log {
         path: &Path,
         options: Options,
     ) -> Result<(Log, Recovery), Error> {
-        open(space, path, options, None)
+        let control = ControlFile::load(control_window(space, path)?, path)?;
+        let data = open_groups(space, control.info(), path)?;
+        Log::start(data, control, path, options, None)
     }
-}
-
-fn open(
-    space: &Arc<dyn LogDevice>,
-    path: &Path,
-    options: Options,
-    lock: Option<LockGuard>,
-) -> Result<(Log, Recovery), Error> {
-    let control = ControlFile::load(control_window(space, path)?, path)?;
-    let data = open_groups(space, control.info(), path)?;
-    Log::start(data, control, path, options, lock)
 }
 
 /// The control information's part of a device.

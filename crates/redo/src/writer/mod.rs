@@ -236,20 +236,26 @@ impl Writer {
     #[inline(always)]
     fn filled(&mut self, now: Nanos, id: u64, out: &mut impl Out) {
         let entry = self.batches.iter_mut().find(|b| b.batch.id == id);
-        entry.expect("only sealed batches are filled").filled = true;
+        let entry = entry.expect("only sealed batches are filled");
+        entry.filled = true;
+        let upto = entry.batch.end();
         self.issue(now, out);
+        if self.planted.has(Bug::ReleaseEarly) {
+            out.act(Action::Release { upto });
+        }
     }
 
     /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
     #[inline(always)]
     fn issue(&mut self, now: Nanos, out: &mut impl Out) {
         for entry in self.batches.iter_mut() {
-            if !entry.filled {
+            if !entry.filled && !self.planted.has(Bug::WriteUnfilled) {
                 return;
             }
             while entry.issued < entry.batch.blocks {
                 let start = entry.batch.start + u64::from(entry.issued);
-                if start >= self.reuse_limit {
+                let early = u64::from(self.planted.has(Bug::ReuseOneBlockEarly));
+                if start >= self.reuse_limit + early {
                     let log_seq = self.geometry.log_seq(start);
                     out.act(Action::AwaitCheckpoint { log_seq });
                     return;

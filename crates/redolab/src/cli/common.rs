@@ -172,6 +172,7 @@ impl StoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
+    /// or direct-dsync (O_DIRECT with RWF_DSYNC: one forced write where the device has FUA)
     #[arg(
         long,
         value_name = "METHOD",

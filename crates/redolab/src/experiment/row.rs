@@ -385,7 +385,7 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         needed: row.flushes.max(checkpoint_flushes),
         counted: disk,
         declares_cache: lab.declares_cache,
-        may_use_fua: target.sync_method == "dsync",
+        may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
     }));

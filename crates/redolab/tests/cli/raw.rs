@@ -45,11 +45,14 @@ fn inspection(place: &Place, node: &str) -> serde_json::Value {
     found
 }
 
-/// Opens the log that stands on a device, as an embedder would.
+/// Opens the log that stands on a device, as an embedder would, and writes it through rings where
+/// there are any.
 fn open(node: &str) -> Result<(Log, Recovery), redo::Error> {
     let held = device::raw::Look::at(Path::new(node))?.hold()?;
     let options = Options {
         buffer_bytes: 1 << 20,
+        io: device::IoEngine::IoUring,
+        probe: true,
         ..Options::default()
     };
     Log::open_raw(held, options)
@@ -155,7 +158,7 @@ fn refusals_leave_both_ends_as_they_were() {
     ] {
         refused(
             &run(node, &["--destroy", other]),
-            &["--destroy names", &lost[0]],
+            &["--destroy names", lost[0]],
         );
     }
     refused(&run(&link, &["--destroy", node]), &["not the same path"]);
@@ -310,6 +313,11 @@ fn what_a_killed_run_leaves_is_recovered_and_one_log_has_one_owner() {
     let (log, recovery) = open(node).expect("it recovers");
     assert_eq!(recovery.scan().records, found["records"], "{found}");
     assert!(recovery.scan().records > 0, "{found}");
+    let said = log.back_end();
+    let no_probe = |note: &String| note.contains("no room for a probe");
+    assert!(said.fallbacks.iter().any(no_probe), "{said:?}");
+    let rings = device::UringOptions::default().check().is_ok();
+    assert_eq!(said.io == "io_uring", rings, "{said:?}");
     let mut session = log.session();
     session.append(&[b"goes on"]).expect("fits");
     session.commit(CommitMode::WAIT_IMMEDIATE).expect("commits");

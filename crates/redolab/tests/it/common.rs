@@ -111,6 +111,7 @@ pub fn row(h: &Histogram) -> Row {
             p50: 12,
             p99: 40,
         },
+        session_time: None,
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
