@@ -313,7 +313,7 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     })?;
     if !found.is_dir() {
         return Err(CommandError::usage(format!(
-            "{shown}: is neither a directory nor a block device; name the directory in which log \
+            "{shown}: is not a directory, and no block device; name the directory in which log \
              files may be made"
         )));
     }
