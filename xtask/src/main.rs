@@ -30,8 +30,9 @@ usage: cargo xtask COMMAND
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents
-  power-cuts [--cuts N] [--fs ext4,xfs] [--method direct,…] [--seed N]
-                                cut the power of a log at work, as root (100 cuts of each kind)";
+  power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
+                                cut the power of logs at work, as root: 100 cuts of each kind,
+                                2500 crash states of each method and log writer";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! Power cuts at length: runs the test of RELIABILITY R3 with more cuts than the checks do.
+//! Power cuts at length: runs the test of power cuts with more of them than the checks do.
 //!
 //! What lives here: the options, as the environment of that test. What it must not know: how a
 //! cut is made, which methods there are; the test refuses what it does not know.
@@ -8,9 +8,12 @@ use std::path::Path;
 
 /// Cuts for each file system and sync method, unless told otherwise.
 const CUTS: &str = "100";
+/// Crash states for each sync method and log writer, unless told otherwise.
+const STATES: &str = "2500";
 /// The options, and the variables that the test reads.
 const OPTIONS: &[(&str, &str)] = &[
     ("--cuts", "REDO_CUTS"),
+    ("--states", "REDO_CUT_STATES"),
     ("--fs", "REDO_CUT_FS"),
     ("--method", "REDO_CUT_METHODS"),
     ("--seed", "REDO_CUT_SEED"),
@@ -25,14 +28,18 @@ const TEST: &[&str] = &[
     "--features",
     "crash",
     "--test",
-    "power_cuts",
+    "crash_power_cuts",
     "--",
     "--nocapture",
 ];
 
 /// The variables that the options stand for; nothing is skipped.
 fn variables<'a>(options: &[&'a str]) -> Outcome<Vec<(&'static str, &'a str)>> {
-    let mut variables = vec![("REDO_CUT_REQUIRED", "1"), ("REDO_CUTS", CUTS)];
+    let mut variables = vec![
+        ("REDO_CUT_REQUIRED", "1"),
+        ("REDO_CUTS", CUTS),
+        ("REDO_CUT_STATES", STATES),
+    ];
     let (pairs, rest) = options.as_chunks::<2>();
     if let [option] = rest {
         return Err(format!("{option} needs a value"));
@@ -46,7 +53,7 @@ fn variables<'a>(options: &[&'a str]) -> Outcome<Vec<(&'static str, &'a str)>> {
                 names.join(", ")
             ));
         };
-        let counts = matches!(*option, "--cuts" | "--seed");
+        let counts = matches!(*option, "--cuts" | "--states" | "--seed");
         if counts && value.parse::<u64>().is_err() {
             return Err(format!("{option} {value}: not a number"));
         }

@@ -12,11 +12,12 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer}
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
-use crate::turn::Turn;
-use crate::writer::{MAX_DEPTH, Policy, Writer};
+use crate::turn::{Turn, Way};
+use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
-use device::{Caps, DeviceError, LogDevice, Region, RegionOptions};
+use device::pool::{WorkerStats, Workers};
+use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
 use measure::RealClock;
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
@@ -146,7 +147,8 @@ impl Log {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
         let caps = data.caps();
-        check_fit(&geometry, &caps, options.policy.depth, path)?;
+        let policy = options.writer_policy(&caps)?;
+        check_fit(&geometry, &caps, policy.depth, path)?;
         let recovery = recover(&data, &mut control, path, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let wanted = RegionOptions {
@@ -155,6 +157,7 @@ impl Log {
         };
         let region = Arc::new(Region::with(bytes, wanted)?);
         let huge_pages = region.is_huge();
+        let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
         let back_end = BackEnd {
             io: queue.kind(),
@@ -165,10 +168,6 @@ impl Log {
             control.info().current().first,
             control.info().checkpoint.block,
         );
-        let policy = Policy {
-            durable_writes: caps.durable_writes,
-            ..options.policy
-        };
         let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
         let fresh = writer.clone();
         let observer = options.observer.take();
@@ -188,22 +187,58 @@ impl Log {
             0,
             options.planted,
         );
-        let inline = options.log_writer == LogWriter::Inline;
+        let way = match (options.log_writer, &pipe.queue) {
+            (LogWriter::Inline, _) => Way::Inline,
+            (_, None) => Way::Dedicated,
+            (_, Some(_)) => Way::Pipelined,
+        };
         let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, inline, options.planted);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
         let core = Arc::new(Core::new(turn, geometry, clock));
-        let thread = lgwr::start(&core)?;
+        let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
             core,
             control: Mutex::new(control),
             path: path.to_owned(),
             lgwr: Some(thread),
             huge_pages,
+            workers: pipe.workers,
             back_end,
             fresh,
             _lock: lock,
         };
         Ok((log, recovery))
+    }
+}
+
+/// What a pipelined log writer works on, if this log has one.
+struct Pipe {
+    queue: Option<Box<dyn Queue>>,
+    workers: Vec<Arc<WorkerStats>>,
+}
+
+impl Pipe {
+    fn open(
+        data: &dyn LogDevice,
+        region: &Arc<Region>,
+        options: &Options,
+        caps: &Caps,
+    ) -> Result<Pipe, Error> {
+        let mut pipe = Pipe {
+            queue: None,
+            workers: Vec::new(),
+        };
+        if let Some(count) = options.log_writer.workers() {
+            let workers = Workers::start(data, region, count as usize, &options.log_writer_cpus)?;
+            pipe.workers = workers.stats();
+            pipe.queue = Some(Box::new(workers));
+        } else if options.log_writer == LogWriter::Lgwr
+            && options.policy.depth > 1
+            && !caps.blocking
+        {
+            pipe.queue = Some(data.queue(Arc::clone(region))?);
+        }
+        Ok(pipe)
     }
 }
 

@@ -1,12 +1,12 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, duration};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, duration};
 use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, ladder};
-use crate::output::table;
+use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -73,6 +73,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
+    setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
@@ -115,7 +116,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     writer.finish(&run)?;
@@ -123,11 +124,16 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         look.ground.say_what_stays(&args.output, true);
     }
     args.output.emit_run(&run, |style| {
-        format!(
+        let mut text = format!(
             "{}\n{}",
             table::rows(&run, style),
             table::waits(&run, style)
-        )
+        );
+        if let Some(workers) = workers::workers(&run, style) {
+            text.push_str(&format!("\n{workers}"));
+        }
+        text.push_str(&back_end::text(&run, style));
+        text
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -135,7 +141,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
     bench: &mut Bench<'_>,
-    setup: Setup,
+    setup: &Setup,
     specs: &[Spec],
     run: &mut Run,
     writer: &mut RunWriter,
@@ -147,8 +153,8 @@ fn measure(
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
     let (target, folder) = match site.transpose()? {
-        Some(site) => LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
-        None => (LogTarget::null(setup)?, None),
+        Some(site) => LogTarget::on(site, setup.clone(), &|done, _| phase.at(done), &cancel)?,
+        None => (LogTarget::null(setup.clone())?, None),
     };
     phase.done("ready");
     describe(run, &target);
@@ -253,7 +259,8 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: args.seed,
     }
 }

@@ -12,23 +12,17 @@ pub enum Control {
     /// Appends to a file through the page cache, and never syncs.
     Unsynced,
     /// The engine, buffered, with a bug planted: it acknowledges before the flush.
-    #[cfg(feature = "crash")]
     Planted,
 }
 
 impl Control {
     pub fn all() -> Vec<Control> {
-        vec![
-            Control::Unsynced,
-            #[cfg(feature = "crash")]
-            Control::Planted,
-        ]
+        vec![Control::Unsynced, Control::Planted]
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Control::Unsynced => "control: written and never synced",
-            #[cfg(feature = "crash")]
             Control::Planted => "control: the engine acknowledging before its flush",
         }
     }
@@ -42,7 +36,6 @@ impl Control {
                 let bytes = std::fs::read(directory.join(FILE)).unwrap_or_default();
                 last.is_some_and(|last| !holds(&bytes, last))
             }
-            #[cfg(feature = "crash")]
             Control::Planted => {
                 let mut known = life::Known::default();
                 for &(who, which) in &told.acks {

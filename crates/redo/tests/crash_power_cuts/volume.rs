@@ -5,31 +5,66 @@
 //! comes (a panic, Ctrl-C, SIGKILL).
 
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const JANITOR: &str = "REDO_CUT_JANITOR";
-const TEST: &str = "acknowledged_commits_survive_power_cuts";
+/// The test as which children and janitors are started.
+pub const TEST: &str = "acknowledged_commits_survive_power_cuts";
 
 /// A mounted file system.
 pub struct Volume {
     at: PathBuf,
     image: PathBuf,
     kind: String,
-    janitor: Child,
+    _janitor: Janitor,
 }
 
-/// Runs a program; its complaint if it fails.
-fn done(program: &str, arguments: &[&str]) -> Result<(), String> {
+/// Removes everything when it is dropped, or when the one who hired it is gone.
+pub struct Janitor(Child);
+
+impl Janitor {
+    /// Makes the scratch directory of that name, with places to mount in it, and has it watched.
+    pub fn hire(name: &str) -> Result<(PathBuf, Janitor), String> {
+        let name = format!("redo-cuts-{}-{name}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        for place in PLACES {
+            std::fs::create_dir_all(directory.join(place)).map_err(|e| e.to_string())?;
+        }
+        let janitor = Command::new(std::env::current_exe().map_err(|e| e.to_string())?)
+            .args([TEST, "--exact", "--nocapture"])
+            .env(JANITOR, &directory)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn();
+        Ok((directory, Janitor(janitor.map_err(|e| e.to_string())?)))
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // It has nobody to report to but its standard error.
+        drop(self.0.wait());
+    }
+}
+
+/// Where something may be mounted in a scratch directory; the first lies on the second.
+pub const PLACES: [&str; 2] = ["mount", "fuse"];
+
+/// Runs a program: what it printed, or its complaint if it fails.
+pub fn done(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = said.lines().rev().find(|line| !line.trim().is_empty());
@@ -43,25 +78,12 @@ impl Volume {
             return Err("loop devices need root".to_owned());
         }
         done("xfs_io", &["-V"])?;
-        let directory =
-            std::env::temp_dir().join(format!("redo-cuts-{}-{kind}", std::process::id()));
-        let at = directory.join("mount");
-        std::fs::create_dir_all(&at).map_err(|e| e.to_string())?;
-        // From here on whatever is left is the janitor's.
-        let janitor = Command::new(std::env::current_exe().map_err(|e| e.to_string())?)
-            .args([TEST, "--exact", "--nocapture"])
-            .env(JANITOR, &directory)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn();
-        let janitor = janitor.map_err(|e| e.to_string())?;
-        let image = directory.join("image");
+        let (directory, janitor) = Janitor::hire(kind)?;
         let volume = Volume {
-            at,
-            image,
+            at: directory.join(PLACES[0]),
+            image: directory.join("image"),
             kind: kind.to_owned(),
-            janitor,
+            _janitor: janitor,
         };
         let file = std::fs::File::create(&volume.image).map_err(|e| e.to_string())?;
         // The smallest that mkfs.xfs still makes is 300 MiB.
@@ -86,6 +108,7 @@ impl Volume {
             "xfs_io",
             &["-x", "-c", "shutdown", &self.at.display().to_string()],
         )
+        .map(drop)
     }
 
     /// The power is back: what the file system makes of its device.
@@ -100,15 +123,7 @@ impl Volume {
             self.image.display().to_string(),
             self.at.display().to_string(),
         );
-        done("mount", &["-t", &self.kind, "-o", "loop", &image, &at])
-    }
-}
-
-impl Drop for Volume {
-    fn drop(&mut self) {
-        drop(self.janitor.stdin.take());
-        // It has nobody to report to but its standard error.
-        drop(self.janitor.wait());
+        done("mount", &["-t", &self.kind, "-o", "loop", &image, &at]).map(drop)
     }
 }
 
@@ -118,7 +133,7 @@ fn unmount(at: &Path, options: &[&str]) -> Result<(), String> {
     let arguments: Vec<&str> = options.iter().copied().chain([at.as_str()]).collect();
     let mut last = Ok(());
     for _ in 0..100 {
-        last = done("umount", &arguments);
+        last = done("umount", &arguments).map(drop);
         if last.is_ok() {
             return last;
         }
@@ -137,16 +152,15 @@ pub fn janitor() -> ! {
     let directory = PathBuf::from(std::env::var_os(JANITOR).expect("it is one"));
     // Input that cannot be read has ended too.
     drop(std::io::stdin().read_to_end(&mut Vec::new()));
-    let at = directory.join("mount");
-    let mounted = || {
-        let parent = std::fs::metadata(&directory).map(|m| std::os::unix::fs::MetadataExt::dev(&m));
-        let own = std::fs::metadata(&at).map(|m| std::os::unix::fs::MetadataExt::dev(&m));
+    let dev = |path: &Path| std::fs::metadata(path).map(|m| m.dev()).ok();
+    for at in PLACES.map(|place| directory.join(place)) {
         // A file system that was shut down answers with an error, and is mounted.
-        own.is_err() || own.ok() != parent.ok()
-    };
-    if mounted() && unmount(&at, &[]).is_err() {
-        // Out of sight at once, gone with its last user.
-        if let Err(why) = unmount(&at, &["--lazy"]) {
+        let mounted = dev(&at).is_none() || dev(&at) != dev(&directory);
+        // Out of sight at once, if not otherwise, and gone with its last user.
+        if mounted
+            && unmount(&at, &[]).is_err()
+            && let Err(why) = unmount(&at, &["--lazy"])
+        {
             eprintln!("{} stays: {why}", directory.display());
             std::process::exit(1);
         }

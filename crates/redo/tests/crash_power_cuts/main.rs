@@ -1,21 +1,32 @@
-//! Power cuts by file-system shutdown: a child commits on a file system of its own, on a loop
-//! device; at a random moment the file system is shut down without writing its journal, as if the
-//! power had gone; the page cache dies with it. It is mounted again, the log is recovered, and
-//! every commit that was acknowledged through a pipe, outside the file system, is looked for.
+//! Power cuts, two ways.
 //!
-//! Controls that acknowledge without a flush must lose, or the cuts would prove nothing.
+//! **By file-system shutdown** (here, `life`, `control`): a child commits on a file system of its
+//! own, on a loop device; at a random moment the file system is shut down without writing its
+//! journal, as if the power had gone; the page cache dies with it. It is mounted again, the log is
+//! recovered, and every commit that was acknowledged through a pipe, outside the file system, is
+//! looked for. What this cannot see: the device's own cache is not lost, so a direct write that
+//! was never flushed survives. That is seen
 //!
-//! What it cannot see: the device's own cache is not lost, so a direct write that was never
-//! flushed survives here.
+//! **by crash states between flushes** (`requests`, `states`, `fuse`): the block requests of the
+//! same child are logged below its file system, and the log is recovered from what a power cut at
+//! any of them may have left.
 //!
-//! `REDO_CUTS` sets how many cuts for each file system and sync method (3), `REDO_CUT_FS` and
-//! `REDO_CUT_METHODS` which (all), `REDO_CUT_SEED` repeats the moments of a run; with
-//! `REDO_CUT_REQUIRED` nothing is skipped. `cargo xtask power-cuts` sets them.
+//! Controls that acknowledge without a flush must lose, or all this would prove nothing.
+//!
+//! `REDO_CUTS` sets how many cuts for each file system and sync method (3), `REDO_CUT_STATES` how
+//! many crash states of each method and log writer (150), `REDO_CUT_FS` and `REDO_CUT_METHODS`
+//! which (all), `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is
+//! skipped. `cargo xtask power-cuts` sets them.
+
+#![cfg(feature = "crash")]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod fuse;
 mod life;
+mod requests;
+mod states;
 mod volume;
 
 use control::Control;
@@ -23,6 +34,7 @@ use device::SyncMethod;
 use life::{Known, Told, Way};
 use measure::workload::split_mix;
 use redo::LogWriter;
+use requests::{Bench, Explored};
 use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -41,20 +53,17 @@ const CONTROL_CUTS: u64 = 20;
 
 #[test]
 fn acknowledged_commits_survive_power_cuts() {
-    if life::is_child() {
-        life::child();
-    }
-    if volume::is_janitor() {
-        volume::janitor();
-    }
+    be_what_was_asked();
     let cuts = life::number("REDO_CUTS").unwrap_or(3);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seed = life::number("REDO_CUT_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64));
+    let seed = seed();
     println!("REDO_CUT_SEED={seed} REDO_CUTS={cuts}");
     let mut state = seed;
     let file_systems = chosen("REDO_CUT_FS", FILE_SYSTEMS.map(str::to_owned).to_vec());
     for kind in &file_systems {
-        let Some(volume) = made(kind) else { continue };
+        let what = format!("power cuts on {kind}");
+        let Some(volume) = here(&what, Volume::make(kind)) else {
+            continue;
+        };
         for method in chosen("REDO_CUT_METHODS", SyncMethod::ALL.to_vec()) {
             let tally = cut_and_recover(&volume, method, cuts, &mut state)
                 .unwrap_or_else(|what| panic!("seed {seed}, {kind}, {method}: {what}"));
@@ -77,6 +86,79 @@ fn acknowledged_commits_survive_power_cuts() {
     }
 }
 
+/// The one that was asked for, or a new one.
+fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    life::number("REDO_CUT_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64))
+}
+
+#[test]
+fn acknowledged_commits_survive_crashes_between_flushes() {
+    let count = life::number("REDO_CUT_STATES").unwrap_or(150);
+    let seed = seed();
+    println!("REDO_CUT_SEED={seed} REDO_CUT_STATES={count}");
+    let mut state = seed;
+    let Some(bench) = here("crash states", Bench::make()) else {
+        return;
+    };
+    for method in chosen("REDO_CUT_METHODS", SyncMethod::ALL.to_vec()) {
+        for writer in WRITERS {
+            let way = Way {
+                method,
+                writer,
+                control: None,
+            };
+            let what = format!("{method}, {}", writer.name());
+            let explored = crash_states(&bench, &what, &way, count, &mut state);
+            let first = explored.what.unwrap_or_default();
+            assert_eq!(explored.lost, 0, "seed {seed}, {what}: {first}");
+            assert!(
+                explored.under_way * 4 >= count,
+                "seed {seed}, {what}: nothing was tried"
+            );
+        }
+    }
+    let way = Way {
+        method: SyncMethod::Direct,
+        writer: LogWriter::Inline,
+        control: Some(Control::Planted),
+    };
+    let explored = crash_states(&bench, Control::Planted.name(), &way, count, &mut state);
+    assert!(explored.lost > 0, "seed {seed}: the control lost nothing");
+}
+
+/// Records a life and recovers from `count` crash states of it; tells what came of them.
+fn crash_states(bench: &Bench, what: &str, way: &Way, count: u64, state: &mut u64) -> Explored {
+    let name = what.replace([' ', ',', ':'], "-");
+    let recording = bench.record(&name, way);
+    let recording = recording.unwrap_or_else(|problem| panic!("{what}: {problem}"));
+    let [writes, flushes, acks] = recording.counts();
+    let explored = recording.explore(count, state);
+    let explored = explored.unwrap_or_else(|problem| panic!("{what}: {problem}"));
+    let Explored {
+        states,
+        under_way,
+        lost,
+        ..
+    } = explored;
+    println!(
+        "{what}: {writes} writes, {flushes} flushes, {acks} commits acknowledged; {states} crash \
+         states, {under_way} with writes under way, lost in {lost}"
+    );
+    assert!(acks > 0, "{what}: nothing was acknowledged");
+    explored
+}
+
+/// Children and janitors are this program too.
+fn be_what_was_asked() {
+    if life::is_child() {
+        life::child();
+    }
+    if volume::is_janitor() {
+        volume::janitor();
+    }
+}
+
 /// What the variable names, or all.
 fn chosen<T: std::str::FromStr<Err: Display>>(name: &str, all: Vec<T>) -> Vec<T> {
     let Ok(words) = std::env::var(name) else {
@@ -90,13 +172,13 @@ fn chosen<T: std::str::FromStr<Err: Display>>(name: &str, all: Vec<T>) -> Vec<T>
     words.split(',').map(read).collect()
 }
 
-/// A file system of that kind; says why it skips.
-fn made(kind: &str) -> Option<Volume> {
-    match Volume::make(kind) {
-        Ok(volume) => Some(volume),
-        Err(why) if std::env::var_os("REDO_CUT_REQUIRED").is_some() => panic!("{kind}: {why}"),
+/// What could be made here; says why it skips.
+fn here<T>(what: &str, made: Result<T, String>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(why) if std::env::var_os("REDO_CUT_REQUIRED").is_some() => panic!("{what}: {why}"),
         Err(why) => {
-            println!("skipped: power cuts on {kind}: {why}");
+            println!("skipped: {what}: {why}");
             None
         }
     }
@@ -160,8 +242,12 @@ fn cut_and_recover(
         tally.cuts += 1;
         tally.busy += u64::from(!told.acks.is_empty());
         tally.acknowledged += told.acks.len();
-        known = after(&directory, known, &told)
-            .map_err(|what| format!("cut {cut} after {moment:?}, {}: {what}", way.writer.name()))?;
+        known = after(&directory, known, &told).map_err(|what| {
+            format!(
+                "cut {cut} after {moment:?}, {}: {what}",
+                way.writer.to_string()
+            )
+        })?;
         if known.is_none() {
             remove(&directory);
         }

@@ -7,13 +7,16 @@
 
 use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
-use crate::volume::Volume;
+use crate::volume::{TEST, Volume};
 use device::SyncMethod;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const SESSIONS: u32 = 4;
@@ -62,26 +65,26 @@ impl Drop for Ended {
     }
 }
 
-/// Starts a child, cuts the power `moment` after its start (`early`) or after its first
-/// acknowledged commit, and brings the power back.
-pub fn until_cut(
-    volume: &Volume,
+/// A child at work.
+pub struct Running {
+    child: Ended,
+    first: Receiver<()>,
+    drain: JoinHandle<std::io::Result<Vec<u8>>>,
+}
+
+/// Starts a child; `heard` is told of each acknowledgement as it is read.
+pub fn start(
     directory: &Path,
     way: &Way,
-    early: bool,
-    moment: Duration,
-) -> Result<Told, String> {
+    mut heard: impl FnMut(u32, u32) + Send + 'static,
+) -> Result<Running, String> {
     let told = |e: std::io::Error| e.to_string();
     let mut command = Command::new(std::env::current_exe().map_err(told)?);
     command
-        .args([
-            "acknowledged_commits_survive_power_cuts",
-            "--exact",
-            "--nocapture",
-        ])
+        .args([TEST, "--exact", "--nocapture"])
         .env(DIRECTORY, directory)
         .env(METHOD, way.method.name())
-        .env(WRITER, way.writer.name())
+        .env(WRITER, way.writer.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -94,57 +97,97 @@ pub fn until_cut(
     let drain = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let mut part = vec![0; 1 << 16];
+        let mut told = 0;
         while let got @ 1.. = pipe.read(&mut part)? {
             bytes.extend_from_slice(&part[..got]);
-            // A commit, not only the making of the log. Nobody listens when the cut comes early.
-            if bytes.len() >= 2 * ACK_BYTES {
-                let _ = begun.send(());
+            let (acks, _) = bytes[told..].as_chunks::<ACK_BYTES>();
+            for ack in acks {
+                let (who, which) = who_and_which(*ack);
+                if who != CREATED {
+                    heard(who, which);
+                    // A commit, not only the making of the log. Nobody may listen any more.
+                    let _ = begun.send(());
+                }
             }
+            told += acks.len() * ACK_BYTES;
         }
-        Ok::<_, std::io::Error>(bytes)
+        Ok(bytes)
     });
+    Ok(Running {
+        child,
+        first,
+        drain,
+    })
+}
+
+impl Running {
+    /// Waits for the first acknowledged commit.
+    pub fn commits(&self) -> Result<(), String> {
+        let first = self.first.recv_timeout(PATIENCE);
+        first.map_err(|_| "the child commits nothing".to_owned())
+    }
+
+    /// Whether it ended by itself.
+    pub fn ended(&mut self) -> bool {
+        !matches!(self.child.0.try_wait(), Ok(None))
+    }
+
+    /// Ends it, and gives what it said; with a problem, what it said about that.
+    pub fn finish(mut self, problem: Option<&str>) -> Result<Told, String> {
+        drop(self.child.0.kill());
+        if let Some(problem) = problem {
+            let mut said = String::new();
+            if let Some(output) = &mut self.child.0.stdout {
+                drop(output.read_to_string(&mut said));
+            }
+            return Err(format!("{problem}; it said: {said}"));
+        }
+        drop(self.child);
+        let bytes = self.drain.join().map_err(|_| "the listener panicked")?;
+        read(&bytes.map_err(|e| e.to_string())?)
+    }
+}
+
+/// Starts a child, cuts the power `moment` after its start (`early`) or after its first
+/// acknowledged commit, and brings the power back.
+pub fn until_cut(
+    volume: &Volume,
+    directory: &Path,
+    way: &Way,
+    early: bool,
+    moment: Duration,
+) -> Result<Told, String> {
+    let mut running = start(directory, way, |_, _| {})?;
     if !early {
-        first
-            .recv_timeout(PATIENCE)
-            .map_err(|_| "the child commits nothing")?;
+        running.commits()?;
     }
     std::thread::sleep(moment);
-    let ended = child.0.try_wait().map_err(told)?.is_some();
+    let ended = running.ended();
     volume.cut()?;
     let problem = match ended {
         true => Some("the child ended before the cut"),
-        false => ends(&mut child.0).err(),
+        false => ends(&mut running).err(),
     };
-    drop(child.0.kill());
-    if let Some(problem) = problem {
-        let mut said = String::new();
-        let output = child
-            .0
-            .stdout
-            .as_mut()
-            .map(|out| out.read_to_string(&mut said));
-        drop(output);
-        return Err(format!("{problem}; it said: {said}"));
-    }
-    drop(child);
-    let bytes = drain
-        .join()
-        .map_err(|_| "the listener panicked")?
-        .map_err(told)?;
+    let told = running.finish(problem)?;
     volume.restore()?;
-    read(&bytes)
+    Ok(told)
 }
 
 /// Every commit fails once the power is gone: all threads of the child are told, and it ends.
-fn ends(child: &mut Child) -> Result<(), &'static str> {
+fn ends(running: &mut Running) -> Result<(), &'static str> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        if matches!(child.try_wait(), Ok(Some(_))) {
+        if running.ended() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Err("the child hangs after the cut")
+}
+
+fn who_and_which(ack: [u8; ACK_BYTES]) -> (u32, u32) {
+    let ack = u64::from_le_bytes(ack);
+    ((ack >> 32) as u32, ack as u32)
 }
 
 fn read(bytes: &[u8]) -> Result<Told, String> {
@@ -155,8 +198,7 @@ fn read(bytes: &[u8]) -> Result<Told, String> {
     };
     let mut sane = rest.is_empty();
     for ack in acks {
-        let ack = u64::from_le_bytes(*ack);
-        let (who, which) = ((ack >> 32) as u32, ack as u32);
+        let (who, which) = who_and_which(*ack);
         match who {
             CREATED => told.created = true,
             0..SESSIONS => told.acks.push((who, which)),
@@ -176,8 +218,39 @@ fn read(bytes: &[u8]) -> Result<Told, String> {
 /// record is there (checkpoints leave out only what lies before all of those). What was recovered
 /// once must be recovered again: the last records, from now on.
 pub fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
-    let (log, recovery) = Log::open(directory, options()).map_err(|e| e.to_string())?;
-    let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
+    let found = recovered(directory, options())?;
+    for (who, (found, last)) in found.iter().zip(acknowledged).enumerate() {
+        let there = |last: &u32| found.is_some_and(|(first, next)| (first..next).contains(last));
+        if let Some(last) = last.filter(|last| !there(last)) {
+            return Err(format!(
+                "session {who}: {last} is missing, {found:?} is there"
+            ));
+        }
+    }
+    Ok(found.map(|found| found.map(|(_, next)| next - 1)))
+}
+
+/// As [`verify`], where the session may have been told of more than is known, and a checkpoint
+/// have left out what is: nothing acknowledged is missing at the end.
+pub fn verify_end(directory: &Path, options: Options, acknowledged: &Known) -> Result<(), String> {
+    let found = recovered(directory, options)?;
+    for (who, (found, last)) in found.iter().zip(acknowledged).enumerate() {
+        let there = |last: &u32| found.is_some_and(|(_, next)| next > *last);
+        if let Some(last) = last.filter(|last| !there(last)) {
+            return Err(format!(
+                "session {who}: {last} is missing, {found:?} is there"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What is recovered of each session, without a gap: its first record, and the one after its last.
+type Found = [Option<(u32, u32)>; SESSIONS as usize];
+
+fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
+    let (log, recovery) = Log::open(directory, options).map_err(|e| e.to_string())?;
+    let mut found: Found = [None; SESSIONS as usize];
     let mut gap = None;
     let each = recovery.for_each(|rba, bytes| {
         let (who, which) = whose(bytes);
@@ -189,18 +262,7 @@ pub fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
     });
     each.map_err(|e| e.to_string())?;
     drop(log);
-    if let Some(gap) = gap {
-        return Err(gap);
-    }
-    for (who, (found, last)) in found.iter().zip(acknowledged).enumerate() {
-        let there = |last: &u32| found.is_some_and(|(first, next)| (first..next).contains(last));
-        if let Some(last) = last.filter(|last| !there(last)) {
-            return Err(format!(
-                "session {who}: {last} is missing, {found:?} is there"
-            ));
-        }
-    }
-    Ok(found.map(|found| found.map(|(_, next)| next - 1)))
+    gap.map_or(Ok(found), Err)
 }
 
 /// Whether this process is a child.
@@ -242,7 +304,6 @@ fn asked() -> Options {
     Options {
         sync_method: word(METHOD).parse().expect("a sync method"),
         log_writer: word(WRITER).parse().expect("a log writer"),
-        #[cfg(feature = "crash")]
         planted: match std::env::var(CONTROL) {
             Ok(_) => redo::planted::Planted::with(redo::planted::Bug::AcknowledgeBeforeFlush),
             Err(_) => redo::planted::Planted::none(),
@@ -272,9 +333,9 @@ fn commits(directory: &Path) -> Result<(), Error> {
         next[who as usize] = which + 1;
         last[who as usize] = rba;
     })?;
-    let last = Mutex::new(last);
+    let (last, pace) = (Mutex::new(last), Pace::default());
     let checkpoints = || -> Result<(), Error> {
-        loop {
+        while !pace.all_left() {
             // So often that checkpoints and switches meet cuts, so rarely that records are left.
             std::thread::sleep(Duration::from_millis(3));
             let upto = last.lock().expect("whole").iter().min().copied();
@@ -282,27 +343,66 @@ fn commits(directory: &Path) -> Result<(), Error> {
                 log.checkpoint(upto)?;
             }
         }
+        Ok(())
     };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
-            let (session, next, last) = (log.session(), next[who as usize], &last);
-            scope.spawn(move || foreground(session, who, next, last));
+            let (session, next) = (log.session(), next[who as usize]);
+            let (last, pace) = (&last, &pace);
+            scope.spawn(move || foreground(session, who, next, last, pace));
         }
         checkpoints()
     })
 }
 
+/// Commits of each session in this life. None runs far ahead: the checkpoint stays behind the last
+/// commit of the slowest, and one that never gets its turn would fill the log for all.
+#[derive(Default)]
+struct Pace([AtomicU32; SESSIONS as usize]);
+
+/// Where each commit is a batch, each takes a block of 4 KiB at least: three sessions so far ahead
+/// take three quarters of one log file of the three.
+const AHEAD_MAX: u32 = 32;
+
+impl Pace {
+    /// Session `who` has made another commit, and waits for the slowest.
+    fn step(&self, who: u32) {
+        let own = self.0[who as usize].fetch_add(1, Ordering::SeqCst);
+        let slowest = || self.0.iter().map(|n| n.load(Ordering::SeqCst)).min();
+        while slowest().is_some_and(|slowest| slowest < own.saturating_sub(AHEAD_MAX)) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Nobody waits for session `who` any more.
+    fn leave(&self, who: u32) {
+        self.0[who as usize].store(u32::MAX, Ordering::SeqCst);
+    }
+
+    fn all_left(&self) -> bool {
+        self.0.iter().all(|n| n.load(Ordering::SeqCst) == u32::MAX)
+    }
+}
+
 /// Ends with the first commit that is not acknowledged.
-fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+fn foreground(
+    mut session: Session,
+    who: u32,
+    next: u32,
+    last: &Mutex<[Rba; SESSIONS as usize]>,
+    pace: &Pace,
+) {
     for which in next.. {
         let bytes = record(who, which);
         let Ok(rba) = session.append(&[&bytes]) else {
-            return;
+            break;
         };
         if session.commit(CommitMode::WAIT_IMMEDIATE).is_err() {
-            return;
+            break;
         }
         tell(who, which);
         last.lock().expect("whole")[who as usize] = rba;
+        pace.step(who);
     }
+    pace.leave(who);
 }
