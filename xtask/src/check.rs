@@ -96,6 +96,15 @@ const LOOM: &[&str] = &[
     "interleavings",
     "--locked",
 ];
+const SHUTTLE: &[&str] = &[
+    "test",
+    "--release",
+    "-p",
+    "redolab-redo",
+    "--lib",
+    "schedules",
+    "--locked",
+];
 const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
 const DENY: &[&str] = &["deny", "--locked", "check", "bans", "licenses", "sources"];
 
@@ -126,6 +135,12 @@ const STEPS: &[Step] = &[
         env: &[("RUSTFLAGS", "--cfg loom")],
         apart: Some("loom"),
         ..step("interleavings", Work::Tests(LOOM))
+    },
+    Step {
+        needs: Needs::FileLike("crates/redo/src", "schedules"),
+        env: &[("RUSTFLAGS", "--cfg shuttle")],
+        apart: Some("shuttle"),
+        ..step("schedules", Work::Tests(SHUTTLE))
     },
 ];
 

@@ -113,9 +113,7 @@ impl<'a> Reader<'a> {
                     false
                 }
             },
-            Ok(None) => {
-                self.in_incarnation_gap(block) && !self.planted.has(Bug::StopAtGap)
-            }
+            Ok(None) => self.in_incarnation_gap(block) && !self.planted.has(Bug::StopAtGap),
             Err(error) => {
                 problem = Some(error);
                 false

@@ -25,9 +25,9 @@ use crate::wait::WaitWord;
 use crate::writer::Cause;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const WAKE_ALONE: u32 = 32;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 const WAKE_ALONE: u32 = 1;
 
 /// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a

@@ -4,21 +4,21 @@
 //! still what it read; a waker changes the condition, bumps the word, then wakes. Between
 //! reading and sleeping nothing can be lost, provided that every waker bumps.
 
-#[cfg(loom)]
-use crate::sync::fence;
 use crate::sync::{AtomicU32, Ordering};
-#[cfg(not(loom))]
+#[cfg(any(loom, shuttle))]
+use crate::sync::{Condvar, Mutex, fence};
+#[cfg(not(any(loom, shuttle)))]
 use rustix::thread::futex;
 
 /// A futex word that counts its sleepers, so that nobody is woken by a system call in vain.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[derive(Debug, Default)]
 pub(crate) struct WaitWord {
     word: AtomicU32,
     sleepers: AtomicU32,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 impl WaitWord {
     /// What to hand to [`WaitWord::wait`].
     #[inline]
@@ -71,17 +71,18 @@ impl WaitWord {
     }
 }
 
-/// The same counters over loom's mutex and condition variable in the place of the kernel's queue.
-#[cfg(loom)]
+/// The same counters over a mutex and condition variable of loom's or shuttle's in the place of the
+/// kernel's queue.
+#[cfg(any(loom, shuttle))]
 #[derive(Debug, Default)]
 pub(crate) struct WaitWord {
     word: AtomicU32,
     sleepers: AtomicU32,
-    queue: loom::sync::Mutex<()>,
-    woken: loom::sync::Condvar,
+    queue: Mutex<()>,
+    woken: Condvar,
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl WaitWord {
     pub(crate) fn read(&self) -> u32 {
         self.word.load(Ordering::SeqCst)
@@ -103,17 +104,23 @@ impl WaitWord {
     pub(crate) fn wait(&self, seen: u32) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let queue = self.queue.lock().expect("loom");
+        let queue = self.queue.lock().expect("nobody panics with it");
         if self.word.load(Ordering::SeqCst) == seen {
-            drop(self.woken.wait(queue).expect("loom"));
+            drop(self.woken.wait(queue).expect("nobody panics with it"));
         }
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Time does not pass: a wake-up that is lost is not hidden by a time that runs out.
+    #[cfg(shuttle)]
+    pub(crate) fn wait_timeout(&self, seen: u32, _timeout: Option<std::time::Duration>) {
+        self.wait(seen);
+    }
+
     pub(crate) fn wake(&self, n: u32) {
         if self.sleepers() > 0 {
-            let queue = self.queue.lock().expect("loom");
-            for _ in 0..n.min(4) {
+            let queue = self.queue.lock().expect("nobody panics with it");
+            for _ in 0..n.min(16) {
                 self.woken.notify_one();
             }
             drop(queue);
@@ -122,7 +129,7 @@ impl WaitWord {
 
     pub(crate) fn wake_all(&self) {
         if self.sleepers() > 0 {
-            let queue = self.queue.lock().expect("loom");
+            let queue = self.queue.lock().expect("nobody panics with it");
             self.woken.notify_all();
             drop(queue);
         }

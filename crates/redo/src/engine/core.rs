@@ -4,13 +4,13 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
+use crate::sync::EngineClock;
 use crate::turn::Turn;
-use measure::RealClock;
 
 pub(crate) struct Core {
     turn: Turn<Host>,
     pub(crate) geometry: Geometry,
-    pub(crate) clock: RealClock,
+    pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
 }
 
@@ -25,7 +25,7 @@ impl std::ops::Deref for Core {
 }
 
 impl Core {
-    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: RealClock) -> Core {
+    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: EngineClock) -> Core {
         let max_record = geometry.max_record(turn.buffer.ring_blocks());
         Core {
             turn,

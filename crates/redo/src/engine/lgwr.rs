@@ -3,6 +3,7 @@
 
 use super::core::Core;
 use crate::error::Error;
+use crate::sync::{Builder, JoinHandle};
 use measure::{Clock, Nanos};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,9 @@ const IDLE_WRITE_NS: Nanos = Nanos::from_secs(3);
 ///
 /// # Errors
 /// When the system gives no thread.
-pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Error> {
+pub(crate) fn start(core: &Arc<Core>) -> Result<JoinHandle<()>, Error> {
     let core = Arc::clone(core);
-    std::thread::Builder::new()
+    Builder::new()
         .name("lgwr".to_owned())
         .spawn(move || run(&core))
         .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))

@@ -24,10 +24,9 @@ use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::writer::{Cause, History, Writer};
 use device::file::LockGuard;
-use measure::RealClock;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
     path: PathBuf,
-    lgwr: Option<std::thread::JoinHandle<()>>,
+    lgwr: Option<JoinHandle<()>>,
     huge_pages: bool,
     /// The writer as it was when the log was opened.
     fresh: Writer,
@@ -52,7 +51,7 @@ impl Log {
 
     /// The clock of every time that this log reports.
     #[must_use]
-    pub fn clock(&self) -> RealClock {
+    pub fn clock(&self) -> EngineClock {
         self.core.clock
     }
 

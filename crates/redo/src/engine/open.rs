@@ -10,13 +10,12 @@ use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, Mutex};
 use crate::turn::Turn;
 use crate::writer::{MAX_DEPTH, Policy, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
 use device::{Caps, DeviceError, LogDevice, Region};
-use measure::RealClock;
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -171,7 +170,7 @@ impl Log {
             options.planted,
         );
         let inline = options.log_writer == LogWriter::Inline;
-        let clock = RealClock::new();
+        let clock = EngineClock::new();
         let turn = Turn::new(buffer, &geometry, host, checkpoint, inline, options.planted);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core)?;

@@ -3,8 +3,7 @@
 //!
 //! Only what the holder of the baton does is a model: the [`Scribe`] seals the open batch, waits
 //! until it is filled, checks every block as recovery would, releases and publishes. Geometry is
-//! tiny (8 bytes of payload a block, a ring of 4 blocks, 4 batch slots), so that everything that
-//! wraps wraps. The bound on preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS`
+//! tiny (a [`Shape`]; 4 batch slots), so that everything that wraps wraps. The bound on preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS`
 //! overrides it.
 
 mod commits;
@@ -23,14 +22,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ID: LogId = LogId([7; 16]);
-const PAYLOAD: usize = 8;
-const RING_BLOCKS: usize = 4;
 
-fn geometry() -> Geometry {
-    let block_bytes = (BLOCK_HEADER_BYTES + PAYLOAD) as u32;
+/// Of a log: bytes of payload a block, blocks of the ring, blocks that are sealed together.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    payload: usize,
+    ring: usize,
+    seal: u32,
+}
+
+const TINY: Shape = Shape {
+    payload: 8,
+    ring: 4,
+    seal: 1,
+};
+
+fn geometry(shape: Shape) -> Geometry {
+    let block_bytes = (BLOCK_HEADER_BYTES + shape.payload) as u32;
     Geometry {
         block_bytes,
-        seal_blocks: 1,
+        seal_blocks: shape.seal,
         groups: 2,
         blocks_per_group: 1 << 20,
         header_bytes: 4096,
@@ -42,9 +53,19 @@ fn geometry() -> Geometry {
 type Log = Turn<Scribe>;
 
 fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
-    let geometry = geometry();
+    shaped(TINY, start, first_batch, inline, planted)
+}
+
+fn shaped(
+    shape: Shape,
+    start: StreamBlock,
+    first_batch: u64,
+    inline: bool,
+    planted: Planted,
+) -> Log {
+    let geometry = geometry(shape);
     let buffer = LogBuffer::new(
-        Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
+        Memory::cells(shape.ring * geometry.block_bytes as usize),
         geometry,
         1,
         Summer::new(ID),
