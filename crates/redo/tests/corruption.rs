@@ -288,7 +288,9 @@ fn mebibyte() -> (Image, u32) {
     let mut session = log.session();
     let mut which = 0;
     while u64::from(which) * 3000 < 1 << 20 {
-        let body: Vec<u8> = (0..3000_u32).map(|at| (at * 7 + which * 13) as u8).collect();
+        let body: Vec<u8> = (0..3000_u32)
+            .map(|at| (at * 7 + which * 13) as u8)
+            .collect();
         session.append(&[&body]).expect("open");
         session.commit(CommitMode::NOWAIT_BATCH).expect("open");
         which += 1;

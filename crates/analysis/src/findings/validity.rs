@@ -253,8 +253,8 @@ fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
-/// A row in which nothing was committed: the device stood still, or the machine gave the sessions no
-/// processor. Which of the two, no figure tells, and nothing follows for the device.
+/// A row in which nothing was committed: the device stood still, or the machine gave the sessions
+/// no processor. Which of the two, no figure tells, and nothing follows for the device.
 fn unanswered(run: &Run, notes: &mut Vec<Note>) {
     let measured = run.origin == Origin::Measured;
     let empty = |r: &&Row| measured && r.commits == 0;
