@@ -84,7 +84,7 @@ fn main() -> Result<(), AnyError> {
         };
         for writer in [LogWriter::Inline, LogWriter::Lgwr] {
             let rate = files(&directory, stream, writer, time)?;
-            record(&format!("stream {}", writer.name()), rate);
+            record(&format!("stream {}", writer), rate);
         }
     }
     summary(&cases);

@@ -34,6 +34,10 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
+    /// A pipelined log writer reads its bell after it looked, not before.
+    ReadBellLate,
+    /// A pipelined log writer takes posts for served that came after it had sealed.
+    HandledAfterSeal,
     /// Look for room in the log buffer before the record is counted in.
     OverReserve,
     /// Write what lies at the beginning of the ring from one block further.

@@ -17,13 +17,14 @@ use crate::recovery::recover;
 use crate::writer::Policy;
 use crate::{CommitMode, Error, Rba};
 use device::sim_disk::{CrashMix, Outcome, SimDisk};
-use device::{Caps, Completion, DeviceError, LogDevice, Op, Queue, Region};
+use device::{Caps, Completion, DeviceError, Doorbell, LogDevice, Op, Queue, Region};
 use shuttle::rand::{Rng, RngCore, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const GEOMETRY: Geometry = Geometry {
     block_bytes: 512,
@@ -44,6 +45,8 @@ struct Case {
     planted: Planted,
     /// One operation in so many fails; never where it is zero.
     fails: u32,
+    /// Batches in flight at most: several where the log writer is pipelined.
+    depth: u32,
 }
 
 /// A disk that ends what it was given while others run.
@@ -104,6 +107,14 @@ impl Queue for DrawnQueue {
             if returned > 0 || !wait || self.disk.pending().is_empty() {
                 return returned;
             }
+        }
+    }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        if self.disk.pending().is_empty() {
+            bell.wait_timeout(seen, timeout);
+        } else {
+            thread::yield_now();
         }
     }
 }
@@ -216,6 +227,7 @@ fn history(case: Case) {
         buffer_bytes: 1 << 20,
         policy: Policy {
             gather,
+            depth: case.depth,
             ..Policy::default()
         },
         planted: case.planted,
@@ -303,6 +315,7 @@ fn healthy(log_writer: LogWriter) -> Case {
         log_writer,
         planted: Planted::none(),
         fails: 0,
+        depth: 1,
     }
 }
 
@@ -316,12 +329,28 @@ fn a_dedicated_log_writer_serves_all() {
     draw(4_000, || history(healthy(LogWriter::Lgwr)));
 }
 
+#[test]
+fn a_pipelined_log_writer_has_several_batches_in_flight() {
+    for depth in [2, 4] {
+        let case = Case {
+            depth,
+            ..healthy(LogWriter::Lgwr)
+        };
+        draw(3_000, move || history(case));
+    }
+}
+
 /// After the first failure nothing more is acknowledged, and everybody is told.
 #[test]
 fn a_failure_is_told_to_all() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for (log_writer, depth) in [
+        (LogWriter::Inline, 1),
+        (LogWriter::Lgwr, 1),
+        (LogWriter::Lgwr, 4),
+    ] {
         let case = Case {
             fails: 6,
+            depth,
             ..healthy(log_writer)
         };
         draw(2_000, move || history(case));

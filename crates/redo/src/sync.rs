@@ -10,13 +10,13 @@ pub(crate) use std::sync::{
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
-    Condvar, Mutex, MutexGuard,
+    Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 #[cfg(shuttle)]
 pub(crate) use shuttle::sync::{
-    Condvar, Mutex, MutexGuard,
+    Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 

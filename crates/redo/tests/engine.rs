@@ -4,9 +4,11 @@
 mod common;
 
 use common::{
-    PATIENCE, Scratch, assert_prefixes, commit, open, options, record, recovered, until, whose,
+    PATIENCE, Scratch, WRITERS, assert_prefixes, commit, open, options, record, recovered, until,
+    whose,
 };
-use device::SyncMethod;
+use device::probe::Found;
+use device::{IoEngine, SyncMethod, UringOptions};
 use redo::commit::{CommitPost, CommitWait};
 use redo::recovery::End;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba};
@@ -37,9 +39,9 @@ fn run(log: &Log, sessions: u32, each: u32) -> Vec<Vec<Rba>> {
 #[test]
 fn every_way_of_writing_recovers_what_it_acknowledged() {
     for sync_method in SyncMethod::ALL {
-        for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for log_writer in WRITERS {
             for (sessions, each, close) in [(1, 40, true), (8, 20, true), (8, 20, false)] {
-                let case = format!("{sync_method} {} {sessions}", log_writer.name());
+                let case = format!("{sync_method} {log_writer} {sessions}");
                 let scratch = Scratch::with_log();
                 let ways = Options {
                     sync_method,
@@ -48,7 +50,7 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
                 };
                 let log = match Log::open(&scratch.0, ways) {
                     Ok((log, _)) => log,
-                    Err(e) if sync_method == SyncMethod::Direct => {
+                    Err(e) if sync_method.is_direct() => {
                         println!("skipped: {case}: {e}");
                         continue;
                     }
@@ -78,7 +80,7 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
 /// lost among them would let a session sleep for ever.
 #[test]
 fn a_herd_of_waiters_is_woken_to_the_last() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let ways = Options {
             log_writer,
@@ -121,7 +123,7 @@ fn a_herd_of_waiters_is_woken_to_the_last() {
 
 #[test]
 fn logs_are_reused_behind_the_checkpoint() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let switches = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&switches);
@@ -225,6 +227,9 @@ fn a_full_log_closes_and_says_what_was_not_written() {
         (LogWriter::Inline, true),
         (LogWriter::Lgwr, true),
         (LogWriter::Lgwr, false),
+        (LogWriter::Workers(3), true),
+        (LogWriter::Workers(3), false),
+        (LogWriter::Adaptive, true),
     ] {
         let scratch = Scratch::with_log();
         let ways = Options {
@@ -259,7 +264,7 @@ fn a_full_log_closes_and_says_what_was_not_written() {
 
 #[test]
 fn redo_that_nobody_waits_for_is_durable_in_the_end() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let ways = Options {
             log_writer,
@@ -398,7 +403,7 @@ fn a_checkpoint_is_taken_only_where_the_log_is_durable() {
 /// up all the same, it is tried again.
 #[test]
 fn a_full_log_buffer_is_waited_for() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let mut waits = (0..20).map(|_| wait_for_room(log_writer));
         assert!(waits.any(|waits| waits > 0), "the buffer was never full");
     }
@@ -438,7 +443,7 @@ fn wait_for_room(log_writer: LogWriter) -> u64 {
 
 #[test]
 fn a_recorded_run_replays_byte_for_byte() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let writes = Arc::new(Mutex::new(0_u64));
         let count = Arc::clone(&writes);
@@ -456,4 +461,106 @@ fn a_recorded_run_replays_byte_for_byte() {
         assert_eq!(history.replay(log.fresh_writer()), Ok(history.steps()));
         log.close().expect("nothing failed");
     }
+}
+
+/// Every engine with every sync method recovers what it acknowledged; the log says which it was.
+#[test]
+fn every_engine_recovers_what_it_acknowledged() {
+    let refused = UringOptions::default().check().err();
+    for (sync_method, io) in SyncMethod::ALL
+        .into_iter()
+        .flat_map(|method| [(method, IoEngine::IoUring), (method, IoEngine::Threads)])
+    {
+        for (log_writer, linked) in [(LogWriter::Inline, false), (LogWriter::Lgwr, true)] {
+            let scratch = Scratch::with_log();
+            let ways = Options {
+                sync_method,
+                io,
+                log_writer,
+                huge_pages: linked,
+                lock_memory: linked,
+                uring: UringOptions {
+                    linked,
+                    ..UringOptions::default()
+                },
+                ..options()
+            };
+            let log = match Log::open(&scratch.0, ways) {
+                Ok((log, _)) => log,
+                Err(e) if sync_method.is_direct() => {
+                    println!("skipped: {sync_method}: {e}");
+                    continue;
+                }
+                Err(e) => panic!("{sync_method} {io:?}: {e}"),
+            };
+            let back_end = log.back_end();
+            assert_eq!(back_end.sync_method, Some(sync_method));
+            let wanted = match &refused {
+                Some(_) => IoEngine::Threads,
+                None => io,
+            };
+            assert_eq!(back_end.io, wanted.name());
+            run(&log, 4, 30);
+            log.close().expect("nothing failed");
+            let (records, how) = recovered(&scratch.0);
+            assert_eq!((how, records.len()), (End::Clean, 120));
+            assert_prefixes(&records, &[30; 4]);
+        }
+    }
+}
+
+/// A system that permits no io_uring: the log is written with threads, and says so.
+#[test]
+fn a_refused_ring_is_said_and_done_without() {
+    for probe in [false, true] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            io: IoEngine::IoUring,
+            probe,
+            uring: UringOptions {
+                refuse_setup: Some(1),
+                ..UringOptions::default()
+            },
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("threads do");
+        let back_end = log.back_end();
+        assert_eq!(back_end.io, "threads");
+        let said = back_end.fallbacks.join("; ");
+        assert!(said.contains("io_uring") && said.contains("threads instead"));
+        assert_eq!(back_end.probe.is_empty(), !probe);
+        assert!(back_end.probe.iter().all(|f| f.way.io == IoEngine::Threads));
+        let mut session = log.session();
+        commit(&mut session, 0, 0).expect("durable");
+        log.close().expect("nothing failed");
+        assert_prefixes(&recovered(&scratch.0).0, &[1]);
+    }
+}
+
+/// The probe chooses among what it measured, leaves nothing beside the log, and a probe that
+/// cannot be made leaves the sync method that was named.
+#[test]
+fn a_probe_chooses_and_leaves_nothing() {
+    let scratch = Scratch::with_log();
+    let files = || std::fs::read_dir(&scratch.0).expect("readable").count();
+    let before = files();
+    let ways = || Options {
+        sync_method: SyncMethod::Buffered,
+        probe: true,
+        ..options()
+    };
+    let (log, _) = Log::open(&scratch.0, ways()).expect("a new log");
+    let back_end = log.back_end();
+    let chosen = |f: &&Found| Some(f.way.method) == back_end.sync_method;
+    let chosen = back_end.probe.iter().find(chosen).expect("was probed");
+    assert!(chosen.writes > 0, "{chosen:?}");
+    assert_eq!(files(), before);
+    log.close().expect("nothing failed");
+    let in_the_way = scratch.0.join(device::probe::FILE_NAME);
+    std::fs::write(&in_the_way, b"not the probe's").expect("writable");
+    let (log, _) = Log::open(&scratch.0, ways()).expect("the log is there");
+    assert_eq!(log.back_end().sync_method, Some(SyncMethod::Buffered));
+    let said = log.back_end().fallbacks.join("; ");
+    assert!(said.contains("in the way") && said.contains("buffered is used"));
+    assert!(in_the_way.exists(), "what is not ours stays");
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PATIENCE, Scratch, commit, open, options, record};
+use common::{PATIENCE, Scratch, WRITERS, commit, open, options, record};
 use redo::commit::{CommitPost, CommitWait};
 use redo::{CommitMode, Error, Log, LogWriter, Options};
 use std::sync::mpsc::channel;
@@ -17,7 +17,7 @@ const WAIT_BATCH: CommitMode = CommitMode {
 /// the leader would have served must learn of it, not only who comes to the baton later.
 #[test]
 fn a_leader_that_dies_leaves_nobody_waiting() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+    for log_writer in WRITERS {
         let scratch = Scratch::with_log();
         let ways = Options {
             log_writer,

@@ -116,6 +116,16 @@ counters! {
     written_during_flush,
     /// Several batches in flight.
     deep,
+    /// As many batches sealed and not durable as there can be.
+    deepest,
+    /// Flushes that made several batches durable.
+    published_together,
+    /// Adaptive writers that went over to several batches in flight.
+    switched_to_workers,
+    /// Adaptive writers that went back to one.
+    switched_to_alone,
+    /// Power cuts while a writer let go of several batches in flight.
+    cut_before_alone,
     /// Batches that were filled while an older one was not.
     filled_out_of_order,
     /// Gatherings that ended because enough commits came.

@@ -248,6 +248,7 @@ impl Life {
         let mid_switch = self.sealed.iter().filter(across).any(|b| issued(&b));
         env.coverage.cut_mid_switch += u64::from(mid_switch);
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
+        env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
     }
 }

@@ -1,7 +1,7 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
 use crate::group::Geometry;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::writer::{Adaptive, MAX_DEPTH, Policy};
 use measure::Nanos;
 use measure::workload::split_mix;
 
@@ -88,8 +88,11 @@ impl Plan {
         let ring_blocks = seal * (2 + rng.below(blocks_per_group / seal - 1));
         let durable_writes = rng.chance(1, 6);
         let mut depth = rng.pick(&[1, 1, 2, 3, 4, MAX_DEPTH as u32]);
+        let mut mode = None;
         if wide {
-            depth = 1 + rng.below(MAX_DEPTH as u64) as u32;
+            let most = MAX_DEPTH as u32;
+            depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, most, most, most]);
+            mode = rng.chance(1, 2).then(|| adaptive(&mut rng));
         }
         let policy = Policy {
             depth,
@@ -97,6 +100,7 @@ impl Plan {
             gather: rng.chance(1, 2),
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            adaptive: mode,
         };
         let room = (ring_blocks - seal) * u64::from(geometry.payload());
         let max_record = rng.pick(&[40, 300, room.min(2000), room]);
@@ -121,5 +125,17 @@ impl Plan {
             device_share: 2 + rng.below(12),
             rng,
         }
+    }
+}
+
+/// An adaptive writer that changes its mode within a life.
+fn adaptive(rng: &mut Rng) -> Adaptive {
+    Adaptive {
+        window_batches: 1 + rng.below(3) as u32,
+        window_min: Nanos(rng.below(200_000)),
+        settling: rng.below(2) as u32,
+        busy_part: rng.pick(&[0, 64, 192]),
+        margin: rng.pick(&[0, 16, 256]),
+        skip_max: rng.pick(&[0, 1, 2]),
     }
 }

@@ -7,6 +7,7 @@
 //! preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
 
 mod commits;
+mod pipeline;
 mod ring;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
@@ -16,7 +17,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn};
+use crate::turn::{Led, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,17 +53,11 @@ fn geometry(shape: Shape) -> Geometry {
 /// A log of the models: turns around a scribe.
 type Log = Turn<Scribe>;
 
-fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
-    shaped(TINY, start, first_batch, inline, planted)
+fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    shaped(TINY, start, first_batch, way, planted)
 }
 
-fn shaped(
-    shape: Shape,
-    start: StreamBlock,
-    first_batch: u64,
-    inline: bool,
-    planted: Planted,
-) -> Log {
+fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
     let geometry = geometry(shape);
     let buffer = LogBuffer::new(
         Memory::cells(shape.ring * geometry.block_bytes as usize),
@@ -77,7 +72,7 @@ fn shaped(
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, inline, planted)
+    Turn::new(buffer, &geometry, scribe, start, way, planted)
 }
 
 /// Holds the baton: writes to a vector.

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use measure::workload::split_mix;
-use redo::{CommitMode, Error, Log, Options, Rba, Session, Shape};
+use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -42,6 +42,15 @@ pub const SMALL: Shape = Shape {
     groups: 3,
     file_bytes: 512 << 10,
 };
+
+/// Every kind of log writer; of workers, one and several.
+pub const WRITERS: [LogWriter; 5] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(1),
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
 
 pub fn create(directory: &Path) {
     Log::create(directory, SMALL, &|_, _| {}, &|| false).expect("a new log");

@@ -55,7 +55,43 @@ fn options_that_make_no_sense() {
             &["--sync-method", "hope"],
             &["--sync-method", "hope", "or auto"],
         ),
-        (&["--log-writer", "dbwr"], &["--log-writer", "dbwr"]),
+        (
+            &["--log-writer", "dbwr"],
+            &[
+                "--log-writer",
+                "`dbwr`",
+                "inline, lgwr, workers=N",
+                "adaptive",
+            ],
+        ),
+        (
+            &["--log-writer", "workers=0"],
+            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
+        ),
+        (
+            &["--log-writer", "workers=9"],
+            &["--log-writer", "`9` workers"],
+        ),
+        (
+            &["--log-writer-cpu", "0"],
+            &["--log-writer-cpu", "inline the sessions write"],
+        ),
+        (
+            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
+            &["--log-writer-cpu", "CPU 60000 does not exist"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
+            &["--log-writer-cpu", "`3-1`"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
+            &["--log-writer-cpu", "`all`", "0,2-3"],
+        ),
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],

@@ -203,3 +203,68 @@ fn what_is_no_export_is_refused_and_leaves_nothing() {
         .expect(1, &["missing"]);
     assert_eq!(entries(&place.store), before);
 }
+
+/// Study 000's table: per worker the waits, those over 1, 10 and 20 ms, and the longest.
+#[test]
+fn the_table_of_workers_comes_out_of_a_run() {
+    let place = Place::new();
+    for (writer, workers, more) in [
+        ("workers=3", 3, &["--log-writer-cpu", "0"][..]),
+        ("adaptive", 4, &[]),
+        ("lgwr", 0, &[]),
+    ] {
+        let run = [
+            "run",
+            "--null",
+            "--jobs",
+            "8",
+            "--time",
+            "300ms",
+            "--warmup",
+            "0",
+            "--format",
+            "json",
+            "-q",
+            "--log-writer",
+            writer,
+        ];
+        let done = place.run(&[&run[..], more].concat());
+        if done.code != Some(0) && done.err.contains("not allowed to this process") {
+            println!("skipped: this process may not run on CPU 0");
+            continue;
+        }
+        done.expect(0, &[]);
+        let json = done.json();
+        let problems = schema_problems("run-1.schema.json", &json);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(json["workload"]["log_writer"], writer);
+        let cpus = &json["workload"]["log_writer_cpus"];
+        assert_eq!(cpus.as_array().map(Vec::is_empty), Some(more.is_empty()));
+        let row = &json["rows"][0];
+        let list = row["workers"].as_array().expect("a list");
+        assert_eq!(list.len(), workers, "{writer}");
+        let count = |wait: &serde_json::Value| wait["count"].as_u64().expect("a number");
+        let wrote: u64 = list
+            .iter()
+            .map(|w| count(&w["log_file_parallel_write"]))
+            .sum();
+        let all = count(&row["waits"]["log_file_parallel_write"]);
+        assert!(wrote == all || writer != "workers=3", "{wrote} of {all}");
+        let id = json["run_id"].as_str().expect("a name");
+        let shown = place.run(&["runs", "show", id]);
+        let report = place.run(&["report", id]);
+        report.expect(0, &[]);
+        let html = std::fs::read_to_string(place.path().join(format!("redolab-{id}.html")));
+        let html = html.expect("written");
+        for number in 0..workers {
+            let name = format!("LG0{number}");
+            shown.expect(0, &[&name, "each log writer worker"]);
+            assert!(html.contains(&name), "{name}");
+        }
+        assert_eq!(html.contains("LG00"), workers > 0);
+        assert_eq!(
+            shown.out.contains("changed between alone"),
+            writer == "adaptive"
+        );
+    }
+}
