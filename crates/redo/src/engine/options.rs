@@ -20,7 +20,8 @@ pub enum LogWriter {
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
     /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
-    /// [`MAX_DEPTH`].
+    /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
+    /// so many batches in flight.
     Workers(u32),
     /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
     /// publishes more under the load that there is.
@@ -31,6 +32,12 @@ pub enum LogWriter {
 pub const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
+    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
     /// Its workers, if it has any.
     #[must_use]
     pub const fn workers(self) -> Option<u32> {
@@ -42,7 +49,6 @@ impl LogWriter {
     }
 }
 
-/// Its name in options and results.
 impl std::fmt::Display for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
