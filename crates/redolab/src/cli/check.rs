@@ -1,11 +1,11 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, duration};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
 use super::session::{Bench, Look, describe, finish, keep, lab_overhead};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, floor, ladder, site};
+use crate::experiment::{Failure, floor, site};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -64,6 +64,8 @@ pub(crate) struct CheckArgs {
     /// Thresholds that override the built-in ones
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    sessions: SessionArgs,
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
@@ -179,9 +181,9 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     let ladder = args
         .jobs
         .as_deref()
-        .map(ladder::parse)
-        .transpose()
-        .map_err(CommandError::usage)?;
+        .map(|text| args.sessions.ladder(text))
+        .transpose()?;
+    let api = args.sessions.api()?;
     let time = duration(
         "time",
         args.time
@@ -212,6 +214,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
         specs.extend(jobs.into_iter().map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup,
             commits: None,
@@ -266,6 +269,9 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         commits: None,
         cpu_per_txn_us: 0.0,
         log_writer: setup.log_writer.to_string(),
+        commit_api: specs.first().map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: 1,
     }

@@ -11,7 +11,8 @@ use device::raw::Cleared;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
-use redo::{Log, LogWriter, Options, Shape};
+use redo::writer::Policy;
+use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,6 +28,10 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// CPUs that the log writer's threads stay on; anywhere when empty.
     pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
@@ -37,6 +42,8 @@ pub struct Setup {
     pub lock_memory: bool,
     /// How writes are handed to the system.
     pub io: IoEngine,
+    /// Batches in flight at most.
+    pub io_depth: u32,
     /// Probe the ways of writing before the log is opened, and take the fastest.
     pub probe: bool,
 }
@@ -47,11 +54,14 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
             lock_memory: false,
             io: IoEngine::Auto,
+            io_depth: 1,
             probe: false,
         }
     }
@@ -223,6 +233,11 @@ impl LogTarget {
         Target {
             sync_method: method.name().to_owned(),
             io: back_end.io.to_owned(),
+            io_depth: self
+                .setup
+                .log_writer
+                .workers()
+                .unwrap_or(self.setup.io_depth),
             probe: probe_rows(back_end),
             fallbacks: back_end.fallbacks.clone(),
             redo_block_bytes: geometry.block_bytes,
@@ -319,11 +334,17 @@ fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_file_sync: setup.log_file_sync,
+        triggers: setup.triggers,
         log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
         lock_memory: setup.lock_memory,
         io: setup.io,
+        policy: Policy {
+            depth: setup.io_depth,
+            ..Policy::default()
+        },
         probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
         ..Options::default()

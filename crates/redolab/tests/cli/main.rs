@@ -11,5 +11,6 @@ mod input;
 mod inspect;
 mod interrupted;
 mod raw;
+mod sessions;
 mod stored;
 mod volumes;
