@@ -242,12 +242,8 @@ fn cut_and_recover(
         tally.cuts += 1;
         tally.busy += u64::from(!told.acks.is_empty());
         tally.acknowledged += told.acks.len();
-        known = after(&directory, known, &told).map_err(|what| {
-            format!(
-                "cut {cut} after {moment:?}, {}: {what}",
-                way.writer.to_string()
-            )
-        })?;
+        known = after(&directory, known, &told)
+            .map_err(|what| format!("cut {cut} after {moment:?}, {}: {what}", way.writer))?;
         if known.is_none() {
             remove(&directory);
         }
