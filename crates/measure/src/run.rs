@@ -96,6 +96,9 @@ pub struct Target {
     /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
     #[serde(default)]
     pub io: String,
+    /// Batches in flight at most; 0 where nobody said.
+    #[serde(default)]
+    pub io_depth: u32,
     /// What the probe at open found, if there was one.
     #[serde(default)]
     pub probe: Vec<ProbeRow>,

@@ -6,7 +6,7 @@
 
 use super::options::{LogWriter, Options};
 use device::probe::{self, Found, Plan};
-use device::{FileSet, IoEngine, LogDevice, SyncMethod, UringFiles};
+use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,6 +21,23 @@ pub struct BackEnd {
     pub probe: Vec<Found>,
     /// What was asked for and is done without, each with the reason.
     pub fallbacks: Vec<String>,
+}
+
+impl BackEnd {
+    /// What the log buffer and the log writer's queues say of themselves.
+    pub(super) fn of(region: &Region, queue: &dyn Queue, pipe: Option<&dyn Queue>) -> BackEnd {
+        let mut fallbacks = [region.notes(), queue.notes()].concat();
+        for note in pipe.map_or(&[][..], |pipe| pipe.notes()) {
+            if !fallbacks.contains(note) {
+                fallbacks.push(note.clone());
+            }
+        }
+        BackEnd {
+            io: queue.kind(),
+            fallbacks,
+            ..BackEnd::default()
+        }
+    }
 }
 
 /// What was decided before the log's files are opened.

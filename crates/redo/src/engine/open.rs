@@ -155,11 +155,7 @@ impl Log {
         let huge_pages = region.is_huge();
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
-        let back_end = BackEnd {
-            io: queue.kind(),
-            fallbacks: [region.notes(), queue.notes()].concat(),
-            ..BackEnd::default()
-        };
+        let back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
         let (start, checkpoint) = (
             control.info().current().first,
             control.info().checkpoint.block,

@@ -223,6 +223,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) io: String,
+    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
+    pub(crate) io_depth: u32,
     /// Put the log buffer in huge pages where the system allows it: reserved ones, else
     /// transparent ones
     #[arg(long, help_heading = "The log")]
@@ -254,6 +257,7 @@ impl LogArgs {
             .log_writer
             .parse()
             .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
+        let io = self.io(log_writer)?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -266,10 +270,8 @@ impl LogArgs {
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io: self
-                .io
-                .parse::<IoEngine>()
-                .map_err(|e| CommandError::usage(format!("--io: {e}")))?,
+            io,
+            io_depth: self.io_depth,
             probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
@@ -289,6 +291,23 @@ impl LogArgs {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
         Ok((setup, method))
+    }
+
+    fn io(&self, log_writer: LogWriter) -> Result<IoEngine, CommandError> {
+        let io = self
+            .io
+            .parse::<IoEngine>()
+            .map_err(|e| CommandError::usage(format!("--io: {e}")))?;
+        let overlaps = log_writer == LogWriter::Lgwr && io != IoEngine::Threads;
+        let most = redo::writer::MAX_DEPTH as u32;
+        if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
+            return Err(CommandError::usage(format!(
+                "--io-depth {}: use 1 to {most}, more than 1 only with --log-writer lgwr and rings \
+                 (--io io_uring or auto)",
+                self.io_depth
+            )));
+        }
+        Ok(io)
     }
 
     fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {

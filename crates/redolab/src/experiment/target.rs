@@ -8,6 +8,7 @@ use device::probe::Found;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
+use redo::writer::Policy;
 use redo::{Log, LogWriter, Options, Shape};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Setup {
     pub lock_memory: bool,
     /// How writes are handed to the system.
     pub io: IoEngine,
+    /// Batches in flight at most.
+    pub io_depth: u32,
     /// Probe the ways of writing before the log is opened, and take the fastest.
     pub probe: bool,
 }
@@ -49,6 +52,7 @@ impl Default for Setup {
             huge_pages: false,
             lock_memory: false,
             io: IoEngine::Auto,
+            io_depth: 1,
             probe: false,
         }
     }
@@ -177,6 +181,11 @@ impl LogTarget {
         Target {
             sync_method: method.name().to_owned(),
             io: back_end.io.to_owned(),
+            io_depth: self
+                .setup
+                .log_writer
+                .workers()
+                .unwrap_or(self.setup.io_depth),
             probe: probe_rows(back_end),
             fallbacks: back_end.fallbacks.clone(),
             redo_block_bytes: geometry.block_bytes,
@@ -256,6 +265,10 @@ fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
         huge_pages: setup.huge_pages,
         lock_memory: setup.lock_memory,
         io: setup.io,
+        policy: Policy {
+            depth: setup.io_depth,
+            ..Policy::default()
+        },
         probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
         ..Options::default()

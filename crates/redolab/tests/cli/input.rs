@@ -89,6 +89,10 @@ fn options_that_make_no_sense() {
             &["--log-writer-cpu", "`all`", "0,2-3"],
         ),
         (
+            &["--io-depth", "4"],
+            &["--io-depth 4", "with --log-writer lgwr and rings"],
+        ),
+        (
             &["--io", "warp"],
             &["--io", "warp", "threads, io_uring or auto"],
         ),
