@@ -55,47 +55,6 @@ fn options_that_make_no_sense() {
             &["--sync-method", "hope"],
             &["--sync-method", "hope", "or auto"],
         ),
-        (
-            &["--log-writer", "dbwr"],
-            &[
-                "--log-writer",
-                "`dbwr`",
-                "inline, lgwr, workers=N",
-                "adaptive",
-            ],
-        ),
-        (
-            &["--log-writer", "workers=0"],
-            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
-        ),
-        (
-            &["--log-writer", "workers=9"],
-            &["--log-writer", "`9` workers"],
-        ),
-        (
-            &["--log-writer-cpu", "0"],
-            &["--log-writer-cpu", "inline the sessions write"],
-        ),
-        (
-            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
-            &["--log-writer-cpu", "CPU 60000 does not exist"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
-            &["--log-writer-cpu", "`3-1`"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
-            &["--log-writer-cpu", "`all`", "0,2-3"],
-        ),
-        (
-            &["--io-depth", "4"],
-            &["--io-depth 4", "with --log-writer lgwr and rings"],
-        ),
-        (
-            &["--io", "warp"],
-            &["--io", "warp", "threads, io_uring or auto"],
-        ),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],
@@ -242,4 +201,61 @@ fn blocks_that_are_smaller_than_the_devices_sectors() {
         ],
     ));
     place.expect_clean(volume.path());
+}
+
+#[test]
+fn log_writers_that_do_not_exist_are_refused() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--log-writer", "dbwr"],
+            &[
+                "--log-writer",
+                "`dbwr`",
+                "inline, lgwr, workers=N",
+                "adaptive",
+            ],
+        ),
+        (
+            &["--log-writer", "workers=0"],
+            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
+        ),
+        (
+            &["--log-writer", "workers=9"],
+            &["--log-writer", "`9` workers"],
+        ),
+        (
+            &["--log-writer-cpu", "0"],
+            &["--log-writer-cpu", "inline the sessions write"],
+        ),
+        (
+            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
+            &["--log-writer-cpu", "CPU 60000 does not exist"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
+            &["--log-writer-cpu", "`3-1`"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
+            &["--log-writer-cpu", "`all`", "0,2-3"],
+        ),
+        (
+            &["--io-depth", "4"],
+            &["--io-depth 4", "with --log-writer lgwr and rings"],
+        ),
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
+    ];
+    for (more, words) in cases {
+        for command in ["check", "run"] {
+            let on: &[&str] = if command == "run" { &["--on"] } else { &[] };
+            let arguments = [&[command], on, &[target.as_str(), "--allow-busy"], *more].concat();
+            place.run(&arguments).expect(2, words);
+            place.expect_clean(&place.target);
+        }
+    }
 }
