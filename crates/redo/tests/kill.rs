@@ -1,5 +1,5 @@
-//! SIGKILL at random moments: a child commits from several threads and says through a pipe what
-//! was acknowledged; the parent kills it, drains the pipe, recovers, and looks for every
+//! SIGKILL at random moments: a child commits from several threads, half of which wait for each
+//! commit and half of which have many in flight, and says through a pipe what was acknowledged; the parent kills it, drains the pipe, recovers, and looks for every
 //! acknowledged record. The same log lives through all the kills, with log switches and
 //! checkpoints in between. It proves nothing about power loss: the system lives on.
 //!
@@ -10,7 +10,8 @@ mod common;
 use common::{PATIENCE, Scratch, create, options, record, whose};
 use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
+use redo::commit::CommitPost;
+use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,6 +19,8 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
+/// Commits that each session has in flight; one is waited for.
+const IN_FLIGHT: [usize; SESSIONS as usize] = [1, 1, 8, 100];
 const WRITERS: [LogWriter; 4] = [
     LogWriter::Inline,
     LogWriter::Lgwr,
@@ -197,7 +200,11 @@ fn child(directory: &Path) -> ! {
         for who in 0..SESSIONS {
             let (session, next) = (log.session(), next[who as usize]);
             let last = &last;
-            scope.spawn(move || foreground(session, who, next, last));
+            let queue = log.completions(IN_FLIGHT[who as usize]);
+            scope.spawn(move || match queue.capacity() {
+                1 => foreground(session, who, next, last),
+                _ => in_flight(session, queue, who, next, last),
+            });
         }
         loop {
             // So often that checkpoints and switches meet kills, so rarely that records are left.
@@ -218,16 +225,47 @@ fn options_buffered() -> Options {
     }
 }
 
-fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+type Last = Mutex<[Rba; SESSIONS as usize]>;
+
+fn foreground(mut session: Session, who: u32, next: u32, last: &Last) {
     for which in next.. {
         let bytes = record(who, which);
         let rba = session.append(&[&bytes]).expect("open");
         session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
-        let ack = u64::from(who) << 32 | u64::from(which);
-        // One write of a few bytes is atomic on a pipe.
-        if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
-            std::process::exit(0);
-        }
-        last.lock().expect("whole")[who as usize] = rba;
+        acknowledge(who, which, rba, last);
     }
+}
+
+/// As [`foreground`], with as many commits in flight as the queue holds.
+fn in_flight(
+    mut session: Session,
+    mut queue: Completions<(u32, Rba)>,
+    who: u32,
+    next: u32,
+    last: &Last,
+) {
+    for which in next.. {
+        let rba = session.append(&[&record(who, which)]).expect("open");
+        let ticket = session.commit_async(CommitPost::Immediate).expect("open");
+        queue.push(ticket, (which, rba)).expect("room for one more");
+        let decided = if queue.len() == queue.capacity() {
+            queue.wait()
+        } else {
+            queue.poll()
+        };
+        for _ in 0..decided {
+            let done = queue.take().expect("as many as are decided");
+            done.outcome.expect("durable");
+            acknowledge(who, done.tag.0, done.tag.1, last);
+        }
+    }
+}
+
+fn acknowledge(who: u32, which: u32, rba: Rba, last: &Last) {
+    let ack = u64::from(who) << 32 | u64::from(which);
+    // One write of a few bytes is atomic on a pipe.
+    if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
+        std::process::exit(0);
+    }
+    last.lock().expect("whole")[who as usize] = rba;
 }

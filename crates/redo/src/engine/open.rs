@@ -179,13 +179,10 @@ impl Log {
             0,
             options.planted,
         );
-        let way = match (options.log_writer, &pipe.queue) {
-            (LogWriter::Inline, _) => Way::Inline,
-            (_, None) => Way::Dedicated,
-            (_, Some(_)) => Way::Pipelined,
-        };
+        let way = pipe.way(options.log_writer);
+        let rules = options.rules(way);
         let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
@@ -220,17 +217,28 @@ impl Pipe {
             queue: None,
             workers: Vec::new(),
         };
-        if let Some(count) = options.log_writer.workers() {
-            let workers = Workers::start(data, region, count as usize, &options.log_writer_cpus)?;
-            pipe.workers = workers.stats();
-            pipe.queue = Some(Box::new(workers));
-        } else if options.log_writer == LogWriter::Lgwr
-            && options.policy.depth > 1
-            && !caps.blocking
-        {
-            pipe.queue = Some(data.queue(Arc::clone(region))?);
+        let deep = options.log_writer == LogWriter::Lgwr && options.policy.depth > 1;
+        match options.log_writer.workers() {
+            Some(count) if caps.blocking => {
+                let cpus = &options.log_writer_cpus;
+                let workers = Workers::start(data, region, count as usize, cpus)?;
+                pipe.workers = workers.stats();
+                pipe.queue = Some(Box::new(workers));
+            }
+            // A queue that does not block needs no threads to have several operations at once.
+            Some(_) => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None if deep && !caps.blocking => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None => {}
         }
         Ok(pipe)
+    }
+
+    fn way(&self, log_writer: LogWriter) -> Way {
+        match (log_writer, &self.queue) {
+            (LogWriter::Inline, _) => Way::Inline,
+            (_, None) => Way::Dedicated,
+            (_, Some(_)) => Way::Pipelined,
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::triggers::Triggers;
+use crate::turn::{Rules, Way};
+use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
@@ -20,7 +22,8 @@ pub enum LogWriter {
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
     /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
-    /// [`MAX_DEPTH`].
+    /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
+    /// so many batches in flight.
     Workers(u32),
     /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
     /// publishes more under the load that there is.
@@ -31,6 +34,12 @@ pub enum LogWriter {
 pub const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
+    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
     /// Its workers, if it has any.
     #[must_use]
     pub const fn workers(self) -> Option<u32> {
@@ -42,7 +51,6 @@ impl LogWriter {
     }
 }
 
-/// Its name in options and results.
 impl std::fmt::Display for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -175,6 +183,10 @@ pub struct Options {
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// Lock the log buffer in memory where the limit of locked memory allows it.
     pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
@@ -203,6 +215,8 @@ impl Default for Options {
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             lock_memory: false,
             policy: Policy::default(),
             log_writer_cpus: Vec::new(),
@@ -216,6 +230,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How turns are taken with these.
+    pub(super) fn rules(&self, way: Way) -> Rules {
+        Rules {
+            way,
+            triggers: self.triggers,
+            log_file_sync: self.log_file_sync,
+            planted: self.planted,
+        }
+    }
+
     /// The writer's parameters on a device of these capabilities.
     ///
     /// # Errors

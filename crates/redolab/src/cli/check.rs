@@ -1,11 +1,13 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, directory, duration};
+use super::common::{
+    LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, directory, duration,
+};
 use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, floor, ladder};
+use crate::experiment::{Failure, floor};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -63,6 +65,8 @@ pub(crate) struct CheckArgs {
     /// Thresholds that override the built-in ones
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    sessions: SessionArgs,
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
@@ -178,9 +182,9 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     let ladder = args
         .jobs
         .as_deref()
-        .map(ladder::parse)
-        .transpose()
-        .map_err(CommandError::usage)?;
+        .map(|text| args.sessions.ladder(text))
+        .transpose()?;
+    let api = args.sessions.api()?;
     let time = duration(
         "time",
         args.time
@@ -211,6 +215,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
         specs.extend(jobs.into_iter().map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup,
             commits: None,
@@ -256,6 +261,9 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         commits: None,
         cpu_per_txn_us: 0.0,
         log_writer: setup.log_writer.to_string(),
+        commit_api: specs.first().map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: 1,
     }

@@ -1,11 +1,13 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, directory, duration};
+use super::common::{
+    LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, directory, duration,
+};
 use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
+use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, ladder};
 use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -57,6 +59,8 @@ pub(crate) struct RunArgs {
     /// Seed of the payload
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
+    #[command(flatten)]
+    sessions: SessionArgs,
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
@@ -221,8 +225,9 @@ fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
 
 fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
     let workload = workload(args)?;
+    let api = args.sessions.api()?;
     let ladder = match &args.jobs {
-        Some(text) => ladder::parse(text).map_err(CommandError::usage)?,
+        Some(text) => args.sessions.ladder(text)?,
         None => DEFAULT_JOBS.to_vec(),
     };
     let time = duration("time", &args.time)?;
@@ -236,6 +241,7 @@ fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
         .map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup: if args.commits.is_some() {
                 Nanos::ZERO
@@ -262,6 +268,9 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
         log_writer: setup.log_writer.to_string(),
+        commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: args.seed,
     }

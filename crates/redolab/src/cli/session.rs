@@ -5,6 +5,7 @@ use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use crate::cleanup::{self, WorkFolder};
 use crate::experiment::Failure;
+use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::observe::diskstats::Counters;
@@ -355,6 +356,7 @@ pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
     let spec = Spec {
         workload: measure::workload::Workload::standard().remove(0),
         jobs: 1,
+        api: CommitApi::Sync,
         time: measure::Nanos::from_millis(400),
         warmup: measure::Nanos::from_millis(100),
         commits: None,

@@ -9,6 +9,7 @@
 pub mod floor;
 pub mod ladder;
 pub mod load;
+mod multiplex;
 pub mod recorder;
 pub mod row;
 pub mod target;

@@ -9,7 +9,7 @@ use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::writer::Policy;
-use redo::{Log, LogWriter, Options, Shape};
+use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,6 +25,10 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// CPUs that the log writer's threads stay on; anywhere when empty.
     pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
@@ -47,6 +51,8 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
@@ -260,6 +266,8 @@ fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_file_sync: setup.log_file_sync,
+        triggers: setup.triggers,
         log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,

@@ -10,5 +10,6 @@ mod harness;
 mod input;
 mod inspect;
 mod interrupted;
+mod sessions;
 mod stored;
 mod volumes;
