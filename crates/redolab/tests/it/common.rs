@@ -112,7 +112,10 @@ pub fn row(h: &Histogram) -> Row {
             p50: 12,
             p99: 40,
         },
-        session_time: None,
+        session_time: Some(measure::run::SessionTime {
+            beyond_ns: -5,
+            lab_ns: 6,
+        }),
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
