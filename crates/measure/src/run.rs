@@ -71,7 +71,7 @@ pub struct Run {
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `null`, later `postgresql` and so on.
+    /// `file`, `raw_device`, `null`, later `postgresql` and so on.
     pub kind: String,
     /// The path as the user gave it.
     pub path: String,

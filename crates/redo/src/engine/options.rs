@@ -3,7 +3,7 @@
 use super::host::Observer;
 use crate::control::Position;
 use crate::error::Error;
-use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
+use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::triggers::Triggers;
@@ -311,6 +311,57 @@ impl Paths {
         (1..=groups)
             .map(|g| self.directory.join(format!("redo{g:02}.log")))
             .collect()
+    }
+}
+
+/// Where a log lives.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In files of a directory.
+    Directory(Paths),
+    /// On a raw block device.
+    Device(PathBuf),
+}
+
+impl Place {
+    /// Of the log that `path` names: a block device, or else a directory.
+    #[must_use]
+    pub fn of(path: &Path) -> Place {
+        if device::raw::is_block_device(path) {
+            Place::Device(path.to_owned())
+        } else {
+            Place::Directory(Paths::new(path))
+        }
+    }
+
+    /// What errors name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::Directory(paths) => &paths.directory,
+            Place::Device(path) => path,
+        }
+    }
+
+    /// What its owner has locked.
+    #[must_use]
+    pub fn locked(&self) -> PathBuf {
+        match self {
+            Place::Directory(paths) => paths.control(),
+            Place::Device(path) => path.clone(),
+        }
+    }
+
+    /// Where each group is, to be shown: its file, or the device and the byte that it begins at.
+    #[must_use]
+    pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
+        match self {
+            Place::Directory(paths) => paths.logs(geometry.groups),
+            Place::Device(path) => (0..u64::from(geometry.groups))
+                .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
+                .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
+                .collect(),
+        }
     }
 }
 

@@ -442,6 +442,10 @@ pub(crate) struct SafetyArgs {
     /// Write at most this much in all
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
+    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
+    /// or otherwise in use is refused all the same
+    #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
+    pub(crate) destroy: Option<PathBuf>,
     /// Say what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
@@ -469,13 +473,14 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     let found = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => CommandError::usage(format!(
-            "{shown}: does not exist; name an existing directory"
+            "{shown}: does not exist; name an existing directory or raw block device"
         )),
         _ => CommandError::usage(format!("{shown}: {e}")),
     })?;
     if !found.is_dir() {
         return Err(CommandError::usage(format!(
-            "{shown}: is not a directory; name the directory in which log files may be made"
+            "{shown}: is not a directory, and no block device; name the directory in which log \
+             files may be made"
         )));
     }
     path.canonicalize()
