@@ -12,8 +12,6 @@ fn expect_at_once(done: &Done) {
 
 #[test]
 fn options_that_make_no_sense() {
-    let place = Place::new();
-    let target = place.target.display().to_string();
     let cases: &[(&[&str], &[&str])] = &[
         (&["--jobs", "0"], &["jobs `0`", "out of range"]),
         (&["--jobs", "1000000"], &["1000000", "out of range"]),
@@ -116,6 +114,13 @@ fn options_that_make_no_sense() {
             &["65537 is out of range", "1 to 65536"],
         ),
         (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
+    ];
+    refused(cases);
+}
+
+#[test]
+fn limits_and_needs_that_make_no_sense() {
+    refused(&[
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],
@@ -129,13 +134,25 @@ fn options_that_make_no_sense() {
         (&["--report", "x", "--no-report"], &["cannot be used with"]),
         (&["--format", "xml"], &["--format", "xml"]),
         (&["--no-such-option"], &["--no-such-option"]),
-    ];
+    ]);
+}
+
+/// `check` with each of these options is refused at once, with these words, and does nothing.
+fn refused(cases: &[(&[&str], &[&str])]) {
+    let place = Place::new();
+    let target = place.target.display().to_string();
     for (more, words) in cases {
         let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
         let done = place.run(&arguments);
         expect_at_once(done.expect(2, words));
         place.expect_clean(&place.target);
     }
+    assert_eq!(entries(&place.target), Vec::<String>::new());
+}
+
+#[test]
+fn commands_that_make_no_sense() {
+    let place = Place::new();
     for (arguments, word) in [
         (&["run", "--workload", "TPC-X"][..], "LGWR-THR"),
         (&["run", "--null", "--records", "0"], "--records"),
