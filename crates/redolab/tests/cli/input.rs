@@ -143,8 +143,7 @@ fn refused(cases: &[(&[&str], &[&str])]) {
     let target = place.target.display().to_string();
     for (more, words) in cases {
         let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
-        let done = place.run(&arguments);
-        expect_at_once(done.expect(2, words));
+        expect_at_once(place.run(&arguments).expect(2, words));
         place.expect_clean(&place.target);
     }
     assert_eq!(entries(&place.target), Vec::<String>::new());
