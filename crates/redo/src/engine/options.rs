@@ -25,7 +25,7 @@ pub enum LogWriter {
     /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
     /// so many batches in flight.
     Workers(u32),
-    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
+    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with four workers, whatever
     /// publishes more under the load that there is.
     Adaptive,
 }
