@@ -5,7 +5,7 @@ use crate::experiment::recorder::{Background, Foreground};
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::background::others_pct;
 use crate::observe::sampler::Observation;
-use measure::run::{CommitPath, CommitsPerWrite, Row, SyncSwitch, WaitStats, Worker};
+use measure::run::{CommitsPerWrite, Row, SyncSwitch, WaitStats, Worker};
 use measure::units::{KB_BYTES, MB_BYTES};
 use measure::workload::CommitWait;
 use measure::{Histogram, WaitEvent};
@@ -52,7 +52,7 @@ pub(super) fn row(
             p50: bg.commits.quantile_raw(0.5),
             p99: bg.commits.quantile_raw(0.99),
         },
-        commit_path: commit_path(fg),
+        commit_path: fg.commit_path(),
         session_time: Some(control.session_time(all.from, all.from.plus(all.elapsed))),
         redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
         flushes: bg.flushes,
@@ -94,20 +94,6 @@ fn add_learning(row: &mut Row, all: &Collected) {
             taken_per_s: switch.taken_per_s,
         })
         .collect();
-}
-
-fn commit_path(fg: &Foreground) -> CommitPath {
-    let mean = |index: usize| match fg.attributed {
-        0 => 0.0,
-        n => fg.path_ns[index] as f64 / n as f64,
-    };
-    CommitPath {
-        attributed: fg.attributed,
-        queue_ns: mean(0),
-        write_ns: mean(1),
-        flush_ns: mean(2),
-        wake_ns: mean(3),
-    }
 }
 
 fn add_waits(row: &mut Row, fg: &Foreground, bg: &Background, control: &Control) {
