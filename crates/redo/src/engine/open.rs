@@ -93,15 +93,19 @@ impl Log {
         let lock = lock_exclusive(&control_path)?;
         let control = open_control(&control_path)?;
         let block_bytes = control.info().geometry.block_bytes;
-        let chosen = back_end::choose(directory, block_bytes, &options);
+        let chosen = back_end::choose(Some(directory), block_bytes, &options);
         let data = open_logs(&paths, control.info(), chosen.method)?;
-        let (data, mut back_end) = chosen.device(data, &options);
+        let (data, back_end) = chosen.device(data, &options);
         let (mut log, recovery) = Log::start(data, control, directory, options, Some(lock))?;
-        // What the queue and the log buffer say comes behind what was said before they were made.
-        back_end.io = log.back_end.io;
-        back_end.fallbacks.append(&mut log.back_end.fallbacks);
-        log.back_end = back_end;
+        log.say_first(back_end);
         Ok((log, recovery))
+    }
+
+    /// What the queue and the log buffer say comes behind what was said before they were made.
+    pub(super) fn say_first(&mut self, mut before: BackEnd) {
+        before.io = self.back_end.io;
+        before.fallbacks.append(&mut self.back_end.fallbacks);
+        self.back_end = before;
     }
 
     /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
@@ -132,7 +136,7 @@ impl Log {
         Log::start(data, control, path, options, None)
     }
 
-    fn start(
+    pub(super) fn start(
         data: Arc<dyn LogDevice>,
         mut control: ControlFile,
         path: &Path,
@@ -179,8 +183,9 @@ impl Log {
             options.planted,
         );
         let way = pipe.way(options.log_writer);
+        let rules = options.rules(way);
         let clock = EngineClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
@@ -394,7 +399,7 @@ pub(super) fn check_header(
 }
 
 /// A log's identity: unique is enough, nobody must not guess it.
-fn fresh_id(directory: &Path) -> LogId {
+pub(super) fn fresh_id(directory: &Path) -> LogId {
     use std::hash::{BuildHasher, Hash, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     directory.hash(&mut hasher);

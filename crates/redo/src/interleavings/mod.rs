@@ -9,6 +9,7 @@
 mod commits;
 mod pipeline;
 mod ring;
+mod tickets;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
 use crate::format::{
@@ -17,7 +18,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn, Way};
+use crate::turn::{Led, Rules, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,10 +55,27 @@ fn geometry(shape: Shape) -> Geometry {
 type Log = Turn<Scribe>;
 
 fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
-    shaped(TINY, start, first_batch, way, planted)
+    log_with(start, first_batch, rules_of(way, planted))
+}
+
+/// The rules of a way with a planted bug, all else as usual.
+fn rules_of(way: Way, planted: Planted) -> Rules {
+    Rules {
+        way,
+        planted,
+        ..Rules::default()
+    }
+}
+
+fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
+    shaped_with(TINY, start, first_batch, rules)
 }
 
 fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    shaped_with(shape, start, first_batch, rules_of(way, planted))
+}
+
+fn shaped_with(shape: Shape, start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
     let geometry = geometry(shape);
     let buffer = LogBuffer::new(
         Memory::cells(shape.ring * geometry.block_bytes as usize),
@@ -66,13 +84,13 @@ fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted:
         Summer::new(ID),
         start,
         first_batch,
-        planted,
+        rules.planted,
     );
     let scribe = Scribe {
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, way, planted)
+    Turn::new(buffer, &geometry, scribe, start, rules)
 }
 
 /// Holds the baton: writes to a vector.
