@@ -10,127 +10,129 @@ fn expect_at_once(done: &Done) {
     assert_eq!(begun, None, "{}", done.err);
 }
 
+/// Options, and what is said of them.
+const SENSELESS: &[(&[&str], &[&str])] = &[
+    (&["--jobs", "0"], &["jobs `0`", "out of range"]),
+    (&["--jobs", "1000000"], &["1000000", "out of range"]),
+    (&["--jobs", "8..2"], &["8 is more than 2"]),
+    (&["--jobs", "two"], &["`two` is no number of jobs"]),
+    (&["--jobs", ""], &["jobs"]),
+    (&["--log-file-size", "12Q"], &["--log-file-size", "`Q`"]),
+    (&["--log-file-size", "big"], &["`big` is not a size"]),
+    (
+        &["--log-file-size", "1"],
+        &["log files of 1 bytes", "512k to 1T"],
+    ),
+    (
+        &["--log-file-size", "99999999999T"],
+        &["larger than any device"],
+    ),
+    (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
+    (&["--log-groups=-1"], &["--log-groups"]),
+    (
+        &["--log-file-size", "1M"],
+        &[
+            "a record of 497664 bytes",
+            "raise --log-buffer and --log-file-size",
+        ],
+    ),
+    (&["--log-buffer", "1k"], &["--log-buffer", "1M to 1G"]),
+    (
+        &["--block-size", "1000"],
+        &["block size 1000: use 512 or 4096"],
+    ),
+    (&["--time", "0"], &["--time: must be over 0"]),
+    (&["--time", "5 fortnights"], &["--time", "fortnights"]),
+    (&["--time=-1"], &["--time", "`-1` is not a duration"]),
+    (
+        &["--warmup", "soon"],
+        &["--warmup", "`soon` is not a duration"],
+    ),
+    (
+        &["--sync-method", "hope"],
+        &["--sync-method", "hope", "or auto"],
+    ),
+    (
+        &["--log-writer", "dbwr"],
+        &[
+            "--log-writer",
+            "`dbwr`",
+            "inline, lgwr, workers=N",
+            "adaptive",
+        ],
+    ),
+    (
+        &["--log-writer", "workers=0"],
+        &["--log-writer", "`0` workers", "workers=1 to workers=8"],
+    ),
+    (
+        &["--log-writer", "workers=9"],
+        &["--log-writer", "`9` workers"],
+    ),
+    (
+        &["--log-writer-cpu", "0"],
+        &["--log-writer-cpu", "inline the sessions write"],
+    ),
+    (
+        &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
+        &["--log-writer-cpu", "CPU 60000 does not exist"],
+    ),
+    (
+        &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
+        &["--log-writer-cpu", "`3-1`"],
+    ),
+    (
+        &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
+        &["--log-writer-cpu", "`all`", "0,2-3"],
+    ),
+    (
+        &["--io-depth", "4"],
+        &["--io-depth 4", "with --log-writer lgwr and rings"],
+    ),
+    (
+        &["--io", "warp"],
+        &["--io", "warp", "threads, io_uring or auto"],
+    ),
+    (
+        &["--log-file-sync", "asking"],
+        &["--log-file-sync", "`asking`", "adaptive"],
+    ),
+    (
+        &["--flush-triggers", "commit,half"],
+        &["--flush-triggers", "no trigger `half`", "third"],
+    ),
+    (&["--flush-triggers", "1MB,2MB"], &["`2MB`", "named before"]),
+    (&["--commit-api", "later"], &["--commit-api", "`later`"]),
+    (&["--threads", "2"], &["--threads", "--commit-api async"]),
+    (
+        &["--commit-api", "async", "--threads", "0"],
+        &["--threads: use 1 to 1024"],
+    ),
+    (
+        &["--commit-api", "async", "--jobs", "65537"],
+        &["65537 is out of range", "1 to 65536"],
+    ),
+    (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
+    (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
+    (
+        &["--max-write", "much"],
+        &["--max-write", "`much` is not a size"],
+    ),
+    (&["--commit-rate=-5"], &["--commit-rate"]),
+    (&["--commit-rate", "NaN"], &["--commit-rate"]),
+    (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
+    (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
+    (&["--thresholds", "nowhere"], &["nowhere", "No such file"]),
+    (&["--report", "x", "--no-report"], &["cannot be used with"]),
+    (&["--format", "xml"], &["--format", "xml"]),
+    (&["--no-such-option"], &["--no-such-option"]),
+];
+
 #[test]
 fn options_that_make_no_sense() {
     let place = Place::new();
     let target = place.target.display().to_string();
-    let cases: &[(&[&str], &[&str])] = &[
-        (&["--jobs", "0"], &["jobs `0`", "out of range"]),
-        (&["--jobs", "1000000"], &["1000000", "out of range"]),
-        (&["--jobs", "8..2"], &["8 is more than 2"]),
-        (&["--jobs", "two"], &["`two` is no number of jobs"]),
-        (&["--jobs", ""], &["jobs"]),
-        (&["--log-file-size", "12Q"], &["--log-file-size", "`Q`"]),
-        (&["--log-file-size", "big"], &["`big` is not a size"]),
-        (
-            &["--log-file-size", "1"],
-            &["log files of 1 bytes", "512k to 1T"],
-        ),
-        (
-            &["--log-file-size", "99999999999T"],
-            &["larger than any device"],
-        ),
-        (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
-        (&["--log-groups=-1"], &["--log-groups"]),
-        (
-            &["--log-file-size", "1M"],
-            &[
-                "a record of 497664 bytes",
-                "raise --log-buffer and --log-file-size",
-            ],
-        ),
-        (&["--log-buffer", "1k"], &["--log-buffer", "1M to 1G"]),
-        (
-            &["--block-size", "1000"],
-            &["block size 1000: use 512 or 4096"],
-        ),
-        (&["--time", "0"], &["--time: must be over 0"]),
-        (&["--time", "5 fortnights"], &["--time", "fortnights"]),
-        (&["--time=-1"], &["--time", "`-1` is not a duration"]),
-        (
-            &["--warmup", "soon"],
-            &["--warmup", "`soon` is not a duration"],
-        ),
-        (
-            &["--sync-method", "hope"],
-            &["--sync-method", "hope", "or auto"],
-        ),
-        (
-            &["--log-writer", "dbwr"],
-            &[
-                "--log-writer",
-                "`dbwr`",
-                "inline, lgwr, workers=N",
-                "adaptive",
-            ],
-        ),
-        (
-            &["--log-writer", "workers=0"],
-            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
-        ),
-        (
-            &["--log-writer", "workers=9"],
-            &["--log-writer", "`9` workers"],
-        ),
-        (
-            &["--log-writer-cpu", "0"],
-            &["--log-writer-cpu", "inline the sessions write"],
-        ),
-        (
-            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
-            &["--log-writer-cpu", "CPU 60000 does not exist"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
-            &["--log-writer-cpu", "`3-1`"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
-            &["--log-writer-cpu", "`all`", "0,2-3"],
-        ),
-        (
-            &["--io-depth", "4"],
-            &["--io-depth 4", "with --log-writer lgwr and rings"],
-        ),
-        (
-            &["--io", "warp"],
-            &["--io", "warp", "threads, io_uring or auto"],
-        ),
-        (
-            &["--log-file-sync", "asking"],
-            &["--log-file-sync", "`asking`", "adaptive"],
-        ),
-        (
-            &["--flush-triggers", "commit,half"],
-            &["--flush-triggers", "no trigger `half`", "third"],
-        ),
-        (&["--flush-triggers", "1MB,2MB"], &["`2MB`", "named before"]),
-        (&["--commit-api", "later"], &["--commit-api", "`later`"]),
-        (&["--threads", "2"], &["--threads", "--commit-api async"]),
-        (
-            &["--commit-api", "async", "--threads", "0"],
-            &["--threads: use 1 to 1024"],
-        ),
-        (
-            &["--commit-api", "async", "--jobs", "65537"],
-            &["65537 is out of range", "1 to 65536"],
-        ),
-        (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
-        (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
-        (
-            &["--max-write", "much"],
-            &["--max-write", "`much` is not a size"],
-        ),
-        (&["--commit-rate=-5"], &["--commit-rate"]),
-        (&["--commit-rate", "NaN"], &["--commit-rate"]),
-        (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
-        (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
-        (&["--thresholds", "nowhere"], &["nowhere", "No such file"]),
-        (&["--report", "x", "--no-report"], &["cannot be used with"]),
-        (&["--format", "xml"], &["--format", "xml"]),
-        (&["--no-such-option"], &["--no-such-option"]),
-    ];
-    for (more, words) in cases {
+    for (more, words) in SENSELESS {
         let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
         expect_at_once(place.run(&arguments).expect(2, words));
         place.expect_clean(&place.target);
