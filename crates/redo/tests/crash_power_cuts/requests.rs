@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The disk: its log files take 1.5 MiB of it.
 const DISK_BYTES: u64 = 64 << 20;
 /// How long a child is listened to.
-const LIFE: Duration = Duration::from_millis(300);
+const LIFE: Duration = Duration::from_millis(150);
 
 /// A file system whose block requests are logged.
 pub struct Bench {
