@@ -135,6 +135,7 @@ fn each_planted_bug_is_found() {
         Bug::SlotReuse,
         Bug::PublishOutOfOrder,
         Bug::RetryFailedFlush,
+        Bug::TicketAtWritten,
         Bug::OverReserve,
         Bug::RingWrapOffByOne,
         Bug::NarrowBatchNumber,

@@ -151,6 +151,17 @@ impl LogBuffer {
         self.published.load(Ordering::Acquire)
     }
 
+    /// The number of batches whose blocks were released, durable or not: for a planted bug.
+    #[cold]
+    pub(crate) fn released_batches(&self) -> u64 {
+        let (open, _) = self.open_batch();
+        let released = self.released.load(Ordering::Acquire);
+        let end = |batch: u64| self.slot(batch + 1).start.load(Ordering::Acquire);
+        let first = self.published();
+        let over = (first..open).find(|batch| end(*batch) > released);
+        over.unwrap_or(open)
+    }
+
     /// All blocks before this one are durable.
     pub(crate) fn durable_block(&self) -> StreamBlock {
         self.durable_block.load(Ordering::Acquire)

@@ -12,7 +12,11 @@ pub(crate) struct Core {
     pub(crate) geometry: Geometry,
     pub(crate) clock: RealClock,
     pub(crate) max_record: u64,
+    /// Tells the open logs of a process apart.
+    pub(crate) id: u64,
 }
+
+static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
 /// A core is its turn-taking, with more around it.
 impl std::ops::Deref for Core {
@@ -32,6 +36,7 @@ impl Core {
             geometry,
             clock,
             max_record,
+            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
         }
     }
 
@@ -48,6 +53,8 @@ impl Core {
         let target = open + u64::from(bytes > 0);
         if self.pipelined && target > self.buffer.published() {
             self.check()?;
+            // Whatever the flush triggers are.
+            self.post();
             return self
                 .turn
                 .await_published(target - 1, true, |_| Led::Nothing);

@@ -5,13 +5,8 @@ use super::core::Core;
 use super::pipeline;
 use crate::error::Error;
 use device::Queue;
-use measure::{Clock, Nanos};
+use measure::Clock;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Redo that nobody waits for is written at the latest after this time (Oracle: 3 seconds).
-pub(super) const IDLE_WRITE: Duration = Duration::from_secs(3);
-pub(super) const IDLE_WRITE_NS: Nanos = Nanos::from_secs(3);
 
 /// Starts the thread: with `pipe`, a queue that does not block, as the pipelined log writer. It
 /// stays on `cpus` unless that is empty.
@@ -41,14 +36,16 @@ pub(crate) fn start(
         .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))
 }
 
-/// Leads when it was posted since it last looked, or when redo has lain for [`IDLE_WRITE`].
+/// Leads when it was posted since it last looked, or when redo has lain for the period of the
+/// flush triggers.
 fn run(core: &Core) {
+    let period = core.rules.triggers.period;
     core.serve(
         |host| host.lead(core),
         |post, seen| {
             let start = core.clock.now();
-            post.wait_timeout(seen, Some(IDLE_WRITE));
-            core.clock.now().since(start) >= IDLE_WRITE_NS
+            post.wait_timeout(seen, period);
+            period.is_some_and(|p| u128::from(core.clock.now().since(start).0) >= p.as_nanos())
         },
     );
 }

@@ -10,6 +10,7 @@
 mod commits;
 mod pipeline;
 mod ring;
+mod tickets;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
 use crate::format::{
@@ -18,7 +19,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn, Way};
+use crate::turn::{Led, Rules, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +44,15 @@ fn geometry() -> Geometry {
 type Log = Turn<Scribe>;
 
 fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    let rules = Rules {
+        way,
+        planted,
+        ..Rules::default()
+    };
+    log_with(start, first_batch, rules)
+}
+
+fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
     let geometry = geometry();
     let buffer = LogBuffer::new(
         Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
@@ -51,13 +61,13 @@ fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log 
         Summer::new(ID),
         start,
         first_batch,
-        planted,
+        rules.planted,
     );
     let scribe = Scribe {
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, way, planted)
+    Turn::new(buffer, &geometry, scribe, start, rules)
 }
 
 /// Holds the baton: writes to a vector.
