@@ -124,10 +124,14 @@ pub fn start(
 }
 
 impl Running {
-    /// Waits for the first acknowledged commit.
-    pub fn commits(&self) -> Result<(), String> {
-        let first = self.first.recv_timeout(PATIENCE);
-        first.map_err(|_| "the child commits nothing".to_owned())
+    /// Waits for the first acknowledged commit; a child that makes none is asked why.
+    pub fn committing(self) -> Result<Running, String> {
+        if self.first.recv_timeout(PATIENCE).is_ok() {
+            return Ok(self);
+        }
+        let problem = "the child commits nothing";
+        self.finish(Some(problem))
+            .map(|_| unreachable!("{problem}"))
     }
 
     /// Whether it ended by itself.
@@ -162,7 +166,7 @@ pub fn until_cut(
 ) -> Result<Told, String> {
     let mut running = start(directory, way, |_, _| {})?;
     if !early {
-        running.commits()?;
+        running = running.committing()?;
     }
     std::thread::sleep(moment);
     let ended = running.ended();

@@ -108,8 +108,7 @@ impl Bench {
     /// Has a log made, and listens to a life of it.
     pub fn record(&self, name: &str, way: &Way) -> Result<Recording, String> {
         let log = self.directory.join(PLACES[0]).join(name);
-        let first = life::start(&log, way, |_, _| {})?;
-        first.commits()?;
+        let first = life::start(&log, way, |_, _| {})?.committing()?;
         let told = first.finish(None)?;
         let mut known = Known::default();
         for (who, which) in told.acks {
@@ -120,8 +119,7 @@ impl Bench {
         let before = self.begin(&mut files);
         let heard = self.disk.clone();
         let note = move |who, which| heard.note(Event::Ack(who, which));
-        let second = life::start(&log, way, note)?;
-        second.commits()?;
+        let second = life::start(&log, way, note)?.committing()?;
         std::thread::sleep(LIFE);
         let events = self.disk.lock().log.take().unwrap_or_default();
         second.finish(None)?;
