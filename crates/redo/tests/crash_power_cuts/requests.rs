@@ -126,6 +126,8 @@ impl Bench {
         if mapped(&log)?.iter().map(|f| &f.extents).ne(before.iter()) {
             return Err("the files of the log moved".to_owned());
         }
+        // The disk holds about forty logs.
+        done("rm", &["-rf", &text(&log)])?;
         Ok(Recording {
             files,
             events,
