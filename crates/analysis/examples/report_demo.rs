@@ -142,6 +142,8 @@ fn target() -> Target {
         log_buffer_bytes: 64 << 20,
         huge_pages: true,
         unwritten_extents: Some(0),
+        io: "threads".to_owned(),
+        ..Target::default()
     }
 }
 

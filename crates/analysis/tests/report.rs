@@ -150,6 +150,14 @@ fn run_of(text: &str) -> Run {
             stack: stack_of(text),
             sync_method: s(),
             redo_block_bytes: 512,
+            io: s(),
+            probe: vec![ProbeRow {
+                sync_method: s(),
+                io: s(),
+                refused: some(),
+                ..ProbeRow::default()
+            }],
+            fallbacks: vec![s()],
             ..Target::default()
         },
         workload: WorkloadInfo {

@@ -5,7 +5,7 @@
 //! measurements share; and the short probe before a log is opened ([`probe`]).
 //!
 //! Invariants: every way that is measured is durable by what the system promises (a flush or a
-//! durable write each time); the file is removed at the end, also on failure; no new point is begun
+//! durable write each time); the file is removed at the end, also on failure; no write is begun
 //! after the budget. A device that stalls makes it longer by the one write under way.
 //!
 //! What it must not know: redo blocks beyond their size.
@@ -228,9 +228,9 @@ pub struct Plan {
     pub io: IoEngine,
     /// How rings are made.
     pub uring: UringOptions,
-    /// At most so long for a point.
-    pub point: Duration,
-    /// No point is begun after so long.
+    /// Writes of each way and size at most.
+    pub writes: u64,
+    /// Nothing is begun after so long.
     pub budget: Duration,
 }
 
@@ -242,8 +242,8 @@ impl Plan {
             block_bytes,
             io,
             uring,
-            point: Duration::from_millis(10),
-            budget: Duration::from_millis(600),
+            writes: 60,
+            budget: Duration::from_millis(400),
         }
     }
 
@@ -291,10 +291,11 @@ const FILE_BYTES: u64 = 4 << 20;
 const HEAD: &[u8] = b"redolab probe: may be removed\n";
 /// Bytes at the beginning that are not written over.
 const HEAD_BYTES: u64 = 4096;
-/// More writes tell nothing more.
-const WRITES: u64 = 100;
-/// Each point is visited so often: a disturbance then falls on several ways.
-const VISITS: u32 = 2;
+/// Writes at a time: the ways take turns in such small steps that a disturbance falls on all.
+const STEP: u64 = 3;
+/// Rings are chosen where they need at most this share of the time of calls that block: what is
+/// nearer is noise, and one more thing that can be refused.
+const RING_GAIN: f64 = 0.9;
 
 /// Measures every way of `plan` on a file of its own in `directory`, whose log the caller has
 /// locked. Ways that the system refuses are named with the reason.
@@ -302,7 +303,6 @@ const VISITS: u32 = 2;
 /// # Errors
 /// When the file cannot be made; nothing is left behind.
 pub fn probe(directory: &Path, plan: Plan) -> Result<Outcome, DeviceError> {
-    let begun = Instant::now();
     let path = directory.join(FILE_NAME);
     remove_left_over(&path)?;
     let scratch = Scratch::create(path)?;
@@ -314,25 +314,30 @@ pub fn probe(directory: &Path, plan: Plan) -> Result<Outcome, DeviceError> {
             points.push(Point::new(way, bytes, &device));
         }
     }
-    for visit in 1..=VISITS {
+    let (begun, mut aim) = (Instant::now(), 0);
+    while aim < plan.writes && begun.elapsed() < plan.budget {
+        aim = (aim + STEP).min(plan.writes);
         for point in &mut points {
-            if begun.elapsed() >= plan.budget {
-                point.no_time();
-                continue;
-            }
-            let enough = WRITES * u64::from(visit) / u64::from(VISITS);
-            point.visit(plan.point / VISITS, enough);
+            point.visit(aim, begun + plan.budget);
         }
     }
     let found: Vec<Found> = points.into_iter().map(Point::end).collect();
-    let figures: Vec<(Way, u64, f64)> = found
-        .iter()
-        .filter_map(|f| Some((f.way, f.bytes, f.p50_ns? as f64)))
-        .collect();
     Ok(Outcome {
-        best: best(&figures),
+        best: choose(&found),
         found,
     })
+}
+
+/// The best way; threads where rings are hardly better.
+fn choose(found: &[Found]) -> Option<Way> {
+    let figures = |f: &Found| {
+        let gain = match f.way.io {
+            IoEngine::IoUring => RING_GAIN,
+            IoEngine::Threads | IoEngine::Auto => 1.0,
+        };
+        Some((f.way, f.bytes, f.p50_ns? as f64 / gain))
+    };
+    best(&found.iter().filter_map(figures).collect::<Vec<_>>())
 }
 
 fn open(path: &Path, way: Way, uring: UringOptions) -> Result<Arc<dyn LogDevice>, DeviceError> {
@@ -375,22 +380,17 @@ impl Point {
         }
     }
 
-    fn visit(&mut self, time: Duration, enough: u64) {
+    /// Writes on, up to `aim` in all, and begins none after `end`.
+    fn visit(&mut self, aim: u64, end: Instant) {
         let Some(bench) = &mut self.bench else {
             return;
         };
-        let end = Instant::now() + time;
-        let mut go_on = |writes| writes < enough && Instant::now() < end;
+        let mut go_on = |writes| writes < aim && Instant::now() < end;
         if let Err(error) = durable_writes(bench, false, &mut self.timing, &mut go_on) {
             // A way that fails once is no way, however fast it was before.
             (self.bench, self.timing) = (None, Timing::default());
             self.refused = Some(error.to_string());
         }
-    }
-
-    fn no_time(&mut self) {
-        self.refused
-            .get_or_insert_with(|| "no time left for more writes".to_owned());
     }
 
     fn end(self) -> Found {
@@ -402,7 +402,10 @@ impl Point {
             writes: count,
             p50_ns: measured.then(|| self.timing.total.quantile_raw(0.5)),
             mean_ns: measured.then(|| self.timing.total.mean()),
-            refused: self.refused,
+            refused: self.refused.or_else(|| {
+                let none = "no time was left for it".to_owned();
+                (!measured).then_some(none)
+            }),
         }
     }
 }

@@ -93,6 +93,36 @@ pub struct Target {
     pub huge_pages: bool,
     /// Extents of the log files that the file system holds as unwritten, if it can tell.
     pub unwritten_extents: Option<u64>,
+    /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
+    #[serde(default)]
+    pub io: String,
+    /// What the probe at open found, if there was one.
+    #[serde(default)]
+    pub probe: Vec<ProbeRow>,
+    /// What was asked for and done without, each with the reason.
+    #[serde(default)]
+    pub fallbacks: Vec<String>,
+}
+
+/// One way of writing as the probe at open found it: durable writes, one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRow {
+    /// `buffered`, `dsync`, `direct`, `direct-dsync`.
+    pub sync_method: String,
+    /// `threads`, `io_uring`.
+    pub io: String,
+    /// Bytes of each write.
+    pub write_bytes: u64,
+    /// Durable writes that were timed.
+    pub writes: u64,
+    /// Their median; `None` where none was timed.
+    pub p50_ns: Option<u64>,
+    /// Their mean.
+    pub mean_ns: Option<f64>,
+    /// Why not, or why not more.
+    pub refused: Option<String>,
+    /// The log was written in this way.
+    pub chosen: bool,
 }
 
 /// What was run.

@@ -7,7 +7,8 @@ use common::{
     PATIENCE, Scratch, WRITERS, assert_prefixes, commit, open, options, record, recovered, until,
     whose,
 };
-use device::SyncMethod;
+use device::probe::Found;
+use device::{IoEngine, SyncMethod, UringOptions};
 use redo::commit::{CommitPost, CommitWait};
 use redo::recovery::End;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba};
@@ -460,4 +461,106 @@ fn a_recorded_run_replays_byte_for_byte() {
         assert_eq!(history.replay(log.fresh_writer()), Ok(history.steps()));
         log.close().expect("nothing failed");
     }
+}
+
+/// Every engine with every sync method recovers what it acknowledged; the log says which it was.
+#[test]
+fn every_engine_recovers_what_it_acknowledged() {
+    let refused = UringOptions::default().check().err();
+    for (sync_method, io) in SyncMethod::ALL
+        .into_iter()
+        .flat_map(|method| [(method, IoEngine::IoUring), (method, IoEngine::Threads)])
+    {
+        for (log_writer, linked) in [(LogWriter::Inline, false), (LogWriter::Lgwr, true)] {
+            let scratch = Scratch::with_log();
+            let ways = Options {
+                sync_method,
+                io,
+                log_writer,
+                huge_pages: linked,
+                lock_memory: linked,
+                uring: UringOptions {
+                    linked,
+                    ..UringOptions::default()
+                },
+                ..options()
+            };
+            let log = match Log::open(&scratch.0, ways) {
+                Ok((log, _)) => log,
+                Err(e) if sync_method.is_direct() => {
+                    println!("skipped: {sync_method}: {e}");
+                    continue;
+                }
+                Err(e) => panic!("{sync_method} {io:?}: {e}"),
+            };
+            let back_end = log.back_end();
+            assert_eq!(back_end.sync_method, Some(sync_method));
+            let wanted = match &refused {
+                Some(_) => IoEngine::Threads,
+                None => io,
+            };
+            assert_eq!(back_end.io, wanted.name());
+            run(&log, 4, 30);
+            log.close().expect("nothing failed");
+            let (records, how) = recovered(&scratch.0);
+            assert_eq!((how, records.len()), (End::Clean, 120));
+            assert_prefixes(&records, &[30; 4]);
+        }
+    }
+}
+
+/// A system that permits no io_uring: the log is written with threads, and says so.
+#[test]
+fn a_refused_ring_is_said_and_done_without() {
+    for probe in [false, true] {
+        let scratch = Scratch::with_log();
+        let ways = Options {
+            io: IoEngine::IoUring,
+            probe,
+            uring: UringOptions {
+                refuse_setup: Some(1),
+                ..UringOptions::default()
+            },
+            ..options()
+        };
+        let (log, _) = Log::open(&scratch.0, ways).expect("threads do");
+        let back_end = log.back_end();
+        assert_eq!(back_end.io, "threads");
+        let said = back_end.fallbacks.join("; ");
+        assert!(said.contains("io_uring") && said.contains("threads instead"));
+        assert_eq!(back_end.probe.is_empty(), !probe);
+        assert!(back_end.probe.iter().all(|f| f.way.io == IoEngine::Threads));
+        let mut session = log.session();
+        commit(&mut session, 0, 0).expect("durable");
+        log.close().expect("nothing failed");
+        assert_prefixes(&recovered(&scratch.0).0, &[1]);
+    }
+}
+
+/// The probe chooses among what it measured, leaves nothing beside the log, and a probe that
+/// cannot be made leaves the sync method that was named.
+#[test]
+fn a_probe_chooses_and_leaves_nothing() {
+    let scratch = Scratch::with_log();
+    let files = || std::fs::read_dir(&scratch.0).expect("readable").count();
+    let before = files();
+    let ways = || Options {
+        sync_method: SyncMethod::Buffered,
+        probe: true,
+        ..options()
+    };
+    let (log, _) = Log::open(&scratch.0, ways()).expect("a new log");
+    let back_end = log.back_end();
+    let chosen = |f: &&Found| Some(f.way.method) == back_end.sync_method;
+    let chosen = back_end.probe.iter().find(chosen).expect("was probed");
+    assert!(chosen.writes > 0, "{chosen:?}");
+    assert_eq!(files(), before);
+    log.close().expect("nothing failed");
+    let in_the_way = scratch.0.join(device::probe::FILE_NAME);
+    std::fs::write(&in_the_way, b"not the probe's").expect("writable");
+    let (log, _) = Log::open(&scratch.0, ways()).expect("the log is there");
+    assert_eq!(log.back_end().sync_method, Some(SyncMethod::Buffered));
+    let said = log.back_end().fallbacks.join("; ");
+    assert!(said.contains("in the way") && said.contains("buffered is used"));
+    assert!(in_the_way.exists(), "what is not ours stays");
 }

@@ -1,6 +1,6 @@
 //! SIGKILL at random moments: a child commits from several threads, half of which wait for each
-//! commit and half of which have many in flight, and says through a pipe what was acknowledged; the parent kills it, drains the pipe, recovers, and looks for every
-//! acknowledged record. The same log lives through all the kills, with log switches and
+//! commit and half of which have many in flight, and says through a pipe what was acknowledged;
+//! the parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same log lives through all the kills, with log switches and
 //! checkpoints in between. It proves nothing about power loss: the system lives on.
 //!
 //! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
@@ -8,7 +8,7 @@
 mod common;
 
 use common::{PATIENCE, Scratch, create, options, record, whose};
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::commit::CommitPost;
 use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Session};
@@ -52,6 +52,8 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
         let way = split_mix(&mut state) % 12;
+        // Hundreds: threads or rings, and whether each direct write is durable by itself.
+        let way = way + 100 * (split_mix(&mut state) % 4);
         let early = split_mix(&mut state).is_multiple_of(4);
         let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
         let told = life(&scratch.0, way, early, moment);
@@ -160,8 +162,18 @@ fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
 /// Commits for ever, or until nobody reads what was acknowledged.
 fn child(directory: &Path) -> ! {
     let way = number(WAY).expect("the parent says how");
+    let (back_end, way) = (way / 100, way % 100);
+    let methods = match back_end / 2 {
+        0 => [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct],
+        _ => [
+            SyncMethod::Buffered,
+            SyncMethod::Dsync,
+            SyncMethod::DirectDsync,
+        ],
+    };
     let ways = Options {
-        sync_method: SyncMethod::ALL[(way % 3) as usize],
+        sync_method: methods[(way % 3) as usize],
+        io: [IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize],
         log_writer: WRITERS[(way / 3) as usize],
         ..options()
     };

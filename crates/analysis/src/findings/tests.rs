@@ -486,3 +486,18 @@ fn thresholds_of_the_user_are_applied_and_named() {
         ("busy over 30 %", "our rule")
     );
 }
+
+#[test]
+fn what_was_done_without_is_said_and_judges_nothing() {
+    let thresholds = Thresholds::default();
+    let mut run = clean_run();
+    let before = findings(&run, &thresholds).len();
+    run.target.fallbacks = vec!["io_uring: set up: refused".to_owned()];
+    let after = findings(&run, &thresholds);
+    assert_eq!(after.len(), before + 1);
+    let said = after.iter().find(|f| f.id == "validity.fallback");
+    let said = said.expect("it is said");
+    assert_eq!(said.weight, Weight::Info);
+    assert!(said.claim.contains("io_uring: set up: refused"));
+    assert!(run.validity.valid);
+}

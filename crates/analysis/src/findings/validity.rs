@@ -12,6 +12,7 @@ use measure::run::{AuditStatus, FloorRow, Origin, Row, Run};
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     origin(run, notes);
     problems(run, notes);
+    fallbacks(run, notes);
     audit(run, notes);
     neighbours(run, t, notes);
     flat_flush(run, t, notes);
@@ -42,6 +43,24 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
             .rule("simulated time is never reported as measured", "redolab")
             .advice("Measure on the device before deciding."),
     );
+}
+
+/// What the log does without. The figures are right for what it does instead.
+fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
+    for fallback in &run.target.fallbacks {
+        notes.push(
+            Note::new(
+                "validity.fallback",
+                Info,
+                format!("Asked for and done without: {fallback}."),
+            )
+            .rule(
+                "what was asked for is what is measured, or it is said",
+                "redolab: a run says what it measured",
+            )
+            .advice("Allow it and measure again, if it is what you want to know."),
+        );
+    }
 }
 
 fn problems(run: &Run, notes: &mut Vec<Note>) {

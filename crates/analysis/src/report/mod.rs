@@ -37,6 +37,7 @@ pub fn html(run: &Run) -> String {
         judged::scope(run),
         target::stack(run),
         target::floor(run),
+        target::probe(run),
         tables::rows(run),
         figures::load(run),
         figures::percentiles(run),

@@ -101,6 +101,34 @@ fn the_choice_is_good_at_every_size() {
 }
 
 #[test]
+fn rings_are_chosen_only_where_they_gain() {
+    let found = |io, bytes, p50_ns| Found {
+        way: Way {
+            method: SyncMethod::Direct,
+            io,
+        },
+        bytes,
+        writes: 10,
+        p50_ns: Some(p50_ns),
+        mean_ns: None,
+        refused: None,
+    };
+    for (ring, chosen) in [
+        (1000, IoEngine::Threads),
+        (950, IoEngine::Threads),
+        (800, IoEngine::IoUring),
+    ] {
+        let both = [
+            found(IoEngine::Threads, 4096, 1000),
+            found(IoEngine::Threads, 131_072, 1000),
+            found(IoEngine::IoUring, 4096, ring),
+            found(IoEngine::IoUring, 131_072, ring),
+        ];
+        assert_eq!(choose(&both).map(|w| w.io), Some(chosen), "{ring}");
+    }
+}
+
+#[test]
 fn engines_are_named_and_parsed() {
     for io in [IoEngine::Threads, IoEngine::IoUring, IoEngine::Auto] {
         assert_eq!(io.name().parse(), Ok(io));

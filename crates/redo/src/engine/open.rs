@@ -12,7 +12,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer}
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::Mutex;
-use crate::turn::{Turn, Way};
+use crate::turn::Turn;
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
@@ -183,12 +183,7 @@ impl Log {
             0,
             options.planted,
         );
-        let way = match (options.log_writer, &pipe.queue) {
-            (LogWriter::Inline, _) => Way::Inline,
-            (_, None) => Way::Dedicated,
-            (_, Some(_)) => Way::Pipelined,
-        };
-        let rules = options.rules(way);
+        let rules = options.rules(pipe.queue.is_some());
         let clock = RealClock::new();
         let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));

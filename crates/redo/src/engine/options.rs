@@ -224,10 +224,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How turns are taken with these.
-    pub(super) fn rules(&self, way: Way) -> Rules {
+    /// How turns are taken with these; `pipelined`: there is a queue that does not block.
+    pub(super) fn rules(&self, pipelined: bool) -> Rules {
         Rules {
-            way,
+            way: match self.log_writer {
+                LogWriter::Inline => Way::Inline,
+                _ if pipelined => Way::Pipelined,
+                _ => Way::Dedicated,
+            },
             triggers: self.triggers,
             log_file_sync: self.log_file_sync,
             planted: self.planted,

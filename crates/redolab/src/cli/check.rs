@@ -8,7 +8,7 @@ use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor};
-use crate::output::{sanitize, table, verdict, workers};
+use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -364,6 +364,7 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
         out.push_str(&format!("{workers}\n"));
     }
     out.push_str(&table::floor_below(run, style));
+    out.push_str(&back_end::text(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
         out.push_str(&verdict::text(verdict, style, verbose));

@@ -7,7 +7,7 @@ use crate::experiment::target::Setup;
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use measure::Nanos;
 use measure::run::Run;
 use measure::units::{parse_bytes, parse_duration};
@@ -232,9 +232,22 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_buffer: String,
-    /// Put the log buffer in huge pages where the system allows it
+    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
+    /// suits the log writer, and with --sync-method auto what a probe finds faster)
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        default_value = "auto",
+        help_heading = "The log"
+    )]
+    pub(crate) io: String,
+    /// Put the log buffer in huge pages where the system allows it: reserved ones, else
+    /// transparent ones
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
+    /// Lock the log buffer in memory where the system allows it
+    #[arg(long, help_heading = "The log")]
+    pub(crate) lock_memory: bool,
 }
 
 impl LogArgs {
@@ -278,6 +291,12 @@ impl LogArgs {
                 .map_err(|e| CommandError::usage(format!("--flush-triggers: {e}")))?,
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
+            lock_memory: self.lock_memory,
+            io: self
+                .io
+                .parse::<IoEngine>()
+                .map_err(|e| CommandError::usage(format!("--io: {e}")))?,
+            probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         let any = device::Caps {

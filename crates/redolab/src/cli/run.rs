@@ -8,7 +8,7 @@ use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::output::{table, workers};
+use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -77,6 +77,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
+    setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
@@ -131,6 +132,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         if let Some(workers) = workers::workers(&run, style) {
             text.push_str(&format!("\n{workers}"));
         }
+        text.push_str(&back_end::text(&run, style));
         text
     })?;
     Ok(ExitCode::SUCCESS)

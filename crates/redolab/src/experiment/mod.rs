@@ -8,6 +8,7 @@
 
 pub mod floor;
 pub mod ladder;
+mod learning;
 pub mod load;
 mod multiplex;
 pub mod recorder;

@@ -1,6 +1,7 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 use super::Failure;
+use super::learning;
 use super::load::{self, CommitApi, Control, Shared};
 use super::recorder::{Background, Foreground};
 use super::target::LogTarget;
@@ -9,7 +10,7 @@ use crate::observe::background::others_pct;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, SyncSwitch, WaitStats, Worker};
+use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats, Worker};
 use measure::units::{KB_BYTES, MB_BYTES};
 use measure::workload::{CommitWait, Workload, pool};
 use measure::{Clock, Histogram, Nanos, WaitEvent};
@@ -391,31 +392,9 @@ fn row(
     add_waits(&mut row, fg, bg, control);
     add_idle(&mut row);
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
-    add_learning(&mut row, all);
+    let learned = all.learned_before.as_ref().zip(all.learned.as_ref());
+    learning::add(&mut row, learned, all.from);
     row
-}
-
-/// What adaptive learning did in the window.
-fn add_learning(row: &mut Row, all: &Collected) {
-    let (Some(before), Some(after)) = (&all.learned_before, &all.learned) else {
-        return;
-    };
-    let switches = after.switches - before.switches;
-    let commits = after.commits - before.commits;
-    let polled = after.polled - before.polled;
-    row.log_file_sync_switches = Some(switches);
-    row.log_file_sync_polled_pct = (commits > 0).then(|| polled as f64 / commits as f64 * 100.0);
-    let kept = after.recent.len().min(switches as usize);
-    let recent = after.recent.iter().skip(after.recent.len() - kept);
-    let name = |polls| if polls { "polling" } else { "post-wait" };
-    row.log_file_sync_switch_log = recent
-        .map(|switch| SyncSwitch {
-            t_s: switch.at.since(all.from).as_secs(),
-            to: name(switch.to_polling).to_owned(),
-            left_per_s: switch.left_per_s,
-            taken_per_s: switch.taken_per_s,
-        })
-        .collect();
 }
 
 fn commit_path(fg: &Foreground) -> CommitPath {

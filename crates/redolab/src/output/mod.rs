@@ -3,6 +3,7 @@
 //! Invariants: every view says where the figures come from (`origin`) and whether they are valid;
 //! no text from outside reaches a terminal before [`sanitize`] or a CSV cell before [`csv`].
 
+pub mod back_end;
 pub mod cells;
 pub mod csv;
 pub mod json;

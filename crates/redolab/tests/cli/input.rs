@@ -89,25 +89,9 @@ fn options_that_make_no_sense() {
             &["--log-writer-cpu", "`all`", "0,2-3"],
         ),
         (
-            &["--log-file-sync", "asking"],
-            &["--log-file-sync", "`asking`", "adaptive"],
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
         ),
-        (
-            &["--flush-triggers", "commit,half"],
-            &["--flush-triggers", "no trigger `half`", "third"],
-        ),
-        (&["--flush-triggers", "1MB,2MB"], &["`2MB`", "named before"]),
-        (&["--commit-api", "later"], &["--commit-api", "`later`"]),
-        (&["--threads", "2"], &["--threads", "--commit-api async"]),
-        (
-            &["--commit-api", "async", "--threads", "0"],
-            &["--threads: use 1 to 1024"],
-        ),
-        (
-            &["--commit-api", "async", "--jobs", "65537"],
-            &["65537 is out of range", "1 to 65536"],
-        ),
-        (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
             &["--max-write", "much"],
@@ -144,6 +128,40 @@ fn options_that_make_no_sense() {
         place.run(arguments).expect(2, &[word]);
     }
     assert_eq!(entries(&place.target), Vec::<String>::new());
+}
+
+#[test]
+fn options_of_sessions_that_make_no_sense() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--log-file-sync", "asking"],
+            &["--log-file-sync", "`asking`", "adaptive"],
+        ),
+        (
+            &["--flush-triggers", "commit,half"],
+            &["--flush-triggers", "no trigger `half`", "third"],
+        ),
+        (&["--flush-triggers", "1MB,2MB"], &["`2MB`", "named before"]),
+        (&["--commit-api", "later"], &["--commit-api", "`later`"]),
+        (&["--threads", "2"], &["--threads", "--commit-api async"]),
+        (
+            &["--commit-api", "async", "--threads", "0"],
+            &["--threads: use 1 to 1024"],
+        ),
+        (
+            &["--commit-api", "async", "--jobs", "65537"],
+            &["65537 is out of range", "1 to 65536"],
+        ),
+        (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
+    ];
+    for (more, words) in cases {
+        for command in [&["check", target.as_str()][..], &["run", "--null"]] {
+            place.run(&[command, *more].concat()).expect(2, words);
+        }
+        place.expect_clean(&place.target);
+    }
 }
 
 #[test]
