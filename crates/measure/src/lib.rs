@@ -13,6 +13,7 @@ pub mod judgement;
 pub mod run;
 pub mod stack;
 pub mod units;
+mod validity;
 pub mod waits;
 pub mod workload;
 
