@@ -72,7 +72,7 @@ pub struct Run {
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `null`, later `postgresql` and so on.
+    /// `file`, `raw_device`, `null`, later `postgresql` and so on.
     pub kind: String,
     /// The path as the user gave it.
     pub path: String,
@@ -97,6 +97,9 @@ pub struct Target {
     /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
     #[serde(default)]
     pub io: String,
+    /// Batches in flight at most; 0 where nobody said.
+    #[serde(default)]
+    pub io_depth: u32,
     /// What the probe at open found, if there was one.
     #[serde(default)]
     pub probe: Vec<ProbeRow>,

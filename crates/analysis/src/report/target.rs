@@ -24,7 +24,7 @@ pub(super) fn stack(run: &Run) -> String {
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
         ("Sync method", Some(target.sync_method.clone())),
-        ("I/O engine", Some(target.io.clone())),
+        ("I/O engine", engine(run)),
         ("Log files", log_files(run)),
         ("Redo block", nonzero(u64::from(target.redo_block_bytes))),
         (
@@ -49,6 +49,15 @@ pub(super) fn stack(run: &Run) -> String {
 
 fn nonzero(bytes: u64) -> Option<String> {
     (bytes > 0).then(|| format::bytes(bytes))
+}
+
+fn engine(run: &Run) -> Option<String> {
+    let t = &run.target;
+    let depth = match t.io_depth {
+        0 | 1 => String::new(),
+        n => format!(", {n} batches in flight at most"),
+    };
+    (!t.io.is_empty()).then(|| format!("{}{depth}", t.io))
 }
 
 fn log_files(run: &Run) -> Option<String> {

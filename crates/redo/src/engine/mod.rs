@@ -1,10 +1,10 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), the same with batches in flight while it
-//! waits (`pipeline`), sessions, completion queues of commits that are not waited for one by one
-//! (`completions`), the log writer's threads (`lgwr`). Policy is in `crate::writer`, leading and
-//! waiting in `crate::turn`; nothing here decides when to write.
+//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without
+//! opening (`inspect`), the host that carries out the writer's actions (`host`), the same with
+//! batches in flight while it waits (`pipeline`), sessions, completion queues of commits that are
+//! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
+//! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod back_end;
 mod completions;
@@ -17,13 +17,14 @@ mod lgwr;
 pub mod open;
 mod options;
 mod pipeline;
+pub mod raw;
 mod session;
 
 pub use back_end::BackEnd;
 pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
-pub use options::{LogWriter, Options, Paths, Shape};
+pub use options::{LogWriter, Options, Paths, Place, Shape};
 pub use session::{Session, SpaceWaits};
 
 use crate::control::ControlFile;
@@ -189,6 +190,15 @@ impl Log {
     /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
     /// closed all the same and recovers when it is opened again.
     pub fn close(mut self) -> Result<(), Error> {
+        self.shut()
+    }
+
+    /// As [`Log::close`], for who cannot give the log away; it can be dropped afterwards, and is
+    /// good for nothing else.
+    ///
+    /// # Errors
+    /// As [`Log::close`].
+    pub fn shut(&mut self) -> Result<(), Error> {
         self.stop();
         self.core.drain()?;
         let end = self.core.buffer.open_start();

@@ -241,6 +241,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) io: String,
+    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
+    pub(crate) io_depth: u32,
     /// Put the log buffer in huge pages where the system allows it: reserved ones, else
     /// transparent ones
     #[arg(long, help_heading = "The log")]
@@ -272,6 +275,7 @@ impl LogArgs {
             .log_writer
             .parse()
             .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
+        let io = self.io(log_writer)?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -292,10 +296,8 @@ impl LogArgs {
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io: self
-                .io
-                .parse::<IoEngine>()
-                .map_err(|e| CommandError::usage(format!("--io: {e}")))?,
+            io,
+            io_depth: self.io_depth,
             probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
@@ -315,6 +317,23 @@ impl LogArgs {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
         Ok((setup, method))
+    }
+
+    fn io(&self, log_writer: LogWriter) -> Result<IoEngine, CommandError> {
+        let io = self
+            .io
+            .parse::<IoEngine>()
+            .map_err(|e| CommandError::usage(format!("--io: {e}")))?;
+        let overlaps = log_writer == LogWriter::Lgwr && io != IoEngine::Threads;
+        let most = redo::writer::MAX_DEPTH as u32;
+        if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
+            return Err(CommandError::usage(format!(
+                "--io-depth {}: use 1 to {most}, more than 1 only with --log-writer lgwr and rings \
+                 (--io io_uring or auto)",
+                self.io_depth
+            )));
+        }
+        Ok(io)
     }
 
     fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
@@ -423,6 +442,10 @@ pub(crate) struct SafetyArgs {
     /// Write at most this much in all
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
+    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
+    /// or otherwise in use is refused all the same
+    #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
+    pub(crate) destroy: Option<PathBuf>,
     /// Say what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
@@ -450,13 +473,14 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     let found = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => CommandError::usage(format!(
-            "{shown}: does not exist; name an existing directory"
+            "{shown}: does not exist; name an existing directory or raw block device"
         )),
         _ => CommandError::usage(format!("{shown}: {e}")),
     })?;
     if !found.is_dir() {
         return Err(CommandError::usage(format!(
-            "{shown}: is not a directory; name the directory in which log files may be made"
+            "{shown}: is not a directory, and no block device; name the directory in which log \
+             files may be made"
         )));
     }
     path.canonicalize()

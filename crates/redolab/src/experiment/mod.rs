@@ -13,6 +13,7 @@ pub mod load;
 mod multiplex;
 pub mod recorder;
 pub mod row;
+pub mod site;
 pub mod target;
 
 /// What stops an experiment before its end.

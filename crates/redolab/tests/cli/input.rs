@@ -89,8 +89,8 @@ fn options_that_make_no_sense() {
             &["--log-writer-cpu", "`all`", "0,2-3"],
         ),
         (
-            &["--io", "warp"],
-            &["--io", "warp", "threads, io_uring or auto"],
+            &["--io-depth", "4"],
+            &["--io-depth 4", "with --log-writer lgwr and rings"],
         ),
         (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
         (
@@ -131,10 +131,14 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn options_of_sessions_that_make_no_sense() {
+fn options_of_engines_and_sessions_that_make_no_sense() {
     let place = Place::new();
     let target = place.target.display().to_string();
     let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
         (
             &["--log-file-sync", "asking"],
             &["--log-file-sync", "`asking`", "adaptive"],
