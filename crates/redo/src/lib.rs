@@ -53,6 +53,8 @@ pub mod planted;
 pub mod rba;
 mod read_ahead;
 pub mod recovery;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod sync;
 mod tickets;
 mod triggers;

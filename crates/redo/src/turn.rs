@@ -32,9 +32,9 @@ use crate::writer::{Cause, Learner, LogFileSync};
 use std::sync::Arc;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const WAKE_ALONE: u32 = 32;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 const WAKE_ALONE: u32 = 1;
 
 const OPEN: u32 = 0;

@@ -4,13 +4,13 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
+use crate::sync::EngineClock;
 use crate::turn::{Led, Turn};
-use measure::RealClock;
 
 pub(crate) struct Core {
     turn: Turn<Host>,
     pub(crate) geometry: Geometry,
-    pub(crate) clock: RealClock,
+    pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
     /// Tells the open logs of a process apart.
     pub(crate) id: u64,
@@ -29,7 +29,7 @@ impl std::ops::Deref for Core {
 }
 
 impl Core {
-    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: RealClock) -> Core {
+    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: EngineClock) -> Core {
         let max_record = geometry.max_record(turn.buffer.ring_blocks());
         Core {
             turn,

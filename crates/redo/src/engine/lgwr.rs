@@ -4,6 +4,7 @@
 use super::core::Core;
 use super::pipeline;
 use crate::error::Error;
+use crate::sync::{Builder, JoinHandle};
 use device::Queue;
 use measure::Clock;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ pub(crate) fn start(
     core: &Arc<Core>,
     pipe: Option<Box<dyn Queue>>,
     cpus: Vec<usize>,
-) -> Result<std::thread::JoinHandle<()>, Error> {
+) -> Result<JoinHandle<()>, Error> {
     let refused = |e: std::io::Error| Error::Options(format!("CPU of the log writer: {e}"));
     if !cpus.is_empty() {
         device::cpus::check(&cpus, &device::cpus::allowed().map_err(refused)?).map_err(refused)?;
     }
     let core = Arc::clone(core);
-    std::thread::Builder::new()
+    Builder::new()
         .name("lgwr".to_owned())
         .spawn(move || {
             // It was checked above; a CPU that has gone since costs placement, not redo.

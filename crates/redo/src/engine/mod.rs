@@ -31,12 +31,11 @@ use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
 use device::file::LockGuard;
 use device::pool::WorkerStats;
-use measure::RealClock;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
     path: PathBuf,
-    lgwr: Option<std::thread::JoinHandle<()>>,
+    lgwr: Option<JoinHandle<()>>,
     huge_pages: bool,
     workers: Vec<Arc<WorkerStats>>,
     back_end: BackEnd,
@@ -82,7 +81,7 @@ impl Log {
 
     /// The clock of every time that this log reports.
     #[must_use]
-    pub fn clock(&self) -> RealClock {
+    pub fn clock(&self) -> EngineClock {
         self.core.clock
     }
 

@@ -11,14 +11,13 @@ use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, Mutex};
 use crate::turn::{Turn, Way};
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
-use measure::RealClock;
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -184,7 +183,7 @@ impl Log {
             options.planted,
         );
         let rules = options.rules(pipe.way(options.log_writer));
-        let clock = RealClock::new();
+        let clock = EngineClock::new();
         let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;

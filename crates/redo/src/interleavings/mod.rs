@@ -3,9 +3,8 @@
 //!
 //! Only what the holder of the baton does is a model: the [`Scribe`] seals the open batch, waits
 //! until it is filled, checks every block as recovery would, releases and publishes. Geometry is
-//! tiny (8 bytes of payload a block, a ring of 4 blocks, 4 batch slots), so that everything that
-//! wraps wraps. The bound on preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS`
-//! overrides it.
+//! tiny (a [`Shape`]; 4 batch slots), so that everything that wraps wraps. The bound on
+//! preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
 
 mod commits;
 mod pipeline;
@@ -25,14 +24,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ID: LogId = LogId([7; 16]);
-const PAYLOAD: usize = 8;
-const RING_BLOCKS: usize = 4;
 
-fn geometry() -> Geometry {
-    let block_bytes = (BLOCK_HEADER_BYTES + PAYLOAD) as u32;
+/// Of a log: bytes of payload a block, blocks of the ring, blocks that are sealed together.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    payload: usize,
+    ring: usize,
+    seal: u32,
+}
+
+const TINY: Shape = Shape {
+    payload: 8,
+    ring: 4,
+    seal: 1,
+};
+
+fn geometry(shape: Shape) -> Geometry {
+    let block_bytes = (BLOCK_HEADER_BYTES + shape.payload) as u32;
     Geometry {
         block_bytes,
-        seal_blocks: 1,
+        seal_blocks: shape.seal,
         groups: 2,
         blocks_per_group: 1 << 20,
         header_bytes: 4096,
@@ -44,18 +55,30 @@ fn geometry() -> Geometry {
 type Log = Turn<Scribe>;
 
 fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
-    let rules = Rules {
+    log_with(start, first_batch, rules_of(way, planted))
+}
+
+/// The rules of a way with a planted bug, all else as usual.
+fn rules_of(way: Way, planted: Planted) -> Rules {
+    Rules {
         way,
         planted,
         ..Rules::default()
-    };
-    log_with(start, first_batch, rules)
+    }
 }
 
 fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
-    let geometry = geometry();
+    shaped_with(TINY, start, first_batch, rules)
+}
+
+fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    shaped_with(shape, start, first_batch, rules_of(way, planted))
+}
+
+fn shaped_with(shape: Shape, start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
+    let geometry = geometry(shape);
     let buffer = LogBuffer::new(
-        Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
+        Memory::cells(shape.ring * geometry.block_bytes as usize),
         geometry,
         1,
         Summer::new(ID),
