@@ -30,6 +30,8 @@ use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner, LogFileSync};
 use std::sync::Arc;
+#[cfg(not(loom))]
+use std::sync::PoisonError;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(any(loom, shuttle)))]
@@ -166,6 +168,13 @@ impl<H> Turn<H> {
         self.wake_everybody();
         // A baton that died with its holder leads no more either.
         drop(self.baton.lock());
+    }
+
+    /// What the baton guards, of a log that is closed, for what is left to be waited for; also when
+    /// its last holder died.
+    #[cfg(not(loom))]
+    pub(crate) fn settle(&self, wait: impl FnOnce(&mut H)) {
+        wait(&mut self.baton.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Writes out what is left in the buffer of a closed log.

@@ -215,11 +215,17 @@ impl Log {
             let _ = thread.join();
         }
     }
+
+    /// Nothing is written any more, though sessions that live on hold the log's queue.
+    fn settle(&self) {
+        self.core.settle(host::Host::settle);
+    }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop();
+        self.settle();
     }
 }
 
