@@ -8,8 +8,9 @@
 //! A failure prints its schedule; `REDO_SCHEDULE` replays it. `REDO_SCHEDULES` sets how many are
 //! drawn, `REDO_SCHEDULE_SEED` which. What it leaves out: orders of memory (loom's part).
 
+use crate::commit::CommitPost;
 use crate::control::{CONTROL_BYTES, ControlFile};
-use crate::engine::{Log, LogWriter, Options, Session};
+use crate::engine::{Completions, Log, LogWriter, Options, Session};
 use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
@@ -47,6 +48,10 @@ struct Case {
     fails: u32,
     /// Batches in flight at most: several where the log writer is pipelined.
     depth: u32,
+    /// The disk's queues count as such that block, so that workers are threads.
+    blocking: bool,
+    /// Foregrounds begin and cease to poll at any moment.
+    polls: bool,
 }
 
 /// A disk that ends what it was given while others run.
@@ -54,11 +59,15 @@ struct Drawn {
     disk: SimDisk,
     /// As [`Case::fails`]; set when the log is open.
     fails: Arc<AtomicU32>,
+    blocking: bool,
 }
 
 impl LogDevice for Drawn {
     fn caps(&self) -> Caps {
-        self.disk.caps()
+        Caps {
+            blocking: self.blocking,
+            ..self.disk.caps()
+        }
     }
 
     fn bytes(&self) -> u64 {
@@ -185,29 +194,78 @@ fn record(who: u32, which: u32) -> Vec<u8> {
         .collect()
 }
 
-/// A foreground: appends and commits, in whatever way it draws.
-fn foreground(world: &World, mut session: Session, who: u32) {
+/// Commits that are told later, by what is to be recovered of each.
+type Later = Completions<(Rba, Vec<u8>)>;
+
+/// A foreground: appends and commits, in whatever way it draws. It may leave commits that it was
+/// not told of.
+fn foreground(world: &World, mut session: Session, mut later: Later, who: u32) -> Later {
     for which in 0..EACH {
         let bytes = record(who, which);
-        let mode = [
-            CommitMode::WAIT_IMMEDIATE,
-            CommitMode::WAIT_IMMEDIATE,
-            CommitMode::NOWAIT_BATCH,
-        ][below(3) as usize];
-        let told = session
-            .append(&[&bytes])
-            .and_then(|rba| session.commit(mode).map(|commit| (rba, commit.durable)));
-        match told {
-            Ok((rba, true)) => {
-                let acknowledged = (rba, bytes);
-                world.acknowledged.lock().expect("whole").push(acknowledged);
-            }
-            Ok((_, false)) => assert_eq!(mode, CommitMode::NOWAIT_BATCH),
+        let done = match session.append(&[&bytes]) {
+            Ok(rba) => commit(world, &mut session, &mut later, (rba, bytes)),
+            Err(refused) => Err(refused),
+        };
+        match done {
+            Ok(()) => {}
             Err(Error::Poisoned(_)) => break,
             Err(other) => panic!("{other}"),
         }
     }
+    if below(2) == 0 {
+        let posts = below(2) == 0;
+        while !later.is_empty() {
+            let decided = if posts { later.poll() } else { later.wait() };
+            if decided == 0 {
+                thread::yield_now();
+            }
+            take(world, &mut later);
+        }
+    }
     world.busy.fetch_sub(1, Ordering::SeqCst);
+    later
+}
+
+fn commit(
+    world: &World,
+    session: &mut Session,
+    later: &mut Later,
+    redo: (Rba, Vec<u8>),
+) -> Result<(), Error> {
+    let mode = match below(4) {
+        0 => CommitMode::NOWAIT_BATCH,
+        1 => {
+            let ticket = session.commit_async(CommitPost::Immediate)?;
+            assert!(later.push(ticket, redo).is_ok(), "room for each");
+            if below(2) == 0 {
+                later.poll();
+                take(world, later);
+            }
+            return Ok(());
+        }
+        _ => CommitMode::WAIT_IMMEDIATE,
+    };
+    if session.commit(mode)?.durable {
+        world.acknowledged.lock().expect("whole").push(redo);
+    } else {
+        assert_eq!(mode, CommitMode::NOWAIT_BATCH);
+    }
+    Ok(())
+}
+
+/// Takes what is decided; after the first that failed none is durable.
+fn take(world: &World, later: &mut Later) {
+    let mut failed = false;
+    while let Some(told) = later.take() {
+        match told.outcome {
+            Ok(()) => {
+                assert!(!failed, "durable behind one that failed");
+                world.acknowledged.lock().expect("whole").push(told.tag);
+            }
+            Err(Error::Poisoned(_) | Error::Closed | Error::CheckpointIncomplete) => failed = true,
+            Err(other) => panic!("{other}"),
+        }
+    }
 }
 
 fn history(case: Case) {
@@ -220,6 +278,7 @@ fn history(case: Case) {
     let data = Arc::new(Drawn {
         disk,
         fails: Arc::default(),
+        blocking: case.blocking,
     });
     let gather = below(2) == 0;
     let options = Options {
@@ -245,13 +304,17 @@ fn history(case: Case) {
     let threads: Vec<_> = (0..SESSIONS)
         .map(|who| {
             let (world, session) = (Arc::clone(&world), log.session());
-            thread::spawn(move || foreground(&world, session, who))
+            let later = log.completions(EACH as usize);
+            thread::spawn(move || foreground(&world, session, later, who))
         })
         .collect();
     let checkpoints = {
         let (world, log) = (Arc::clone(&world), Arc::clone(&log));
         thread::spawn(move || {
             while world.busy.load(Ordering::SeqCst) > 0 {
+                if case.polls {
+                    log.set_polling(below(2) == 0);
+                }
                 match log.checkpoint(log.durable()) {
                     Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
                     Err(other) => panic!("{other}"),
@@ -263,9 +326,10 @@ fn history(case: Case) {
         thread::yield_now();
     }
     let cut = world.cut();
-    for thread in threads {
-        thread.join().expect("no panic");
-    }
+    let left: Vec<Later> = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect();
     checkpoints.join().expect("no panic");
     world.judge(cut);
     let log = Arc::into_inner(log).expect("all others are gone");
@@ -276,6 +340,11 @@ fn history(case: Case) {
         }
     } else {
         drop(log);
+    }
+    for mut later in left {
+        while later.wait() > 0 {
+            take(&world, &mut later);
+        }
     }
     world.judge(world.cut());
     assert_eq!(world.data.disk.violations(), Vec::<String>::new());
@@ -316,6 +385,15 @@ fn healthy(log_writer: LogWriter) -> Case {
         planted: Planted::none(),
         fails: 0,
         depth: 1,
+        blocking: false,
+        polls: false,
+    }
+}
+
+fn workers(log_writer: LogWriter) -> Case {
+    Case {
+        blocking: true,
+        ..healthy(log_writer)
     }
 }
 
@@ -340,17 +418,45 @@ fn a_pipelined_log_writer_has_several_batches_in_flight() {
     }
 }
 
+#[test]
+fn workers_end_what_they_are_given_in_any_order() {
+    for log_writer in [
+        LogWriter::Workers(1),
+        LogWriter::Workers(3),
+        LogWriter::Adaptive,
+    ] {
+        draw(2_000, move || history(workers(log_writer)));
+    }
+}
+
+#[test]
+fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
+    for case in [
+        healthy(LogWriter::Inline),
+        healthy(LogWriter::Lgwr),
+        workers(LogWriter::Workers(2)),
+    ] {
+        let case = Case {
+            polls: true,
+            ..case
+        };
+        draw(2_000, move || history(case));
+    }
+}
+
 /// After the first failure nothing more is acknowledged, and everybody is told.
 #[test]
 fn a_failure_is_told_to_all() {
-    for (log_writer, depth) in [
-        (LogWriter::Inline, 1),
-        (LogWriter::Lgwr, 1),
-        (LogWriter::Lgwr, 4),
+    for (log_writer, depth, blocking) in [
+        (LogWriter::Inline, 1, false),
+        (LogWriter::Lgwr, 1, false),
+        (LogWriter::Lgwr, 4, false),
+        (LogWriter::Workers(2), 1, true),
     ] {
         let case = Case {
             fails: 6,
             depth,
+            blocking,
             ..healthy(log_writer)
         };
         draw(2_000, move || history(case));

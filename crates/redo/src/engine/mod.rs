@@ -73,6 +73,12 @@ impl Log {
         self.core.learned()
     }
 
+    /// For schedules: the policy of adaptive learning changed its mind.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn set_polling(&self, polls: bool) {
+        self.core.set_polling(polls);
+    }
+
     /// What has redo written.
     #[must_use]
     pub fn triggers(&self) -> Triggers {
