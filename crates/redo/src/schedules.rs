@@ -15,6 +15,7 @@ use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use crate::recovery::recover;
+use crate::triggers::Triggers;
 use crate::writer::Policy;
 use crate::{CommitMode, Error, Rba};
 use device::sim_disk::{CrashMix, Outcome, SimDisk};
@@ -52,6 +53,9 @@ struct Case {
     blocking: bool,
     /// Foregrounds begin and cease to poll at any moment.
     polls: bool,
+    /// Somebody looks at the history, for which the baton is taken.
+    looks: bool,
+    triggers: Triggers,
 }
 
 /// A disk that ends what it was given while others run.
@@ -290,6 +294,8 @@ fn history(case: Case) {
             ..Policy::default()
         },
         planted: case.planted,
+        record_history: case.looks,
+        triggers: case.triggers,
         ..Options::default()
     };
     let opened = Log::open_devices(data.clone(), shared, options);
@@ -312,6 +318,13 @@ fn history(case: Case) {
         let (world, log) = (Arc::clone(&world), Arc::clone(&log));
         thread::spawn(move || {
             while world.busy.load(Ordering::SeqCst) > 0 {
+                if case.looks {
+                    match log.history() {
+                        Ok(kept) => assert!(kept.is_some(), "it is kept"),
+                        Err(Error::Poisoned(_)) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
                 if case.polls {
                     log.set_polling(below(2) == 0);
                 }
@@ -387,6 +400,8 @@ fn healthy(log_writer: LogWriter) -> Case {
         depth: 1,
         blocking: false,
         polls: false,
+        looks: false,
+        triggers: Triggers::default(),
     }
 }
 
@@ -442,6 +457,33 @@ fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
         };
         draw(2_000, move || history(case));
     }
+}
+
+/// No flush trigger writes for who finds the log buffer full while another one leads who wants
+/// nothing afterwards.
+#[test]
+fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let triggers = Triggers {
+            commit: true,
+            ..Triggers::NONE
+        };
+        let case = Case {
+            triggers,
+            ..healthy(log_writer)
+        };
+        draw(4_000, move || history(case));
+    }
+}
+
+/// Who finds the baton taken by somebody that only looks is not forgotten.
+#[test]
+fn who_looks_at_the_history_hands_the_baton_on() {
+    let case = Case {
+        looks: true,
+        ..healthy(LogWriter::Inline)
+    };
+    draw(4_000, move || history(case));
 }
 
 /// After the first failure nothing more is acknowledged, and everybody is told.

@@ -230,6 +230,17 @@ impl<H> Turn<H> {
         })
     }
 
+    /// Looks at what the baton guards, and hands on to whoever found it taken meanwhile.
+    #[cfg(not(loom))]
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&H) -> R) -> Result<R, Error> {
+        let holder = self.baton()?;
+        let seen = look(&holder);
+        drop(holder);
+        fence(Ordering::SeqCst);
+        self.hand_off();
+        Ok(seen)
+    }
+
     /// Leads with the baton, lays it down, hands on and wakes.
     #[inline]
     pub(crate) fn lead(&self, mut holder: MutexGuard<'_, H>, lead: impl FnOnce(&mut H) -> Led) {
@@ -340,9 +351,10 @@ impl<H> Turn<H> {
                 self.lead(holder, lead);
                 return Ok(());
             }
-        } else {
-            self.post();
         }
+        // Who leads may have released already what he will, and hands on only to who waits for a
+        // batch: the fallback log writer comes after him.
+        self.post();
         self.buffer.space.wait(seen);
         Ok(())
     }

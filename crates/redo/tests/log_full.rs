@@ -20,6 +20,7 @@ const NOWAIT_IMMEDIATE: CommitMode = CommitMode {
     wait: CommitWait::Nowait,
     post: CommitPost::Immediate,
 };
+const PATIENCE: Duration = Duration::from_secs(60);
 const RECORD: &[u8] = b"redo of one commit";
 
 struct Rig {
@@ -255,4 +256,54 @@ fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
             Err(Error::CheckpointIncomplete)
         ));
     }
+}
+
+/// Who fills the log buffer while another one leads, who wants nothing afterwards, is written out
+/// though no flush trigger asks for it and nobody waits for the batch.
+#[test]
+fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
+    let rig = Rig::new();
+    let data = Arc::new(FaultDevice::new(Arc::clone(&rig.data)));
+    let options = Options {
+        log_writer: LogWriter::Inline,
+        triggers: Triggers {
+            commit: true,
+            ..Triggers::NONE
+        },
+        ..Options::default()
+    };
+    let opened = Log::open_devices(data.clone(), rig.control.clone(), options);
+    let log = opened.expect("it opens").0;
+    let gate = data.gate();
+    let (mut leader, mut filler) = (log.session(), log.session());
+    let leads = std::thread::spawn(move || {
+        leader.append(&[RECORD]).expect("room");
+        leader.commit(CommitMode::WAIT_IMMEDIATE)
+    });
+    let held = gate.await_pending(1, PATIENCE).expect("the write");
+    assert!(gate.release(held[0].ticket));
+    // The write's blocks were released: the leader does so no more.
+    gate.await_pending(1, PATIENCE).expect("the flush");
+    let room = log.buffer_bytes() / 512;
+    let filled = Arc::new(AtomicU64::new(0));
+    let (told, ends) = channel();
+    let fills = {
+        let filled = Arc::clone(&filled);
+        std::thread::spawn(move || {
+            for _ in 0..room + room / 4 {
+                filler.append(&[&[7; 440]]).expect("room in the end");
+                filled.fetch_add(1, Ordering::SeqCst);
+            }
+            told.send(()).expect("somebody listens");
+        })
+    };
+    // It may sleep by then, or not yet: both must do.
+    while filled.load(Ordering::SeqCst) < room {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    drop(gate);
+    assert!(leads.join().expect("no panic").expect("durable").durable);
+    ends.recv_timeout(PATIENCE).expect("somebody writes");
+    fills.join().expect("no panic");
 }

@@ -179,7 +179,7 @@ impl Log {
     /// # Errors
     /// A poisoned log.
     pub fn history(&self) -> Result<Option<History>, Error> {
-        Ok(self.core.baton()?.history.clone())
+        self.core.look(|host| host.history.clone())
     }
 
     /// A writer as this log's was when it was opened, to replay its history on.
