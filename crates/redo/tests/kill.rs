@@ -192,13 +192,18 @@ fn child(directory: &Path) -> ! {
             last[who as usize] = rba;
         })
         .expect("readable");
-    let last = Mutex::new(last);
+    let place = Place {
+        last: Mutex::new(last),
+        blocks_per_log: log.geometry().blocks_per_group,
+        ahead_max: log.geometry().capacity_blocks() / 2,
+    };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
             let (session, next) = (log.session(), next[who as usize]);
-            let last = &last;
-            scope.spawn(move || foreground(session, who, next, last));
+            let place = &place;
+            scope.spawn(move || foreground(session, who, next, place));
         }
+        let last = &place.last;
         loop {
             // So often that checkpoints and switches meet kills, so rarely that records are left.
             std::thread::sleep(Duration::from_millis(3));
@@ -218,8 +223,34 @@ fn options_buffered() -> Options {
     }
 }
 
-fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+/// Where the last commit of each session is. The checkpoint stays behind that of the slowest, and
+/// one that does not get its turn, in one life after the other, would fill the log for all.
+struct Place {
+    last: Mutex<[Rba; SESSIONS as usize]>,
+    blocks_per_log: u64,
+    ahead_max: u64,
+}
+
+impl Place {
+    /// Waits while others go far ahead of the slowest, unless `who` is that one.
+    fn keep_together(&self, who: u32) {
+        let block = |rba: &Rba| u64::from(rba.log_seq) * self.blocks_per_log + u64::from(rba.block);
+        loop {
+            let last = *self.last.lock().expect("whole");
+            let all = last.iter().map(block);
+            let (slowest, newest) = (all.clone().min(), all.max());
+            let own = Some(block(&last[who as usize]));
+            if own == slowest || newest < slowest.map(|slowest| slowest + self.ahead_max) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+fn foreground(mut session: Session, who: u32, next: u32, place: &Place) {
     for which in next.. {
+        place.keep_together(who);
         let bytes = record(who, which);
         let rba = session.append(&[&bytes]).expect("open");
         session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
@@ -228,6 +259,6 @@ fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESS
         if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
             std::process::exit(0);
         }
-        last.lock().expect("whole")[who as usize] = rba;
+        place.last.lock().expect("whole")[who as usize] = rba;
     }
 }
