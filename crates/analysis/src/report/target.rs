@@ -288,6 +288,9 @@ pub(super) fn environment(run: &Run) -> String {
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
         ),
         ("Log writer", Some(w.log_writer.clone())),
+        ("Commit API", Some(w.commit_api.clone())),
+        ("Log file sync by", Some(w.log_file_sync.clone())),
+        ("Flush triggers", Some(w.flush_triggers.clone())),
         ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);

@@ -48,8 +48,9 @@ pub(super) struct Chosen {
     notes: Vec<String>,
 }
 
-/// Decides, by a probe in `directory` where `options` ask for it. The log is locked.
-pub(super) fn choose(directory: &Path, block_bytes: u32, options: &Options) -> Chosen {
+/// Decides, by a probe in `directory` where `options` ask for it. The log is locked. A raw device
+/// has no directory, and no room beside its log.
+pub(super) fn choose(directory: Option<&Path>, block_bytes: u32, options: &Options) -> Chosen {
     let mut chosen = Chosen {
         method: options.sync_method,
         io: options.io,
@@ -65,7 +66,13 @@ pub(super) fn choose(directory: &Path, block_bytes: u32, options: &Options) -> C
             Err(_) => IoEngine::Threads,
         };
     }
-    if options.probe {
+    if options.probe && directory.is_none() {
+        chosen.notes.push(format!(
+            "a raw device has no room for a probe beside its log: {} is used",
+            chosen.method
+        ));
+    }
+    if let Some(directory) = directory.filter(|_| options.probe) {
         // Refused rings say so later; the sync methods are measured without them.
         let io = match chosen.io {
             IoEngine::IoUring if options.uring.check().is_err() => IoEngine::Threads,

@@ -7,6 +7,7 @@
 mod check;
 mod common;
 mod devices;
+mod ground;
 mod inspect;
 mod inspect_text;
 mod probe;
@@ -41,6 +42,8 @@ Start here:
   redolab check /u02 --quick       a first look in about 20 seconds
   redolab check /u02 --commit-rate 5000 --p99 2ms
                                    judge it for a stated need
+  redolab check /dev/sdx --destroy /dev/sdx
+                                   judge a raw device; everything on it is lost
   redolab devices                  what stands below each file system, layer by layer
 
 Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no,
@@ -127,6 +130,7 @@ impl From<crate::experiment::Failure> for CommandError {
     fn from(failure: crate::experiment::Failure) -> CommandError {
         use crate::experiment::Failure;
         use crate::safety::Refusal;
+        use device::DeviceError;
         use redo::Error;
         let code = match &failure {
             Failure::Interrupted => crate::signals::INTERRUPTED as u8,
@@ -134,8 +138,10 @@ impl From<crate::experiment::Failure> for CommandError {
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) => USAGE,
             Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
-            | Failure::Log(Error::Device(device::DeviceError::BlockSize { .. }))
-            | Failure::Device(device::DeviceError::Unsuitable { .. }) => USAGE,
+            | Failure::Log(Error::Device(
+                DeviceError::BlockSize { .. } | DeviceError::Refused(_),
+            ))
+            | Failure::Device(DeviceError::Unsuitable { .. } | DeviceError::Refused(_)) => USAGE,
             _ => FAILED,
         };
         CommandError {

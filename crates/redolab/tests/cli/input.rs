@@ -12,8 +12,6 @@ fn expect_at_once(done: &Done) {
 
 #[test]
 fn options_that_make_no_sense() {
-    let place = Place::new();
-    let target = place.target.display().to_string();
     let cases: &[(&[&str], &[&str])] = &[
         (&["--jobs", "0"], &["jobs `0`", "out of range"]),
         (&["--jobs", "1000000"], &["1000000", "out of range"]),
@@ -69,12 +67,91 @@ fn options_that_make_no_sense() {
         (&["--format", "xml"], &["--format", "xml"]),
         (&["--no-such-option"], &["--no-such-option"]),
     ];
+    expect_refused(cases);
+}
+
+/// `check` with each of these options is a mistake of usage, told at once in these words.
+fn expect_refused(cases: &[(&[&str], &[&str])]) {
+    let place = Place::new();
+    let target = place.target.display().to_string();
     for (more, words) in cases {
         let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
-        let done = place.run(&arguments);
-        expect_at_once(done.expect(2, words));
+        expect_at_once(place.run(&arguments).expect(2, words));
         place.expect_clean(&place.target);
     }
+}
+
+#[test]
+fn modes_of_the_log_that_make_no_sense() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["--log-writer", "dbwr"],
+            &[
+                "--log-writer",
+                "`dbwr`",
+                "inline, lgwr, workers=N",
+                "adaptive",
+            ],
+        ),
+        (
+            &["--log-writer", "workers=0"],
+            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
+        ),
+        (
+            &["--log-writer", "workers=9"],
+            &["--log-writer", "`9` workers"],
+        ),
+        (
+            &["--log-writer-cpu", "0"],
+            &["--log-writer-cpu", "inline the sessions write"],
+        ),
+        (
+            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
+            &["--log-writer-cpu", "CPU 60000 does not exist"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
+            &["--log-writer-cpu", "`3-1`"],
+        ),
+        (
+            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
+            &["--log-writer-cpu", "`all`", "0,2-3"],
+        ),
+        (
+            &["--io-depth", "4"],
+            &["--io-depth 4", "with --log-writer lgwr and rings"],
+        ),
+        (
+            &["--io", "warp"],
+            &["--io", "warp", "threads, io_uring or auto"],
+        ),
+        (
+            &["--log-file-sync", "asking"],
+            &["--log-file-sync", "`asking`", "adaptive"],
+        ),
+        (
+            &["--flush-triggers", "commit,half"],
+            &["--flush-triggers", "no trigger `half`", "third"],
+        ),
+        (&["--flush-triggers", "1MB,2MB"], &["`2MB`", "named before"]),
+        (&["--commit-api", "later"], &["--commit-api", "`later`"]),
+        (&["--threads", "2"], &["--threads", "--commit-api async"]),
+        (
+            &["--commit-api", "async", "--threads", "0"],
+            &["--threads: use 1 to 1024"],
+        ),
+        (
+            &["--commit-api", "async", "--jobs", "65537"],
+            &["65537 is out of range", "1 to 65536"],
+        ),
+        (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
+    ];
+    expect_refused(cases);
+}
+
+#[test]
+fn commands_that_make_no_sense() {
+    let place = Place::new();
     for (arguments, word) in [
         (&["run", "--workload", "TPC-X"][..], "LGWR-THR"),
         (&["run", "--null", "--records", "0"], "--records"),
@@ -201,61 +278,4 @@ fn blocks_that_are_smaller_than_the_devices_sectors() {
         ],
     ));
     place.expect_clean(volume.path());
-}
-
-#[test]
-fn log_writers_that_do_not_exist_are_refused() {
-    let place = Place::new();
-    let target = place.target.display().to_string();
-    let cases: &[(&[&str], &[&str])] = &[
-        (
-            &["--log-writer", "dbwr"],
-            &[
-                "--log-writer",
-                "`dbwr`",
-                "inline, lgwr, workers=N",
-                "adaptive",
-            ],
-        ),
-        (
-            &["--log-writer", "workers=0"],
-            &["--log-writer", "`0` workers", "workers=1 to workers=8"],
-        ),
-        (
-            &["--log-writer", "workers=9"],
-            &["--log-writer", "`9` workers"],
-        ),
-        (
-            &["--log-writer-cpu", "0"],
-            &["--log-writer-cpu", "inline the sessions write"],
-        ),
-        (
-            &["--log-writer", "lgwr", "--log-writer-cpu", "0,60000"],
-            &["--log-writer-cpu", "CPU 60000 does not exist"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "3-1"],
-            &["--log-writer-cpu", "`3-1`"],
-        ),
-        (
-            &["--log-writer", "workers=2", "--log-writer-cpu", "all"],
-            &["--log-writer-cpu", "`all`", "0,2-3"],
-        ),
-        (
-            &["--io-depth", "4"],
-            &["--io-depth 4", "with --log-writer lgwr and rings"],
-        ),
-        (
-            &["--io", "warp"],
-            &["--io", "warp", "threads, io_uring or auto"],
-        ),
-    ];
-    for (more, words) in cases {
-        for command in ["check", "run"] {
-            let on: &[&str] = if command == "run" { &["--on"] } else { &[] };
-            let arguments = [&[command], on, &[target.as_str(), "--allow-busy"], *more].concat();
-            place.run(&arguments).expect(2, words);
-            place.expect_clean(&place.target);
-        }
-    }
 }

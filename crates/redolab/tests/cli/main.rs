@@ -10,5 +10,7 @@ mod harness;
 mod input;
 mod inspect;
 mod interrupted;
+mod raw;
+mod sessions;
 mod stored;
 mod volumes;
