@@ -300,7 +300,7 @@ struct Place {
 impl Place {
     /// Waits while others go far ahead of the slowest, unless `who` is that one.
     fn keep_together(&self, who: u32) {
-        let block = |rba: &Rba| u64::from(rba.log_seq) * self.blocks_per_log + u64::from(rba.block);
+        let block = |rba: &Rba| rba.log_seq * self.blocks_per_log + u64::from(rba.block);
         loop {
             let last = *self.last.lock().expect("whole");
             let all = last.iter().map(block);
