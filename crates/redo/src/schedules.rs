@@ -8,25 +8,28 @@
 //! A failure prints its schedule; `REDO_SCHEDULE` replays it. `REDO_SCHEDULES` sets how many are
 //! drawn, `REDO_SCHEDULE_SEED` which. What it leaves out: orders of memory (loom's part).
 
-use crate::commit::CommitPost;
+mod disk;
+mod foreground;
+
 use crate::control::{CONTROL_BYTES, ControlFile};
-use crate::engine::{Completions, Log, LogWriter, Options, Session};
+use crate::engine::{Log, LogWriter, Options};
 use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use crate::recovery::recover;
 use crate::triggers::Triggers;
 use crate::writer::Policy;
-use crate::{CommitMode, Error, Rba};
-use device::sim_disk::{CrashMix, Outcome, SimDisk};
-use device::{Caps, Completion, DeviceError, Doorbell, LogDevice, Op, Queue, Region};
+use crate::{Error, Rba};
+use device::LogDevice;
+use device::sim_disk::{CrashMix, SimDisk};
+use disk::Drawn;
+use foreground::{Later, foreground, take};
 use shuttle::rand::{Rng, RngCore, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const GEOMETRY: Geometry = Geometry {
     block_bytes: 512,
@@ -56,80 +59,6 @@ struct Case {
     /// Somebody looks at the history, for which the baton is taken.
     looks: bool,
     triggers: Triggers,
-}
-
-/// A disk that ends what it was given while others run.
-struct Drawn {
-    disk: SimDisk,
-    /// As [`Case::fails`]; set when the log is open.
-    fails: Arc<AtomicU32>,
-    blocking: bool,
-}
-
-impl LogDevice for Drawn {
-    fn caps(&self) -> Caps {
-        Caps {
-            blocking: self.blocking,
-            ..self.disk.caps()
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.disk.bytes()
-    }
-
-    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        Ok(Box::new(DrawnQueue {
-            inner: self.disk.queue(region)?,
-            disk: self.disk.clone(),
-            fails: Arc::clone(&self.fails),
-        }))
-    }
-
-    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        self.disk.read(addr, out)
-    }
-}
-
-struct DrawnQueue {
-    inner: Box<dyn Queue>,
-    disk: SimDisk,
-    fails: Arc<AtomicU32>,
-}
-
-impl Queue for DrawnQueue {
-    fn submit(&mut self, ops: &[Op]) {
-        self.inner.submit(ops);
-    }
-
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
-        loop {
-            thread::yield_now();
-            let pending = self.disk.pending();
-            if let Some(one) = pending.get(below(pending.len() as u32 + 1) as usize) {
-                let fails = self.fails.load(Ordering::SeqCst);
-                let fail = fails > 0 && below(fails) == 0;
-                let outcome = if fail {
-                    Outcome::Fail(EIO)
-                } else {
-                    Outcome::Done
-                };
-                self.disk.finish(one.ticket, outcome);
-            }
-            let returned = self.inner.poll(out, false);
-            if returned > 0 || !wait || self.disk.pending().is_empty() {
-                return returned;
-            }
-        }
-    }
-
-    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
-        if self.disk.pending().is_empty() {
-            bell.wait_timeout(seen, timeout);
-        } else {
-            thread::yield_now();
-        }
-    }
 }
 
 /// A number below `limit`, or zero, as the schedule has it.
@@ -190,83 +119,31 @@ impl World {
     }
 }
 
-/// A record that no other equals; the longest nearly fills a block, so many lie in two.
-fn record(who: u32, which: u32) -> Vec<u8> {
-    let len = [20, 200, 440][((who + which) % 3) as usize];
-    (0..len)
-        .map(|at| (who * 83 + which * 29 + at) as u8)
-        .collect()
-}
-
-/// Commits that are told later, by what is to be recovered of each.
-type Later = Completions<(Rba, Vec<u8>)>;
-
-/// A foreground: appends and commits, in whatever way it draws. It may leave commits that it was
-/// not told of.
-fn foreground(world: &World, mut session: Session, mut later: Later, who: u32) -> Later {
-    for which in 0..EACH {
-        let bytes = record(who, which);
-        let done = match session.append(&[&bytes]) {
-            Ok(rba) => commit(world, &mut session, &mut later, (rba, bytes)),
-            Err(refused) => Err(refused),
-        };
-        match done {
-            Ok(()) => {}
-            Err(Error::Poisoned(_)) => break,
+/// What goes on beside the foregrounds as long as they are busy.
+fn beside(world: &World, log: &Log, case: Case) {
+    while world.busy.load(Ordering::SeqCst) > 0 {
+        if case.looks {
+            match log.history() {
+                Ok(kept) => assert!(kept.is_some(), "it is kept"),
+                Err(Error::Poisoned(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+        if case.polls {
+            log.set_polling(below(2) == 0);
+        }
+        match log.checkpoint(log.durable()) {
+            Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
             Err(other) => panic!("{other}"),
         }
     }
+}
+
+/// Closes or drops the log.
+fn end(log: Log) {
     if below(2) == 0 {
-        let posts = below(2) == 0;
-        while !later.is_empty() {
-            let decided = if posts { later.poll() } else { later.wait() };
-            if decided == 0 {
-                thread::yield_now();
-            }
-            take(world, &mut later);
-        }
-    }
-    world.busy.fetch_sub(1, Ordering::SeqCst);
-    later
-}
-
-fn commit(
-    world: &World,
-    session: &mut Session,
-    later: &mut Later,
-    redo: (Rba, Vec<u8>),
-) -> Result<(), Error> {
-    let mode = match below(4) {
-        0 => CommitMode::NOWAIT_BATCH,
-        1 => {
-            let ticket = session.commit_async(CommitPost::Immediate)?;
-            assert!(later.push(ticket, redo).is_ok(), "room for each");
-            if below(2) == 0 {
-                later.poll();
-                take(world, later);
-            }
-            return Ok(());
-        }
-        _ => CommitMode::WAIT_IMMEDIATE,
-    };
-    if session.commit(mode)?.durable {
-        world.acknowledged.lock().expect("whole").push(redo);
-    } else {
-        assert_eq!(mode, CommitMode::NOWAIT_BATCH);
-    }
-    Ok(())
-}
-
-/// Takes what is decided; after the first that failed none is durable.
-fn take(world: &World, later: &mut Later) {
-    let mut failed = false;
-    while let Some(told) = later.take() {
-        match told.outcome {
-            Ok(()) => {
-                assert!(!failed, "durable behind one that failed");
-                world.acknowledged.lock().expect("whole").push(told.tag);
-            }
-            Err(Error::Poisoned(_) | Error::Closed | Error::CheckpointIncomplete) => failed = true,
+        match log.close() {
+            Ok(()) | Err(Error::Poisoned(_) | Error::CheckpointIncomplete) => {}
             Err(other) => panic!("{other}"),
         }
     }
@@ -316,24 +193,7 @@ fn history(case: Case) {
         .collect();
     let checkpoints = {
         let (world, log) = (Arc::clone(&world), Arc::clone(&log));
-        thread::spawn(move || {
-            while world.busy.load(Ordering::SeqCst) > 0 {
-                if case.looks {
-                    match log.history() {
-                        Ok(kept) => assert!(kept.is_some(), "it is kept"),
-                        Err(Error::Poisoned(_)) => {}
-                        Err(other) => panic!("{other}"),
-                    }
-                }
-                if case.polls {
-                    log.set_polling(below(2) == 0);
-                }
-                match log.checkpoint(log.durable()) {
-                    Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
-                    Err(other) => panic!("{other}"),
-                }
-            }
-        })
+        thread::spawn(move || beside(&world, &log, case))
     };
     for _ in 0..below(40) {
         thread::yield_now();
@@ -346,14 +206,7 @@ fn history(case: Case) {
     checkpoints.join().expect("no panic");
     world.judge(cut);
     let log = Arc::into_inner(log).expect("all others are gone");
-    if below(2) == 0 {
-        match log.close() {
-            Ok(()) | Err(Error::Poisoned(_) | Error::CheckpointIncomplete) => {}
-            Err(other) => panic!("{other}"),
-        }
-    } else {
-        drop(log);
-    }
+    end(log);
     for mut later in left {
         while later.wait() > 0 {
             take(&world, &mut later);
