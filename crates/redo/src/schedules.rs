@@ -293,7 +293,7 @@ fn workers_end_what_they_are_given_in_any_order() {
         LogWriter::Workers(3),
         LogWriter::Adaptive,
     ] {
-        draw(2_000, move || history(workers(log_writer)));
+        draw(1_000, move || history(workers(log_writer)));
     }
 }
 
@@ -308,7 +308,7 @@ fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
             polls: true,
             ..case
         };
-        draw(2_000, move || history(case));
+        draw(1_000, move || history(case));
     }
 }
 
@@ -316,17 +316,15 @@ fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
 /// nothing afterwards.
 #[test]
 fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
-    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
-        let triggers = Triggers {
-            commit: true,
-            ..Triggers::NONE
-        };
-        let case = Case {
-            triggers,
-            ..healthy(log_writer)
-        };
-        draw(4_000, move || history(case));
-    }
+    let triggers = Triggers {
+        commit: true,
+        ..Triggers::NONE
+    };
+    let case = Case {
+        triggers,
+        ..healthy(LogWriter::Inline)
+    };
+    draw(2_000, move || history(case));
 }
 
 /// Who finds the baton taken by somebody that only looks is not forgotten.
@@ -336,7 +334,7 @@ fn who_looks_at_the_history_hands_the_baton_on() {
         looks: true,
         ..healthy(LogWriter::Inline)
     };
-    draw(4_000, move || history(case));
+    draw(2_000, move || history(case));
 }
 
 /// After the first failure nothing more is acknowledged, and everybody is told.

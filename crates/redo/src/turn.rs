@@ -346,11 +346,11 @@ impl<H> Turn<H> {
 
     fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
         self.check()?;
-        if self.inline {
-            if let Some(holder) = self.try_baton() {
-                self.lead(holder, lead);
-                return Ok(());
-            }
+        if self.inline
+            && let Some(holder) = self.try_baton()
+        {
+            self.lead(holder, lead);
+            return Ok(());
         }
         // Who leads may have released already what he will, and hands on only to who waits for a
         // batch: the fallback log writer comes after him.
