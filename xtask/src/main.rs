@@ -1,8 +1,8 @@
 //! The project's own chores, run as `cargo xtask COMMAND`.
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
-//! generated, `check` the table of steps that a change must pass, `setup` what the tests need
-//! from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
+//! generated, `check` the table of steps that a change must pass, `packages` one of them, `setup` what
+//! the tests need from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
 //! the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
@@ -10,6 +10,7 @@
 mod check;
 mod docs;
 mod harness;
+mod packages;
 mod policy;
 mod power_cuts;
 mod setup;
