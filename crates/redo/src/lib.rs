@@ -47,6 +47,8 @@ pub mod engine;
 pub mod error;
 pub mod format;
 pub mod group;
+#[cfg(doctest)]
+mod guide;
 #[cfg(all(test, loom))]
 mod interleavings;
 pub mod planted;
