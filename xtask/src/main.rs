@@ -9,6 +9,7 @@
 
 mod check;
 mod docs;
+mod figures;
 mod harness;
 mod packages;
 mod policy;
@@ -33,7 +34,7 @@ usage: cargo xtask COMMAND
   soak MINUTES                  what exceeds a check's budget, with other seeds each round (or 8h)
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
-  docs                          write the generated documents
+  docs                          write the generated documents, and the figures of measured data
   power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
                                 cut the power of logs at work, as root: 100 cuts of each file
                                 system and back end, 5000 crash states of each back end";

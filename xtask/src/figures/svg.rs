@@ -71,9 +71,11 @@ impl Scale {
         let lines = chart.groups.iter().flat_map(|g| &g.rows);
         let spreads = lines.flat_map(|l| l.values.iter().flatten());
         let ends = spreads.flat_map(|s| [s.least, s.most]);
-        let reference = chart.reference.map(|(value, _)| value);
         let positive = |v: &f64| v.is_finite() && *v > 0.0;
-        let ends: Vec<f64> = ends.chain(reference).filter(positive).collect();
+        let mut ends: Vec<f64> = ends.filter(positive).collect();
+        // A line to compare with is nothing without what it is compared with.
+        let reference = chart.reference.filter(|_| !ends.is_empty());
+        ends.extend(reference.map(|(value, _)| value).filter(positive));
         let low = ends.iter().copied().reduce(f64::min)?;
         let high = ends.iter().copied().reduce(f64::max)?;
         let (low, high) = match chart.kind {
@@ -134,7 +136,13 @@ pub fn draw(chart: &Chart) -> Option<String> {
         text(&mut out, "d", (x, bottom + 15.0), "middle", &short(tick));
     }
     let middle = (LEFT + RIGHT) / 2.0;
-    text(&mut out, "d", (middle, bottom + 32.0), "middle", &chart.axis);
+    text(
+        &mut out,
+        "d",
+        (middle, bottom + 32.0),
+        "middle",
+        &chart.axis,
+    );
     let mut y = TOP;
     for group in &chart.groups {
         y += ROW;
@@ -155,7 +163,7 @@ pub fn draw(chart: &Chart) -> Option<String> {
 
 fn legend(chart: &Chart, out: &mut String) {
     let mut x = 12.0;
-    let mut name = |x: f64, of: &str, out: &mut String| {
+    let name = |x: f64, of: &str, out: &mut String| {
         text(out, "d", (x, 42.0), "start", of);
         x + 7.0 * of.chars().count() as f64 + 26.0
     };
@@ -199,7 +207,13 @@ fn row_of(row: &Line, chart: &Chart, scale: &Scale, y: f64, out: &mut String) {
     let medians = row.values.iter();
     let medians = medians.map(|v| v.map_or("–".to_owned(), |s| short(s.median)));
     let medians: Vec<String> = medians.collect();
-    text(out, "d", (RIGHT + 10.0, y - 5.0), "start", &medians.join(" · "));
+    text(
+        out,
+        "d",
+        (RIGHT + 10.0, y - 5.0),
+        "start",
+        &medians.join(" · "),
+    );
 }
 
 /// One of four shapes.
@@ -291,9 +305,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_drawn() {
-        let mut nothing = chart(Kind::Bars, vec![None]);
-        nothing.reference = None;
-        assert_eq!(draw(&nothing), None);
+        assert_eq!(draw(&chart(Kind::Bars, vec![None])), None);
         let values = vec![Spread::of([2.0, 3.0, 9.0]), None];
         for kind in [Kind::Bars, Kind::Dots] {
             let svg = draw(&chart(kind, values.clone())).expect("a value");

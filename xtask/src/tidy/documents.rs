@@ -11,6 +11,9 @@ use std::path::Path;
 pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
     generated(files, &mut found);
+    for (path, message) in crate::figures::stale(files) {
+        found.push(Violation::new(&path, 1, "figures", message));
+    }
     for file in files.iter().filter(|file| file.ending() == "md") {
         decision(file, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);
