@@ -108,6 +108,11 @@ fn group(heading: String, rows: Vec<Line>) -> Option<Group> {
     (!rows.is_empty()).then_some(Group { heading, rows })
 }
 
+/// How many, in words.
+fn of_threads(count: &str) -> String {
+    format!("{count} thread{}", if count == "1" { "" } else { "s" })
+}
+
 /// A column of the rows that are wanted.
 fn column(table: &Table, name: &str, wanted: &dyn Fn(Row<'_>) -> bool) -> Option<Spread> {
     Spread::of(
@@ -212,7 +217,7 @@ fn peers_throughput(tables: &Tables<'_>) -> Chart {
             };
             let mut rows = peers(table, threads, &line);
             rows.sort_by(|a, b| first(b).total_cmp(&first(a)));
-            group(format!("{threads} threads"), rows)
+            group(of_threads(threads), rows)
         };
         ["1", "8", "64", "256"].into_iter().filter_map(of).collect()
     });
@@ -301,7 +306,7 @@ fn mechanisms(tables: &Tables<'_>, prefix: &str) -> Vec<Group> {
             one(case, true, column(table, "per_s", &wanted))
         };
         group(
-            format!("{jobs} threads"),
+            of_threads(jobs),
             cases.iter().filter_map(line).collect(),
         )
     });

@@ -44,7 +44,7 @@ pub struct Line {
     pub values: Vec<Option<Spread>>,
 }
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 820.0;
 const LEFT: f64 = 214.0;
 const RIGHT: f64 = 610.0;
 const ROW: f64 = 19.0;
