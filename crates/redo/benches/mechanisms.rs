@@ -1,5 +1,5 @@
-//! Each mechanism of the log against its absence, interleaved in one process: who writes, gathering,
-//! how foregrounds learn, workers, block sizes, pre-writing, commit modes. See
+//! Each mechanism of the log against its absence, interleaved in one process: who writes,
+//! gathering, how foregrounds learn, workers, block sizes, pre-writing, commit modes. See
 //! experiments/mechanisms.
 //!
 //! `cargo bench -p redolab-redo --bench mechanisms -- [DIRECTORY] [ROUNDS] [SECONDS] [GROUP,…]`
