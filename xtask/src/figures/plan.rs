@@ -305,10 +305,7 @@ fn mechanisms(tables: &Tables<'_>, prefix: &str) -> Vec<Group> {
             let wanted = |r: Row<'_>| r.is("group", name) && r.is("case", case);
             one(case, true, column(table, "per_s", &wanted))
         };
-        group(
-            of_threads(jobs),
-            cases.iter().filter_map(line).collect(),
-        )
+        group(of_threads(jobs), cases.iter().filter_map(line).collect())
     });
     own.collect()
 }
