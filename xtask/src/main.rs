@@ -1,9 +1,9 @@
 //! The project's own chores, run as `cargo xtask COMMAND`.
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
-//! generated, `check` the table of steps that a change must pass, `packages` one of them, `setup` what
-//! the tests need from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
-//! the limits themselves are in `policy`.
+//! generated (`figures` from measured data), `check` the table of steps that a change must pass,
+//! `packages` one of them, `setup` what the tests need from the machine, `soak` what takes longer
+//! than a check may, `power_cuts` a test at length; the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 

@@ -1,5 +1,5 @@
-//! A program that embeds the log: recovers what earlier runs committed, commits one more record, and
-//! ends without closing, as in a crash. Run it several times.
+//! A program that embeds the log: recovers what earlier runs committed, commits one more record,
+//! and ends without closing, as in a crash. Run it several times.
 //!
 //! `cargo run -p redolab-redo --example embed -- DIRECTORY`
 

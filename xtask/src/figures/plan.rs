@@ -1,4 +1,5 @@
-//! The ten figures of the log's performance: which measured data each reads, and what it makes of it.
+//! The ten figures of the log's performance: which measured data each reads, and what it makes of
+//! it.
 //!
 //! Invariants: a ratio is taken within a round and never between rounds; a peer whose commits its
 //! device's flushes cannot explain is left out of every figure; what is not in the data is left out
