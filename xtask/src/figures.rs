@@ -170,11 +170,11 @@ mod tests {
             ),
             file(
                 "experiments/recovery/data.csv",
-                "round,recovered_mb,recovery_mb_per_s,fio_mb_per_s,ratio\n0,9,800,,\n",
+                "round,recovered_mb,read_mb,recovery_mb_per_s,fio_mb_per_s,ratio\n0,9,12,800,,\n",
             ),
             file(
                 "experiments/stream/data.csv",
-                "round,case,mb_per_s\n0,append 120 x1,9\n0,fio,4000\n0,stream lgwr,3900\n",
+                "round,case,mb_per_s\n0,append 120 x1,9\n0,fio,4000\n0,stream lgwr rings,3900\n",
             ),
             file(
                 "experiments/log-switches/data.csv",
@@ -195,6 +195,7 @@ mod tests {
         }
         let both = drawn(&files, "recovery-and-stream").expect("data");
         assert!(!both.contains("append") && !both.contains("sequential read"));
+        assert!(both.contains(">lgwr rings</text>"), "{both}");
         assert_eq!(drawn(&files, "peers-latency"), None);
     }
 

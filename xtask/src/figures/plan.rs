@@ -367,13 +367,16 @@ fn recovery_and_stream(tables: &Tables<'_>) -> Chart {
         own.into_iter().chain(fio).collect()
     });
     let stream = tables(STREAM).map_or_else(Vec::new, |table| {
-        let names = ["stream inline", "stream lgwr", "fio"];
-        let line = |name: &str| {
+        let names = table.distinct("case");
+        let line = |name: &String| {
             let rate = column(table, "mb_per_s", &|row| row.is("case", name));
-            let label = name.replace("fio", "fio, sequential write");
-            one(&label, name != "fio", rate)
+            match (name.as_str(), name.strip_prefix("stream ")) {
+                ("fio", _) => one("fio, sequential write", false, rate),
+                (_, Some(way)) => one(way, true, rate),
+                _ => None,
+            }
         };
-        names.into_iter().filter_map(line).collect()
+        names.iter().filter_map(line).collect()
     });
     let groups = [
         group("reading: recovery".to_owned(), recovery),
