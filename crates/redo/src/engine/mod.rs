@@ -40,6 +40,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open redo log. See the crate's documentation for an example.
+///
+/// It may be shared between threads: every method but closing takes `&self`. Dropped without
+/// [`Log::close`] it is left as by a crash: nothing acknowledged is lost. It is locked against
+/// other processes until it is dropped; sessions and queues that outlive it get errors.
 pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
