@@ -509,7 +509,7 @@ fn every_engine_recovers_what_it_acknowledged() {
                 Some(_) => IoEngine::Threads,
                 None => io,
             };
-            assert_eq!(back_end.io, wanted.name());
+            assert_eq!(back_end.io, wanted.name(), "{:?}", back_end.fallbacks);
             run(&log, 4, 30);
             log.close().expect("nothing failed");
             let (records, how) = recovered(&scratch.0);

@@ -73,6 +73,12 @@ impl Log {
         self.core.learned()
     }
 
+    /// For schedules: the policy of adaptive learning changed its mind.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn set_polling(&self, polls: bool) {
+        self.core.set_polling(polls);
+    }
+
     /// What has redo written.
     #[must_use]
     pub fn triggers(&self) -> Triggers {
@@ -173,7 +179,7 @@ impl Log {
     /// # Errors
     /// A poisoned log.
     pub fn history(&self) -> Result<Option<History>, Error> {
-        Ok(self.core.baton()?.history.clone())
+        self.core.look(|host| host.history.clone())
     }
 
     /// A writer as this log's was when it was opened, to replay its history on.
@@ -215,11 +221,17 @@ impl Log {
             let _ = thread.join();
         }
     }
+
+    /// Nothing is written any more, though sessions that live on hold the log's queue.
+    fn settle(&self) {
+        self.core.settle(host::Host::settle);
+    }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop();
+        self.settle();
     }
 }
 
