@@ -209,10 +209,13 @@ fn measure(
     let mut from = started;
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        from = clock.now();
-        control.from_ns.store(from.0, Ordering::SeqCst);
-        lab.target.recorder.open(from.0);
+        // The warm-up is forgotten before anything counts: what a session hands over at once after
+        // the window begins is not thrown away with it.
+        lab.target.recorder.open(u64::MAX);
         let _ = lab.target.recorder.take();
+        from = clock.now();
+        lab.target.recorder.open(from.0);
+        control.from_ns.store(from.0, Ordering::SeqCst);
         window = lab.sampler.begin();
     }
     let mut all = Collected {
