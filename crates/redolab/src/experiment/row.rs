@@ -209,8 +209,7 @@ fn measure(
     let mut from = started;
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        // The warm-up is forgotten before anything counts: what a session hands over at once after
-        // the window begins is not thrown away with it.
+        // Before anything counts, so that the first samples are not thrown away with the warm-up.
         lab.target.recorder.open(u64::MAX);
         let _ = lab.target.recorder.take();
         from = clock.now();
