@@ -30,8 +30,8 @@ pub enum DeviceError {
         /// The locked file.
         path: PathBuf,
     },
-    /// The volume has too little room.
-    #[error("{path}: needs {needed} bytes, {available} are available; choose smaller log files or another volume", path = path.display())]
+    /// The volume has too little room, or says so.
+    #[error("{path}: {}", no_room(*needed, *available), path = path.display())]
     NoSpace {
         /// The directory.
         path: PathBuf,
@@ -109,5 +109,46 @@ impl DeviceError {
             | DeviceError::Uring { source, .. } => rustix::io::Errno::from_io_error(source),
             _ => None,
         }
+    }
+}
+
+/// What is short, and what to do. A volume can count room that the storage below it has not.
+fn no_room(needed: u64, available: u64) -> String {
+    if available >= needed {
+        return format!(
+            "the system says that no room is left, although the volume counts {available} bytes \
+             and {needed} are needed: a quota is used up, or the storage below is full (thin \
+             provisioning); choose another volume"
+        );
+    }
+    format!(
+        "needs {needed} bytes, {available} are available; choose smaller log files or another \
+         volume"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_is_only_counted_is_no_reason_for_smaller_files() {
+        let said = |available| {
+            let path = PathBuf::from("/u02");
+            let needed = 60 << 20;
+            DeviceError::NoSpace {
+                path,
+                needed,
+                available,
+            }
+            .to_string()
+        };
+        assert!(said(1 << 20).contains("choose smaller log files"));
+        let thin = said(8 << 30);
+        assert!(
+            thin.starts_with("/u02: ") && thin.contains("thin provisioning"),
+            "{thin}"
+        );
+        assert!(!thin.contains("smaller"), "{thin}");
     }
 }

@@ -47,8 +47,25 @@ pub struct Workers {
 #[derive(Debug, Default)]
 pub struct WorkerStats {
     operations: AtomicU64,
-    idle: AtomicU64,
-    idle_ns: AtomicU64,
+    idle: Mutex<Idle>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Idle {
+    ended: u64,
+    ended_ns: u64,
+    since: Option<Instant>,
+}
+
+/// What a worker waited for operations so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IdleTime {
+    /// Waits that have ended.
+    pub ended: u64,
+    /// It waits now.
+    pub going_on: bool,
+    /// Nanoseconds of all of them, that of the one that goes on until now included.
+    pub ns: u64,
 }
 
 impl WorkerStats {
@@ -58,13 +75,34 @@ impl WorkerStats {
         self.operations.load(Ordering::Relaxed)
     }
 
-    /// How often it waited for an operation, and nanoseconds together; the wait that goes on is
-    /// not counted yet.
+    /// What it waited for operations so far.
     #[must_use]
-    pub fn idle(&self) -> (u64, u64) {
-        let count = self.idle.load(Ordering::Relaxed);
-        (count, self.idle_ns.load(Ordering::Relaxed))
+    pub fn idle(&self) -> IdleTime {
+        let idle = *self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let going_on = idle.since.map_or(0, nanos_since);
+        IdleTime {
+            ended: idle.ended,
+            going_on: idle.since.is_some(),
+            ns: idle.ended_ns.saturating_add(going_on),
+        }
     }
+
+    fn waits(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.since.get_or_insert_with(Instant::now);
+    }
+
+    fn works(&self) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(since) = idle.since.take() {
+            idle.ended += 1;
+            idle.ended_ns = idle.ended_ns.saturating_add(nanos_since(since));
+        }
+    }
+}
+
+fn nanos_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 struct Shared {
@@ -305,7 +343,6 @@ fn work(shared: &Shared, number: usize, mut queue: Box<dyn Queue>) {
 /// The next operation of a worker that has just ended one; waits for it. `None` to go home.
 fn next(shared: &Shared, number: usize) -> Option<Op> {
     let seat = &shared.seats[number];
-    let mut idle_since = None;
     let op = loop {
         let seen = seat.bell.read();
         {
@@ -321,14 +358,10 @@ fn next(shared: &Shared, number: usize) -> Option<Op> {
             }
             state.idle |= 1 << number;
         }
-        idle_since.get_or_insert_with(Instant::now);
+        seat.stats.waits();
         seat.bell.wait(seen);
     };
-    if let Some(since) = idle_since {
-        let waited = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        seat.stats.idle.fetch_add(1, Ordering::Relaxed);
-        seat.stats.idle_ns.fetch_add(waited, Ordering::Relaxed);
-    }
+    seat.stats.works();
     op
 }
 

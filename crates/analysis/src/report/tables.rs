@@ -166,16 +166,35 @@ fn wait_cells(w: &WaitStats) -> String {
     // Of some waits only count and total are known.
     let longest = Some(w.max_ns).filter(|max| *max > 0 || w.total_ns == 0);
     out.push_str(&format!("<td>{}</td>", pct(longest)));
+    let known = |text: String| longest.map_or_else(|| "–".to_owned(), |_| text);
     for over in [w.over_1ms_pct, w.over_10ms_pct, w.over_20ms_pct] {
-        out.push_str(&format!("<td>{}</td>", esc(&percent(over))));
+        out.push_str(&format!("<td>{}</td>", known(esc(&percent(over)))));
     }
-    out.push_str(&format!("<td>{}</td>", count(w.outliers)));
+    out.push_str(&format!("<td>{}</td>", known(count(w.outliers))));
     out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of a wait of which only count and total are known, nobody counted the long ones.
+    #[test]
+    fn what_was_not_counted_is_no_zero() {
+        let idle = WaitStats {
+            count: 4,
+            total_ns: 120_000_000,
+            mean_ns: 3e7,
+            ..WaitStats::default()
+        };
+        let cells = wait_cells(&idle);
+        assert_eq!(cells.matches("<td>–</td>").count(), 9, "{cells}");
+        let known = WaitStats {
+            max_ns: 40_000_000,
+            ..idle
+        };
+        assert_eq!(wait_cells(&known).matches("<td>–</td>").count(), 4);
+    }
 
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {

@@ -202,7 +202,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_file_sync: String,
-    /// What has redo written: any of commit, third (of the log buffer), a size, a time; or none
+    /// What has redo written: any of commit (one that is IMMEDIATE), third (of the log buffer), a
+    /// size, a time; or none. Commits that WAIT for a trigger that never comes end with the row
     #[arg(
         long,
         value_name = "LIST",
@@ -312,7 +313,7 @@ impl LogArgs {
         setup
             .shape
             .geometry(&any, Path::new(""))
-            .map_err(|e| CommandError::usage(e.to_string()))?;
+            .map_err(|e| CommandError::usage(format!("{}: {e}", wrong_in(&setup.shape))))?;
         if !(1 << 20..=1 << 30).contains(&buffer) {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
@@ -350,6 +351,15 @@ impl LogArgs {
         let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;
         device::cpus::check(&cpus, &allowed).map_err(|e| refused(e.to_string()))?;
         Ok(cpus)
+    }
+}
+
+/// The option that asked for a shape that no log can have.
+fn wrong_in(shape: &Shape) -> &'static str {
+    match shape.block_bytes {
+        Some(bytes) if !matches!(bytes, 512 | 4096) => "--block-size",
+        _ if !(2..=1024).contains(&shape.groups) => "--log-groups",
+        _ => "--log-file-size",
     }
 }
 
@@ -429,7 +439,7 @@ impl SessionArgs {
             CommitApi::Sync => ladder::MAX_JOBS,
             CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
         };
-        ladder::parse(text, most).map_err(CommandError::usage)
+        ladder::parse(text, most).map_err(|e| CommandError::usage(format!("--{e}")))
     }
 }
 

@@ -174,9 +174,13 @@ fn settle(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
     let phase = output
         .progress()
         .phase("writing back what earlier work left", 0);
-    let failed = |e| Failure::system(directory.display().to_string())(e);
-    let directory = std::fs::File::open(directory).map_err(failed)?;
-    rustix::fs::syncfs(&directory).map_err(|e| failed(e.into()))?;
+    let what = format!(
+        "{}: writing back what earlier work left",
+        directory.display()
+    );
+    let failed = Failure::system(what);
+    let synced = std::fs::File::open(directory).and_then(|d| Ok(rustix::fs::syncfs(&d)?));
+    synced.map_err(failed)?;
     phase.done("done");
     Ok(())
 }

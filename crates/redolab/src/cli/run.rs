@@ -12,9 +12,10 @@ use crate::signals;
 use crate::store::RunWriter;
 use clap::Args;
 use measure::Nanos;
-use measure::run::{Run, WorkloadInfo};
+use measure::run::{Row, Run, WorkloadInfo};
 use measure::stack::Stack;
 use measure::workload::{CommitMode, CommitPost, CommitWait, DEFAULT_JOBS, Workload};
+use redo::Triggers;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -74,6 +75,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
+    ends(&specs, &setup.triggers)?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
     setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
@@ -93,6 +95,11 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
+    if args.null && args.safety.dry_run {
+        args.output
+            .say("Dry run: the null device takes no writes, and nothing was run.");
+        return Ok(ExitCode::SUCCESS);
+    }
     let store = args.store.open()?;
     let mut busy = None;
     if let Some(look) = &look {
@@ -121,23 +128,23 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
+    doubt_zeros(&mut run);
     writer.finish(&run)?;
     if let Some(look) = &look {
         look.ground.say_what_stays(&args.output, true);
     }
-    args.output.emit_run(&run, |style| {
-        let mut text = format!(
-            "{}\n{}",
-            table::rows(&run, style),
-            table::waits(&run, style)
-        );
-        if let Some(workers) = workers::workers(&run, style) {
-            text.push_str(&format!("\n{workers}"));
-        }
-        text.push_str(&back_end::text(&run, style));
-        text
-    })?;
+    args.output.emit_run(&run, |style| text(&run, style))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tables of a run.
+fn text(run: &Run, style: table::Style) -> String {
+    let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
+    if let Some(workers) = workers::workers(run, style) {
+        text.push_str(&format!("\n{workers}"));
+    }
+    text.push_str(&back_end::text(run, style));
+    text
 }
 
 /// Makes the log, runs the rows into `run` and removes the log again.
@@ -250,6 +257,42 @@ fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
             max_redo_bytes: u64::MAX,
         })
         .collect())
+}
+
+/// Refuses sessions that would wait for ever: each has commits to make, and nothing has the last
+/// ones written.
+fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandError> {
+    let Some(spec) = specs.iter().find(|s| s.commits.is_some()) else {
+        return Ok(());
+    };
+    let mode = spec.workload.commit;
+    let posts = triggers.commit && mode.post == CommitPost::Immediate;
+    if mode.wait == CommitWait::Nowait || posts || triggers.period.is_some() {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "--commits with --flush-triggers {triggers} would never end: commits WAIT, and nothing has \
+         the last ones written; add a time such as 3s to --flush-triggers (with IMMEDIATE commits, \
+         commit does too), or use --time"
+    )))
+}
+
+/// A row without commits is no measurement: its zeros are not short waits.
+fn doubt_zeros(run: &mut Run) {
+    for row in run.rows.iter().filter(|row| row.commits == 0) {
+        let nothing = nothing_measured(row);
+        run.validity.add("no_commits", true, nothing);
+    }
+}
+
+fn nothing_measured(row: &Row) -> String {
+    format!(
+        "{} with {}: no transaction began in the measured time, since every session waited for an \
+         earlier one (for a flush trigger that came late or never, or for a device that stood \
+         still); measure longer (--time), or look at --commit-write and --flush-triggers",
+        row.workload,
+        analysis::format::jobs(row.jobs)
+    )
 }
 
 fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo {

@@ -9,8 +9,9 @@ use super::target::LogTarget;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
+use device::pool::IdleTime;
 use measure::run::{Interval, Row};
-use measure::workload::{Workload, pool};
+use measure::workload::{CommitPost, Workload, pool};
 use measure::{Clock, Nanos, WaitEvent};
 use redo::Log;
 use redo::writer::Learned;
@@ -88,7 +89,8 @@ struct Collected {
     workers: Vec<WorkerWork>,
 }
 
-/// What a worker did: operations, waits for work, nanoseconds of those.
+/// What a worker did: operations, waits for work (those too of which a part falls into the
+/// window), nanoseconds of those.
 #[derive(Clone, Copy, Debug, Default)]
 struct WorkerWork {
     operations: u64,
@@ -96,20 +98,23 @@ struct WorkerWork {
     idle_ns: u64,
 }
 
-/// What each worker did so far, less `before`.
-fn worker_work(lab: &Lab<'_>, before: &[WorkerWork]) -> Vec<WorkerWork> {
-    let workers = lab.target.log.workers().iter().enumerate();
-    workers
-        .map(|(number, stats)| {
-            let before = before.get(number).copied().unwrap_or_default();
-            let (count, ns) = stats.idle();
-            WorkerWork {
-                operations: stats.operations() - before.operations,
-                idle_count: count - before.idle_count,
-                idle_ns: ns - before.idle_ns,
-            }
-        })
-        .collect()
+/// What each worker did so far.
+fn worker_stats(lab: &Lab<'_>) -> Vec<(u64, IdleTime)> {
+    let workers = lab.target.log.workers().iter();
+    workers.map(|w| (w.operations(), w.idle())).collect()
+}
+
+/// What each worker did since `before`.
+fn worker_work(lab: &Lab<'_>, before: &[(u64, IdleTime)]) -> Vec<WorkerWork> {
+    let now = worker_stats(lab).into_iter().zip(before);
+    now.map(
+        |((operations, idle), (operations_before, idle_before))| WorkerWork {
+            operations: operations - operations_before,
+            idle_count: idle.ended + u64::from(idle.going_on) - idle_before.ended,
+            idle_ns: idle.ns.saturating_sub(idle_before.ns),
+        },
+    )
+    .collect()
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -138,7 +143,12 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &control, started, window);
     control.stop.store(true, Ordering::SeqCst);
-    let joined = join(threads, &control, &lab.target.log);
+    let joined = join(
+        threads,
+        &control,
+        &lab.target.log,
+        spec.workload.commit.post,
+    );
     let (collected, observed) = outcome?;
     joined?;
     if let Some(error) = control.take_error() {
@@ -149,15 +159,16 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
 }
 
 /// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
-/// not come any more, now that nobody begins anything, is served.
-fn drained(control: &Control, log: &Log) -> bool {
+/// not come any more, now that nobody begins anything, is served: a commit BATCH posts nobody.
+fn drained(control: &Control, log: &Log, post: CommitPost) -> bool {
+    let posts = log.triggers().commit && post == CommitPost::Immediate;
     let end = std::time::Instant::now() + PATIENCE;
     while control.running.load(Ordering::SeqCst) > 0 {
         if std::time::Instant::now() > end {
             return false;
         }
         // A log that failed tells its sessions.
-        let _ = log.triggers().commit || log.flush().is_ok();
+        let _ = posts || log.flush().is_ok();
         std::thread::sleep(Duration::from_millis(1));
     }
     true
@@ -167,8 +178,9 @@ fn join(
     threads: Vec<std::thread::JoinHandle<()>>,
     control: &Control,
     log: &Log,
+    post: CommitPost,
 ) -> Result<(), Failure> {
-    if !drained(control, log) {
+    if !drained(control, log, post) {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(Failure::System {
             what: "sessions hang in the device".to_owned(),
@@ -197,10 +209,12 @@ fn measure(
     let mut from = started;
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        from = clock.now();
-        control.from_ns.store(from.0, Ordering::SeqCst);
-        lab.target.recorder.open(from.0);
+        // Before anything counts, so that the first samples are not thrown away with the warm-up.
+        lab.target.recorder.open(u64::MAX);
         let _ = lab.target.recorder.take();
+        from = clock.now();
+        lab.target.recorder.open(from.0);
+        control.from_ns.store(from.0, Ordering::SeqCst);
         window = lab.sampler.begin();
     }
     let mut all = Collected {
@@ -214,7 +228,7 @@ fn measure(
         learned: None,
         workers: Vec::new(),
     };
-    let work_before = worker_work(lab, &[]);
+    let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
     let mut last = from;
@@ -236,10 +250,10 @@ fn measure(
             lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
-            // What began in the window belongs to it: a device that stalls here is waited for.
-            drained(control, &lab.target.log);
-            all.learned = lab.target.log.learned();
             all.workers = worker_work(lab, &work_before);
+            // What began in the window belongs to it: a device that stalls here is waited for.
+            drained(control, &lab.target.log, spec.workload.commit.post);
+            all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);

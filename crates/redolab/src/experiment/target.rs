@@ -230,16 +230,23 @@ impl LogTarget {
         let geometry = self.log.geometry();
         let back_end = self.log.back_end();
         let method = back_end.sync_method.unwrap_or(self.setup.sync_method);
+        let mut fallbacks = back_end.fallbacks.clone();
+        let workers = self.setup.log_writer.workers();
+        let mut io_depth = workers.unwrap_or(self.setup.io_depth);
+        // Calls that block have one batch in flight, unless workers make them.
+        if workers.is_none() && io_depth > 1 && back_end.io != IoEngine::IoUring.name() {
+            fallbacks.push(format!(
+                "{io_depth} batches in flight: with {} the log writer has 1 in flight",
+                back_end.io
+            ));
+            io_depth = 1;
+        }
         Target {
             sync_method: method.name().to_owned(),
             io: back_end.io.to_owned(),
-            io_depth: self
-                .setup
-                .log_writer
-                .workers()
-                .unwrap_or(self.setup.io_depth),
+            io_depth,
             probe: probe_rows(back_end),
-            fallbacks: back_end.fallbacks.clone(),
+            fallbacks,
             redo_block_bytes: geometry.block_bytes,
             seal_bytes: geometry.block_bytes * geometry.seal_blocks,
             log_groups: geometry.groups,

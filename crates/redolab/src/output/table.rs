@@ -220,6 +220,8 @@ pub(super) fn fit<'a>(
 
 fn figures(stats: &WaitStats) -> Vec<String> {
     let ms = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| ns_as_ms(ns as f64));
+    // Of some waits only count and total are known.
+    let longest = Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0);
     vec![
         grouped(stats.count),
         ns_as_ms(stats.mean_ns),
@@ -227,9 +229,8 @@ fn figures(stats: &WaitStats) -> Vec<String> {
         ms(stats.p90_ns),
         ms(stats.p99_ns),
         ms(stats.p999_ns),
-        // Of some waits only count and total are known.
-        ms(Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0)),
-        grouped(stats.outliers),
+        ms(longest),
+        longest.map_or_else(|| "-".to_owned(), |_| grouped(stats.outliers)),
     ]
 }
 

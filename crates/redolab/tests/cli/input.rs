@@ -13,7 +13,7 @@ fn expect_at_once(done: &Done) {
 #[test]
 fn options_that_make_no_sense() {
     let cases: &[(&[&str], &[&str])] = &[
-        (&["--jobs", "0"], &["jobs `0`", "out of range"]),
+        (&["--jobs", "0"], &["--jobs `0`", "out of range"]),
         (&["--jobs", "1000000"], &["1000000", "out of range"]),
         (&["--jobs", "8..2"], &["8 is more than 2"]),
         (&["--jobs", "two"], &["`two` is no number of jobs"]),
@@ -22,13 +22,16 @@ fn options_that_make_no_sense() {
         (&["--log-file-size", "big"], &["`big` is not a size"]),
         (
             &["--log-file-size", "1"],
-            &["log files of 1 bytes", "512k to 1T"],
+            &["--log-file-size: log files of 1 bytes", "512k to 1T"],
         ),
         (
             &["--log-file-size", "99999999999T"],
             &["larger than any device"],
         ),
-        (&["--log-groups", "1"], &["1 log groups: use 2 to 1024"]),
+        (
+            &["--log-groups", "1"],
+            &["--log-groups: 1 log groups: use 2 to 1024"],
+        ),
         (&["--log-groups=-1"], &["--log-groups"]),
         (
             &["--log-file-size", "1M"],
@@ -40,7 +43,7 @@ fn options_that_make_no_sense() {
         (&["--log-buffer", "1k"], &["--log-buffer", "1M to 1G"]),
         (
             &["--block-size", "1000"],
-            &["block size 1000: use 512 or 4096"],
+            &["--block-size: block size 1000: use 512 or 4096"],
         ),
         (&["--time", "0"], &["--time: must be over 0"]),
         (&["--time", "5 fortnights"], &["--time", "fortnights"]),
@@ -204,6 +207,14 @@ fn help_and_version_are_no_errors() {
     }
     place.run(&["--version"]).expect(0, &["redolab 0."]);
     assert_eq!(entries(place.path()), ["target"]);
+}
+
+#[test]
+fn a_dry_run_on_the_null_device_runs_nothing() {
+    let place = Place::new();
+    let done = place.run(&["run", "--null", "--dry-run"]);
+    expect_at_once(done.expect(0, &["Dry run", "nothing was run"]));
+    assert_eq!(done.out, "");
 }
 
 #[test]

@@ -118,5 +118,69 @@ fn a_run_without_flush_triggers_ends() {
             &[&["--jobs", "3", "--flush-triggers", "none"], more].concat(),
         );
         assert_eq!(run.workload.flush_triggers, "none");
+        zeros_are_told(&run);
+    }
+}
+
+/// A row in which nobody's transaction began has figures of zero; that is no fast device.
+fn zeros_are_told(run: &Run) {
+    let nothing = run.rows.iter().any(|row| row.commits == 0);
+    let mut problems = run.validity.problems.iter();
+    let told = problems.any(|p| p.id == "no_commits" && p.invalidates);
+    assert_eq!(nothing, told, "{:?}", run.validity);
+}
+
+/// A commit BATCH posts nobody, so the trigger that is left serves nobody: the end of the row does.
+/// It took the patience for hanging devices, twice, and was called one.
+#[test]
+fn batch_commits_that_only_others_would_have_written_end() {
+    let place = Place::new();
+    let batch = ["--commit-write", "wait-batch", "--flush-triggers", "commit"];
+    for more in [
+        &["--jobs", "3"][..],
+        &["--jobs", "40", "--commit-api", "async"],
+    ] {
+        zeros_are_told(&run(&place, &[&batch[..], more].concat()));
+    }
+}
+
+#[test]
+fn sessions_that_would_wait_for_ever_are_refused() {
+    let place = Place::new();
+    let never = ["run", "--null", "--commits", "5", "--flush-triggers"];
+    let said = ["--commits", "would never end", "3s"];
+    place
+        .run(&[&never[..], &["none"]].concat())
+        .expect(2, &said);
+    let batch = ["commit,1MB", "--commit-write", "wait-batch"];
+    place.run(&[&never[..], &batch].concat()).expect(2, &said);
+    for ends in [&["50ms"][..], &["none", "--commit-write", "nowait-batch"]] {
+        let few = ["--jobs", "2", "-q"];
+        place.run(&[&never[..], ends, &few].concat()).expect(0, &[]);
+    }
+}
+
+/// Where rings are not to be had, the depth that was asked for is not what was measured.
+#[test]
+fn a_depth_that_calls_that_block_cannot_have_is_not_claimed() {
+    let place = Place::new();
+    let deep = ["--log-writer", "lgwr", "--io-depth", "4", "--jobs", "2"];
+    let target = run(&place, &deep).target;
+    assert_ne!(target.io, "io_uring", "the null device has no rings");
+    assert_eq!(target.io_depth, 1);
+    let told = |f: &String| f.contains("4 batches in flight");
+    assert!(target.fallbacks.iter().any(told), "{:?}", target.fallbacks);
+}
+
+/// A worker that has nothing to do all the time is idle all the time.
+#[test]
+fn workers_that_never_write_are_idle() {
+    let place = Place::new();
+    let mut run = run(&place, &["--log-writer", "workers=8", "--jobs", "1"]);
+    let row = run.rows.remove(0);
+    assert_eq!(row.workers.len(), 8);
+    for worker in row.workers {
+        let idle = worker.idle_count > 0 && worker.idle_ns > 0;
+        assert!(worker.operations > 0 || idle, "{worker:?}");
     }
 }
