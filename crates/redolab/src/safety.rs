@@ -199,27 +199,25 @@ impl Refusal {
 /// # Errors
 /// Why not.
 pub fn check_plan(plan: &Plan, room: impl Into<Room>) -> Result<(), Refusal> {
+    // What the user allows does not depend on the place, and is told first.
+    if let Some(allowed) = plan.max_write_bytes.filter(|most| plan.write_bytes > *most) {
+        let planned = plan.write_bytes;
+        return Err(Refusal::Budget { planned, allowed });
+    }
     match room.into() {
         Room::Volume(volume) if plan.footprint_bytes > volume.usable_bytes() => {
-            return Err(Refusal::Room {
+            Err(Refusal::Room {
                 needed: plan.footprint_bytes,
                 keep: volume.keep_bytes(),
                 total: volume.total_bytes,
                 available: volume.available_bytes,
-            });
+            })
         }
         Room::Device(available) if plan.device_bytes > available => {
             let needed = plan.device_bytes;
-            return Err(Refusal::SmallDevice { needed, available });
+            Err(Refusal::SmallDevice { needed, available })
         }
-        Room::Volume(_) | Room::Device(_) => {}
-    }
-    match plan.max_write_bytes {
-        Some(allowed) if plan.write_bytes > allowed => Err(Refusal::Budget {
-            planned: plan.write_bytes,
-            allowed,
-        }),
-        _ => Ok(()),
+        Room::Volume(_) | Room::Device(_) => Ok(()),
     }
 }
 
