@@ -1,8 +1,10 @@
 //! `Run`: the waist of the hourglass. Whatever is measured, simulated or imported becomes this
 //! plain data; whatever is shown, judged or compared is read from it.
 //!
-//! Invariants: units are in the key; a value that was not measured is `None`, never zero.
+//! Invariants: units are in the key; a value that was not measured is `None`, never zero. Rows of
+//! imported runs name in `not_measured` the fields that their evidence does not tell.
 
+use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
 use crate::stack::Stack;
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,12 @@ pub struct Run {
     /// The report that was written.
     #[serde(default)]
     pub report: Option<String>,
+    /// What is wrong or unusual in the evidence, for `import`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was read beside the rows, for `import`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// Where the log lived.
@@ -326,6 +334,10 @@ pub struct Row {
     /// Seconds of the row.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+    /// Fields of this row that the evidence does not tell: they hold zero here, are `null` in the
+    /// JSON that commands print, and empty elsewhere. Empty in a measured row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<String>,
 }
 
 /// One measured floor: a raw durable write.

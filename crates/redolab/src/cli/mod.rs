@@ -7,6 +7,7 @@
 mod check;
 mod common;
 mod devices;
+mod import;
 mod inspect;
 mod inspect_text;
 mod probe;
@@ -42,6 +43,7 @@ Start here:
   redolab check /u02 --commit-rate 5000 --p99 2ms
                                    judge it for a stated need
   redolab devices                  what stands below each file system, layer by layer
+  redolab import *.trc             why a production log file sync is slow: read its evidence
 
 Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no,
 4 incomplete or undetermined, 130 interrupted.";
@@ -56,6 +58,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// File systems and devices as a log sees them, layer by layer
     Devices(devices::DevicesArgs),
+    /// Evidence that others recorded (traces, histograms, listings) into a run, with its tables
+    Import(import::ImportArgs),
     /// What is in a log, read-only: shape, records, how it ends, damage
     Inspect(inspect::InspectArgs),
     /// List, show, export, load and delete stored runs
@@ -85,6 +89,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Probe(args) => probe::main(&args),
         Command::Devices(args) => devices::main(&args),
+        Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Report(args) => runs::report(&args),

@@ -5,6 +5,7 @@
 
 pub mod cells;
 pub mod csv;
+pub mod imported;
 pub mod json;
 pub mod progress;
 pub mod sanitize;

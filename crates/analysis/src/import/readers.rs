@@ -1,0 +1,45 @@
+//! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
+
+use super::gathered::Ended;
+use super::{Gathered, Kind, Options, Sink, count_elapsed};
+
+/// The reader of a file.
+#[derive(Debug)]
+pub enum Reader {
+    /// `count,elapsed`.
+    CountElapsed(Box<count_elapsed::Reader>),
+}
+
+impl Reader {
+    /// The reader of a kind, for the file of that name.
+    #[must_use]
+    pub fn new(kind: Kind, options: &Options, file: &str) -> Reader {
+        match kind {
+            Kind::CountElapsed => {
+                Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
+            }
+        }
+    }
+
+    /// What it reads.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Reader::CountElapsed(_) => Kind::CountElapsed,
+        }
+    }
+
+    /// Takes the next text.
+    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
+        match self {
+            Reader::CountElapsed(r) => r.feed(text, sink),
+        }
+    }
+
+    /// Ends the file, and gives what it held.
+    pub fn end(self, sink: &mut Sink, out: &mut Gathered) -> Ended {
+        match self {
+            Reader::CountElapsed(r) => r.end(sink, out),
+        }
+    }
+}
