@@ -170,6 +170,8 @@ fn run_of(text: &str) -> Run {
         need: Need::default(),
         verdict: None,
         report: some(),
+        diagnostics: Vec::new(),
+        imported: None,
     }
 }
 

@@ -3,9 +3,6 @@
 use measure::imported::{Series, Table};
 use measure::run::Row;
 
-/// Rows that an import keeps.
-pub const ROWS_MAX: usize = 4096;
-
 /// What the files of an import gave so far.
 #[derive(Debug, Default)]
 pub struct Gathered {

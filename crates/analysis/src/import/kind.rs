@@ -5,7 +5,7 @@
 
 use super::Refusal;
 use super::notes::quote;
-use super::{count_elapsed, look_alike};
+use super::{count_elapsed, look_alike, trace};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -13,6 +13,8 @@ use thiserror::Error;
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
+    /// Oracle's extended SQL trace, and what log writers write into theirs.
+    OracleTrace,
     /// `count,elapsed`, as the script of study 000 writes.
     CountElapsed,
 }
@@ -25,12 +27,20 @@ struct Spec {
 }
 
 /// Every kind, the most specific first.
-const KINDS: &[Spec] = &[Spec {
-    kind: Kind::CountElapsed,
-    name: "count-elapsed",
-    looked_for: "lines of `count,elapsed`",
-    is: count_elapsed::recognise,
-}];
+const KINDS: &[Spec] = &[
+    Spec {
+        kind: Kind::OracleTrace,
+        name: "oracle-trace",
+        looked_for: "lines `WAIT #1: nam='…' ela= …` of a 10046 trace, or a log writer's warnings",
+        is: trace::recognise,
+    },
+    Spec {
+        kind: Kind::CountElapsed,
+        name: "count-elapsed",
+        looked_for: "lines of `count,elapsed`",
+        is: count_elapsed::recognise,
+    },
+];
 
 impl Kind {
     /// Every kind.

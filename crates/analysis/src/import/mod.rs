@@ -25,6 +25,7 @@ mod sink;
 mod tables;
 mod tally;
 mod text;
+pub mod trace;
 
 pub use gathered::Gathered;
 pub use kind::{Kind, KindError};
@@ -223,6 +224,29 @@ impl Reading {
             self.choose()?;
         }
         Ok(())
+    }
+
+    /// Whether the rest of the file may be cut into blocks ([`Reading::cut_block`]), scanned
+    /// anywhere ([`trace::scan`]) and absorbed in order ([`Reading::absorb`]) instead of fed.
+    #[must_use]
+    pub fn is_scannable(&self) -> bool {
+        matches!(self.reader, Some(Reader::OracleTrace(_))) && !self.decoder.is_utf16()
+    }
+
+    /// Cuts the next bytes of a scannable file into a block of whole lines.
+    pub fn cut_block(&mut self, bytes: &[u8], block: &mut Vec<u8>) {
+        self.source.bytes += bytes.len() as u64;
+        block.clear();
+        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+            reader.cut(bytes, block);
+        }
+    }
+
+    /// Takes the next block and what was found in it.
+    pub fn absorb(&mut self, block: &[u8], scanned: trace::Scanned) {
+        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+            reader.absorb(block, scanned, &mut self.sink);
+        }
     }
 
     /// Lines `count,elapsed` of the event of [`Options::samples_of`] since the last time.

@@ -63,6 +63,26 @@ impl Notes {
         });
     }
 
+    /// Adds one that stands for `count` of its kind.
+    pub fn add_many(
+        &mut self,
+        severity: Severity,
+        id: &'static str,
+        line: Option<u64>,
+        column: Option<u64>,
+        count: u64,
+        detail: impl FnOnce() -> String,
+    ) {
+        self.add(severity, id, line, column, detail);
+        let last = self
+            .seen
+            .get(id)
+            .and_then(|(_, last)| self.kept.get_mut(*last));
+        if let Some(stands) = last {
+            stands.count += count.saturating_sub(1);
+        }
+    }
+
     /// The first one.
     #[must_use]
     pub fn first(&self) -> Option<&Diagnostic> {

@@ -1,11 +1,13 @@
 //! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
 
 use super::gathered::Ended;
-use super::{Gathered, Kind, Options, Sink, count_elapsed};
+use super::{Gathered, Kind, Options, Sink, count_elapsed, trace};
 
 /// The reader of a file.
 #[derive(Debug)]
 pub enum Reader {
+    /// A 10046 trace.
+    OracleTrace(Box<trace::Reader>),
     /// `count,elapsed`.
     CountElapsed(Box<count_elapsed::Reader>),
 }
@@ -15,6 +17,7 @@ impl Reader {
     #[must_use]
     pub fn new(kind: Kind, options: &Options, file: &str) -> Reader {
         match kind {
+            Kind::OracleTrace => Reader::OracleTrace(Box::new(trace::Reader::new(options, file))),
             Kind::CountElapsed => {
                 Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
             }
@@ -25,6 +28,7 @@ impl Reader {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
+            Reader::OracleTrace(_) => Kind::OracleTrace,
             Reader::CountElapsed(_) => Kind::CountElapsed,
         }
     }
@@ -32,6 +36,7 @@ impl Reader {
     /// Takes the next text.
     pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
         match self {
+            Reader::OracleTrace(r) => r.feed(text, sink),
             Reader::CountElapsed(r) => r.feed(text, sink),
         }
     }
@@ -39,6 +44,7 @@ impl Reader {
     /// Ends the file, and gives what it held.
     pub fn end(self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         match self {
+            Reader::OracleTrace(r) => r.end(sink, out),
             Reader::CountElapsed(r) => r.end(sink, out),
         }
     }

@@ -5,6 +5,8 @@ use measure::imported::{Axis, Point};
 
 /// Points that a series keeps.
 pub const POINTS_MAX: usize = 512;
+/// Finest width over time: 2^13 µs, 8.192 ms.
+const FINEST_TIME: u32 = 13;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bin {
@@ -27,8 +29,8 @@ impl Bin {
 #[derive(Debug)]
 pub struct Binned {
     axis: Axis,
-    /// Width of a bin, in microseconds or waits.
-    width: u64,
+    /// Width of a bin, in microseconds or waits: two to this power.
+    shift: u32,
     bins: Vec<Bin>,
 }
 
@@ -38,9 +40,9 @@ impl Binned {
     pub fn new(axis: Axis) -> Binned {
         Binned {
             axis,
-            width: match axis {
-                Axis::Time => 10_000,
-                Axis::Sequence => 1,
+            shift: match axis {
+                Axis::Time => FINEST_TIME,
+                Axis::Sequence => 0,
             },
             bins: Vec::new(),
         }
@@ -49,10 +51,10 @@ impl Binned {
     /// Adds a wait at a position: microseconds since the first, or waits before it.
     #[inline]
     pub fn add(&mut self, at: u64, ns: u64, blocks: u64) {
-        while at / self.width >= POINTS_MAX as u64 {
+        while at >> self.shift >= POINTS_MAX as u64 {
             self.halve();
         }
-        let index = (at / self.width) as usize;
+        let index = (at >> self.shift) as usize;
         if index >= self.bins.len() {
             self.bins.resize(index + 1, Bin::default());
         }
@@ -66,7 +68,7 @@ impl Binned {
 
     #[cold]
     fn halve(&mut self) {
-        self.width = self.width.saturating_mul(2);
+        self.shift += 1;
         let pairs = self.bins.chunks(2).map(|pair| {
             let mut sum = pair[0];
             pair.iter().skip(1).for_each(|b| sum.join(*b));
@@ -88,13 +90,17 @@ impl Binned {
         };
         let filled = self.bins.iter().enumerate().filter(|(_, b)| b.count > 0);
         let points = filled.map(|(i, b)| Point {
-            at: (i as u64 * self.width + offset) as f64 / unit,
+            at: (((i as u64) << self.shift) + offset) as f64 / unit,
             count: b.count,
             mean_ns: b.sum_ns as f64 / b.count as f64,
             max_ns: b.max_ns,
             blocks: b.blocks,
         });
-        (self.axis, self.width as f64 / unit, points.collect())
+        (
+            self.axis,
+            (1_u64 << self.shift) as f64 / unit,
+            points.collect(),
+        )
     }
 }
 

@@ -14,6 +14,26 @@ pub fn column(key: &str, heading: &str) -> Column {
     }
 }
 
+/// The key of a wait in a row: its name in small letters, all else as single underscores, as
+/// [`WaitEvent::key`] has it.
+#[must_use]
+pub fn key_of(event: &str) -> String {
+    let mut key = String::with_capacity(event.len());
+    for c in event.chars() {
+        if c.is_ascii_alphanumeric() {
+            key.push(c.to_ascii_lowercase());
+        } else if !key.ends_with('_') && !key.is_empty() {
+            key.push('_');
+        }
+    }
+    key.truncate(key.trim_end_matches('_').len());
+    if key.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        key
+    }
+}
+
 /// The tables that every import has.
 #[must_use]
 pub fn of_rows(rows: &[Row]) -> Vec<Table> {
@@ -59,4 +79,21 @@ fn line(row: &Row, event: &str, stats: &WaitStats) -> Vec<Cell> {
         Cell::Real(stats.mean_ns / 1e6),
         Cell::Count(stats.outliers),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_vocabulary() {
+        for event in WaitEvent::ALL {
+            assert_eq!(key_of(event.name()), event.key());
+        }
+        assert_eq!(
+            key_of("SQL*Net message to client"),
+            "sql_net_message_to_client"
+        );
+        assert_eq!(key_of("\u{1b}["), "unnamed");
+    }
 }

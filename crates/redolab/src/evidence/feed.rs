@@ -1,6 +1,7 @@
 //! Feeding one file to an import, in chunks.
 
 use super::find::Input;
+use super::parallel;
 use super::unpack::Unpacked;
 use crate::signals::Interrupt;
 use analysis::import::{Import, Reading, Refusal};
@@ -75,6 +76,9 @@ fn pump(
 ) -> Result<(), Failed> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
+        if to.is_scannable() {
+            return parallel::pump(from, to, interrupt, samples);
+        }
         if interrupt.requested() {
             return Err(Failed::Interrupted);
         }

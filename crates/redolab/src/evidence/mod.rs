@@ -5,4 +5,5 @@
 
 pub mod feed;
 pub mod find;
+mod parallel;
 pub mod unpack;
