@@ -5,7 +5,7 @@
 
 use super::Refusal;
 use super::notes::quote;
-use super::{count_elapsed, look_alike, trace};
+use super::{awr, count_elapsed, hlog, json_reader, listing, look_alike, trace};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -17,6 +17,28 @@ pub enum Kind {
     OracleTrace,
     /// `count,elapsed`, as the script of study 000 writes.
     CountElapsed,
+    /// A report of AWR or Statspack in HTML.
+    AwrHtml,
+    /// A report of AWR or Statspack as text, or a passage of one.
+    AwrText,
+    /// Output of sysstat's `iostat`.
+    Iostat,
+    /// The same as JSON.
+    IostatJson,
+    /// fio's JSON or JSON+.
+    FioJson,
+    /// Output of `pg_test_fsync`.
+    PgTestFsync,
+    /// An HdrHistogram interval log.
+    Hlog,
+    /// `V$LGWRIO_OUTLIER` or `X$KSFDSTLL`.
+    LgwrOutliers,
+    /// Metrics of a cell's flash log.
+    CellMetrics,
+    /// R's `summary` and `t.test`.
+    RSummary,
+    /// A table of a published study.
+    StudyTable,
 }
 
 struct Spec {
@@ -33,6 +55,72 @@ const KINDS: &[Spec] = &[
         name: "oracle-trace",
         looked_for: "lines `WAIT #1: nam='…' ela= …` of a 10046 trace, or a log writer's warnings",
         is: trace::recognise,
+    },
+    Spec {
+        kind: Kind::AwrHtml,
+        name: "awr-html",
+        looked_for: "an AWR or Statspack report in HTML",
+        is: awr::recognise_html,
+    },
+    Spec {
+        kind: Kind::IostatJson,
+        name: "iostat-json",
+        looked_for: "the JSON of `iostat -o JSON`",
+        is: json_reader::is_iostat,
+    },
+    Spec {
+        kind: Kind::FioJson,
+        name: "fio-json",
+        looked_for: "the JSON of fio --output-format=json or json+",
+        is: json_reader::is_fio,
+    },
+    Spec {
+        kind: Kind::Hlog,
+        name: "hlog",
+        looked_for: "an HdrHistogram interval log, V2",
+        is: hlog::recognise,
+    },
+    Spec {
+        kind: Kind::PgTestFsync,
+        name: "pg-test-fsync",
+        looked_for: "output of pg_test_fsync",
+        is: listing::is_pg_test_fsync,
+    },
+    Spec {
+        kind: Kind::LgwrOutliers,
+        name: "lgwr-outliers",
+        looked_for: "a listing of V$LGWRIO_OUTLIER or X$KSFDSTLL with IO_LATENCY",
+        is: listing::is_outliers,
+    },
+    Spec {
+        kind: Kind::CellMetrics,
+        name: "cell-metrics",
+        looked_for: "metrics FL_* as CellCLI lists them",
+        is: listing::is_cell_metrics,
+    },
+    Spec {
+        kind: Kind::RSummary,
+        name: "r-summary",
+        looked_for: "a summary (`Min. 1st Qu. Median …`) or t test of R",
+        is: listing::is_r_summary,
+    },
+    Spec {
+        kind: Kind::StudyTable,
+        name: "study-table",
+        looked_for: "a published sweep of jobs, workers' shares or block sizes",
+        is: listing::is_study,
+    },
+    Spec {
+        kind: Kind::Iostat,
+        name: "iostat",
+        looked_for: "headings `Device … w/s …` of iostat",
+        is: listing::is_iostat,
+    },
+    Spec {
+        kind: Kind::AwrText,
+        name: "awr-text",
+        looked_for: "sections of an AWR or Statspack report as text",
+        is: listing::is_awr,
     },
     Spec {
         kind: Kind::CountElapsed,

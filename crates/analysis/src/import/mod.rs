@@ -12,20 +12,28 @@
 //! bytes are cut into chunks, and neither does the result; text of the evidence is carried as
 //! data, and made harmless by whoever shows it; a file that yields nothing is an error.
 
+pub mod awr;
 mod count_elapsed;
+mod fio;
 mod gathered;
+mod hlog;
+mod json;
+mod json_reader;
 pub mod kind;
 pub mod lines;
+pub mod listing;
 mod look_alike;
 mod notes;
 mod number;
 mod readers;
 mod series;
+pub mod sheets;
 mod sink;
 mod tables;
 mod tally;
 mod text;
 pub mod trace;
+pub mod value;
 
 pub use gathered::Gathered;
 pub use kind::{Kind, KindError};

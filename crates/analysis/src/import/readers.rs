@@ -1,7 +1,7 @@
 //! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
 
 use super::gathered::Ended;
-use super::{Gathered, Kind, Options, Sink, count_elapsed, trace};
+use super::{Gathered, Kind, Options, Sink, awr, count_elapsed, hlog, json_reader, listing, trace};
 
 /// The reader of a file.
 #[derive(Debug)]
@@ -10,6 +10,14 @@ pub enum Reader {
     OracleTrace(Box<trace::Reader>),
     /// `count,elapsed`.
     CountElapsed(Box<count_elapsed::Reader>),
+    /// A report of AWR or Statspack in HTML.
+    AwrHtml(Box<awr::Reader>),
+    /// Evidence in lines, of the kind that was recognised or asked for.
+    Listing(Kind, Box<listing::Reader>),
+    /// Evidence in JSON.
+    Json(Kind, Box<json_reader::Reader>),
+    /// An HdrHistogram interval log.
+    Hlog(Box<hlog::Reader>),
 }
 
 impl Reader {
@@ -21,6 +29,21 @@ impl Reader {
             Kind::CountElapsed => {
                 Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
             }
+            Kind::AwrHtml => Reader::AwrHtml(Box::new(awr::Reader::new(options, file))),
+            Kind::IostatJson | Kind::FioJson => Reader::Json(
+                kind,
+                Box::new(json_reader::Reader::new(kind, options, file)),
+            ),
+            Kind::Hlog => Reader::Hlog(Box::new(hlog::Reader::new(options, file))),
+            Kind::AwrText
+            | Kind::Iostat
+            | Kind::LgwrOutliers
+            | Kind::CellMetrics
+            | Kind::RSummary
+            | Kind::PgTestFsync
+            | Kind::StudyTable => {
+                Reader::Listing(kind, Box::new(listing::Reader::new(options, file)))
+            }
         }
     }
 
@@ -30,6 +53,9 @@ impl Reader {
         match self {
             Reader::OracleTrace(_) => Kind::OracleTrace,
             Reader::CountElapsed(_) => Kind::CountElapsed,
+            Reader::AwrHtml(_) => Kind::AwrHtml,
+            Reader::Listing(kind, _) | Reader::Json(kind, _) => *kind,
+            Reader::Hlog(_) => Kind::Hlog,
         }
     }
 
@@ -38,6 +64,10 @@ impl Reader {
         match self {
             Reader::OracleTrace(r) => r.feed(text, sink),
             Reader::CountElapsed(r) => r.feed(text, sink),
+            Reader::AwrHtml(r) => r.feed(text, sink),
+            Reader::Listing(_, r) => r.feed(text, sink),
+            Reader::Json(_, r) => r.feed(text, sink),
+            Reader::Hlog(r) => r.feed(text, sink),
         }
     }
 
@@ -46,6 +76,10 @@ impl Reader {
         match self {
             Reader::OracleTrace(r) => r.end(sink, out),
             Reader::CountElapsed(r) => r.end(sink, out),
+            Reader::AwrHtml(r) => r.end(sink, out),
+            Reader::Listing(_, r) => r.end(sink, out),
+            Reader::Json(_, r) => r.end(sink, out),
+            Reader::Hlog(r) => r.end(sink, out),
         }
     }
 }
