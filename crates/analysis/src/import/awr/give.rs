@@ -235,6 +235,15 @@ impl Give {
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
+        if let Some(seconds) = self.elapsed_s.filter(|_| sheets.found > 0) {
+            let columns = [("seconds", "Seconds"), ("words", "As printed")];
+            let title = "The window that the report states";
+            let table = sheets.open("stated_window", title, 1, &columns);
+            let words = self.facts.iter().find(|(n, _)| n == "Elapsed");
+            let words = words.map_or("", |(_, v)| v.as_str());
+            sheets.row(table, vec![Cell::Real(seconds), text(words)]);
+            sheets.found -= 1;
+        }
         std::mem::take(&mut self.facts)
     }
 

@@ -184,22 +184,6 @@ impl State {
         self.study.end(sheets, notes, out);
         let mut facts = self.give.end(&self.file, sheets, out);
         facts.append(&mut self.iostat.facts);
-        if let Some(s) = self.give.elapsed_s {
-            let columns = [("seconds", "Elapsed (s)"), ("words", "As printed")];
-            let table = sheets.open(
-                "stated_window",
-                "The window that the report states",
-                1,
-                &columns,
-            );
-            let words = facts.iter().find(|(n, _)| n == "Elapsed");
-            let words = words.map_or("", |(_, v)| v.as_str());
-            sheets.row(
-                table,
-                vec![measure::imported::Cell::Real(s), super::sheets::text(words)],
-            );
-            sheets.found -= 1;
-        }
         self.stated.end(sheets);
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));

@@ -14,7 +14,7 @@ const POINTS_MAX: usize = 5000;
 
 /// Whether a line begins one.
 pub fn opens(line: &str) -> bool {
-    sweep::Heading::of(line).is_some() || is_workers(line)
+    sweep::Heading::of(line).is_some() || is_workers(line) || mode(line.trim()).is_some()
 }
 
 fn is_workers(line: &str) -> bool {
@@ -123,44 +123,16 @@ impl Study {
         }
     }
 
-    /// `LGWR-THR … COMMIT WRITE NOWAIT BATCH`, `commit_wait NOWAIT`.
     fn mode(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
-        let workload = trimmed.split('\t').next().unwrap_or("");
-        let said = trimmed.find("COMMIT WRITE ").map(|at| {
-            let words = trimmed[at + 13..].split_whitespace();
-            let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
-            let modes = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
-            let modes: Vec<&str> = words.take_while(|w| modes.contains(w)).collect();
-            (workload.to_owned(), modes.join(" "))
-        });
-        let parameter = ["commit_logging", "commit_wait", "commit_write"]
-            .iter()
-            .find_map(|p| {
-                let rest = trimmed
-                    .strip_prefix(p)?
-                    .trim_start_matches([' ', '\t', '=']);
-                let one = rest.split_whitespace().next()?;
-                let fits = rest.split_whitespace().count() <= 2;
-                fits.then(|| ((*p).to_owned(), one.trim_matches('\'').to_owned()))
-            });
-        let Some((what, mode)) = said
-            .or(parameter)
-            .filter(|(w, m)| w.len() < 60 && !m.is_empty())
-        else {
+        let Some((what, mode)) = mode(trimmed) else {
             return;
         };
         let columns = [
             ("workload", "Workload or parameter"),
             ("mode", "Commit mode"),
         ];
-        let open = || {
-            sheets.open(
-                "commit_modes",
-                "Commit modes that are stated",
-                number,
-                &columns,
-            )
-        };
+        let title = "Commit modes that are stated";
+        let open = || sheets.open("commit_modes", title, number, &columns);
         let table = *self.modes.get_or_insert_with(open);
         sheets.row(table, vec![text(&what), text(&mode)]);
     }
@@ -217,4 +189,27 @@ fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
     };
     sheets.row(table, vec![text(name), a, b, c, max]);
     true
+}
+
+/// What a line says of a commit mode: `LGWR-THR … COMMIT WRITE NOWAIT BATCH`, `commit_wait NOWAIT`.
+fn mode(trimmed: &str) -> Option<(String, String)> {
+    const MODES: [&str; 4] = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
+    let said = trimmed.find("COMMIT WRITE ").map(|at| {
+        let words = trimmed[at + 13..].split_whitespace();
+        let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
+        let modes: Vec<&str> = words.take_while(|w| MODES.contains(w)).collect();
+        let workload = trimmed.split('\t').next().unwrap_or("");
+        (workload.to_owned(), modes.join(" "))
+    });
+    let parameters = ["commit_logging", "commit_wait", "commit_write"];
+    let parameter = parameters.iter().find_map(|p| {
+        let rest = trimmed
+            .strip_prefix(p)?
+            .trim_start_matches([' ', '\t', '=']);
+        let mode = rest.trim().trim_matches('\'').to_ascii_uppercase();
+        let fits = mode.split([' ', ',']).all(|w| MODES.contains(&w));
+        fits.then(|| ((*p).to_owned(), mode))
+    });
+    let found = said.or(parameter);
+    found.filter(|(what, mode)| what.len() < 60 && !mode.is_empty())
 }
