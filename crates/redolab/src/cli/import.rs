@@ -87,6 +87,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         let detail = "a file could be read in part only; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
     }
+    run.findings = analysis::findings::evidence::findings(&run);
     store.begin(&run.run_id)?.finish(&run)?;
     print(args, &run)?;
     for line in &told.bad {

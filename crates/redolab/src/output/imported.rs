@@ -7,6 +7,7 @@ use super::csv::safe;
 use super::table::{self, Style};
 use super::{cells, sanitize};
 use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, Table};
+use measure::judgement::Weight;
 use measure::run::Run;
 use std::io::{self, Write};
 
@@ -40,6 +41,9 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
     }
     if !imported.series.is_empty() {
         out.push_str(&format!("\n{}", over_time(run, &imported.series)));
+    }
+    if !run.findings.is_empty() {
+        out.push_str(&format!("\n{}", findings(run)));
     }
     if !run.diagnostics.is_empty() {
         let limit = if verbose {
@@ -116,6 +120,27 @@ fn over_time(run: &Run, series: &[Series]) -> String {
             sanitize::line(name),
             sanitize::line(&s.event)
         ));
+    }
+    out
+}
+
+/// What the evidence's own figures say against each other, one paragraph each.
+fn findings(run: &Run) -> String {
+    let mut out = String::from("What the figures say against each other\n");
+    for f in &run.findings {
+        let weight = match f.weight {
+            Weight::Bad => "wrong",
+            Weight::Caution => "doubtful",
+            Weight::Good | Weight::Info => "note",
+        };
+        out.push_str(&format!(
+            "  {weight}: {} [{}]\n",
+            sanitize::line(&f.claim),
+            sanitize::line(&f.id)
+        ));
+        if !f.advice.is_empty() {
+            out.push_str(&format!("    {}\n", sanitize::line(&f.advice)));
+        }
     }
     out
 }

@@ -6,6 +6,7 @@
 
 mod block_size;
 mod cell_metrics;
+mod formula;
 mod iostat;
 mod outliers;
 mod pg_test_fsync;
@@ -107,6 +108,7 @@ struct State {
     study: study::Study,
     blocks: block_size::Sizes,
     stated: stated::Stated,
+    formulas: formula::Formulas,
 }
 
 impl Reader {
@@ -128,6 +130,7 @@ impl Reader {
                 study: study::Study::default(),
                 blocks: block_size::Sizes::default(),
                 stated: stated::Stated::default(),
+                formulas: formula::Formulas::default(),
             },
         }
     }
@@ -172,7 +175,8 @@ impl State {
         self.fsync.line(text, n, sheets, notes);
         self.study.line(text, n, sheets, notes);
         self.blocks.line(text, n, sheets);
-        self.stated.line(text, n, sheets);
+        self.stated.line(text, n);
+        self.formulas.line(text, n, sheets);
     }
 
     fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Vec<(String, String)> {

@@ -12,12 +12,14 @@ const KEPT: usize = 50;
 #[derive(Debug, Default)]
 pub struct Stated {
     found: Vec<(u64, f64, String)>,
+    loads: Vec<(u64, f64)>,
 }
 
 impl Stated {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, number: u64, _sheets: &mut Sheets) {
+    pub fn line(&mut self, line: &str, number: u64) {
         let small = line.to_lowercase();
+        self.load_average(&small, number);
         let context = [
             "workload", "test", "period", "running", "ran ", "interval", "window",
         ];
@@ -39,6 +41,21 @@ impl Stated {
         }
     }
 
+    /// `a load average around 75%`.
+    fn load_average(&mut self, small: &str, number: u64) {
+        let Some(at) = small
+            .find("load average")
+            .filter(|_| self.loads.len() < KEPT)
+        else {
+            return;
+        };
+        let word = small[at..].split_whitespace().find(|w| w.contains('%'));
+        let shown = word.map(|w| w.trim_end_matches(|c: char| !c.is_ascii_digit()));
+        if let Some(pct) = shown.and_then(value::plain) {
+            self.loads.push((number, pct));
+        }
+    }
+
     /// Gives them, where the file holds evidence to hold them against.
     pub fn end(self, sheets: &mut Sheets) {
         if sheets.found == 0 {
@@ -53,6 +70,12 @@ impl Stated {
                 &columns,
             );
             sheets.row(table, vec![Cell::Real(seconds), text(&words)]);
+            sheets.found -= 1;
+        }
+        for (line, pct) in self.loads {
+            let title = "A load average stated in percent";
+            let table = sheets.open("stated_load_average", title, line, &[("pct", "Stated %")]);
+            sheets.row(table, vec![Cell::Real(pct)]);
             sheets.found -= 1;
         }
     }

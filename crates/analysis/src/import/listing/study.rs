@@ -43,7 +43,7 @@ impl Study {
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let trimmed = line.trim();
         if let Some(heading) = sweep::Heading::of(line) {
-            self.end_heading(notes);
+            self.end_heading(sheets, notes);
             let platform = std::mem::take(&mut self.above).join(" ");
             self.heading = Some(heading.at(number, &platform));
             return;
@@ -53,7 +53,7 @@ impl Study {
                 return;
             }
             if !trimmed.is_empty() {
-                self.end_heading(notes);
+                self.end_heading(sheets, notes);
             }
         }
         if let Some(table) = self.in_workers {
@@ -92,12 +92,12 @@ impl Study {
         }
     }
 
-    fn end_heading(&mut self, notes: &mut Notes) {
+    fn end_heading(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
         let Some(heading) = self.heading.take() else {
             return;
         };
         let named = heading.platform.clone();
-        for mut point in heading.points(notes) {
+        for mut point in heading.points(sheets, notes) {
             if point.run.is_empty() {
                 point.run.clone_from(&self.run);
             }
@@ -165,7 +165,7 @@ impl Study {
 
     /// Gives the points of all tables, each once.
     pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes, out: &mut Gathered) {
-        self.end_heading(notes);
+        self.end_heading(sheets, notes);
         sweep::give(&self.points, sheets, out);
     }
 }

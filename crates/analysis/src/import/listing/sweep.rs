@@ -147,7 +147,7 @@ impl Heading {
     }
 
     /// The points of the table; says how names and values were paired where they do not.
-    pub fn points(&self, notes: &mut Notes) -> Vec<Point> {
+    pub fn points(&self, sheets: &mut Sheets, notes: &mut Notes) -> Vec<Point> {
         let used = |cells: &[String]| {
             cells
                 .iter()
@@ -171,6 +171,21 @@ impl Heading {
             return as_it_stands;
         };
         let line = Some(self.line);
+        let left_out = self.names.get(dropped).map_or("", String::as_str);
+        let columns = [
+            ("names", "Names"),
+            ("values", "Values"),
+            ("left_out", "Name left out"),
+            ("failing_before", "Checks failing by the names"),
+            ("failing_after", "Checks failing without it"),
+        ];
+        let title = "A heading with more names than values";
+        let table = sheets.open("column_pairing", title, self.line, &columns);
+        let count = |n: usize| Cell::Count(n as u64);
+        let mut row = vec![count(names.len()), count(values), text(left_out)];
+        row.extend([count(before), count(after)]);
+        sheets.row(table, row);
+        sheets.found -= 1;
         notes.add(Severity::Warning, "columns.do_not_pair", line, None, || {
             format!(
                 "{} names stand over {values} values; read by the names alone {before} checks \
@@ -178,7 +193,7 @@ impl Heading {
                  within the commit's latency, shares within 100 %), without `{}` {after}: so \
                  that name is left out",
                 names.len(),
-                self.names.get(dropped).map_or("", String::as_str)
+                left_out
             )
         });
         without(dropped)
