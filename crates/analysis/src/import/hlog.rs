@@ -1,5 +1,5 @@
-//! HdrHistogram interval logs (`.hlog`, V2): each interval's histogram is decoded, merged by tag, and
-//! percentiles come from the merged counts, never from averages of percentiles.
+//! HdrHistogram interval logs (`.hlog`, V2): each interval's histogram is decoded, merged by tag,
+//! and percentiles come from the merged counts, never from averages of percentiles.
 //!
 //! The log does not name its unit. Its `Interval_Max` does, since writers print it in milliseconds
 //! of nanoseconds (a ratio of 1,000,000): where that does not fit the values, no unit is guessed.

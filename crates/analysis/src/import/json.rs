@@ -190,11 +190,12 @@ impl Json {
         unicode: u8,
         each: &mut impl FnMut(&[Step], Met<'_>),
     ) {
-        let mut next = In::Text {
+        let text = |escaped, unicode| In::Text {
             key,
-            escaped: false,
-            unicode: 0,
+            escaped,
+            unicode,
         };
+        let mut next = text(false, 0);
         if unicode > 0 {
             let Some(digit) = (b as char).to_digit(16) else {
                 self.breaks(b, "a digit of an escape");
@@ -203,24 +204,15 @@ impl Json {
             self.code = self.code * 16 + digit;
             if unicode == 1 {
                 let c = char::from_u32(self.code).unwrap_or(char::REPLACEMENT_CHARACTER);
-                c.encode_utf8(&mut [0; 4])
-                    .bytes()
-                    .for_each(|b| self.keep(b));
+                let mut bytes = [0; 4];
+                c.encode_utf8(&mut bytes).bytes().for_each(|b| self.keep(b));
             }
-            next = In::Text {
-                key,
-                escaped: false,
-                unicode: unicode - 1,
-            };
+            next = text(false, unicode - 1);
         } else if escaped {
             match b {
                 b'u' => {
                     self.code = 0;
-                    next = In::Text {
-                        key,
-                        escaped: false,
-                        unicode: 4,
-                    };
+                    next = text(false, 4);
                 }
                 b'n' => self.keep(b'\n'),
                 b't' => self.keep(b'\t'),
@@ -229,20 +221,9 @@ impl Json {
             }
         } else {
             match b {
-                b'\\' => {
-                    next = In::Text {
-                        key,
-                        escaped: true,
-                        unicode: 0,
-                    }
-                }
+                b'\\' => next = text(true, 0),
                 b'"' if key => {
-                    let depth = self.open.len();
-                    let name = String::from_utf8_lossy(&self.text).into_owned();
-                    self.text.clear();
-                    if let Some(step) = self.path.get_mut(depth - 1) {
-                        *step = Step::Key(name);
-                    }
+                    self.name();
                     next = In::Colon;
                 }
                 b'"' => {
@@ -253,6 +234,14 @@ impl Json {
             }
         }
         self.state = next;
+    }
+
+    fn name(&mut self) {
+        let name = String::from_utf8_lossy(&self.text).into_owned();
+        self.text.clear();
+        if let Some(step) = self.path.get_mut(self.open.len() - 1) {
+            *step = Step::Key(name);
+        }
     }
 
     fn keep(&mut self, b: u8) {

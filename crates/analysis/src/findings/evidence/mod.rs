@@ -15,6 +15,7 @@ mod view;
 mod window;
 
 use super::note::Note;
+use measure::imported::Imported;
 use measure::judgement::Finding;
 use measure::run::Run;
 
@@ -24,9 +25,12 @@ const RULE: &str = "arithmetic on the evidence's own figures, within their print
 /// What the evidence's own figures say against each other, the gravest first.
 #[must_use]
 pub fn findings(run: &Run) -> Vec<Finding> {
-    let Some(imported) = &run.imported else {
-        return Vec::new();
-    };
+    run.imported.as_ref().map(of).unwrap_or_default()
+}
+
+/// The same of tables that are no run yet.
+#[must_use]
+pub fn of(imported: &Imported) -> Vec<Finding> {
     let tables = view::Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
     clock::collect(&tables, &mut notes);
@@ -42,6 +46,3 @@ pub fn findings(run: &Run) -> Vec<Finding> {
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out
 }
-
-#[cfg(test)]
-mod tests;

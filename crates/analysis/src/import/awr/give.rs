@@ -49,6 +49,8 @@ impl Give {
             .unwrap_or_default();
         let has = |name: &str| grid.column(|h| h == name).is_some();
         let starts = |s: &str| grid.column(|h| h.starts_with(s)).is_some();
+        // The section's own title stands above these headings.
+        let ends = |s: &str| grid.column(|h| h.ends_with(s)).is_some();
         if has("persecond") && has("pertransaction") {
             self.load_profile(grid, sheets);
         } else if has("snaptime") && has("snapid") {
@@ -69,7 +71,7 @@ impl Give {
             io::by(grid, sheets);
         } else if first == "statistic" && has("total") {
             self.statistics(grid, sheets);
-        } else if has("%user") && has("%idle") {
+        } else if ends("%user") && ends("%idle") {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
             parameters(grid, sheets);
@@ -312,12 +314,13 @@ impl Give {
         );
         whole(&mut row.elapsed_ns, "elapsed_ns", elapsed.map(|s| s * 1e9));
         row.log_file_sync_ms = self.sync_ms;
-        if let Some([user, system, waiting, idle]) = self.cpu {
-            row.cpu_user_pct = Some(user);
-            row.cpu_sys_pct = Some(system);
-            row.cpu_iowait_pct = Some(waiting);
-            row.cpu_idle_pct = Some(idle);
-        }
+        let cpu = self.cpu.map(|shares| shares.map(Some)).unwrap_or_default();
+        [
+            row.cpu_user_pct,
+            row.cpu_sys_pct,
+            row.cpu_iowait_pct,
+            row.cpu_idle_pct,
+        ] = cpu;
         tells(&mut row, &told);
         row
     }

@@ -116,8 +116,11 @@ impl Text {
                 _ => parts.map(String::as_str).collect(),
             };
             let words = parts.iter().flat_map(|p| p.split_whitespace());
-            let words = words.filter(|w| !w.chars().all(|c| c == '~'));
-            headings.push(words.collect::<Vec<_>>().join(" "));
+            let drawn = |w: &&str| w.chars().all(|c| matches!(c, '~' | '-'));
+            let words: Vec<&str> = words.filter(|w| !drawn(w)).collect();
+            // A bound of a histogram stands below the title of all of them.
+            let bound = words.iter().position(|w| w.starts_with(['<', '>']));
+            headings.push(words[bound.unwrap_or(0)..].join(" "));
         }
         headings.iter().any(|h| !h.is_empty()).then(|| Grid {
             title: self.title.clone(),
@@ -259,6 +262,15 @@ pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
 /// to, so that numbers wider than their column stay whole.
 pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
     let mut cells = vec![String::new(); spans.len()];
+    // A name that is longer than its column stands alone, and has no gap.
+    let trimmed = line.trim();
+    let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
+    let first = spans.first().map_or(0, |(_, end)| *end);
+    let begins = line.len() - line.trim_start().len() < first;
+    if is_name && begins && trimmed.chars().count() > first {
+        trimmed.clone_into(&mut cells[0]);
+        return cells;
+    }
     for (start, end, word) in words(line) {
         let overlap = |(s, e): &(usize, usize)| end.min(*e).saturating_sub(start.max(*s));
         let best = (0..spans.len()).max_by_key(|i| {

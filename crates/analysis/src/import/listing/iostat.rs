@@ -1,5 +1,5 @@
-//! `iostat` of sysstat: extended and basic, old and new columns, kB, MB and sectors, decimal commas,
-//! time stamps, the device first or last. Columns are read by heading, never by position.
+//! `iostat` of sysstat: extended and basic, old and new columns, kB, MB and sectors, decimal
+//! commas, time stamps, the device first or last. Columns are read by heading, never by position.
 //!
 //! The first report after a banner covers the time since boot (unless `-y` was given, which the
 //! output does not tell): it is set apart from the intervals.

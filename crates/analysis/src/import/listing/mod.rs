@@ -43,7 +43,9 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         ];
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
-            || (line.starts_with("Event ") && line.contains(" Waits ") && line.contains("Time"))
+            || (line.starts_with("Event ")
+                && line.contains(" Waits ")
+                && (line.contains("Time") || line.contains(" <")))
             || matches!(line, "Function Name" | "Filetype Name" | "Host CPU")
             || (line.starts_with("Function Name") && line.contains("Data"))
             || (line.starts_with("Filetype Name") && line.contains("Data"))

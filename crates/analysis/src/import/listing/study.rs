@@ -1,6 +1,6 @@
 //! Tables of published studies, as pages hold them: sweeps of jobs with redo and commit figures
-//! (study 003, tabs or commas), workers' shares over 1, 10 and 20 ms (study 000), the commit mode of
-//! each workload, and claims of factors in words, to be held against the tables.
+//! (study 003, tabs or commas), workers' shares over 1, 10 and 20 ms (study 000), the commit mode
+//! of each workload, and claims of factors in words, to be held against the tables.
 
 use super::sweep::{self, Point};
 use crate::import::sheets::{Sheets, text};
@@ -32,7 +32,6 @@ pub struct Study {
     seen: BTreeSet<String>,
     /// Platform by the run's number.
     platforms: BTreeMap<String, String>,
-    run: String,
     claims: Option<usize>,
     modes: Option<usize>,
     first: u64,
@@ -97,20 +96,15 @@ impl Study {
             return;
         };
         let named = heading.platform.clone();
+        let mut run = String::new();
         for mut point in heading.points(sheets, notes) {
+            // A run's number stands in its first line only.
             if point.run.is_empty() {
-                point.run.clone_from(&self.run);
+                point.run.clone_from(&run);
             }
-            self.run.clone_from(&point.run);
+            run.clone_from(&point.run);
             if point.platform.is_empty() {
-                // The same run is the same platform, also where a page left its name out.
-                if !named.is_empty() && self.platforms.len() < POINTS_MAX {
-                    self.platforms
-                        .entry(point.run.clone())
-                        .or_insert_with(|| named.clone());
-                }
-                let known = self.platforms.get(&point.run);
-                point.platform = known.cloned().unwrap_or_default();
+                point.platform = self.platform_of(&point.run, &named);
             }
             self.first = self.first.min(point.line);
             let key = format!(
@@ -121,6 +115,18 @@ impl Study {
                 self.points.push(point);
             }
         }
+    }
+
+    /// The same run is the same platform, also where a page left its name out or spelt it otherwise.
+    fn platform_of(&mut self, run: &str, named: &str) -> String {
+        if run.is_empty() {
+            return named.to_owned();
+        }
+        if !named.is_empty() && self.platforms.len() < POINTS_MAX {
+            let own = self.platforms.entry(run.to_owned());
+            own.or_insert_with(|| named.to_owned());
+        }
+        self.platforms.get(run).cloned().unwrap_or_default()
     }
 
     fn mode(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
