@@ -129,7 +129,10 @@ proptest! {
 
     /// Any text at all, read as any kind.
     #[test]
-    fn any_text_is_survived(text in "[-0-9.,:;%()<>/a-zA-Z \\n\\t\"{}\\[\\]]{0,400}", kind in 0_usize..13) {
+    fn any_text_is_survived(
+        text in "[-0-9.,:;%()<>/a-zA-Z \\n\\t\"{}\\[\\]]{0,400}",
+        kind in 0_usize..13,
+    ) {
         let kinds: Vec<Kind> = Kind::all().collect();
         if let Ok(out) = import_in(&[text.as_bytes()], 17, kinds.get(kind).copied()) {
             let _ = crate::findings_of(&out);

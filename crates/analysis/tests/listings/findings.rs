@@ -1,5 +1,5 @@
-//! Each rule fires on figures that no study printed, with the arithmetic as expected, and all of them
-//! stay silent on clean tables.
+//! Each rule fires on figures that no study printed, with the arithmetic as expected, and all of
+//! them stay silent on clean tables.
 
 use crate::generate::{SWEEP, Seeded, clean, report, sweep_line, t_test};
 use crate::{findings_of, found, import};

@@ -1,5 +1,5 @@
-//! Evidence in listings, reports and JSON: the figures of the studies from the documents' own lines,
-//! formats of several versions, findings that fire and stay silent, files cut anywhere.
+//! Evidence in listings, reports and JSON: the figures of the studies from the documents' own
+//! lines, formats of several versions, findings that fire and stay silent, files cut anywhere.
 
 mod cut;
 mod findings;

@@ -254,65 +254,55 @@ impl Give {
         let mut told: Vec<&str> = Vec::new();
         let total = |name: &str| self.statistics.get(name).copied();
         let elapsed = self.elapsed_s.filter(|s| *s > 0.0);
-        let rate = |name: &str, profile: &str| {
-            let own = self.profile.get(profile).copied();
-            own.or_else(|| Some(total(name)? / elapsed?))
-        };
-        let mut set = |field: &mut f64, name: &'static str, value: Option<f64>| {
+        let per_s = |name: &str| Some(total(name)? / elapsed?);
+        let profile = |name: &str| self.profile.get(name).copied();
+        let redo = profile("redosize(bytes)").or_else(|| profile("redosize"));
+        let redo = redo.or_else(|| per_s("redo size"));
+        let tps = per_s("user commits").or_else(|| profile("transactions"));
+        let some_tps = tps.filter(|t| *t > 0.0);
+        let kb = redo.zip(some_tps).map(|(b, t)| b / t / 1024.0);
+        let synch = per_s("redo synch writes");
+        let blocks = per_s("redo blocks written");
+        let mbps = redo.map(|b| b / 1_048_576.0);
+        for (field, name, value) in [
+            (&mut row.elapsed_s, "elapsed_s", elapsed),
+            (&mut row.redo_data_mbps, "redo_data_mbps", mbps),
+            (&mut row.commit_throughput_tps, "commit_throughput_tps", tps),
+            (
+                &mut row.redo_writes_iops,
+                "redo_writes_iops",
+                per_s("redo writes"),
+            ),
+            (
+                &mut row.redo_synch_writes_iops,
+                "redo_synch_writes_iops",
+                synch,
+            ),
+            (&mut row.redo_blocks_per_s, "redo_blocks_per_s", blocks),
+            (&mut row.redo_data_kb_per_txn, "redo_data_kb_per_txn", kb),
+        ] {
             if let Some(v) = value {
                 *field = v;
                 told.push(name);
             }
-        };
-        let per_s = |name: &str| Some(total(name)? / elapsed?);
-        let redo = rate("redo size", "redosize(bytes)").or_else(|| rate("redo size", "redosize"));
-        let commits = total("user commits");
-        set(&mut row.elapsed_s, "elapsed_s", elapsed);
-        set(
-            &mut row.redo_data_mbps,
-            "redo_data_mbps",
-            redo.map(|b| b / 1_048_576.0),
-        );
-        let tps = per_s("user commits").or_else(|| self.profile.get("transactions").copied());
-        set(&mut row.commit_throughput_tps, "commit_throughput_tps", tps);
-        set(
-            &mut row.redo_writes_iops,
-            "redo_writes_iops",
-            per_s("redo writes"),
-        );
-        let synch = per_s("redo synch writes");
-        set(
-            &mut row.redo_synch_writes_iops,
-            "redo_synch_writes_iops",
-            synch,
-        );
-        set(
-            &mut row.redo_blocks_per_s,
-            "redo_blocks_per_s",
-            per_s("redo blocks written"),
-        );
-        let kb = redo
-            .zip(tps.filter(|t| *t > 0.0))
-            .map(|(b, t)| b / t / 1024.0);
-        set(&mut row.redo_data_kb_per_txn, "redo_data_kb_per_txn", kb);
-        let mut whole = |field: &mut u64, name: &'static str, value: Option<f64>| {
+        }
+        let wastage = total("redo wastage");
+        let elapsed_ns = elapsed.map(|s| s * 1e9);
+        for (field, name, value) in [
+            (
+                &mut row.redo_size_bytes,
+                "redo_size_bytes",
+                total("redo size"),
+            ),
+            (&mut row.commits, "commits", total("user commits")),
+            (&mut row.redo_wastage_bytes, "redo_wastage_bytes", wastage),
+            (&mut row.elapsed_ns, "elapsed_ns", elapsed_ns),
+        ] {
             if let Some(v) = value.filter(|v| *v >= 0.0) {
                 *field = v as u64;
                 told.push(name);
             }
-        };
-        whole(
-            &mut row.redo_size_bytes,
-            "redo_size_bytes",
-            total("redo size"),
-        );
-        whole(&mut row.commits, "commits", commits);
-        whole(
-            &mut row.redo_wastage_bytes,
-            "redo_wastage_bytes",
-            total("redo wastage"),
-        );
-        whole(&mut row.elapsed_ns, "elapsed_ns", elapsed.map(|s| s * 1e9));
+        }
         row.log_file_sync_ms = self.sync_ms;
         let cpu = self.cpu.map(|shares| shares.map(Some)).unwrap_or_default();
         [

@@ -56,11 +56,13 @@ impl Html {
     }
 
     fn take_tag(&mut self, tag: &str, each: &mut impl FnMut(Grid)) {
-        let name: String = tag
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || *c == '/')
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
+        let (slash, rest) = match tag.strip_prefix('/') {
+            Some(rest) => ("/", rest),
+            None => ("", tag),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        let word = rest[..end.unwrap_or(rest.len())].to_ascii_lowercase();
+        let name = format!("{slash}{word}");
         let text = std::mem::take(&mut self.text);
         if self.skipping {
             self.skipping = !matches!(name.as_str(), "/script" | "/style");

@@ -117,7 +117,8 @@ impl Study {
         }
     }
 
-    /// The same run is the same platform, also where a page left its name out or spelt it otherwise.
+    /// The same run is the same platform, also where a page left its name out or spelt it
+    /// otherwise.
     fn platform_of(&mut self, run: &str, named: &str) -> String {
         if run.is_empty() {
             return named.to_owned();
