@@ -2,14 +2,16 @@
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
 //! generated, `check` the table of steps that a change must pass, `setup` what the tests need
-//! from the machine; the limits themselves are in `policy`.
+//! from the machine, `power_cuts` a test at length; the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
 mod check;
 mod docs;
+mod generate;
 mod harness;
 mod policy;
+mod power_cuts;
 mod setup;
 mod source;
 mod tidy;
@@ -28,7 +30,10 @@ usage: cargo xtask COMMAND
   test                          setup, then check
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
-  docs                          write the generated documents";
+  docs                          write the generated documents
+  power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
+                                cut the power of logs at work, as root: 100 cuts of each kind,
+                                2500 crash states of each method and log writer";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +54,8 @@ fn main() -> ExitCode {
         }
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
+        ["generate", options @ ..] => generate::run(options),
+        ["power-cuts", options @ ..] => power_cuts::run(&root, options),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(true)

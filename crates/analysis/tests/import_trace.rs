@@ -1,6 +1,9 @@
 //! Traces of every release and state of repair: what is read of them does not depend on how they
 //! are cut into chunks, and a part never says more than the whole.
 
+#[path = "../../../xtask/src/generate/trace.rs"]
+mod generate;
+
 use analysis::import::{Import, Options, Outcome, Refusal};
 use measure::imported::{Axis, Cell};
 use proptest::prelude::*;
@@ -317,6 +320,65 @@ fn any_trace() -> impl Strategy<Value = String> {
     })
 }
 
+/// Every release, kind and defect: what was generated is what is found.
+#[test]
+fn generated_traces_give_their_known_answers() {
+    let names: Vec<String> = generate::DEFECTS.iter().map(|d| (*d).to_owned()).collect();
+    let mut defects: Vec<Vec<String>> = names.iter().map(|d| vec![d.clone()]).collect();
+    defects.extend([Vec::new(), names]);
+    for (seed, defects) in defects.into_iter().enumerate() {
+        for (release, style) in generate::Style::ALL {
+            for (processes, writers) in [(1, true), (1, false), (3, true), (3, false)] {
+                let plan = generate::Plan {
+                    seed: seed as u64,
+                    waits: 400,
+                    processes,
+                    style,
+                    writers,
+                    defects: defects.clone(),
+                };
+                let mut text = Vec::new();
+                let answers = generate::write(&plan, &mut text).expect("memory");
+                let what = format!("release {release}, {plan:?}");
+                let outcome = import_in(&text, 4096).expect(&what);
+                check(&outcome, &answers, writers, &what);
+            }
+        }
+    }
+}
+
+fn check(outcome: &Outcome, answers: &generate::Answers, writers: bool, what: &str) {
+    let key = if writers {
+        "log_file_parallel_write"
+    } else {
+        "log_file_sync"
+    };
+    let found = outcome.rows.iter().filter(|r| r.waits.contains_key(key));
+    let mut found: Vec<generate::Answer> = found
+        .map(|row| {
+            let stats = &row.waits[key];
+            let over = |pct: f64| (pct * stats.count as f64 / 100.0).round() as u64;
+            let at = outcome.rows.iter().position(|r| r == row);
+            let series = outcome.imported.series.iter();
+            let own = series.filter(|s| Some(s.row) == at && s.event == key);
+            generate::Answer {
+                pid: 0,
+                waits: stats.count,
+                total_ns: stats.total_ns,
+                max_ns: stats.max_ns,
+                over: [stats.over_1ms_pct, stats.over_10ms_pct, stats.over_20ms_pct].map(over),
+                blocks: own.flat_map(|s| &s.points).map(|p| p.blocks).sum(),
+                commits: row.commits,
+            }
+        })
+        .collect();
+    let mut wanted: Vec<generate::Answer> = answers.processes.clone();
+    wanted.iter_mut().for_each(|a| a.pid = 0);
+    wanted.sort_by_key(|a| (a.total_ns, a.waits));
+    found.sort_by_key(|a| (a.total_ns, a.waits));
+    assert_eq!(found, wanted, "{what}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -350,4 +412,23 @@ proptest! {
         }
         let _ = import.close(reading);
     }
+}
+
+#[test]
+fn calls_without_waits_are_evidence_too() {
+    let text = "EXEC #140463666059192:c=574,e=872,p=0,cr=4,cu=1,mis=0,r=0,dep=1,og=1,plh=1321678281,tim=600392557189\n\
+        FETCH #140463666059192:c=4,e=4,p=0,cr=0,cu=0,mis=0,r=1,dep=1,og=1,plh=1321678281,tim=600392557217\n\
+        STAT #1 (cr=0 pr=0 pw=0 str=1 time=29 us)'\nXCTEND rlbk=0, rd_only=0, tim=600392574302\n";
+    let outcome = import(text);
+    assert_eq!(outcome.rows[0].commits, 1);
+    let calls = &outcome.imported.tables[0];
+    assert_eq!((calls.id.as_str(), calls.rows.len()), ("calls", 2));
+    assert_eq!(
+        calls.rows[0][2..],
+        [Cell::Count(1), Cell::Count(872), Cell::Count(574)]
+    );
+    assert_eq!(
+        ids(&outcome),
+        [("trace.bad_stat".to_owned(), Some(3), Some(1))]
+    );
 }

@@ -69,6 +69,12 @@ fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
             counted: Some(3),
             note: text.to_owned(),
         }),
+        log_writer_switches: 2,
+        workers: vec![Worker {
+            name: text.to_owned(),
+            log_file_parallel_write: stats(1e5),
+            ..Worker::default()
+        }],
         background_write_pct: Some(99.99),
         intervals: (1..=seconds).map(interval).collect(),
         ..Row::default()
@@ -144,11 +150,20 @@ fn run_of(text: &str) -> Run {
             stack: stack_of(text),
             sync_method: s(),
             redo_block_bytes: 512,
+            io: s(),
+            probe: vec![ProbeRow {
+                sync_method: s(),
+                io: s(),
+                refused: some(),
+                ..ProbeRow::default()
+            }],
+            fallbacks: vec![s()],
             ..Target::default()
         },
         workload: WorkloadInfo {
             names: vec![s()],
             log_writer: s(),
+            log_writer_cpus: vec![0, 1],
             ..WorkloadInfo::default()
         },
         environment: Environment {

@@ -15,16 +15,17 @@ mod geometry;
 mod owner;
 mod prepare;
 mod read;
-mod set;
+pub(crate) mod set;
 
 pub use extents::unwritten_extents;
+pub use geometry::Misstated;
 pub use owner::owner;
 pub use prepare::{create_fallocated, create_prewritten, sync_directory};
 pub use set::FileSet;
 
 use crate::error::DeviceError;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -37,11 +38,20 @@ pub enum SyncMethod {
     Dsync,
     /// `O_DIRECT`, then `fdatasync`: the page cache is bypassed, the device's cache is not.
     Direct,
+    /// `O_DIRECT` with `RWF_DSYNC` on each write: a completed write is durable. Where the device
+    /// takes writes with force-unit-access (FUA) nothing else is flushed; where it does not, the
+    /// system flushes its whole cache inside each write.
+    DirectDsync,
 }
 
 impl SyncMethod {
     /// Every method, in the order in which they are listed to people.
-    pub const ALL: [SyncMethod; 3] = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
+    pub const ALL: [SyncMethod; 4] = [
+        SyncMethod::Buffered,
+        SyncMethod::Dsync,
+        SyncMethod::Direct,
+        SyncMethod::DirectDsync,
+    ];
 
     /// Its name in options and results.
     #[must_use]
@@ -50,6 +60,29 @@ impl SyncMethod {
             SyncMethod::Buffered => "buffered",
             SyncMethod::Dsync => "dsync",
             SyncMethod::Direct => "direct",
+            SyncMethod::DirectDsync => "direct-dsync",
+        }
+    }
+
+    /// A completed write is durable by itself: no flush follows it.
+    #[must_use]
+    pub const fn durable_writes(self) -> bool {
+        matches!(self, SyncMethod::Dsync | SyncMethod::DirectDsync)
+    }
+
+    /// The page cache is bypassed: addresses, lengths and memory are aligned to sectors.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        matches!(self, SyncMethod::Direct | SyncMethod::DirectDsync)
+    }
+
+    /// What each write says beside its bytes.
+    pub(crate) fn write_flags(self) -> ReadWriteFlags {
+        match self {
+            SyncMethod::DirectDsync => ReadWriteFlags::DSYNC,
+            SyncMethod::Buffered | SyncMethod::Dsync | SyncMethod::Direct => {
+                ReadWriteFlags::empty()
+            }
         }
     }
 
@@ -57,7 +90,7 @@ impl SyncMethod {
         match self {
             SyncMethod::Buffered => OFlags::empty(),
             SyncMethod::Dsync => OFlags::DSYNC,
-            SyncMethod::Direct => OFlags::DIRECT,
+            SyncMethod::Direct | SyncMethod::DirectDsync => OFlags::DIRECT,
         }
     }
 }
@@ -70,7 +103,7 @@ impl std::fmt::Display for SyncMethod {
 
 /// The text names no sync method.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown sync method {0:?}; use buffered, dsync or direct")]
+#[error("unknown sync method {0:?}; use buffered, dsync, direct or direct-dsync")]
 pub struct UnknownSyncMethod(pub String);
 
 impl std::str::FromStr for SyncMethod {

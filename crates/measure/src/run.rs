@@ -85,7 +85,7 @@ pub struct Target {
     pub path: String,
     /// The stack below it.
     pub stack: Stack,
-    /// The sync method used: `buffered`, `dsync`, `direct`.
+    /// The sync method used: `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// Redo block size in bytes.
     pub redo_block_bytes: u32,
@@ -101,6 +101,36 @@ pub struct Target {
     pub huge_pages: bool,
     /// Extents of the log files that the file system holds as unwritten, if it can tell.
     pub unwritten_extents: Option<u64>,
+    /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
+    #[serde(default)]
+    pub io: String,
+    /// What the probe at open found, if there was one.
+    #[serde(default)]
+    pub probe: Vec<ProbeRow>,
+    /// What was asked for and done without, each with the reason.
+    #[serde(default)]
+    pub fallbacks: Vec<String>,
+}
+
+/// One way of writing as the probe at open found it: durable writes, one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRow {
+    /// `buffered`, `dsync`, `direct`, `direct-dsync`.
+    pub sync_method: String,
+    /// `threads`, `io_uring`.
+    pub io: String,
+    /// Bytes of each write.
+    pub write_bytes: u64,
+    /// Durable writes that were timed.
+    pub writes: u64,
+    /// Their median; `None` where none was timed.
+    pub p50_ns: Option<u64>,
+    /// Their mean.
+    pub mean_ns: Option<f64>,
+    /// Why not, or why not more.
+    pub refused: Option<String>,
+    /// The log was written in this way.
+    pub chosen: bool,
 }
 
 /// What was run.
@@ -118,8 +148,11 @@ pub struct WorkloadInfo {
     pub commits: Option<u64>,
     /// Microseconds of CPU work before each commit.
     pub cpu_per_txn_us: f64,
-    /// `inline` or `lgwr`.
+    /// `inline`, `lgwr`, `workers=N` or `adaptive`.
     pub log_writer: String,
+    /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
+    #[serde(default)]
+    pub log_writer_cpus: Vec<u32>,
     /// Seed of the payload.
     pub seed: u64,
 }
@@ -181,6 +214,18 @@ pub struct CommitsPerWrite {
     pub p50: u64,
     /// 99th percentile.
     pub p99: u64,
+}
+
+/// Time of a row's sessions that its latencies do not show as they are. With it the books of a
+/// closed loop balance: the sum of all latencies, and `lab_ns`, less `beyond_ns`, is the number of
+/// jobs times the elapsed time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTime {
+    /// Nanoseconds of counted transactions after the row's end, less those that sessions spent in
+    /// it on transactions that had begun before it, or after their last one; signed.
+    pub beyond_ns: i64,
+    /// Nanoseconds between transactions, in which the lab put its samples away.
+    pub lab_ns: u64,
 }
 
 /// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
@@ -311,12 +356,22 @@ pub struct Row {
     pub commits_per_write: CommitsPerWrite,
     /// Where a commit's time goes.
     pub commit_path: CommitPath,
+    /// Where the sessions' time went that is in no latency of this row; `None` where that was not
+    /// kept.
+    #[serde(default)]
+    pub session_time: Option<SessionTime>,
     /// Bytes of blocks written without redo in them (padding and block headers).
     pub redo_wastage_bytes: u64,
     /// Flushes or durable writes that the log issued.
     pub flushes: u64,
     /// Log switches.
     pub log_switches: u64,
+    /// Changes of an adaptive log writer between alone and workers.
+    #[serde(default)]
+    pub log_writer_switches: u64,
+    /// The log writer's workers; empty where it has none.
+    #[serde(default)]
+    pub workers: Vec<Worker>,
     /// Writes that the kernel counted on the device.
     pub device_writes: Option<u64>,
     /// Bytes that the kernel counted on the device.
@@ -340,10 +395,25 @@ pub struct Row {
     pub not_measured: Vec<String>,
 }
 
+/// A worker of the log writer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    /// `LG00`, `LG01`, …
+    pub name: String,
+    /// Log file parallel write of the batches that it wrote: the last write of each was its.
+    pub log_file_parallel_write: WaitStats,
+    /// Writes and flushes that it carried out.
+    pub operations: u64,
+    /// How often it waited for work: `LGWR worker group idle`.
+    pub idle_count: u64,
+    /// Nanoseconds of that together.
+    pub idle_ns: u64,
+}
+
 /// One measured floor: a raw durable write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// `buffered`, `dsync`, `direct`.
+    /// `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// The file had been written before; otherwise its blocks were only allocated.
     pub pre_written: bool,

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FORMAT_VERSION, LogId, RECORD_HEADER_BYTES, Summer};
 use crate::format::{le16, le32, le64};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES, StreamBlock};
+use crate::planted::{Bug, Planted};
 use device::queue::IoOrDevice;
 use device::{LogDevice, Region};
 use std::path::{Path, PathBuf};
@@ -294,6 +295,7 @@ pub struct ControlFile {
     /// The only copy that is believed; an update writes the other first. `None` when both copies
     /// say the same.
     good: Option<u64>,
+    planted: Planted,
 }
 
 impl ControlFile {
@@ -334,6 +336,7 @@ impl ControlFile {
                 path,
                 info,
                 good,
+                planted: Planted::none(),
             }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
             (None, CopyProblem::Version(found)) => Err(Error::Version { path, found }),
@@ -355,6 +358,7 @@ impl ControlFile {
             path: path.to_owned(),
             info,
             good: None,
+            planted: Planted::none(),
         };
         file.store()?;
         Ok(file)
@@ -364,6 +368,11 @@ impl ControlFile {
     #[must_use]
     pub fn info(&self) -> &ControlInfo {
         &self.info
+    }
+
+    /// From now on it has this bug.
+    pub(crate) fn plant(&mut self, planted: Planted) {
+        self.planted = planted;
     }
 
     /// Makes durable what was read. A process that was killed between writing a copy and flushing
@@ -411,15 +420,26 @@ impl ControlFile {
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
         let first = match self.good {
+            Some(good) if self.planted.has(Bug::GoodCopyFirst) => good,
             Some(good) => 1 - good,
             None => self.info.generation % 2,
         };
+        if self.planted.has(Bug::ControlCopiesTogether) {
+            return self.store_together(&bytes);
+        }
         for copy in [first, 1 - first] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
                 .map_err(|e| Error::control(&self.path, e))?;
         }
         self.good = None;
         Ok(())
+    }
+
+    /// Both copies behind one flush: a fence that a test removes.
+    #[cold]
+    fn store_together(&self, bytes: &[u8]) -> Result<(), Error> {
+        device::queue::write_durable(&*self.device, 0, &[bytes, bytes].concat())
+            .map_err(|e| Error::control(&self.path, e))
     }
 }
 

@@ -113,22 +113,28 @@ impl BlockHeader {
     /// right checksum.
     #[must_use]
     pub fn decode(summer: &Summer, block: &[u8]) -> Option<BlockHeader> {
-        let head: &[u8; BLOCK_HEADER_BYTES] = block.get(..BLOCK_HEADER_BYTES)?.try_into().ok()?;
+        let header = BlockHeader::parse(block)?;
+        let (head, behind) = block.split_first_chunk::<BLOCK_HEADER_BYTES>()?;
+        let body = behind.get(..usize::from(header.used))?;
+        let mut unsummed = *head;
+        unsummed[CRC_AT..].fill(0);
+        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then_some(header)
+    }
+
+    /// Decodes what looks like a block, without its checksum.
+    pub(crate) fn parse(block: &[u8]) -> Option<BlockHeader> {
+        let head: &[u8; BLOCK_HEADER_BYTES] = block.first_chunk()?;
         if head[0..4] != BLOCK_MAGIC || head[4] != FORMAT_VERSION || head[5] != 0 {
             return None;
         }
-        let used = le16(head, 6);
-        let body = block.get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + usize::from(used))?;
-        let mut unsummed = *head;
-        unsummed[CRC_AT..].fill(0);
         if le16(head, 30) != 0 || le32(head, 32) != 0 {
             return None;
         }
-        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then(|| BlockHeader {
+        Some(BlockHeader {
             stream_block: le64(head, 8),
             durable_upto: le64(head, 16),
             incarnation: le32(head, 24),
-            used,
+            used: le16(head, 6),
             first_record: le16(head, 28),
         })
     }

@@ -51,6 +51,7 @@ pub mod group;
 mod interleavings;
 pub mod planted;
 pub mod rba;
+mod read_ahead;
 pub mod recovery;
 mod sync;
 mod turn;

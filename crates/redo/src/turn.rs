@@ -16,6 +16,10 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod pipeline;
+
+pub(crate) use pipeline::Turned;
+
 use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
@@ -23,6 +27,7 @@ use crate::planted::{Bug, Planted};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::Cause;
+use std::sync::Arc;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(loom))]
@@ -54,15 +59,31 @@ pub(crate) struct Turn<H> {
     /// The durable checkpoint's block.
     checkpoint: AtomicU64,
     switch: WaitWord,
-    /// Posts the log writer, dedicated or fallback.
-    post: WaitWord,
+    /// Posts the log writer, dedicated or fallback. A pipelined one's queue rings it too.
+    post: Arc<WaitWord>,
+    /// Posts so far: what was rung for and what was asked for are two things where completions
+    /// ring.
+    asked: AtomicU32,
     post_bytes: u32,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     cause: Mutex<Option<Cause>>,
     /// Foregrounds lead; otherwise a dedicated log writer does.
     pub(crate) inline: bool,
+    /// The dedicated log writer has batches in flight while it waits.
+    pub(crate) pipelined: bool,
     planted: Planted,
+}
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Foregrounds; a log writer serves what none of them waits for.
+    Inline,
+    /// A log writer that holds the baton across its I/O.
+    Dedicated,
+    /// A log writer that holds the baton around its steps only ([`Turn::pipeline`]).
+    Pipelined,
 }
 
 /// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
@@ -81,7 +102,7 @@ impl<H> Turn<H> {
         geometry: &Geometry,
         holder: H,
         checkpoint: StreamBlock,
-        inline: bool,
+        way: Way,
         planted: Planted,
     ) -> Turn<H> {
         let third = buffer.ring_blocks() * u64::from(geometry.payload()) / 3;
@@ -90,17 +111,23 @@ impl<H> Turn<H> {
             baton: Mutex::new(holder),
             checkpoint: AtomicU64::new(checkpoint),
             switch: WaitWord::default(),
-            post: WaitWord::default(),
+            post: Arc::default(),
+            asked: AtomicU32::new(0),
             post_bytes: POST_BYTES.min(third) as u32,
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            inline,
+            inline: way == Way::Inline,
+            pipelined: way == Way::Pipelined,
             planted,
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) == OPEN
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) == POISONED
     }
 
     #[inline]
@@ -174,7 +201,7 @@ impl<H> Turn<H> {
             word.bump();
             word.wake_all();
         }
-        for word in [&self.buffer.space, &self.switch, &self.post] {
+        for word in [&self.buffer.space, &self.switch, &*self.post] {
             word.bump();
             word.wake_all();
         }
@@ -239,7 +266,7 @@ impl<H> Turn<H> {
     #[inline]
     fn hand_off(&self) {
         let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 {
+        if bytes == 0 || self.planted.has(Bug::NoHandOff) {
             return;
         }
         if self.inline {
@@ -260,7 +287,9 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            slot.chain.fetch_add(half, Ordering::Release);
+            if !self.planted.has(Bug::LostChain) {
+                slot.chain.fetch_add(half, Ordering::Release);
+            }
             slot.wake.wake(sleepers - half);
         } else {
             slot.wake.wake_all();
@@ -289,9 +318,20 @@ impl<H> Turn<H> {
         &self,
         batch: u64,
         willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
+        lead: impl FnMut(&mut H) -> Led,
     ) -> Result<(), Error> {
         self.buffer.register(batch);
+        self.await_published(batch, willing, lead)
+    }
+
+    /// As [`Turn::await_durable`], without being counted as a commit.
+    #[inline]
+    pub(crate) fn await_published(
+        &self,
+        batch: u64,
+        willing: bool,
+        mut lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<(), Error> {
         if willing && !self.inline {
             self.post();
         }
@@ -314,7 +354,11 @@ impl<H> Turn<H> {
                 self.lead(holder, &mut lead);
                 continue;
             }
-            word.wait(seen);
+            if self.planted.has(Bug::SleepUnchecked) {
+                word.wait(word.read());
+            } else {
+                word.wait(seen);
+            }
             slept = true;
         }
     }
@@ -361,8 +405,18 @@ impl<H> Turn<H> {
     /// Posts the log writer.
     #[inline]
     pub(crate) fn post(&self) {
+        if self.pipelined {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+        }
         self.post.bump();
         self.post.wake(1);
+    }
+
+    /// Posts so far, to be read before the open batch is looked at: whoever had posted then is
+    /// served by what is sealed after.
+    #[inline]
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
     }
 
     /// The log writer's life, until the log is closed or poisoned: leads when it was posted since
@@ -425,5 +479,9 @@ impl<H> Turn<H> {
         self.checkpoint.fetch_max(block, Ordering::AcqRel);
         self.switch.bump();
         self.switch.wake_all();
+        if self.pipelined {
+            self.post.bump();
+            self.post.wake(1);
+        }
     }
 }

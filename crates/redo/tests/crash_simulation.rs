@@ -13,7 +13,7 @@ use std::time::Instant;
 const SEEDS: u64 = if cfg!(debug_assertions) {
     2_000
 } else {
-    50_000
+    100_000
 };
 /// From so many seeds on, everything must have been reached.
 const FULL: u64 = 50_000;
@@ -135,6 +135,19 @@ fn each_planted_bug_is_found() {
         Bug::SlotReuse,
         Bug::PublishOutOfOrder,
         Bug::RetryFailedFlush,
+        Bug::OverReserve,
+        Bug::RingWrapOffByOne,
+        Bug::NarrowBatchNumber,
+        Bug::WrongFirstRecord,
+        Bug::DurableUptoTooHigh,
+        Bug::WriteUnfilled,
+        Bug::ReleaseEarly,
+        Bug::ReuseOneBlockEarly,
+        Bug::SkipBlockChecksum,
+        Bug::StopAtGap,
+        Bug::JoinIncarnations,
+        Bug::ControlCopiesTogether,
+        Bug::GoodCopyFirst,
     ];
     let mut escaped = Vec::new();
     for bug in bugs {

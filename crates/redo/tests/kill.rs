@@ -7,8 +7,8 @@
 
 mod common;
 
-use common::{Scratch, create, options, record, whose};
-use device::SyncMethod;
+use common::{PATIENCE, Scratch, create, options, record, whose};
+use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
@@ -18,6 +18,12 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
 const DIRECTORY: &str = "REDO_KILL_DIRECTORY";
 const WAY: &str = "REDO_KILL_WAY";
 /// What the child's pipe carries: a session and the number of its acknowledged record.
@@ -42,7 +48,9 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     let mut acknowledged = Known::default();
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
-        let way = split_mix(&mut state) % 6;
+        let way = split_mix(&mut state) % 12;
+        // Hundreds: threads or rings, and whether each direct write is durable by itself.
+        let way = way + 100 * (split_mix(&mut state) % 4);
         let early = split_mix(&mut state).is_multiple_of(4);
         let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
         let told = life(&scratch.0, way, early, moment);
@@ -95,7 +103,7 @@ fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, 
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
     if !early {
-        let begun = first.recv_timeout(Duration::from_secs(30));
+        let begun = first.recv_timeout(PATIENCE);
         begun.expect("the child commits");
     }
     std::thread::sleep(moment);
@@ -151,9 +159,19 @@ fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
 /// Commits for ever, or until nobody reads what was acknowledged.
 fn child(directory: &Path) -> ! {
     let way = number(WAY).expect("the parent says how");
+    let (back_end, way) = (way / 100, way % 100);
+    let methods = match back_end / 2 {
+        0 => [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct],
+        _ => [
+            SyncMethod::Buffered,
+            SyncMethod::Dsync,
+            SyncMethod::DirectDsync,
+        ],
+    };
     let ways = Options {
-        sync_method: SyncMethod::ALL[(way % 3) as usize],
-        log_writer: [LogWriter::Inline, LogWriter::Lgwr][(way / 3) as usize],
+        sync_method: methods[(way % 3) as usize],
+        io: [IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize],
+        log_writer: WRITERS[(way / 3) as usize],
         ..options()
     };
     let opened = match Log::open(directory, ways) {

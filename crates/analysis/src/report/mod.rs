@@ -18,6 +18,7 @@ mod tables;
 mod target;
 mod ticks;
 mod trust;
+mod workers;
 
 use escape::esc;
 use measure::run::{Origin, Run};
@@ -36,11 +37,13 @@ pub fn html(run: &Run) -> String {
         judged::scope(run),
         target::stack(run),
         target::floor(run),
+        target::probe(run),
         tables::rows(run),
         figures::load(run),
         figures::percentiles(run),
         figures::commit_path(run),
         tables::waits(run),
+        workers::workers(run),
         series::series(run),
         trust::validity(run),
         target::environment(run),

@@ -160,7 +160,9 @@ fn wait_cells(w: &WaitStats) -> String {
     for p in [w.p50_ns, w.p90_ns, w.p99_ns, w.p999_ns] {
         out.push_str(&format!("<td>{}</td>", pct(p)));
     }
-    out.push_str(&format!("<td>{}</td>", ms(w.max_ns as f64)));
+    // Of some waits only count and total are known.
+    let longest = Some(w.max_ns).filter(|max| *max > 0 || w.total_ns == 0);
+    out.push_str(&format!("<td>{}</td>", pct(longest)));
     for over in [w.over_1ms_pct, w.over_10ms_pct, w.over_20ms_pct] {
         out.push_str(&format!("<td>{}</td>", esc(&percent(over))));
     }

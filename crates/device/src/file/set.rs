@@ -14,7 +14,7 @@
 
 use crate::error::DeviceError;
 use crate::file::read::Reader;
-use crate::file::{SyncMethod, geometry, io_error, open_regular};
+use crate::file::{Misstated, SyncMethod, geometry, io_error, open_regular};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
@@ -33,12 +33,14 @@ pub struct FileSet {
     shared: Arc<Shared>,
 }
 
+/// What all queues of a set share, whichever way they write.
 #[derive(Debug)]
-struct Shared {
-    files: Box<[LogFile]>,
+pub(crate) struct Shared {
+    pub(crate) files: Box<[LogFile]>,
     bytes_each: u64,
-    method: SyncMethod,
+    pub(crate) method: SyncMethod,
     caps: Caps,
+    misstated: Option<Misstated>,
     access: Access,
 }
 
@@ -61,16 +63,16 @@ impl Access {
 
 /// What all queues know of a file.
 #[derive(Debug)]
-struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     identity: (u64, u64),
     reader: Reader,
     /// Writes that completed.
-    written: AtomicU64,
+    pub(crate) written: AtomicU64,
     /// Of those, how many are known to be durable.
-    flushed: AtomicU64,
+    pub(crate) flushed: AtomicU64,
     /// A flush failed.
-    lost: AtomicBool,
+    pub(crate) lost: AtomicBool,
 }
 
 impl FileSet {
@@ -120,11 +122,20 @@ impl FileSet {
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
         }
+        let misstated = match method.is_direct() {
+            true => geometry::misstated(&open_for(first, method, access)?, caps, bytes_each)?,
+            false => None,
+        };
+        if let Some(misstated) = &misstated {
+            caps.logical_bytes = misstated.accepted;
+            caps.physical_bytes = caps.physical_bytes.max(misstated.accepted);
+        }
         let shared = Arc::new(Shared {
             files,
             bytes_each,
             method,
             caps,
+            misstated,
             access,
         });
         Ok(FileSet { shared })
@@ -140,6 +151,33 @@ impl FileSet {
     #[must_use]
     pub fn bytes_each(&self) -> u64 {
         self.shared.bytes_each
+    }
+
+    /// The device takes no direct transfer of the sectors that it states; its capabilities hold
+    /// what it takes.
+    #[must_use]
+    pub fn misstated(&self) -> Option<&Misstated> {
+        self.shared.misstated.as_ref()
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Open files for a new queue.
+    ///
+    /// # Errors
+    /// A set that was opened only to be read, a file that was replaced, or the system's refusal.
+    pub(crate) fn reopen(&self) -> Result<Box<[OwnedFd]>, DeviceError> {
+        if self.shared.access == Access::ReadOnly {
+            return Err(DeviceError::Unsuitable {
+                path: self.shared.files[0].path.clone(),
+                what: "was opened only to be read".to_owned(),
+            });
+        }
+        let method = self.shared.method;
+        let files = self.shared.files.iter();
+        files.map(|file| file.reopen(method)).collect()
     }
 
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
@@ -220,16 +258,8 @@ impl LogDevice for FileSet {
     }
 
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        if self.shared.access == Access::ReadOnly {
-            return Err(DeviceError::Unsuitable {
-                path: self.shared.files[0].path.clone(),
-                what: "was opened only to be read".to_owned(),
-            });
-        }
-        let method = self.shared.method;
-        let files = self.shared.files.iter().map(|file| file.reopen(method));
         Ok(Box::new(FileQueue {
-            files: files.collect::<Result<_, _>>()?,
+            files: self.reopen()?,
             shared: Arc::clone(&self.shared),
             region,
             done: Vec::with_capacity(64),
@@ -267,20 +297,20 @@ impl Shared {
         self.bytes_each * self.files.len() as u64
     }
 
-    fn holds(&self, addr: u64, len: usize) -> bool {
+    pub(crate) fn holds(&self, addr: u64, len: usize) -> bool {
         addr.checked_add(len as u64)
             .is_some_and(|end| end <= self.bytes())
     }
 
     /// The file of an address inside the space, and the offset in it.
     #[inline]
-    fn locate(&self, addr: u64) -> (usize, u64) {
+    pub(crate) fn locate(&self, addr: u64) -> (usize, u64) {
         ((addr / self.bytes_each) as usize, addr % self.bytes_each)
     }
 
     /// How many of `len` bytes lie in the same file from `offset` on.
     #[inline]
-    fn room(&self, offset: u64, len: usize) -> usize {
+    pub(crate) fn room(&self, offset: u64, len: usize) -> usize {
         usize::try_from(self.bytes_each - offset).map_or(len, |room| room.min(len))
     }
 }
@@ -307,6 +337,7 @@ impl Queue for FileQueue {
                 result: result.map(|n| n as u64).map_err(|e| IoFailure {
                     errno: e.raw_os_error(),
                 }),
+                by: 0,
             });
         }
     }
@@ -369,18 +400,23 @@ impl FileQueue {
                 self.region.slice(second.at, second.len),
             )
         };
+        let method = self.shared.method;
+        let both = [IoSlice::new(first), IoSlice::new(second)];
+        let pieces = &both[..1 + usize::from(!second.is_empty())];
         let result = loop {
-            let result = if second.is_empty() {
-                rustix::io::pwrite(file, first, offset)
-            } else {
-                rustix::io::pwritev(file, &[IoSlice::new(first), IoSlice::new(second)], offset)
+            let result = match method {
+                SyncMethod::DirectDsync => {
+                    rustix::io::pwritev2(file, pieces, offset, method.write_flags())
+                }
+                _ if second.is_empty() => rustix::io::pwrite(file, first, offset),
+                _ => rustix::io::pwritev(file, pieces, offset),
             };
             // Interrupted before the first byte: nothing has happened, so this is no retry.
             if result != Err(Errno::INTR) {
                 break result;
             }
         };
-        if self.shared.method != SyncMethod::Dsync {
+        if !method.durable_writes() {
             state.written.fetch_add(1, Ordering::AcqRel);
         }
         result
@@ -396,7 +432,7 @@ impl FileQueue {
 }
 
 /// Takes the first `len` bytes off `pieces`.
-fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
+pub(crate) fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
     let mut left = len;
     let mut taken = [Piece::default(); 2];
     for (taken, piece) in taken.iter_mut().zip(pieces.iter_mut()) {

@@ -139,7 +139,7 @@ impl LogBuffer {
                 len: first as usize * block_bytes,
             },
             device::Piece {
-                at: 0,
+                at: usize::from(self.planted.has(Bug::RingWrapOffByOne)) * block_bytes,
                 len: (blocks - first) as usize * block_bytes,
             },
         ]
@@ -184,6 +184,9 @@ impl LogBuffer {
     /// at most 2^31 after it.
     #[inline]
     fn widen(&self, batch: u32) -> u64 {
+        if self.planted.has(Bug::NarrowBatchNumber) {
+            return batch.into();
+        }
         let base = self.published.load(Ordering::Acquire);
         base + u64::from(batch.wrapping_sub(base as u32))
     }
@@ -196,9 +199,14 @@ impl LogBuffer {
         loop {
             let (batch, offset) = split(word);
             let start = self.slot(u64::from(batch)).start.load(Ordering::Acquire);
+            let counted = if self.planted.has(Bug::OverReserve) {
+                offset
+            } else {
+                offset + len
+            };
             let end = self
                 .geometry
-                .round_up(start + u64::from((offset + len).div_ceil(payload)));
+                .round_up(start + u64::from(counted.div_ceil(payload)));
             let released = self.released.load(Ordering::Acquire);
             let room = released + self.ring_blocks;
             if end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
@@ -256,7 +264,9 @@ impl LogBuffer {
         if inside == 0 {
             let first = match (done, left) {
                 (0, _) => 0,
-                (_, left) if left < payload => left as u16,
+                (_, left) if left < payload && !self.planted.has(Bug::WrongFirstRecord) => {
+                    left as u16
+                }
                 _ => NO_RECORD,
             };
             self.memory
@@ -290,12 +300,16 @@ impl LogBuffer {
 
     fn complete(&self, block: StreamBlock, used: u32) {
         let base = self.byte_of(block);
+        let durable_upto = match self.planted.has(Bug::DurableUptoTooHigh) {
+            true => block,
+            false => self.durable_block.load(Ordering::Relaxed),
+        };
         let encoded = self
             .memory
             .read(base, BLOCK_HEADER_BYTES + used as usize, |bytes| {
                 let header = BlockHeader {
                     stream_block: block,
-                    durable_upto: self.durable_block.load(Ordering::Relaxed),
+                    durable_upto,
                     incarnation: self.incarnation,
                     used: used as u16,
                     first_record: format::le16(bytes, FIRST_RECORD_AT),
@@ -403,6 +417,9 @@ impl LogBuffer {
     /// holder of the baton.
     pub(crate) fn release(&self, upto: StreamBlock) {
         let from = self.released.load(Ordering::Relaxed);
+        if self.planted.has(Bug::ReleaseBeforeZero) {
+            self.released.store(upto, Ordering::Release);
+        }
         for block in from..upto {
             self.fill[self.ring_slot(block)].store(0, Ordering::Relaxed);
         }

@@ -100,6 +100,8 @@ impl Life {
         } else {
             0
         };
+        env.coverage.count_plan(&env.plan);
+        env.coverage.lives_before_batch_wrap += u64::from(first_batch > 0);
         let start = info.current().first;
         let buffer = LogBuffer::new(
             Memory::new(region),
@@ -246,6 +248,7 @@ impl Life {
         let mid_switch = self.sealed.iter().filter(across).any(|b| issued(&b));
         env.coverage.cut_mid_switch += u64::from(mid_switch);
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
+        env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
     }
 }

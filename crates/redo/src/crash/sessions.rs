@@ -32,6 +32,7 @@ enum Phase {
     Waiting {
         batch: u64,
         number: usize,
+        posts: bool,
     },
     Refused,
 }
@@ -44,7 +45,10 @@ impl Session {
 
     /// Somebody wants redo written: a commit waits, or room is needed.
     pub(super) fn posts(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { .. } | Phase::Blocked(_))
+        matches!(
+            self.phase,
+            Phase::Waiting { posts: true, .. } | Phase::Blocked(_)
+        )
     }
 
     /// One step. `closing`: nothing new is begun.
@@ -66,7 +70,7 @@ impl Session {
                 done,
                 number,
             } => self.fill(buffer, reservation, bytes, done, number),
-            Phase::Waiting { batch, number } if buffer.published() > batch => {
+            Phase::Waiting { batch, number, .. } if buffer.published() > batch => {
                 env.acknowledge(number);
                 Phase::Idle
             }
@@ -86,8 +90,16 @@ impl Session {
             if buffer.published() > batch {
                 env.acknowledge(number);
             } else if !env.rng.chance(env.plan.nowait, 16) {
+                let posts = env.plan.batch == 0 || !env.rng.chance(env.plan.batch, 16);
+                env.coverage.commits_wait_batch += u64::from(!posts);
                 buffer.register(batch);
-                return Phase::Waiting { batch, number };
+                return Phase::Waiting {
+                    batch,
+                    number,
+                    posts,
+                };
+            } else {
+                env.coverage.commits_nowait += 1;
             }
             return Phase::Idle;
         }

@@ -4,7 +4,7 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::turn::Turn;
+use crate::turn::{Led, Turn};
 use measure::RealClock;
 
 pub(crate) struct Core {
@@ -46,6 +46,12 @@ impl Core {
     pub(crate) fn flush(&self) -> Result<(), Error> {
         let (open, bytes) = self.buffer.open_batch();
         let target = open + u64::from(bytes > 0);
+        if self.pipelined && target > self.buffer.published() {
+            self.check()?;
+            return self
+                .turn
+                .await_published(target - 1, true, |_| Led::Nothing);
+        }
         while self.buffer.published() < target {
             self.check()?;
             self.lead(self.baton()?, |host| host.lead(self));

@@ -1,10 +1,11 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, the log writer's threads
-//! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
-//! decides when to write.
+//! host that carries out the writer's actions (`host`), the same with batches in flight while it
+//! waits (`pipeline`), sessions, the log writer's threads (`lgwr`). Policy is in `crate::writer`,
+//! leading and waiting in `crate::turn`; nothing here decides when to write.
 
+mod back_end;
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
@@ -13,8 +14,10 @@ mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
+mod pipeline;
 mod session;
 
+pub use back_end::BackEnd;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Shape};
@@ -27,6 +30,7 @@ use crate::rba::Rba;
 use crate::sync::Mutex;
 use crate::writer::{Cause, History, Writer};
 use device::file::LockGuard;
+use device::pool::WorkerStats;
 use measure::RealClock;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +42,8 @@ pub struct Log {
     path: PathBuf,
     lgwr: Option<std::thread::JoinHandle<()>>,
     huge_pages: bool,
+    workers: Vec<Arc<WorkerStats>>,
+    back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -66,6 +72,18 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// What each of the log writer's workers did so far, in their order; none where it has none.
+    #[must_use]
+    pub fn workers(&self) -> &[Arc<WorkerStats>] {
+        &self.workers
+    }
+
+    /// How it is written, and what it does without.
+    #[must_use]
+    pub fn back_end(&self) -> &BackEnd {
+        &self.back_end
     }
 
     /// Bytes of the log buffer.

@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::Policy;
+use crate::writer::{MAX_DEPTH, Policy};
 use device::file::SyncMethod;
-use device::{Caps, DeviceError};
+use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -19,15 +19,37 @@ pub enum LogWriter {
     Inline,
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
+    /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
+    /// [`MAX_DEPTH`].
+    Workers(u32),
+    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
+    /// publishes more under the load that there is.
+    Adaptive,
 }
 
+/// Workers of an adaptive log writer.
+pub const ADAPTIVE_WORKERS: u32 = 4;
+
 impl LogWriter {
-    /// Its name in options and results.
+    /// Its workers, if it has any.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn workers(self) -> Option<u32> {
         match self {
-            LogWriter::Inline => "inline",
-            LogWriter::Lgwr => "lgwr",
+            LogWriter::Inline | LogWriter::Lgwr => None,
+            LogWriter::Workers(count) => Some(count),
+            LogWriter::Adaptive => Some(ADAPTIVE_WORKERS),
+        }
+    }
+}
+
+/// Its name in options and results.
+impl std::fmt::Display for LogWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LogWriter::Inline => f.pad("inline"),
+            LogWriter::Lgwr => f.pad("lgwr"),
+            LogWriter::Workers(count) => f.pad(&format!("workers={count}")),
+            LogWriter::Adaptive => f.pad("adaptive"),
         }
     }
 }
@@ -36,10 +58,21 @@ impl std::str::FromStr for LogWriter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<LogWriter, String> {
-        match text {
-            "inline" => Ok(LogWriter::Inline),
-            "lgwr" => Ok(LogWriter::Lgwr),
-            other => Err(format!("unknown log writer `{other}`; use inline or lgwr")),
+        let most = MAX_DEPTH as u32;
+        match (text, text.strip_prefix("workers=")) {
+            ("inline", _) => Ok(LogWriter::Inline),
+            ("lgwr", _) => Ok(LogWriter::Lgwr),
+            ("adaptive", _) => Ok(LogWriter::Adaptive),
+            (_, Some(count)) => match count.parse() {
+                Ok(count) if (1..=most).contains(&count) => Ok(LogWriter::Workers(count)),
+                _ => Err(format!(
+                    "`{count}` workers; use workers=1 to workers={most}"
+                )),
+            },
+            (other, None) => Err(format!(
+                "unknown log writer `{other}`; use inline, lgwr, workers=N (1 to {most}) or \
+                 adaptive"
+            )),
         }
     }
 }
@@ -126,16 +159,29 @@ impl Shape {
 
 /// How a log is run.
 pub struct Options {
-    /// How writes are made durable.
+    /// How writes are made durable; with `probe`, only where the probe cannot tell.
     pub sync_method: SyncMethod,
+    /// How operations are handed to the system. `Auto` takes rings where a dedicated log writer
+    /// overlaps batches, what a probe finds faster where there is one, and threads otherwise.
+    pub io: IoEngine,
+    /// How rings are made.
+    pub uring: UringOptions,
+    /// Measure the ways of writing beside the log before it is opened, which takes well under a
+    /// second, and take the fastest.
+    pub probe: bool,
     /// Who writes.
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// Lock the log buffer in memory where the limit of locked memory allows it.
+    pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
     pub policy: Policy,
+    /// CPUs that the log writer's threads, workers included, stay on; none in particular when
+    /// empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Told of each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
@@ -151,10 +197,15 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             sync_method: SyncMethod::Direct,
+            io: IoEngine::Auto,
+            uring: UringOptions::default(),
+            probe: false,
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            lock_memory: false,
             policy: Policy::default(),
+            log_writer_cpus: Vec::new(),
             observer: None,
             record_history: false,
             planted: Planted::none(),
@@ -165,6 +216,30 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The writer's parameters on a device of these capabilities.
+    ///
+    /// # Errors
+    /// A number of workers that is not accepted.
+    pub(super) fn writer_policy(&self, caps: &Caps) -> Result<Policy, Error> {
+        let mut policy = Policy {
+            durable_writes: caps.durable_writes,
+            ..self.policy
+        };
+        if let Some(count) = self.log_writer.workers() {
+            if !(1..=MAX_DEPTH as u32).contains(&count) {
+                return Err(Error::Options(format!(
+                    "{count} log writer workers: use 1 to {MAX_DEPTH}"
+                )));
+            }
+            policy.depth = count;
+        }
+        policy.adaptive = match self.log_writer {
+            LogWriter::Adaptive => Some(self.policy.adaptive.unwrap_or_default()),
+            _ => None,
+        };
+        Ok(policy)
+    }
+
     /// Blocks of the log buffer for such a log: what fits, no more than one log holds, so that
     /// a batch lies in two logs at most.
     ///

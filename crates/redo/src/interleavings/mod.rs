@@ -8,6 +8,7 @@
 //! overrides it.
 
 mod commits;
+mod pipeline;
 mod ring;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
@@ -17,7 +18,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn};
+use crate::turn::{Led, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +42,7 @@ fn geometry() -> Geometry {
 /// A log of the models: turns around a scribe.
 type Log = Turn<Scribe>;
 
-fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
+fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
     let geometry = geometry();
     let buffer = LogBuffer::new(
         Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
@@ -56,7 +57,7 @@ fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> 
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, inline, planted)
+    Turn::new(buffer, &geometry, scribe, start, way, planted)
 }
 
 /// Holds the baton: writes to a vector.

@@ -11,7 +11,7 @@ fn appenders_and_sealer(
     bodies: [&'static [u8]; 2],
     planted: Planted,
 ) {
-    let log = loom::sync::Arc::new(log(start, first_batch, true, planted));
+    let log = loom::sync::Arc::new(log(start, first_batch, Way::Inline, planted));
     let threads: Vec<_> = bodies
         .into_iter()
         .map(|body| {
@@ -75,8 +75,8 @@ fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
 
 /// Records of three blocks each in a ring of four: whoever comes second waits for room, and the
 /// log writer, posted by the first, makes it. Inline appenders may write for themselves.
-fn appenders_wait_for_room(inline: bool) {
-    let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, inline, Planted::none()));
+fn appenders_wait_for_room(way: Way) {
+    let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, way, Planted::none()));
     let server = serving(&log);
     let other = {
         let log = loom::sync::Arc::clone(&log);
@@ -94,8 +94,8 @@ fn appenders_wait_for_room(inline: bool) {
 
 #[test]
 fn a_full_ring_makes_appenders_wait_until_it_is_released() {
-    explore(2, || appenders_wait_for_room(true));
-    explore(2, || appenders_wait_for_room(false));
+    explore(2, || appenders_wait_for_room(Way::Inline));
+    explore(2, || appenders_wait_for_room(Way::Dedicated));
 }
 
 #[test]

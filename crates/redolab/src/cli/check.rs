@@ -1,12 +1,12 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, directory, duration};
 use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor, ladder};
-use crate::output::{sanitize, table, verdict};
+use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -255,7 +255,8 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         warmup_s: specs.first().map_or(0.0, |s| s.warmup.as_secs()),
         commits: None,
         cpu_per_txn_us: 0.0,
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: 1,
     }
 }
@@ -351,7 +352,11 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = table::rows(run, style);
     out.push('\n');
+    if let Some(workers) = workers::workers(run, style) {
+        out.push_str(&format!("{workers}\n"));
+    }
     out.push_str(&table::floor_below(run, style));
+    out.push_str(&back_end::text(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
         out.push_str(&verdict::text(verdict, style, verbose));

@@ -5,7 +5,7 @@ use crate::experiment::target::Setup;
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use measure::Nanos;
 use measure::run::Run;
 use measure::units::{parse_bytes, parse_duration};
@@ -172,6 +172,7 @@ impl StoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
+    /// or direct-dsync (O_DIRECT with RWF_DSYNC: one forced write where the device has FUA)
     #[arg(
         long,
         value_name = "METHOD",
@@ -179,7 +180,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) sync_method: String,
-    /// Who writes: inline (a committing session leads) or lgwr (a dedicated log writer)
+    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
+    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
     #[arg(
         long,
         value_name = "MODE",
@@ -187,6 +189,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_writer: String,
+    /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
+    #[arg(long, value_name = "LIST", help_heading = "The log")]
+    pub(crate) log_writer_cpu: Option<String>,
     /// Redo block size: 512 or 4096 [default: the physical sector's]
     #[arg(long, value_name = "BYTES", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
@@ -209,9 +214,22 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_buffer: String,
-    /// Put the log buffer in huge pages where the system allows it
+    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
+    /// suits the log writer, and with --sync-method auto what a probe finds faster)
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        default_value = "auto",
+        help_heading = "The log"
+    )]
+    pub(crate) io: String,
+    /// Put the log buffer in huge pages where the system allows it: reserved ones, else
+    /// transparent ones
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
+    /// Lock the log buffer in memory where the system allows it
+    #[arg(long, help_heading = "The log")]
+    pub(crate) lock_memory: bool,
 }
 
 impl LogArgs {
@@ -232,6 +250,10 @@ impl LogArgs {
             Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
         };
         let buffer = bytes("log-buffer", &self.log_buffer)?;
+        let log_writer: LogWriter = self
+            .log_writer
+            .parse()
+            .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -239,12 +261,16 @@ impl LogArgs {
                 file_bytes: bytes("log-file-size", &self.log_file_size)?,
             },
             sync_method: method.unwrap_or(SyncMethod::Direct),
-            log_writer: self
-                .log_writer
-                .parse::<LogWriter>()
-                .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?,
+            log_writer,
+            log_writer_cpus: self.log_writer_cpus(log_writer)?,
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
+            lock_memory: self.lock_memory,
+            io: self
+                .io
+                .parse::<IoEngine>()
+                .map_err(|e| CommandError::usage(format!("--io: {e}")))?,
+            probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         let any = device::Caps {
@@ -264,7 +290,55 @@ impl LogArgs {
         }
         Ok((setup, method))
     }
+
+    fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
+        let Some(list) = &self.log_writer_cpu else {
+            return Ok(Vec::new());
+        };
+        let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
+        if log_writer == LogWriter::Inline {
+            let why =
+                "with --log-writer inline the sessions write; use lgwr, workers=N or adaptive";
+            return Err(refused(why.to_owned()));
+        }
+        let cpus = cpu_list(list).map_err(refused)?;
+        let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;
+        device::cpus::check(&cpus, &allowed).map_err(|e| refused(e.to_string()))?;
+        Ok(cpus)
+    }
 }
+
+/// What a run says of the CPUs of the log writer.
+pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
+    let number = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
+    setup.log_writer_cpus.iter().map(number).collect()
+}
+
+/// CPUs named as `0,2-3`, in ascending order, each once.
+fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
+    let number = |part: &str| {
+        let cpu = part.trim().parse::<usize>().ok();
+        cpu.filter(|cpu| *cpu <= MAX_CPU)
+            .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!(
+                "`{part}` in `{text}` is empty; the lower CPU comes first"
+            ));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// Far beyond any machine.
+const MAX_CPU: usize = 1 << 16;
 
 /// Safety of a machine that matters.
 #[derive(Debug, Args)]

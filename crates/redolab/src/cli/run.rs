@@ -1,12 +1,12 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, directory, duration};
 use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, ladder};
-use crate::output::table;
+use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -73,6 +73,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
+    setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
@@ -114,16 +115,21 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     writer.finish(&run)?;
     args.output.emit_run(&run, |style| {
-        format!(
+        let mut text = format!(
             "{}\n{}",
             table::rows(&run, style),
             table::waits(&run, style)
-        )
+        );
+        if let Some(workers) = workers::workers(&run, style) {
+            text.push_str(&format!("\n{workers}"));
+        }
+        text.push_str(&back_end::text(&run, style));
+        text
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -131,7 +137,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
     bench: &mut Bench<'_>,
-    setup: Setup,
+    setup: &Setup,
     specs: &[Spec],
     run: &mut Run,
     writer: &mut RunWriter,
@@ -146,8 +152,10 @@ fn measure(
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
     let target = match &folder {
-        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
-        None => LogTarget::null(setup)?,
+        Some(folder) => {
+            LogTarget::in_folder(folder, setup.clone(), &|done, _| phase.at(done), &cancel)?
+        }
+        None => LogTarget::null(setup.clone())?,
     };
     phase.done("ready");
     describe(run, &target);
@@ -253,7 +261,8 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: args.seed,
     }
 }

@@ -306,6 +306,11 @@ impl Bench<'_> {
                     phase.at((part * 1000.0) as u64);
                     phase.say(&format!("{rate:.0} commits/s"));
                 },
+                log: &|line| {
+                    if self.output.verbose {
+                        self.output.say(line);
+                    }
+                },
             };
             let row = row::run(&mut lab, index + 1, spec)?;
             phase.done(&summary(&row));
@@ -347,6 +352,7 @@ pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         interrupt,
         guard: &|_| Ok(()),
         progress: &|_, _| {},
+        log: &|_| {},
     };
     let spec = Spec {
         workload: measure::workload::Workload::standard().remove(0),

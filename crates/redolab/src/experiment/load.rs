@@ -1,13 +1,15 @@
 //! Load: closed-loop sessions on a log, each on a thread of its own.
 //!
-//! A transaction is measured from its own start until its commit returned; what the lab does
-//! between transactions is not part of it, and is small. The phase tells sessions whether to
-//! record: transactions that *begin* in the measured window count, however long they take. Leaving
-//! out those that end after it would leave out the longest waits.
+//! A transaction begins when the one before has returned, and ends when its own commit has: a
+//! session that the system does not let run is a session that waits. Only while samples are put
+//! away time passes between two transactions; it is kept apart. The phase tells sessions whether
+//! to record: transactions that *begin* in the measured window count, however long they take.
+//! Leaving out those that end after it would leave out the longest waits.
 
 use super::recorder::{Recorder, Sample};
+use measure::run::SessionTime;
 use measure::workload::{CommitWait, Generator, Workload};
-use measure::{Clock, RealClock};
+use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +38,16 @@ pub struct Control {
     /// The first error of a session.
     error: Mutex<Option<redo::Error>>,
     space_waits: Mutex<(u64, u64)>,
+    spans: Mutex<Vec<Span>>,
+}
+
+/// What of a session's time its counted transactions cover.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    /// Start of the first and end of the last, when there was one.
+    counted: Option<(Nanos, Nanos)>,
+    /// Time between them in which the lab put samples away.
+    lab_ns: u64,
 }
 
 impl Control {
@@ -50,6 +62,7 @@ impl Control {
             running: AtomicU64::new(0),
             error: Mutex::new(None),
             space_waits: Mutex::new((0, 0)),
+            spans: Mutex::new(Vec::new()),
         }
     }
 
@@ -68,6 +81,22 @@ impl Control {
             .space_waits
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
+    #[must_use]
+    pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let signed = |later: Nanos, earlier: Nanos| later.0 as i64 - earlier.0 as i64;
+        let mut time = SessionTime::default();
+        for span in spans.iter() {
+            time.lab_ns += span.lab_ns;
+            time.beyond_ns += match span.counted {
+                Some((first, last)) => signed(last, until) - signed(first, from),
+                None => -signed(until, from),
+            };
+        }
+        time
     }
 
     fn fail(&self, error: redo::Error) {
@@ -150,21 +179,35 @@ fn run(
     let mut buffer = Vec::with_capacity(BUFFERED);
     let mut handed_over = clock.now();
     let mut done = 0;
+    let mut span = Span::default();
+    let mut start = handed_over;
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
-        let start = clock.now();
         let sample = transaction(&mut session, clock, &mut generator, shared, start)?;
         done += 1;
-        let end = start.plus(measure::Nanos(sample.latency_ns));
+        let end = start.plus(Nanos(sample.latency_ns));
         let from = control.from_ns.load(Ordering::Relaxed);
-        if start.0 >= from && start.0 < control.until_ns.load(Ordering::Relaxed) {
+        let until = control.until_ns.load(Ordering::Relaxed);
+        let counts = start.0 >= from && start.0 < until;
+        if counts {
             buffer.push(sample);
+            let first = span.counted.map_or(start, |(first, _)| first);
+            span.counted = Some((first, end));
         }
+        start = end;
         if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {
             shared.recorder.samples(job as usize, &buffer);
             buffer.clear();
-            handed_over = end;
+            start = clock.now();
+            handed_over = start;
+            if counts && start.0 < until {
+                span.lab_ns += start.since(end).0;
+                span.counted = span.counted.map(|(first, _)| (first, start));
+            }
         }
     }
+    let mut spans = control.spans.lock().unwrap_or_else(PoisonError::into_inner);
+    spans.push(span);
+    drop(spans);
     shared.recorder.samples(job as usize, &buffer);
     let waits = session.space_waits();
     let mut sum = control
@@ -181,7 +224,7 @@ fn transaction(
     clock: RealClock,
     generator: &mut Generator,
     shared: &Shared,
-    start: measure::Nanos,
+    start: Nanos,
 ) -> Result<Sample, redo::Error> {
     let workload = &*shared.workload;
     generator.next_transaction();

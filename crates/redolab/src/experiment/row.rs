@@ -9,7 +9,7 @@ use crate::observe::background::others_pct;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats};
+use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats, Worker};
 use measure::units::{KB_BYTES, MB_BYTES};
 use measure::workload::{CommitWait, Workload, pool};
 use measure::{Clock, Histogram, Nanos, WaitEvent};
@@ -65,15 +65,45 @@ pub struct Lab<'a> {
     pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
     /// Told once a second: part done (0 to 1), commits a second.
     pub progress: &'a dyn Fn(f64, f64),
+    /// Told what is worth a line to who asked for more.
+    pub log: &'a dyn Fn(&str),
 }
 
 struct Collected {
     foreground: Foreground,
     background: Background,
     intervals: Vec<Interval>,
+    /// When the window began.
+    from: Nanos,
     elapsed: Nanos,
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
+    /// What the log writer's workers did in the window.
+    workers: Vec<WorkerWork>,
+}
+
+/// What a worker did: operations, waits for work, nanoseconds of those.
+#[derive(Clone, Copy, Debug, Default)]
+struct WorkerWork {
+    operations: u64,
+    idle_count: u64,
+    idle_ns: u64,
+}
+
+/// What each worker did so far, less `before`.
+fn worker_work(lab: &Lab<'_>, before: &[WorkerWork]) -> Vec<WorkerWork> {
+    let workers = lab.target.log.workers().iter().enumerate();
+    workers
+        .map(|(number, stats)| {
+            let before = before.get(number).copied().unwrap_or_default();
+            let (count, ns) = stats.idle();
+            WorkerWork {
+                operations: stats.operations() - before.operations,
+                idle_count: count - before.idle_count,
+                idle_ns: ns - before.idle_ns,
+            }
+        })
+        .collect()
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -164,9 +194,12 @@ fn measure(
         foreground: Foreground::default(),
         background: Background::default(),
         intervals: Vec::new(),
+        from,
         elapsed: Nanos::ZERO,
         checkpoint_flushes: 0,
+        workers: Vec::new(),
     };
+    let work_before = worker_work(lab, &[]);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
     let mut last = from;
@@ -190,6 +223,7 @@ fn measure(
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             // What began in the window belongs to it: a device that stalls here is waited for.
             drained(control);
+            all.workers = worker_work(lab, &work_before);
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);
@@ -227,6 +261,15 @@ fn collect(
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
     let (foreground, background) = lab.target.recorder.take();
+    for (at_ns, scalable) in &background.modes {
+        let at_s = Nanos(*at_ns).since(from).as_secs();
+        let change = if *scalable {
+            "lgwr -> workers"
+        } else {
+            "workers -> lgwr"
+        };
+        (lab.log)(&format!("adaptive log writer, second {at_s:.3}: {change}"));
+    }
     if let Some(store) = &mut lab.store {
         let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
         for (key, histogram) in [
@@ -314,9 +357,12 @@ fn row(
             p99: bg.commits.quantile_raw(0.99),
         },
         commit_path: commit_path(fg),
+        session_time: Some(control.session_time(all.from, all.from.plus(all.elapsed))),
         redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
         flushes: bg.flushes,
         log_switches: bg.switches,
+        log_writer_switches: bg.mode_switches,
+        workers: workers(all),
         cpu_us_per_commit: observed.own.and_then(|own| per_commit(own.cpu_us() as f64)),
         context_switches_per_commit: observed
             .own
@@ -325,6 +371,7 @@ fn row(
         ..Row::default()
     };
     add_waits(&mut row, fg, bg, control);
+    add_idle(&mut row);
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
     row
 }
@@ -354,6 +401,7 @@ fn add_waits(row: &mut Row, fg: &Foreground, bg: &Background, control: &Control)
     add(WaitEvent::LogFileParallelWrite, &bg.write);
     add(WaitEvent::LogFileSwitchCheckpointIncomplete, &bg.checkpoint);
     add(WaitEvent::LogFileSwitchCompletion, &bg.switch);
+    add(WaitEvent::LgwrAnyWorkerGroup, &bg.any_worker);
     let (count, total_ns) = control.space_waits();
     if count > 0 {
         let stats = WaitStats {
@@ -364,6 +412,35 @@ fn add_waits(row: &mut Row, fg: &Foreground, bg: &Background, control: &Control)
         };
         row.waits
             .insert(WaitEvent::LogBufferSpace.key().to_owned(), stats);
+    }
+}
+
+/// The table of workers of study 000: one line each, also for one that wrote nothing.
+fn workers(all: &Collected) -> Vec<Worker> {
+    let wrote = &all.background.workers;
+    let of = |(number, work): (usize, &WorkerWork)| Worker {
+        name: format!("LG{number:02}"),
+        log_file_parallel_write: wrote.get(number).map(Histogram::stats).unwrap_or_default(),
+        operations: work.operations,
+        idle_count: work.idle_count,
+        idle_ns: work.idle_ns,
+    };
+    all.workers.iter().enumerate().map(of).collect()
+}
+
+/// `LGWR worker group idle` over all workers.
+fn add_idle(row: &mut Row) {
+    let count = row.workers.iter().map(|w| w.idle_count).sum();
+    let total_ns: u64 = row.workers.iter().map(|w| w.idle_ns).sum();
+    if count > 0 {
+        let stats = WaitStats {
+            count,
+            total_ns,
+            mean_ns: total_ns as f64 / count as f64,
+            ..WaitStats::default()
+        };
+        row.waits
+            .insert(WaitEvent::LgwrWorkerGroupIdle.key().to_owned(), stats);
     }
 }
 
@@ -381,7 +458,7 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         needed: row.flushes.max(checkpoint_flushes),
         counted: disk,
         declares_cache: lab.declares_cache,
-        may_use_fua: target.sync_method == "dsync",
+        may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
     }));

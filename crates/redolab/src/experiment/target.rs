@@ -4,9 +4,10 @@
 use super::Failure;
 use super::recorder::Recorder;
 use crate::cleanup::WorkFolder;
-use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
-use measure::run::Target;
-use redo::engine::{LogWrite, Paths, open};
+use device::probe::Found;
+use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
+use measure::run::{ProbeRow, Target};
+use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::{Log, LogWriter, Options, Shape};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How the log is made and run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// Shape of the log.
     pub shape: Shape,
@@ -23,10 +24,18 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// CPUs that the log writer's threads stay on; anywhere when empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
     pub buffer_bytes: usize,
     /// Ask for huge pages.
     pub huge_pages: bool,
+    /// Ask that the log buffer be locked in memory.
+    pub lock_memory: bool,
+    /// How writes are handed to the system.
+    pub io: IoEngine,
+    /// Probe the ways of writing before the log is opened, and take the fastest.
+    pub probe: bool,
 }
 
 impl Default for Setup {
@@ -35,8 +44,12 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            lock_memory: false,
+            io: IoEngine::Auto,
+            probe: false,
         }
     }
 }
@@ -86,11 +99,12 @@ impl LogTarget {
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
         let paths = Paths::new(folder.path());
-        for path in paths
-            .logs(setup.shape.groups)
-            .iter()
-            .chain([&paths.control()])
-        {
+        let mut files = paths.logs(setup.shape.groups);
+        files.push(paths.control());
+        if setup.probe {
+            files.push(folder.path().join(device::probe::FILE_NAME));
+        }
+        for path in &files {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
             folder
                 .register(&name.unwrap_or_default())
@@ -105,7 +119,7 @@ impl LogTarget {
         }
         let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
         let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open(folder.path(), options(setup, &recorder))?;
+        let (log, _) = Log::open(folder.path(), options(&setup, &recorder))?;
         LogTarget::start(log, recorder, unwritten_extents, setup)
     }
 
@@ -124,7 +138,7 @@ impl LogTarget {
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let recorder = Arc::new(Recorder::default());
         let data = Arc::new(NullDevice::new(bytes, caps));
-        let (log, _) = Log::open_devices(data, control, options(setup, &recorder))?;
+        let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, None, setup)
     }
 
@@ -158,8 +172,13 @@ impl LogTarget {
     #[must_use]
     pub fn describe(&self) -> Target {
         let geometry = self.log.geometry();
+        let back_end = self.log.back_end();
+        let method = back_end.sync_method.unwrap_or(self.setup.sync_method);
         Target {
-            sync_method: self.setup.sync_method.name().to_owned(),
+            sync_method: method.name().to_owned(),
+            io: back_end.io.to_owned(),
+            probe: probe_rows(back_end),
+            fallbacks: back_end.fallbacks.clone(),
             redo_block_bytes: geometry.block_bytes,
             seal_bytes: geometry.block_bytes * geometry.seal_blocks,
             log_groups: geometry.groups,
@@ -170,6 +189,21 @@ impl LogTarget {
             ..Target::default()
         }
     }
+}
+
+fn probe_rows(back_end: &BackEnd) -> Vec<ProbeRow> {
+    let row = |found: &Found| ProbeRow {
+        sync_method: found.way.method.name().to_owned(),
+        io: found.way.io.name().to_owned(),
+        write_bytes: found.bytes,
+        writes: found.writes,
+        p50_ns: found.p50_ns,
+        mean_ns: found.mean_ns,
+        refused: found.refused.clone(),
+        chosen: Some(found.way.method) == back_end.sync_method
+            && found.way.io.name() == back_end.io,
+    };
+    back_end.probe.iter().map(row).collect()
 }
 
 impl Drop for LogTarget {
@@ -212,13 +246,17 @@ impl Dbwr {
     }
 }
 
-fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
+fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     let recorder = Arc::clone(recorder);
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
+        lock_memory: setup.lock_memory,
+        io: setup.io,
+        probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
         ..Options::default()
     }

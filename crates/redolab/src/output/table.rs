@@ -189,7 +189,7 @@ pub fn waits(run: &Run, style: Style) -> String {
 }
 
 /// Leaves out columns in the order of `victims` until the rest fits.
-fn fit<'a>(
+pub(super) fn fit<'a>(
     headings: &[&'a str],
     lines: Vec<Vec<String>>,
     victims: &[&str],
@@ -226,7 +226,8 @@ fn figures(stats: &WaitStats) -> Vec<String> {
         ms(stats.p90_ns),
         ms(stats.p99_ns),
         ms(stats.p999_ns),
-        ms(Some(stats.max_ns)),
+        // Of some waits only count and total are known.
+        ms(Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0)),
         grouped(stats.outliers),
     ]
 }

@@ -7,7 +7,7 @@ use measure::imported::{
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
     AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, Target, Validity, WorkloadInfo,
+    Row, Run, SCHEMA, Target, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -168,6 +168,7 @@ pub fn row(h: &Histogram) -> Row {
             p50: 12,
             p99: 40,
         },
+        session_time: None,
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
@@ -178,6 +179,14 @@ pub fn row(h: &Histogram) -> Row {
         redo_wastage_bytes: 1,
         flushes: 2,
         log_switches: 3,
+        log_writer_switches: 9,
+        workers: vec![Worker {
+            name: "LG00".to_owned(),
+            log_file_parallel_write: h.stats(),
+            operations: 10,
+            idle_count: 11,
+            idle_ns: 12,
+        }],
         device_writes: Some(4),
         device_written_bytes: Some(5),
         device_util_pct: Some(6.0),

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Track, When};
 use super::header::{self, Said};
-use super::scan::{Mark, OddId, Placed, Scanned, Wait};
+use super::scan::{Call, Mark, OddId, Placed, Scanned, Wait};
 use crate::import::Sink;
 use crate::import::tally::Budget;
 use measure::imported::Severity;
@@ -37,6 +37,8 @@ pub struct Process {
     pub commits: u64,
     /// Transactions that ended at all.
     pub ends: u64,
+    /// By [`Call::ALL`]: calls, elapsed and processor time in nanoseconds.
+    pub calls: [(u64, u128, u128); Call::ALL.len()],
     /// First begin and last end by `tim`, microseconds.
     pub tims: Option<(u64, u64)>,
     stamps: Option<(i64, i64)>,
@@ -213,6 +215,13 @@ impl Merge {
     fn mark(&mut self, placed: &Placed, sink: &mut Sink) {
         let process = &mut self.processes[self.current];
         match &placed.mark {
+            Mark::Call(call, elapsed, cpu) => {
+                let unit = u128::from(self.unit_ns);
+                let sums = &mut process.calls[*call as usize];
+                sums.0 += 1;
+                sums.1 += u128::from(*elapsed) * unit;
+                sums.2 += u128::from(*cpu) * unit;
+            }
             Mark::Commit => {
                 process.commits += 1;
                 process.ends += 1;
@@ -283,11 +292,20 @@ impl Merge {
         }
     }
 
+    /// Whether nothing was said yet of the process that has no name.
+    fn is_first_unused(&self) -> bool {
+        let first = &self.processes[0];
+        let is_silent = first.ends == 0 && first.calls.iter().all(|(count, _, _)| *count == 0);
+        let is_listed = self.listed.iter().any(|l| l.process == 0);
+        let waited = self.cells.keys().any(|(process, _)| *process == 0);
+        first.pid.is_none() && is_silent && !is_listed && !waited
+    }
+
     /// The lines behind are of this process.
     fn switch(&mut self, pid: u64, name: Option<String>, sink: &mut Sink) {
         if let Some(known) = self.pids.get(&pid) {
             self.current = *known;
-        } else if self.current == 0 && self.processes[0].pid.is_none() && self.waits == 0 {
+        } else if self.current == 0 && self.is_first_unused() {
             self.processes[0].pid = Some(pid);
             self.pids.insert(pid, 0);
         } else if self.processes.len() < PROCESSES_MAX {
@@ -376,6 +394,11 @@ fn told(id: OddId) -> (Severity, &'static str, &'static str) {
             Warning,
             "trace.no_end",
             "a statement or bind value has no end; read as records from the first that looks like one",
+        ),
+        OddId::BadStat => (
+            Note,
+            "trace.bad_stat",
+            "a row source operation (STAT) is incomplete; nothing here is read from it",
         ),
         OddId::LastLine => (
             Warning,
