@@ -5,7 +5,7 @@
 
 use super::Refusal;
 use super::notes::quote;
-use super::{count_elapsed, look_alike, trace};
+use super::{count_elapsed, event_histogram, look_alike, trace};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -15,6 +15,8 @@ use thiserror::Error;
 pub enum Kind {
     /// Oracle's extended SQL trace, and what log writers write into theirs.
     OracleTrace,
+    /// Listings of `v$event_histogram`.
+    EventHistogram,
     /// `count,elapsed`, as the script of study 000 writes.
     CountElapsed,
 }
@@ -33,6 +35,12 @@ const KINDS: &[Spec] = &[
         name: "oracle-trace",
         looked_for: "lines `WAIT #1: nam='…' ela= …` of a 10046 trace, or a log writer's warnings",
         is: trace::recognise,
+    },
+    Spec {
+        kind: Kind::EventHistogram,
+        name: "event-histogram",
+        looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO beside WAIT_COUNT of v$event_histogram",
+        is: event_histogram::recognise,
     },
     Spec {
         kind: Kind::CountElapsed,

@@ -13,6 +13,7 @@
 //! data, and made harmless by whoever shows it; a file that yields nothing is an error.
 
 mod count_elapsed;
+mod event_histogram;
 mod gathered;
 pub mod kind;
 pub mod lines;
@@ -22,6 +23,7 @@ mod number;
 mod readers;
 mod series;
 mod sink;
+mod snapshots;
 mod tables;
 mod tally;
 mod text;
@@ -176,12 +178,14 @@ impl Import {
             self.note(Severity::Warning, "import.many_diagnostics", "", detail);
         }
         let Gathered {
-            rows,
+            mut rows,
             mut tables,
             series,
+            snapshots,
             ..
         } = self.gathered;
         let mut all = tables::of_rows(&rows);
+        snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
         Outcome {
             rows,

@@ -1,13 +1,15 @@
 //! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
 
 use super::gathered::Ended;
-use super::{Gathered, Kind, Options, Sink, count_elapsed, trace};
+use super::{Gathered, Kind, Options, Sink, count_elapsed, event_histogram, trace};
 
 /// The reader of a file.
 #[derive(Debug)]
 pub enum Reader {
     /// A 10046 trace.
     OracleTrace(Box<trace::Reader>),
+    /// Listings of `v$event_histogram`.
+    EventHistogram(Box<event_histogram::Reader>),
     /// `count,elapsed`.
     CountElapsed(Box<count_elapsed::Reader>),
 }
@@ -18,6 +20,9 @@ impl Reader {
     pub fn new(kind: Kind, options: &Options, file: &str) -> Reader {
         match kind {
             Kind::OracleTrace => Reader::OracleTrace(Box::new(trace::Reader::new(options, file))),
+            Kind::EventHistogram => {
+                Reader::EventHistogram(Box::new(event_histogram::Reader::new(options, file)))
+            }
             Kind::CountElapsed => {
                 Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
             }
@@ -29,6 +34,7 @@ impl Reader {
     pub fn kind(&self) -> Kind {
         match self {
             Reader::OracleTrace(_) => Kind::OracleTrace,
+            Reader::EventHistogram(_) => Kind::EventHistogram,
             Reader::CountElapsed(_) => Kind::CountElapsed,
         }
     }
@@ -37,6 +43,7 @@ impl Reader {
     pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
         match self {
             Reader::OracleTrace(r) => r.feed(text, sink),
+            Reader::EventHistogram(r) => r.feed(text, sink),
             Reader::CountElapsed(r) => r.feed(text, sink),
         }
     }
@@ -45,6 +52,7 @@ impl Reader {
     pub fn end(self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         match self {
             Reader::OracleTrace(r) => r.end(sink, out),
+            Reader::EventHistogram(r) => r.end(sink, out),
             Reader::CountElapsed(r) => r.end(sink, out),
         }
     }
