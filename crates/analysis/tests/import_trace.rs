@@ -331,7 +331,7 @@ fn generated_traces_give_their_known_answers() {
             for (processes, writers) in [(1, true), (1, false), (3, true), (3, false)] {
                 let plan = generate::Plan {
                     seed: seed as u64,
-                    waits: 400,
+                    waits: 250,
                     processes,
                     style,
                     writers,
@@ -412,6 +412,95 @@ proptest! {
         }
         let _ = import.close(reading);
     }
+}
+
+/// Generated traces with bytes changed, lost, doubled and moved: read without a panic, and the same
+/// in whatever chunks.
+#[test]
+fn mutated_traces_are_survived() {
+    let names: Vec<String> = generate::DEFECTS.iter().map(|d| (*d).to_owned()).collect();
+    let mut state = 20_261_120_u64;
+    for round in 0..400_u64 {
+        let mut random = |n: usize| measure::workload::split_mix(&mut state) as usize % n.max(1);
+        let plan = generate::Plan {
+            seed: round,
+            waits: 40,
+            processes: 1 + round % 3,
+            style: generate::Style::ALL[round as usize % 5].1,
+            writers: round % 2 == 0,
+            defects: names.clone(),
+        };
+        let mut text = Vec::new();
+        generate::write(&plan, &mut text).expect("memory");
+        for _ in 0..1 + random(12) {
+            let (at, len) = (random(text.len()), random(80));
+            let end = (at + len).min(text.len());
+            match random(5) {
+                0 => text[at] = random(256) as u8,
+                1 => drop(text.drain(at..end)),
+                2 => {
+                    let copy = text[at..end].to_vec();
+                    let to = random(text.len());
+                    text.splice(to..to, copy);
+                }
+                3 => text.insert(at, b"\n\"'=#\0"[random(6)]),
+                _ => text.truncate(at.max(200).min(text.len())),
+            }
+        }
+        let read =
+            |step: usize| import_in(&text, step).map(|o| (o.rows, o.imported, o.diagnostics));
+        assert_eq!(
+            read(usize::MAX),
+            read(1 + round as usize % 97),
+            "round {round}"
+        );
+    }
+}
+
+/// A line of each kind of number that is none, and nesting without end, do no harm and are said.
+#[test]
+fn hostile_text_is_read_for_what_it_holds() {
+    let wait = "WAIT #1: nam='log file sync' ela= 5 obj#=-1 tim=9\n";
+    for (name, text) in [
+        ("nul bytes", "\0".repeat(10_000) + "\n"),
+        ("nesting", "(".repeat(100_000) + "\n"),
+        (
+            "a statement without an end",
+            "PARSING IN CURSOR #1 len=99999999999 dep=0\n".to_owned(),
+        ),
+        (
+            "a long name",
+            format!("WAIT #1: nam='{}' ela= 5\n", "x".repeat(100_000)),
+        ),
+        (
+            "numbers past 64 bits",
+            "WAIT #1: nam='x' ela= 340282366920938463463374607431768211456\n".to_owned(),
+        ),
+        (
+            "a stamp of no calendar",
+            "*** 9999-99-99 99:99:99.999\n".to_owned(),
+        ),
+        (
+            "a far time",
+            "WAIT #1: nam='x' ela= 0 obj#=1 tim=18446744073709551615\n".to_owned(),
+        ),
+        (
+            "an empty parse error",
+            "PARSE ERROR #1:len=0\n\n".to_owned(),
+        ),
+    ] {
+        // Enough behind it that a text without an end is given up.
+        let whole = format!("{wait}{text}{}", wait.repeat(60_000));
+        let outcome = import_in(whole.as_bytes(), 1 << 16).expect(name);
+        let sync = &outcome.rows[0].waits["log_file_sync"];
+        assert_eq!((sync.count, sync.max_ns), (60_001, 5_000), "{name}");
+    }
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain(wait.encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
+    let outcome = import_in(&utf16, 3).expect("UTF-16 is read");
+    assert_eq!(totals(&outcome), (1, 5_000));
 }
 
 #[test]

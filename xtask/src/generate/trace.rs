@@ -6,6 +6,10 @@
 use std::io::{self, Write};
 
 /// How a release writes.
+#[allow(
+    dead_code,
+    reason = "not every test that includes this file uses all of it"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// 8i: centiseconds, `p1=`.
@@ -22,6 +26,10 @@ pub enum Style {
 
 impl Style {
     /// Every style by its name.
+    #[allow(
+        dead_code,
+        reason = "not every test that includes this file uses all of it"
+    )]
     pub const ALL: [(&'static str, Style); 5] = [
         ("8", Style::V8),
         ("9", Style::V9),
@@ -32,6 +40,10 @@ impl Style {
 }
 
 /// What may be wrong with a trace, by name. None of it changes the answers.
+#[allow(
+    dead_code,
+    reason = "not every test that includes this file uses all of it"
+)]
 pub const DEFECTS: &[&str] = &[
     "crlf",
     "glued",
