@@ -2,7 +2,8 @@
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
 //! generated, `check` the table of steps that a change must pass, `setup` what the tests need
-//! from the machine, `power_cuts` a test at length; the limits themselves are in `policy`.
+//! from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
+//! the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
@@ -13,6 +14,7 @@ mod harness;
 mod policy;
 mod power_cuts;
 mod setup;
+mod soak;
 mod source;
 mod tidy;
 mod tree;
@@ -28,6 +30,7 @@ usage: cargo xtask COMMAND
 
   check [--keep-going] [STEP…]  every check, or the named steps: the same here and in CI
   test                          setup, then check
+  soak MINUTES                  what exceeds a check's budget, with other seeds each round (or 8h)
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents
@@ -48,6 +51,10 @@ fn main() -> ExitCode {
             setup::run();
             check::run(&root, &check::Options::default())
         }
+        ["soak", time] => match soak::parse(time) {
+            Ok(time) => soak::run(&root, time),
+            Err(problem) => return usage(&problem),
+        },
         ["setup"] => {
             setup::run();
             Ok(true)

@@ -121,6 +121,16 @@ fn a_unit_that_nothing_tells_is_said() {
         .iter()
         .any(|d| d.id == "trace.unit_unknown");
     assert!(told, "{:?}", outcome.diagnostics);
+    let options = Options {
+        ela_unit_ns: Some(10_000_000),
+        ..Options::default()
+    };
+    let mut stated = Import::new(options);
+    let mut reading = stated.open("f.trc", "");
+    reading.feed(line.as_bytes()).expect("a trace");
+    stated.close(reading).1.expect("a trace");
+    let stated = stated.finish();
+    assert_eq!((totals(&stated), ids(&stated)), ((1, 30_000_000), vec![]));
     let newer = import(&format!("{line}CLOSE #1:c=0,e=1,dep=0,type=0,tim=9\n"));
     assert_eq!(ids(&newer), []);
 }
@@ -379,8 +389,16 @@ fn check(outcome: &Outcome, answers: &generate::Answers, writers: bool, what: &s
     assert_eq!(found, wanted, "{what}");
 }
 
+fn cases() -> ProptestConfig {
+    ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn chunks_change_nothing(text in any_trace(), step in 1_usize..200) {
@@ -402,7 +420,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..2000), step in 1_usize..300) {
+    fn any_bytes_are_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+        step in 1_usize..300,
+    ) {
         let _ = import_in(&bytes, step);
         let kind = Some(analysis::import::Kind::OracleTrace);
         let mut import = Import::new(Options { kind, ..Options::default() });

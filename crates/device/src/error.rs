@@ -1,5 +1,6 @@
 //! Errors of this crate: each names the file or device and what to do.
 
+use crate::raw::Refusal;
 use std::path::PathBuf;
 
 /// What can go wrong before and beside queued I/O.
@@ -57,6 +58,9 @@ pub enum DeviceError {
         /// Physical (media) sector size.
         physical: u64,
     },
+    /// A raw device that is not to be written.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
     /// The device refuses transfers of the sectors that it states.
     #[error("{path}: the device states sectors of {stated} bytes but takes no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
     Misstated {
@@ -87,6 +91,12 @@ pub enum DeviceError {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+impl From<Refusal> for DeviceError {
+    fn from(refusal: Refusal) -> DeviceError {
+        DeviceError::Refused(Box::new(refusal))
+    }
 }
 
 impl DeviceError {

@@ -206,7 +206,7 @@ pub fn flush(queue: &mut dyn Queue) -> Result<(), IoOrDevice> {
     )
 }
 
-fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
+pub(crate) fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
     const EIO: i32 = 5;
     queue.submit(&[op]);
     let mut done = Vec::with_capacity(1);

@@ -14,6 +14,7 @@ pub mod judgement;
 pub mod run;
 pub mod stack;
 pub mod units;
+pub mod validity;
 pub mod waits;
 pub mod workload;
 

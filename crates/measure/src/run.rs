@@ -7,6 +7,7 @@
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
 use crate::stack::Stack;
+pub use crate::validity::{Problem, Validity};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -79,7 +80,7 @@ pub struct Run {
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `null`, later `postgresql` and so on.
+    /// `file`, `raw_device`, `null`, later `postgresql` and so on.
     pub kind: String,
     /// The path as the user gave it.
     pub path: String,
@@ -104,6 +105,9 @@ pub struct Target {
     /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
     #[serde(default)]
     pub io: String,
+    /// Batches in flight at most; 0 where nobody said.
+    #[serde(default)]
+    pub io_depth: u32,
     /// What the probe at open found, if there was one.
     #[serde(default)]
     pub probe: Vec<ProbeRow>,
@@ -150,6 +154,18 @@ pub struct WorkloadInfo {
     pub cpu_per_txn_us: f64,
     /// `inline`, `lgwr`, `workers=N` or `adaptive`.
     pub log_writer: String,
+    /// How sessions ask for durability: `sync` (each on a thread of its own) or `async` (many on a
+    /// few threads, by tickets). Empty in runs of earlier versions, which were `sync`.
+    #[serde(default)]
+    pub commit_api: String,
+    /// How foregrounds learn that their redo is durable: `post-wait`, `polling` or `adaptive`.
+    /// Empty in runs of earlier versions, which were `post-wait`.
+    #[serde(default)]
+    pub log_file_sync: String,
+    /// What has redo written, as `commit,third,1MB,3s`. Empty in runs of earlier versions, which
+    /// had these.
+    #[serde(default)]
+    pub flush_triggers: String,
     /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
     #[serde(default)]
     pub log_writer_cpus: Vec<u32>,
@@ -244,6 +260,19 @@ pub struct CommitPath {
     pub wake_ns: f64,
 }
 
+/// Foregrounds began or ceased to poll.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SyncSwitch {
+    /// Seconds after the row's measured window began.
+    pub t_s: f64,
+    /// `polling` or `post-wait`.
+    pub to: String,
+    /// Commits a second of the mode that was left.
+    pub left_per_s: f64,
+    /// Commits a second of the mode that was taken, in its trial.
+    pub taken_per_s: f64,
+}
+
 /// One second of a row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
@@ -308,6 +337,9 @@ pub struct Row {
     pub nodes: u32,
     /// Sessions.
     pub jobs: u32,
+    /// Threads that ran the sessions; 0 in runs of earlier versions, which gave each its own.
+    #[serde(default)]
+    pub threads: u32,
     /// CPU busy, percent of all processors.
     pub cpu_busy_pct: Option<f64>,
     /// User share.
@@ -386,6 +418,15 @@ pub struct Row {
     pub flush_audit: Option<FlushAudit>,
     /// Device writes by others during the row, percent of all.
     pub background_write_pct: Option<f64>,
+    /// Changes between post/wait and polling that stayed; `None` where the way is fixed.
+    #[serde(default)]
+    pub log_file_sync_switches: Option<u64>,
+    /// Commits while foregrounds polled, percent of all; `None` where the way is fixed.
+    #[serde(default)]
+    pub log_file_sync_polled_pct: Option<f64>,
+    /// The last of these changes.
+    #[serde(default)]
+    pub log_file_sync_switch_log: Vec<SyncSwitch>,
     /// Seconds of the row.
     #[serde(default)]
     pub intervals: Vec<Interval>,
@@ -427,49 +468,6 @@ pub struct FloorRow {
     pub write_mean_ns: f64,
     /// Time of the flush alone; zero where the write itself is durable.
     pub flush_mean_ns: f64,
-}
-
-/// Whether to believe a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Validity {
-    /// No problem makes the figures wrong.
-    pub valid: bool,
-    /// What speaks against them.
-    pub problems: Vec<Problem>,
-}
-
-/// Something that speaks against a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Problem {
-    /// Stable identifier, such as `io_error`.
-    pub id: String,
-    /// The figures are wrong, not merely doubtful.
-    pub invalidates: bool,
-    /// What happened.
-    pub detail: String,
-}
-
-impl Validity {
-    /// Valid so far.
-    #[must_use]
-    pub fn sound() -> Validity {
-        Validity {
-            valid: true,
-            problems: Vec::new(),
-        }
-    }
-
-    /// Adds a problem.
-    pub fn add(&mut self, id: &str, invalidates: bool, detail: impl Into<String>) {
-        if invalidates {
-            self.valid = false;
-        }
-        self.problems.push(Problem {
-            id: id.to_owned(),
-            invalidates,
-            detail: detail.into(),
-        });
-    }
 }
 
 impl Row {

@@ -20,6 +20,14 @@ pub const FILE_HEADER_BYTES: usize = 64;
 /// larger, at the sector's size.
 pub const FILE_HEADER_MIN_BYTES: u64 = 4096;
 
+/// On a raw device, where the control information begins.
+pub const RAW_CONTROL_AT: u64 = 0;
+/// On a raw device, where the first group begins: everything before it is the log's too.
+pub const RAW_LOG_AT: u64 = 1 << 20;
+/// On a raw device, bytes at its end that hold zeros: where other formats keep their second
+/// super block, nothing of an earlier use must be left.
+pub const RAW_TAIL_BYTES: u64 = 1 << 20;
+
 const BLOCK_MAGIC: [u8; 4] = *b"RdBk";
 const FILE_MAGIC: [u8; 8] = *b"REDOLAB\0";
 const CRC_AT: usize = 36;

@@ -53,7 +53,11 @@ pub mod planted;
 pub mod rba;
 mod read_ahead;
 pub mod recovery;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod sync;
+mod tickets;
+mod triggers;
 mod turn;
 mod wait;
 pub mod writer;
@@ -61,7 +65,10 @@ pub mod writer;
 pub use buffer::{Batch, Stations};
 pub use commit::{Commit, CommitMode};
 #[cfg(not(loom))]
-pub use engine::{Log, LogWriter, Options, Session, Shape};
+pub use engine::{Completions, Log, LogWriter, Options, Session, Shape};
 pub use error::Error;
 pub use rba::Rba;
 pub use recovery::Recovery;
+pub use tickets::{Completion, QueueFull, Ticket};
+pub use triggers::Triggers;
+pub use writer::LogFileSync;

@@ -34,6 +34,12 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
+    /// Tell a ticket durable when its redo is written, not when it is flushed.
+    TicketAtWritten,
+    /// Post the log writer for the first batch only.
+    MissingPost,
+    /// A foreground that polls never tries to take the baton.
+    PollerNeverLeads,
     /// A pipelined log writer reads its bell after it looked, not before.
     ReadBellLate,
     /// A pipelined log writer takes posts for served that came after it had sealed.

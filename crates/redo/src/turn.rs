@@ -17,27 +17,25 @@
 //! What it must not know: devices, clocks, control information.
 
 mod pipeline;
+mod waiting;
 
 pub(crate) use pipeline::Turned;
+pub(crate) use waiting::{Rules, Way};
 
 use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::planted::{Bug, Planted};
+use crate::planted::Bug;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
-use crate::writer::Cause;
+use crate::writer::{Cause, Learner, LogFileSync};
 use std::sync::Arc;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const WAKE_ALONE: u32 = 32;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 const WAKE_ALONE: u32 = 1;
-
-/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
-/// third of the log buffer).
-const POST_BYTES: u64 = 1 << 20;
 
 const OPEN: u32 = 0;
 const POISONED: u32 = 1;
@@ -68,22 +66,15 @@ pub(crate) struct Turn<H> {
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     cause: Mutex<Option<Cause>>,
+    /// Foregrounds poll (1) or sleep (0).
+    polling: AtomicU32,
+    /// Only whoever holds the baton feeds it.
+    learner: Option<Mutex<Learner>>,
     /// Foregrounds lead; otherwise a dedicated log writer does.
     pub(crate) inline: bool,
     /// The dedicated log writer has batches in flight while it waits.
     pub(crate) pipelined: bool,
-    planted: Planted,
-}
-
-/// Who leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Foregrounds; a log writer serves what none of them waits for.
-    Inline,
-    /// A log writer that holds the baton across its I/O.
-    Dedicated,
-    /// A log writer that holds the baton around its steps only ([`Turn::pipeline`]).
-    Pipelined,
+    pub(crate) rules: Rules,
 }
 
 /// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
@@ -102,10 +93,10 @@ impl<H> Turn<H> {
         geometry: &Geometry,
         holder: H,
         checkpoint: StreamBlock,
-        way: Way,
-        planted: Planted,
+        rules: Rules,
     ) -> Turn<H> {
-        let third = buffer.ring_blocks() * u64::from(geometry.payload()) / 3;
+        let room = buffer.ring_blocks() * u64::from(geometry.payload());
+        let learns = rules.log_file_sync;
         Turn {
             buffer,
             baton: Mutex::new(holder),
@@ -113,12 +104,14 @@ impl<H> Turn<H> {
             switch: WaitWord::default(),
             post: Arc::default(),
             asked: AtomicU32::new(0),
-            post_bytes: POST_BYTES.min(third) as u32,
+            post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            inline: way == Way::Inline,
-            pipelined: way == Way::Pipelined,
-            planted,
+            polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
+            learner: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Learner::default())),
+            inline: rules.way == Way::Inline,
+            pipelined: rules.way == Way::Pipelined,
+            rules,
         }
     }
 
@@ -140,7 +133,7 @@ impl<H> Turn<H> {
     }
 
     #[cold]
-    fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Error {
         if self.state.load(Ordering::Acquire) == CLOSED {
             return Error::Closed;
         }
@@ -241,6 +234,7 @@ impl<H> Turn<H> {
         let upto = self.buffer.published();
         if let Led::From(first) = led {
             self.bump(first, upto);
+            self.learn(first, upto);
         }
         drop(holder);
         fence(Ordering::SeqCst);
@@ -254,7 +248,7 @@ impl<H> Turn<H> {
 
     #[inline]
     fn bump(&self, first: u64, upto: u64) {
-        if self.planted.has(Bug::MissingBump) {
+        if self.rules.planted.has(Bug::MissingBump) {
             return;
         }
         for batch in first..upto {
@@ -262,16 +256,18 @@ impl<H> Turn<H> {
         }
     }
 
-    /// If redo was left in the open batch, somebody who waits for it must lead on.
+    /// If redo was left in the open batch that somebody wants written, who waits for it must lead
+    /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 || self.planted.has(Bug::NoHandOff) {
+        if !self.inline || self.rules.planted.has(Bug::NoHandOff) {
             return;
         }
-        if self.inline {
-            let word = &self.buffer.slot(open).wake;
-            if !self.planted.has(Bug::MissingBump) {
+        let (open, bytes) = self.buffer.open_batch();
+        let slot = self.buffer.slot(open);
+        if bytes > 0 && slot.asked.load(Ordering::SeqCst) > open {
+            let word = &slot.wake;
+            if !self.rules.planted.has(Bug::MissingBump) {
                 word.bump();
             }
             word.wake(1);
@@ -287,7 +283,7 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            if !self.planted.has(Bug::LostChain) {
+            if !self.rules.planted.has(Bug::LostChain) {
                 slot.chain.fetch_add(half, Ordering::Release);
             }
             slot.wake.wake(sleepers - half);
@@ -308,58 +304,6 @@ impl<H> Turn<H> {
                 .is_ok()
         {
             slot.wake.wake(1);
-        }
-    }
-
-    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
-    /// for a commit that posts nobody: it leads only when it was handed the baton.
-    #[inline]
-    pub(crate) fn await_durable(
-        &self,
-        batch: u64,
-        willing: bool,
-        lead: impl FnMut(&mut H) -> Led,
-    ) -> Result<(), Error> {
-        self.buffer.register(batch);
-        self.await_published(batch, willing, lead)
-    }
-
-    /// As [`Turn::await_durable`], without being counted as a commit.
-    #[inline]
-    pub(crate) fn await_published(
-        &self,
-        batch: u64,
-        willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
-    ) -> Result<(), Error> {
-        if willing && !self.inline {
-            self.post();
-        }
-        let word = &self.buffer.slot(batch).wake;
-        let mut slept = false;
-        fence(Ordering::SeqCst);
-        loop {
-            let seen = word.read();
-            if self.buffer.published() > batch {
-                if slept {
-                    self.wake_on(batch);
-                }
-                return Ok(());
-            }
-            self.check()?;
-            if self.inline
-                && (willing || slept)
-                && let Some(holder) = self.try_baton()
-            {
-                self.lead(holder, &mut lead);
-                continue;
-            }
-            if self.planted.has(Bug::SleepUnchecked) {
-                word.wait(word.read());
-            } else {
-                word.wait(seen);
-            }
-            slept = true;
         }
     }
 

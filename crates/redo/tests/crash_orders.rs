@@ -5,6 +5,7 @@
 #[path = "common/orders.rs"]
 mod orders;
 
+use orders::By;
 use redo::planted::{Bug, Planted};
 
 #[test]
@@ -14,9 +15,11 @@ fn some_order_shows_each_planted_bug() {
         Bug::PublishBeyondSnapshot,
         Bug::AcknowledgeBeforeFlush,
     ] {
-        let found = orders::every_order(None, Planted::with(bug));
-        let what = found.expect_err("it acknowledges what is not durable");
-        println!("{bug:?}: {what}");
+        for by in [By::Workers, By::Queue] {
+            let found = orders::every_order(by, None, Planted::with(bug));
+            let what = found.expect_err("it acknowledges what is not durable");
+            println!("{by:?}, {bug:?}: {what}");
+        }
     }
 }
 
@@ -24,6 +27,6 @@ fn some_order_shows_each_planted_bug() {
 fn a_failed_flush_that_is_retried_is_shown() {
     let fault = (device::fault::Target::Flush, 1);
     let planted = Planted::with(Bug::RetryFailedFlush);
-    let found = orders::every_order(Some(fault), planted);
+    let found = orders::every_order(By::Workers, Some(fault), planted);
     println!("{}", found.expect_err("it acknowledges after a failure"));
 }

@@ -11,6 +11,7 @@ use device::probe::Found;
 use device::{IoEngine, SyncMethod, UringOptions};
 use redo::commit::{CommitPost, CommitWait};
 use redo::recovery::End;
+use redo::writer::Policy;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -471,7 +472,12 @@ fn every_engine_recovers_what_it_acknowledged() {
         .into_iter()
         .flat_map(|method| [(method, IoEngine::IoUring), (method, IoEngine::Threads)])
     {
-        for (log_writer, linked) in [(LogWriter::Inline, false), (LogWriter::Lgwr, true)] {
+        for (log_writer, linked, depth) in [
+            (LogWriter::Inline, false, 1),
+            (LogWriter::Lgwr, true, 1),
+            (LogWriter::Lgwr, false, 4),
+            (LogWriter::Workers(2), false, 1),
+        ] {
             let scratch = Scratch::with_log();
             let ways = Options {
                 sync_method,
@@ -479,6 +485,10 @@ fn every_engine_recovers_what_it_acknowledged() {
                 log_writer,
                 huge_pages: linked,
                 lock_memory: linked,
+                policy: Policy {
+                    depth,
+                    ..Policy::default()
+                },
                 uring: UringOptions {
                     linked,
                     ..UringOptions::default()

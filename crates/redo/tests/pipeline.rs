@@ -8,7 +8,7 @@ mod orders;
 use common::{Scratch, assert_prefixes, commit, options, recovered};
 use device::fault::{EIO, Fault, Injection, Target};
 use measure::Nanos;
-use orders::{BATCHES, Disks, PATIENCE, committer, every_order, pipelined};
+use orders::{BATCHES, By, Disks, PATIENCE, committer, every_order, pipelined};
 use redo::planted::Planted;
 use redo::writer::{Adaptive, Cause};
 use redo::{CommitMode, Error, Log, LogWriter, Options};
@@ -18,10 +18,13 @@ use std::time::Duration;
 
 #[test]
 fn completions_in_every_order_acknowledge_what_is_durable_and_no_more() {
-    let orders = every_order(None, Planted::none()).unwrap_or_else(|what| panic!("{what}"));
-    println!("{orders} orders of {BATCHES} batches");
-    // Three writes alone have six.
-    assert!(orders > 6, "{orders}");
+    for by in [By::Workers, By::Queue] {
+        let orders = every_order(by, None, Planted::none());
+        let orders = orders.unwrap_or_else(|what| panic!("{by:?}: {what}"));
+        println!("{by:?}: {orders} orders of {BATCHES} batches");
+        // Three writes alone have six.
+        assert!(orders > 6, "{orders}");
+    }
 }
 
 #[test]
@@ -33,9 +36,11 @@ fn a_failure_of_any_operation_in_any_order_acknowledges_nothing_more() {
         (Target::Flush, 1),
     ];
     for fault in faults {
-        let orders = every_order(Some(fault), Planted::none());
-        let orders = orders.unwrap_or_else(|what| panic!("{what}"));
-        println!("{fault:?}: {orders} orders");
+        for by in [By::Workers, By::Queue] {
+            let orders = every_order(by, Some(fault), Planted::none());
+            let orders = orders.unwrap_or_else(|what| panic!("{by:?}: {what}"));
+            println!("{by:?}, {fault:?}: {orders} orders");
+        }
     }
 }
 
@@ -44,7 +49,7 @@ fn a_failure_of_any_operation_in_any_order_acknowledges_nothing_more() {
 #[test]
 fn a_worker_that_hangs_keeps_nobody_waiting_but_the_end() {
     for close in [true, false] {
-        let disks = Disks::new();
+        let disks = Disks::new(By::Workers);
         let log = disks.open(pipelined(Planted::none()));
         disks.data.inject(Injection {
             target: Target::Write,
@@ -85,7 +90,7 @@ fn a_worker_that_hangs_keeps_nobody_waiting_but_the_end() {
 #[test]
 fn a_full_log_ends_with_writes_in_flight() {
     for close in [true, false] {
-        let disks = Disks::new();
+        let disks = Disks::new(By::Workers);
         let log = disks.open(pipelined(Planted::none()));
         let capacity = log.geometry().capacity_blocks() as usize;
         let mut session = log.session();

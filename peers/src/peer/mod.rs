@@ -158,7 +158,7 @@ pub const ROWS: u64 = 64;
 
 /// Key `number` of a committer.
 pub fn key(committer: u32, number: u64) -> u64 {
-    u64::from(committer) << 32 | number % ROWS
+    (u64::from(committer) << 32) | (number % ROWS)
 }
 
 #[cfg(test)]

@@ -17,14 +17,14 @@ pub const PEER: Peer = Peer {
 const SEGMENT_MIB: u32 = 64;
 
 fn open(place: &Place) -> Result<Opened, AnyError> {
-    let checkpoint_bytes = u64::from(SEGMENT_MIB) * 3 / 4 << 20;
+    let checkpoint_bytes = (u64::from(SEGMENT_MIB) * 3 / 4) << 20;
     let log = Configuration::default_for(place.directory)
         .preallocate_bytes(SEGMENT_MIB << 20)
         .checkpoint_after_bytes(checkpoint_bytes)
         .buffer_bytes(64 << 10)
         .open(LogVoid)?;
     let large = measure::workload::pool(7, 1 << 20);
-    for _ in 0..6 * checkpoint_bytes >> 20 {
+    for _ in 0..(6 * checkpoint_bytes) >> 20 {
         commit(&log, &large)?;
     }
     let committer = |_| -> Step {

@@ -263,6 +263,10 @@ fn disk_cases() -> Vec<Case> {
         ("block.extents_unknown", Info, |r| {
             r.target.unwritten_extents = None
         }),
+        ("block.raw_device", Info, |r| {
+            r.target.kind = "raw_device".into();
+            r.target.unwritten_extents = None
+        }),
     ]
 }
 

@@ -2,7 +2,7 @@
 //! comma-separated values: with headings or without, with the event in a column or in the query
 //! above, one snapshot or many.
 //!
-//! A bucket's label is its exclusive upper bound, in milliseconds or microseconds; what the listings
+//! A bucket's label is its exclusive upper bound, in milliseconds or microseconds; what listings
 //! mean together is [`super::snapshots`]'s.
 
 use super::gathered::Ended;

@@ -48,6 +48,7 @@ const UNTOLD: &[&str] = &[
     "flushes",
     "log_switches",
     "log_writer_switches",
+    "threads",
 ];
 
 /// A row of evidence that tells nothing yet but its name. `jobs` is 1: one process.

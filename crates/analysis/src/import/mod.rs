@@ -51,6 +51,8 @@ pub struct Options {
     pub kind: Option<Kind>,
     /// Statements and bind values are replaced before they are kept anywhere.
     pub redact_sql: bool,
+    /// Nanoseconds of the unit of `ela` in traces, against whatever their headers say.
+    pub ela_unit_ns: Option<u64>,
     /// The wait whose every value is kept for `count,elapsed`, by the evidence's own name.
     pub samples_of: Option<String>,
 }

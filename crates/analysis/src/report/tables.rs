@@ -102,6 +102,9 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "device_writes" => count(row.device_writes?),
         "cpu_us_per_commit" => digits(row.cpu_us_per_commit?),
         "context_switches_per_commit" => digits(row.context_switches_per_commit?),
+        "log_file_sync_polled_pct" => digits(row.log_file_sync_polled_pct?),
+        "log_file_sync_switches" => count(row.log_file_sync_switches?),
+        "threads" if row.threads > 0 && row.threads < row.jobs => row.threads.to_string(),
         _ => return None,
     })
 }
@@ -180,6 +183,10 @@ mod tests {
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {
         let row = Row {
+            jobs: 2,
+            threads: 1,
+            log_file_sync_switches: Some(1),
+            log_file_sync_polled_pct: Some(1.0),
             cpu_busy_pct: Some(1.0),
             cpu_user_pct: Some(1.0),
             cpu_sys_pct: Some(1.0),

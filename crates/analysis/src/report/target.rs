@@ -24,7 +24,7 @@ pub(super) fn stack(run: &Run) -> String {
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
         ("Sync method", Some(target.sync_method.clone())),
-        ("I/O engine", Some(target.io.clone())),
+        ("I/O engine", engine(run)),
         ("Log files", log_files(run)),
         ("Redo block", nonzero(u64::from(target.redo_block_bytes))),
         (
@@ -49,6 +49,15 @@ pub(super) fn stack(run: &Run) -> String {
 
 fn nonzero(bytes: u64) -> Option<String> {
     (bytes > 0).then(|| format::bytes(bytes))
+}
+
+fn engine(run: &Run) -> Option<String> {
+    let t = &run.target;
+    let depth = match t.io_depth {
+        0 | 1 => String::new(),
+        n => format!(", {n} batches in flight at most"),
+    };
+    (!t.io.is_empty()).then(|| format!("{}{depth}", t.io))
 }
 
 fn log_files(run: &Run) -> Option<String> {
@@ -279,6 +288,9 @@ pub(super) fn environment(run: &Run) -> String {
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
         ),
         ("Log writer", Some(w.log_writer.clone())),
+        ("Commit API", Some(w.commit_api.clone())),
+        ("Log file sync by", Some(w.log_file_sync.clone())),
+        ("Flush triggers", Some(w.flush_triggers.clone())),
         ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);

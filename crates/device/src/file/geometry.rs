@@ -3,7 +3,8 @@
 //! Invariant: an unknown size is answered on the side of safety (4096), never guessed smaller.
 
 use crate::error::DeviceError;
-use crate::file::SyncMethod;
+use crate::file::{Node, SyncMethod};
+use crate::ioctl;
 use crate::queue::Caps;
 use crate::region::Region;
 use rustix::fs::{AtFlags, StatxFlags};
@@ -16,7 +17,10 @@ const MAX_IO_BYTES: u32 = 8 << 20;
 const UNKNOWN_BYTES: u32 = 4096;
 
 /// Capabilities of an open file under a sync method.
-pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
+pub(super) fn caps(file: &OwnedFd, method: SyncMethod, node: Node) -> Caps {
+    if node == Node::Block {
+        return block_caps(file, method);
+    }
     let medium = rustix::fs::fstat(file)
         .ok()
         .and_then(|stat| block_queue(stat.st_dev));
@@ -35,6 +39,20 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
         logical_bytes: logical,
         physical_bytes: physical.max(logical),
         memory_align: direct.map_or(logical, |(memory, _)| memory.max(1)),
+        max_io_bytes: MAX_IO_BYTES,
+        durable_writes: method.durable_writes(),
+        blocking: true,
+    }
+}
+
+/// Those of a block device, by its own word.
+fn block_caps(device: &OwnedFd, method: SyncMethod) -> Caps {
+    let (logical, physical) = ioctl::sectors(device).unwrap_or((UNKNOWN_BYTES, UNKNOWN_BYTES));
+    let memory = direct_alignment(device).map_or(logical, |(memory, _)| memory.max(1));
+    Caps {
+        logical_bytes: logical,
+        physical_bytes: physical.max(logical),
+        memory_align: memory,
         max_io_bytes: MAX_IO_BYTES,
         durable_writes: method.durable_writes(),
         blocking: true,
@@ -187,7 +205,7 @@ mod tests {
         let path = scratch.file("log", 8192);
         let file = crate::file::open_regular(&path, OFlags::RDWR).expect("opens");
         for method in SyncMethod::ALL {
-            let caps = caps(&file, method);
+            let caps = caps(&file, method, Node::File);
             for bytes in [caps.logical_bytes, caps.physical_bytes] {
                 assert!(
                     bytes.is_power_of_two() && (512..=65536).contains(&bytes),

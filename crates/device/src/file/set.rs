@@ -13,8 +13,7 @@
 //!   to be read changes nothing, not even that.
 
 use crate::error::DeviceError;
-use crate::file::read::Reader;
-use crate::file::{Misstated, SyncMethod, geometry, io_error, open_regular};
+use crate::file::{Misstated, Node, Reader, SyncMethod, geometry, io_error};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
@@ -28,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at least one file";
 
 /// A linear space over equal files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FileSet {
     shared: Arc<Shared>,
 }
@@ -42,6 +41,7 @@ pub(crate) struct Shared {
     caps: Caps,
     misstated: Option<Misstated>,
     access: Access,
+    node: Node,
 }
 
 /// What a set may be used for.
@@ -88,7 +88,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite)
+        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite, Node::File)
     }
 
     /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
@@ -97,7 +97,36 @@ impl FileSet {
     /// # Errors
     /// As [`FileSet::open`].
     pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, SyncMethod::Buffered, Access::ReadOnly)
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(paths, bytes_each, method, access, Node::File)
+    }
+
+    /// Opens a block device of `bytes` as one space. Whoever holds it sees to it that nobody else
+    /// writes there.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block(
+        path: &Path,
+        bytes: u64,
+        method: SyncMethod,
+    ) -> Result<FileSet, DeviceError> {
+        FileSet::open_as(
+            &[path.to_owned()],
+            bytes,
+            method,
+            Access::ReadWrite,
+            Node::Block,
+        )
+    }
+
+    /// As [`FileSet::open_block`], only to be read.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block_read_only(path: &Path, bytes: u64) -> Result<FileSet, DeviceError> {
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(&[path.to_owned()], bytes, method, access, Node::Block)
     }
 
     fn open_as(
@@ -105,6 +134,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
         access: Access,
+        node: Node,
     ) -> Result<FileSet, DeviceError> {
         let first = paths.first().filter(|_| bytes_each > 0);
         let first = first.ok_or_else(|| DeviceError::Unsuitable {
@@ -113,17 +143,17 @@ impl FileSet {
         })?;
         let files = paths
             .iter()
-            .map(|path| LogFile::open(path, bytes_each, access))
+            .map(|path| LogFile::open(path, bytes_each, access, node))
             .collect::<Result<Box<[_]>, _>>()?;
-        let mut caps = geometry::caps(&open_for(first, method, access)?, method);
+        let mut caps = geometry::caps(&open_for(first, method, access, node)?, method, node);
         for path in &paths[1..] {
-            let other = geometry::caps(&open_for(path, method, access)?, method);
+            let other = geometry::caps(&open_for(path, method, access, node)?, method, node);
             caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
         }
         let misstated = match method.is_direct() {
-            true => geometry::misstated(&open_for(first, method, access)?, caps, bytes_each)?,
+            true => geometry::misstated(&open_for(first, method, access, node)?, caps, bytes_each)?,
             false => None,
         };
         if let Some(misstated) = &misstated {
@@ -137,6 +167,7 @@ impl FileSet {
             caps,
             misstated,
             access,
+            node,
         });
         Ok(FileSet { shared })
     }
@@ -175,9 +206,9 @@ impl FileSet {
                 what: "was opened only to be read".to_owned(),
             });
         }
-        let method = self.shared.method;
+        let (method, node) = (self.shared.method, self.shared.node);
         let files = self.shared.files.iter();
-        files.map(|file| file.reopen(method)).collect()
+        files.map(|file| file.reopen(method, node)).collect()
     }
 
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
@@ -188,15 +219,20 @@ impl FileSet {
     }
 }
 
-fn open_for(path: &Path, method: SyncMethod, access: Access) -> Result<OwnedFd, DeviceError> {
-    open_regular(path, access.flags() | method.flags())
+fn open_for(
+    path: &Path,
+    method: SyncMethod,
+    access: Access,
+    node: Node,
+) -> Result<OwnedFd, DeviceError> {
+    node.open(path, access.flags() | method.flags())
 }
 
 impl LogFile {
-    fn open(path: &Path, bytes: u64, access: Access) -> Result<LogFile, DeviceError> {
-        let file = open_for(path, SyncMethod::Buffered, access)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
+    fn open(path: &Path, bytes: u64, access: Access, node: Node) -> Result<LogFile, DeviceError> {
+        let file = open_for(path, SyncMethod::Buffered, access, node)?;
+        let failed = |e| io_error(path, "stat", e);
+        let size = node.bytes(&file).map_err(failed)?;
         if size != bytes {
             return Err(DeviceError::Unsuitable {
                 path: path.to_owned(),
@@ -209,8 +245,8 @@ impl LogFile {
         }
         Ok(LogFile {
             path: path.to_owned(),
-            identity: (stat.st_dev, stat.st_ino),
-            reader: Reader::open(path)?,
+            identity: node.identity(&file).map_err(failed)?,
+            reader: Reader::open(path, node)?,
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             lost: AtomicBool::new(false),
@@ -218,10 +254,12 @@ impl LogFile {
     }
 
     /// A descriptor for a queue, of the same file even if the path has changed hands.
-    fn reopen(&self, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
-        let file = open_for(&self.path, method, Access::ReadWrite)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(&self.path, "stat", e))?;
-        if (stat.st_dev, stat.st_ino) == self.identity {
+    fn reopen(&self, method: SyncMethod, node: Node) -> Result<OwnedFd, DeviceError> {
+        let file = open_for(&self.path, method, Access::ReadWrite, node)?;
+        let identity = node
+            .identity(&file)
+            .map_err(|e| io_error(&self.path, "stat", e))?;
+        if identity == self.identity {
             return Ok(file);
         }
         Err(DeviceError::Unsuitable {

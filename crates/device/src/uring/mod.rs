@@ -19,7 +19,9 @@
 //! themselves (a flush cannot be polled for), and SQPOLL, which takes a processor.
 #![allow(unsafe_code)]
 
+mod divide;
 mod park;
+mod parts;
 mod queue;
 mod ring;
 

@@ -1,16 +1,17 @@
-//! The queue over a ring: operations become parts, one for each contiguous piece in one file, and
-//! an operation is complete when its parts are.
+//! The queue over a ring: what is in the backlog goes into the ring as far as it fits, and what
+//! ends there completes its operation.
 //!
 //! Invariants: a part is in the backlog, in the ring or ended; what is in the ring never exceeds
 //! what the kernel can answer; the bytes of a write are those before its first gap.
 
 use super::UringOptions;
+use super::parts::{Part, Slots, Underway, Work};
 use super::ring::{Ended, Ring};
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::FileSet;
-use crate::file::set::{Shared, take_front};
-use crate::queue::{Completion, IoFailure, Op, OpKind, Piece, Queue};
+use crate::file::set::Shared;
+use crate::queue::{Completion, IoFailure, Op, OpKind, Queue};
 use crate::region::Region;
 use rustix::io::Errno;
 use rustix::io_uring::{
@@ -27,53 +28,19 @@ use std::time::Duration;
 /// for it and nothing is in flight that could free some.
 const TRIES_WITHOUT_MEMORY: u32 = 1000;
 
-#[derive(Clone, Copy, Debug)]
-enum Work {
-    /// `len` bytes from `at` in the region to `offset` in the file; `before` bytes of the
-    /// operation lie before them.
-    Write {
-        at: usize,
-        len: usize,
-        offset: u64,
-        before: u64,
-    },
-    /// Makes durable the writes of the file up to this count.
-    Flush { written: u64 },
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    operation: usize,
-    file: usize,
-    work: Work,
-    /// The next part runs only after this one succeeded in full.
-    linked: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Underway {
-    id: u64,
-    /// Parts that have not ended.
-    left: usize,
-    /// Bytes up to the first gap so far.
-    reached: u64,
-    /// The failed part that lies first.
-    failed: Option<(u64, i32)>,
-}
-
 pub(super) struct UringQueue {
     pub(super) ring: Ring,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// In the order of the set's files; registered where `fixed_files`.
     files: Box<[OwnedFd]>,
-    region: Arc<Region>,
+    pub(super) region: Arc<Region>,
     fixed_files: bool,
     fixed_buffer: bool,
-    linked: bool,
-    operations: Slots<Underway>,
-    parts: Slots<Part>,
+    pub(super) linked: bool,
+    pub(super) operations: Slots<Underway>,
+    pub(super) parts: Slots<Part>,
     /// Parts that are not in the ring yet.
-    backlog: VecDeque<usize>,
+    pub(super) backlog: VecDeque<usize>,
     /// Parts in the ring.
     inside: usize,
     pub(super) done: Vec<Completion>,
@@ -207,115 +174,12 @@ impl UringQueue {
         self.inside + self.backlog.len()
     }
 
-    fn end(&mut self, id: u64, result: Result<u64, i32>) {
+    pub(super) fn end(&mut self, id: u64, result: Result<u64, i32>) {
         self.done.push(Completion {
             id,
             result: result.map_err(|errno| IoFailure { errno }),
             by: 0,
         });
-    }
-
-    fn add(&mut self, part: Part) {
-        let number = self.parts.put(part);
-        self.backlog.push_back(number);
-    }
-
-    fn add_write(&mut self, id: u64, addr: u64, mut pieces: [Piece; 2]) {
-        let len = pieces[0].len + pieces[1].len;
-        let inside = |p: &Piece| p.at <= self.region.len() && p.len <= self.region.len() - p.at;
-        assert!(pieces.iter().all(inside), "range outside the region");
-        if !self.shared.holds(addr, len) {
-            return self.end(id, Err(Errno::INVAL.raw_os_error()));
-        }
-        if len == 0 {
-            return self.end(id, Ok(0));
-        }
-        let operation = self.operations.put(Underway {
-            id,
-            left: 0,
-            reached: len as u64,
-            failed: None,
-        });
-        let mut before = 0;
-        while before < len as u64 {
-            let (file, mut offset) = self.shared.locate(addr + before);
-            let take = self.shared.room(offset, len - before as usize);
-            for piece in take_front(&mut pieces, take) {
-                if piece.len == 0 {
-                    continue;
-                }
-                let work = Work::Write {
-                    at: piece.at,
-                    len: piece.len,
-                    offset,
-                    before,
-                };
-                self.operations.at(operation).left += 1;
-                self.add(Part {
-                    operation,
-                    file,
-                    work,
-                    linked: false,
-                });
-                offset += piece.len as u64;
-                before += piece.len as u64;
-            }
-        }
-    }
-
-    /// A part for each file with writes that are not known to be durable; in a linked batch, the
-    /// writes from `first` in the backlog on are such writes too.
-    fn add_flush(&mut self, id: u64, first: usize) {
-        let shared = Arc::clone(&self.shared);
-        let operation = self.operations.put(Underway {
-            id,
-            left: 0,
-            reached: 0,
-            failed: None,
-        });
-        let chain: Vec<usize> = match self.linked && !shared.method.durable_writes() {
-            true => self.backlog.range(first..).copied().collect(),
-            false => Vec::new(),
-        };
-        for (file, state) in shared.files.iter().enumerate() {
-            if state.lost.load(Ordering::Acquire) {
-                self.operations.at(operation).failed = Some((0, Errno::IO.raw_os_error()));
-                continue;
-            }
-            let ahead = chain.iter().filter(|n| {
-                let part = self.parts.get(**n);
-                part.file == file && matches!(part.work, Work::Write { .. })
-            });
-            let written = state.written.load(Ordering::Acquire) + ahead.count() as u64;
-            if state.flushed.load(Ordering::Acquire) < written {
-                self.operations.at(operation).left += 1;
-                self.add(Part {
-                    operation,
-                    file,
-                    work: Work::Flush { written },
-                    linked: false,
-                });
-            }
-        }
-        self.settle(operation);
-    }
-
-    /// Chains what this batch put in the backlog. A chain is submitted at once, so one that does
-    /// not fit the ring is refused.
-    fn link(&mut self, first: usize) {
-        let chain: Vec<usize> = self.backlog.range(first..).copied().collect();
-        if chain.len() > self.ring.capacity() as usize {
-            self.backlog.truncate(first);
-            for number in chain {
-                self.fail_part(number, Errno::TOOBIG.raw_os_error());
-            }
-            return;
-        }
-        if let Some((_, before)) = chain.split_last() {
-            for number in before {
-                self.parts.at(*number).linked = true;
-            }
-        }
     }
 
     /// Moves the backlog into the ring as far as it fits, submits, waits for `want` completions
@@ -494,7 +358,7 @@ impl UringQueue {
     }
 
     /// A part that never reached the kernel.
-    fn fail_part(&mut self, number: usize, errno: i32) {
+    pub(super) fn fail_part(&mut self, number: usize, errno: i32) {
         let part = self.parts.take(number);
         let operation = self.operations.at(part.operation);
         operation.fail(0, errno);
@@ -503,7 +367,7 @@ impl UringQueue {
     }
 
     /// Completes an operation whose parts have ended.
-    fn settle(&mut self, operation: usize) {
+    pub(super) fn settle(&mut self, operation: usize) {
         let state = self.operations.get(operation);
         if state.left > 0 {
             return;
@@ -548,69 +412,6 @@ impl Drop for UringQueue {
                 return;
             }
         }
-    }
-}
-
-impl Underway {
-    /// Of several failures the one that lies first is told.
-    fn fail(&mut self, before: u64, errno: i32) {
-        if self.failed.is_none_or(|(at, _)| before < at) {
-            self.failed = Some((before, errno));
-        }
-    }
-}
-
-/// Values by small numbers that are used again.
-#[derive(Debug)]
-struct Slots<T> {
-    values: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Default for Slots<T> {
-    fn default() -> Slots<T> {
-        Slots {
-            values: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-}
-
-const IN_USE: &str = "only numbers in use are asked for";
-
-impl<T: Copy> Slots<T> {
-    fn put(&mut self, value: T) -> usize {
-        match self.free.pop() {
-            Some(number) => {
-                self.values[number] = Some(value);
-                number
-            }
-            None => {
-                self.values.push(Some(value));
-                self.values.len() - 1
-            }
-        }
-    }
-
-    fn at(&mut self, number: usize) -> &mut T {
-        self.values[number].as_mut().expect(IN_USE)
-    }
-
-    fn get(&self, number: usize) -> T {
-        self.values[number].expect(IN_USE)
-    }
-
-    fn take(&mut self, number: usize) -> T {
-        self.free.push(number);
-        self.values[number].take().expect(IN_USE)
-    }
-
-    /// The numbers in use.
-    fn all(&self) -> Vec<usize> {
-        let numbered = self.values.iter().enumerate();
-        numbered
-            .filter_map(|(n, v)| v.is_some().then_some(n))
-            .collect()
     }
 }
 

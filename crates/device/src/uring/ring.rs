@@ -242,8 +242,10 @@ impl Ring {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        let mut arg = io_uring_getevents_arg::default();
-        arg.ts = io_uring_ptr::new((&raw const spec).cast_mut().cast());
+        let arg = io_uring_getevents_arg {
+            ts: io_uring_ptr::new((&raw const spec).cast_mut().cast()),
+            ..io_uring_getevents_arg::default()
+        };
         let flags = IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
         // SAFETY: what the entries name is valid by the promise of `push`; `arg` and the time that
         // it points to live through the call, and no signals are named.

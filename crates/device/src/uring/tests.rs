@@ -258,7 +258,8 @@ fn short_and_failed_parts_become_one_result() {
     };
     // Pieces of 1,000 and 2,000 bytes; the first file ends after 1,500 bytes: three parts.
     let op = write(1, EACH - 1500, [(0, 1000), (0, 2000)]);
-    let cases: [(&[(usize, i32)], Result<u64, i32>); 8] = [
+    type Case = (&'static [(usize, i32)], Result<u64, i32>);
+    let cases: [Case; 8] = [
         (&[(0, 1000), (1, 500), (2, 1500)], Ok(3000)),
         (&[(2, 1500), (1, 500), (0, 1000)], Ok(3000)),
         (&[(0, 1000), (1, 500), (2, 1499)], Ok(2999)),

@@ -29,11 +29,14 @@ pub(crate) use memory::Memory;
 
 /// Slots of batches; a batch's slot is its number modulo this. At most a few batches are open at
 /// a time; the rest gives slow waiters time to read what their batch left.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub const BATCH_SLOTS: u64 = 256;
 /// Under loom few, so that they are reused within a model.
 #[cfg(loom)]
 pub const BATCH_SLOTS: u64 = 4;
+/// Under shuttle as few as the deepest policy can do with.
+#[cfg(shuttle)]
+pub const BATCH_SLOTS: u64 = 16;
 
 const DONE: u32 = u32::MAX;
 
@@ -149,6 +152,17 @@ impl LogBuffer {
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
+    }
+
+    /// The number of batches whose blocks were released, durable or not: for a planted bug.
+    #[cold]
+    pub(crate) fn released_batches(&self) -> u64 {
+        let (open, _) = self.open_batch();
+        let released = self.released.load(Ordering::Acquire);
+        let end = |batch: u64| self.slot(batch + 1).start.load(Ordering::Acquire);
+        let first = self.published();
+        let over = (first..open).find(|batch| end(*batch) > released);
+        over.unwrap_or(open)
     }
 
     /// All blocks before this one are durable.
@@ -394,7 +408,7 @@ impl LogBuffer {
         for block in batch.start..batch.end() {
             while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
                 spins += 1;
-                if cfg!(loom) || spins > 64 {
+                if cfg!(any(loom, shuttle)) || spins > 64 {
                     if self.abandoned.load(Ordering::Acquire) != 0 {
                         return false;
                     }

@@ -36,6 +36,12 @@ counters! {
     acknowledged,
     /// Commits whose waiters were refused, because the log was poisoned.
     refused,
+    /// Tickets told durable, and told that the log failed.
+    tickets_durable,
+    /// See `tickets_durable`.
+    tickets_refused,
+    /// Power cuts with tickets outstanding.
+    cut_with_tickets,
     /// Records that were appended and, not being acknowledged, not recovered.
     unacknowledged_lost,
     /// Records that span blocks.

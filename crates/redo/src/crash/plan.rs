@@ -48,6 +48,8 @@ pub(super) struct Plan {
     pub(super) commits: u64,
     /// Commits that don't wait, in 16ths.
     pub(super) nowait: u64,
+    /// Tickets that a session may have outstanding instead of waiting; 0 in synchronous histories.
+    pub(super) tickets: usize,
     /// Commits that wait and post nobody, in 16ths.
     pub(super) batch: u64,
     /// Steps that begin a checkpoint, in 256ths.
@@ -119,6 +121,7 @@ impl Plan {
             control_faults: if faulty { 120 } else { 0 },
             commits: 2 + rng.below(10),
             nowait: rng.below(8),
+            tickets: tickets(seed),
             batch: if wide { rng.below(8) } else { 0 },
             checkpoints: rng.below(16),
             awaited_checkpoints: rng.pick(&[2, 8, 32]),
@@ -126,6 +129,13 @@ impl Plan {
             rng,
         }
     }
+}
+
+/// Apart from the other draws, so that the histories of synchronous seeds stay what they
+/// were; those that once failed are among them.
+fn tickets(seed: u64) -> usize {
+    let mut state = seed ^ 0x7469_636B_6594;
+    [0, 0, 2, 16][(split_mix(&mut state) % 4) as usize]
 }
 
 /// An adaptive writer that changes its mode within a life.

@@ -6,7 +6,7 @@
 
 use super::options::{LogWriter, Options};
 use device::probe::{self, Found, Plan};
-use device::{FileSet, IoEngine, LogDevice, SyncMethod, UringFiles};
+use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +23,23 @@ pub struct BackEnd {
     pub fallbacks: Vec<String>,
 }
 
+impl BackEnd {
+    /// What the log buffer and the log writer's queues say of themselves.
+    pub(super) fn of(region: &Region, queue: &dyn Queue, pipe: Option<&dyn Queue>) -> BackEnd {
+        let mut fallbacks = [region.notes(), queue.notes()].concat();
+        for note in pipe.map_or(&[][..], |pipe| pipe.notes()) {
+            if !fallbacks.contains(note) {
+                fallbacks.push(note.clone());
+            }
+        }
+        BackEnd {
+            io: queue.kind(),
+            fallbacks,
+            ..BackEnd::default()
+        }
+    }
+}
+
 /// What was decided before the log's files are opened.
 pub(super) struct Chosen {
     pub(super) method: SyncMethod,
@@ -31,8 +48,9 @@ pub(super) struct Chosen {
     notes: Vec<String>,
 }
 
-/// Decides, by a probe in `directory` where `options` ask for it. The log is locked.
-pub(super) fn choose(directory: &Path, block_bytes: u32, options: &Options) -> Chosen {
+/// Decides, by a probe in `directory` where `options` ask for it. The log is locked. A raw device
+/// has no directory, and no room beside its log.
+pub(super) fn choose(directory: Option<&Path>, block_bytes: u32, options: &Options) -> Chosen {
     let mut chosen = Chosen {
         method: options.sync_method,
         io: options.io,
@@ -48,7 +66,13 @@ pub(super) fn choose(directory: &Path, block_bytes: u32, options: &Options) -> C
             Err(_) => IoEngine::Threads,
         };
     }
-    if options.probe {
+    if options.probe && directory.is_none() {
+        chosen.notes.push(format!(
+            "a raw device has no room for a probe beside its log: {} is used",
+            chosen.method
+        ));
+    }
+    if let Some(directory) = directory.filter(|_| options.probe) {
         // Refused rings say so later; the sync methods are measured without them.
         let io = match chosen.io {
             IoEngine::IoUring if options.uring.check().is_err() => IoEngine::Threads,

@@ -4,15 +4,19 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
+use crate::sync::EngineClock;
 use crate::turn::{Led, Turn};
-use measure::RealClock;
 
 pub(crate) struct Core {
     turn: Turn<Host>,
     pub(crate) geometry: Geometry,
-    pub(crate) clock: RealClock,
+    pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
+    /// Tells the open logs of a process apart.
+    pub(crate) id: u64,
 }
+
+static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
 /// A core is its turn-taking, with more around it.
 impl std::ops::Deref for Core {
@@ -25,13 +29,14 @@ impl std::ops::Deref for Core {
 }
 
 impl Core {
-    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: RealClock) -> Core {
+    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: EngineClock) -> Core {
         let max_record = geometry.max_record(turn.buffer.ring_blocks());
         Core {
             turn,
             geometry,
             clock,
             max_record,
+            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
         }
     }
 
@@ -48,6 +53,8 @@ impl Core {
         let target = open + u64::from(bytes > 0);
         if self.pipelined && target > self.buffer.published() {
             self.check()?;
+            // Whatever the flush triggers are.
+            self.post();
             return self
                 .turn
                 .await_published(target - 1, true, |_| Led::Nothing);

@@ -11,14 +11,13 @@ use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::Mutex;
+use crate::sync::{EngineClock, Mutex};
 use crate::turn::{Turn, Way};
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
-use measure::RealClock;
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,15 +93,19 @@ impl Log {
         let lock = lock_exclusive(&control_path)?;
         let control = open_control(&control_path)?;
         let block_bytes = control.info().geometry.block_bytes;
-        let chosen = back_end::choose(directory, block_bytes, &options);
+        let chosen = back_end::choose(Some(directory), block_bytes, &options);
         let data = open_logs(&paths, control.info(), chosen.method)?;
-        let (data, mut back_end) = chosen.device(data, &options);
+        let (data, back_end) = chosen.device(data, &options);
         let (mut log, recovery) = Log::start(data, control, directory, options, Some(lock))?;
-        // What the queue and the log buffer say comes behind what was said before they were made.
-        back_end.io = log.back_end.io;
-        back_end.fallbacks.append(&mut log.back_end.fallbacks);
-        log.back_end = back_end;
+        log.say_first(back_end);
         Ok((log, recovery))
+    }
+
+    /// What the queue and the log buffer say comes behind what was said before they were made.
+    pub(super) fn say_first(&mut self, mut before: BackEnd) {
+        before.io = self.back_end.io;
+        before.fallbacks.append(&mut self.back_end.fallbacks);
+        self.back_end = before;
     }
 
     /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
@@ -133,7 +136,7 @@ impl Log {
         Log::start(data, control, path, options, None)
     }
 
-    fn start(
+    pub(super) fn start(
         data: Arc<dyn LogDevice>,
         mut control: ControlFile,
         path: &Path,
@@ -155,11 +158,7 @@ impl Log {
         let huge_pages = region.is_huge();
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
-        let back_end = BackEnd {
-            io: queue.kind(),
-            fallbacks: [region.notes(), queue.notes()].concat(),
-            ..BackEnd::default()
-        };
+        let back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
         let (start, checkpoint) = (
             control.info().current().first,
             control.info().checkpoint.block,
@@ -183,13 +182,10 @@ impl Log {
             0,
             options.planted,
         );
-        let way = match (options.log_writer, &pipe.queue) {
-            (LogWriter::Inline, _) => Way::Inline,
-            (_, None) => Way::Dedicated,
-            (_, Some(_)) => Way::Pipelined,
-        };
-        let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, way, options.planted);
+        let way = pipe.way(options.log_writer);
+        let rules = options.rules(way);
+        let clock = EngineClock::new();
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
@@ -224,17 +220,28 @@ impl Pipe {
             queue: None,
             workers: Vec::new(),
         };
-        if let Some(count) = options.log_writer.workers() {
-            let workers = Workers::start(data, region, count as usize, &options.log_writer_cpus)?;
-            pipe.workers = workers.stats();
-            pipe.queue = Some(Box::new(workers));
-        } else if options.log_writer == LogWriter::Lgwr
-            && options.policy.depth > 1
-            && !caps.blocking
-        {
-            pipe.queue = Some(data.queue(Arc::clone(region))?);
+        let deep = options.log_writer == LogWriter::Lgwr && options.policy.depth > 1;
+        match options.log_writer.workers() {
+            Some(count) if caps.blocking => {
+                let cpus = &options.log_writer_cpus;
+                let workers = Workers::start(data, region, count as usize, cpus)?;
+                pipe.workers = workers.stats();
+                pipe.queue = Some(Box::new(workers));
+            }
+            // A queue that does not block needs no threads to have several operations at once.
+            Some(_) => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None if deep && !caps.blocking => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None => {}
         }
         Ok(pipe)
+    }
+
+    fn way(&self, log_writer: LogWriter) -> Way {
+        match (log_writer, &self.queue) {
+            (LogWriter::Inline, _) => Way::Inline,
+            (_, None) => Way::Dedicated,
+            (_, Some(_)) => Way::Pipelined,
+        }
     }
 }
 
@@ -392,7 +399,7 @@ pub(super) fn check_header(
 }
 
 /// A log's identity: unique is enough, nobody must not guess it.
-fn fresh_id(directory: &Path) -> LogId {
+pub(super) fn fresh_id(directory: &Path) -> LogId {
     use std::hash::{BuildHasher, Hash, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     directory.hash(&mut hasher);

@@ -3,10 +3,12 @@
 use super::host::Observer;
 use crate::control::Position;
 use crate::error::Error;
-use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
+use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::triggers::Triggers;
+use crate::turn::{Rules, Way};
+use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
@@ -20,7 +22,8 @@ pub enum LogWriter {
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
     /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
-    /// [`MAX_DEPTH`].
+    /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
+    /// so many batches in flight.
     Workers(u32),
     /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
     /// publishes more under the load that there is.
@@ -31,6 +34,12 @@ pub enum LogWriter {
 pub const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
+    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
     /// Its workers, if it has any.
     #[must_use]
     pub const fn workers(self) -> Option<u32> {
@@ -42,7 +51,6 @@ impl LogWriter {
     }
 }
 
-/// Its name in options and results.
 impl std::fmt::Display for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -175,6 +183,10 @@ pub struct Options {
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// Lock the log buffer in memory where the limit of locked memory allows it.
     pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
@@ -203,6 +215,8 @@ impl Default for Options {
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             lock_memory: false,
             policy: Policy::default(),
             log_writer_cpus: Vec::new(),
@@ -216,6 +230,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How turns are taken with these.
+    pub(super) fn rules(&self, way: Way) -> Rules {
+        Rules {
+            way,
+            triggers: self.triggers,
+            log_file_sync: self.log_file_sync,
+            planted: self.planted,
+        }
+    }
+
     /// The writer's parameters on a device of these capabilities.
     ///
     /// # Errors
@@ -287,6 +311,57 @@ impl Paths {
         (1..=groups)
             .map(|g| self.directory.join(format!("redo{g:02}.log")))
             .collect()
+    }
+}
+
+/// Where a log lives.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In files of a directory.
+    Directory(Paths),
+    /// On a raw block device.
+    Device(PathBuf),
+}
+
+impl Place {
+    /// Of the log that `path` names: a block device, or else a directory.
+    #[must_use]
+    pub fn of(path: &Path) -> Place {
+        if device::raw::is_block_device(path) {
+            Place::Device(path.to_owned())
+        } else {
+            Place::Directory(Paths::new(path))
+        }
+    }
+
+    /// What errors name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::Directory(paths) => &paths.directory,
+            Place::Device(path) => path,
+        }
+    }
+
+    /// What its owner has locked.
+    #[must_use]
+    pub fn locked(&self) -> PathBuf {
+        match self {
+            Place::Directory(paths) => paths.control(),
+            Place::Device(path) => path.clone(),
+        }
+    }
+
+    /// Where each group is, to be shown: its file, or the device and the byte that it begins at.
+    #[must_use]
+    pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
+        match self {
+            Place::Directory(paths) => paths.logs(geometry.groups),
+            Place::Device(path) => (0..u64::from(geometry.groups))
+                .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
+                .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
+                .collect(),
+        }
     }
 }
 

@@ -11,7 +11,6 @@
 
 use super::core::Core;
 use super::host::{Carried, Host, Next};
-use super::lgwr::{IDLE_WRITE, IDLE_WRITE_NS};
 use crate::sync::yield_now;
 use crate::turn::Turned;
 use crate::writer::Event;
@@ -120,12 +119,11 @@ impl Host {
         if closing && self.hands.in_flight == 0 && between.awaits_checkpoint.is_none() {
             return Turned::Over;
         }
-        let left = IDLE_WRITE_NS
-            .0
-            .saturating_sub(core.clock.now().since(between.looked).0);
-        Turned::Wait(Some(match left {
-            0 => IDLE_WRITE,
-            left => Duration::from_nanos(left),
+        let lain = core.clock.now().since(between.looked).0;
+        let period = core.rules.triggers.period;
+        Turned::Wait(period.map(|period| {
+            let left = period.saturating_sub(Duration::from_nanos(lain));
+            if left.is_zero() { period } else { left }
         }))
     }
 
@@ -204,15 +202,16 @@ impl Host {
             let asked = core.asked();
             let (open, bytes) = core.buffer.open_batch();
             let between = &mut self.hands.between;
+            let lain = Duration::from_nanos(now.since(between.looked).0);
+            let overdue = core.rules.triggers.period.is_some_and(|p| lain >= p);
             if bytes == 0 {
                 between.handled = asked;
                 between.full_since = None;
-                if now.since(between.looked) >= IDLE_WRITE_NS {
+                if overdue {
                     between.looked = now;
                 }
                 return false;
             }
-            let overdue = now.since(between.looked) >= IDLE_WRITE_NS;
             if asked == between.handled && !overdue {
                 return false;
             }

@@ -136,6 +136,27 @@ fn closing_waits_for_who_leads_and_refuses_who_comes() {
     });
 }
 
+/// Redo that came during a write, and nobody to write it.
+#[test]
+fn a_baton_that_is_not_handed_on_is_found_as_a_deadlock() {
+    let test = "commits::a_baton_that_is_not_handed_on_is_found_as_a_deadlock";
+    let planted = Planted::with(Bug::NoHandOff);
+    let reason = failure(test, 3, move || {
+        all_durable(&BODIES[..2], log(0, 0, Way::Inline, planted));
+    });
+    assert!(reason.contains("deadlock"), "{reason}");
+}
+
+#[test]
+fn a_sleep_that_does_not_look_is_found_as_a_deadlock() {
+    let test = "commits::a_sleep_that_does_not_look_is_found_as_a_deadlock";
+    let planted = Planted::with(Bug::SleepUnchecked);
+    let reason = failure(test, 3, move || {
+        all_durable(&BODIES[..2], log(0, 0, Way::Inline, planted));
+    });
+    assert!(reason.contains("deadlock"), "{reason}");
+}
+
 #[test]
 fn a_missing_bump_is_found_as_a_deadlock() {
     let test = "commits::a_missing_bump_is_found_as_a_deadlock";

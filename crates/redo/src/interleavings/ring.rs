@@ -1,6 +1,7 @@
 //! Models of the ring: appenders copy while a sealer writes, around every wrap.
 
 use super::*;
+use crate::buffer::BATCH_SLOTS;
 use loom::thread;
 
 /// Two appenders and a sealer, nobody waiting for durability: each appends `records`, the sealer
@@ -11,7 +12,17 @@ fn appenders_and_sealer(
     bodies: [&'static [u8]; 2],
     planted: Planted,
 ) {
-    let log = loom::sync::Arc::new(log(start, first_batch, Way::Inline, planted));
+    on_a_log(TINY, start, first_batch, bodies, planted);
+}
+
+fn on_a_log(
+    shape: Shape,
+    start: StreamBlock,
+    first_batch: u64,
+    bodies: [&'static [u8]; 2],
+    planted: Planted,
+) {
+    let log = loom::sync::Arc::new(shaped(shape, start, first_batch, Way::Inline, planted));
     let threads: Vec<_> = bodies
         .into_iter()
         .map(|body| {
@@ -50,7 +61,7 @@ fn appenders_and_sealer(
 
 #[test]
 fn appenders_meet_a_sealer_at_every_place_of_the_ring() {
-    for start in 0..RING_BLOCKS as u64 {
+    for start in 0..TINY.ring as u64 {
         explore(2, move || {
             appenders_and_sealer(start, 0, [b"abc", b"wxyz!"], Planted::none())
         });
@@ -64,6 +75,37 @@ fn appenders_meet_a_sealer_where_the_batch_number_outgrows_its_word() {
             appenders_and_sealer(3, first_batch, [b"abc", b"wxyz!"], Planted::none())
         });
     }
+}
+
+/// Other shapes of ring and block, begun at each place of the ring, and at each of those where the
+/// slots of batches or the lower half of their numbers wrap.
+#[test]
+fn appenders_meet_a_sealer_at_every_wrap_of_every_shape() {
+    let shape = |payload, ring, seal| Shape {
+        payload,
+        ring,
+        seal,
+    };
+    for shape in [shape(16, 2, 1), shape(8, 3, 1), shape(8, 4, 2)] {
+        for start in (0..shape.ring as u64).step_by(shape.seal as usize) {
+            for first_batch in [BATCH_SLOTS - 1, (1 << 32) - 1] {
+                explore(1, move || {
+                    let bodies: [&[u8]; 2] = [b"abc", b"wxyz!"];
+                    on_a_log(shape, start, first_batch, bodies, Planted::none());
+                });
+            }
+        }
+    }
+}
+
+/// A filler counts into the word of its slot's last use, and the word is zeroed behind it.
+#[test]
+fn a_slot_released_before_its_word_is_zeroed_is_found() {
+    let test = "ring::a_slot_released_before_its_word_is_zeroed_is_found";
+    failure(test, 2, || {
+        let planted = Planted::with(Bug::ReleaseBeforeZero);
+        appenders_and_sealer(1, 0, [b"0123456789abc", b"ABCDEFGHI"], planted);
+    });
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl<H> Turn<H> {
             let Ok(turned) = self.attend(&mut turn) else {
                 return;
             };
-            let late = self.planted.has(Bug::ReadBellLate);
+            let late = self.rules.planted.has(Bug::ReadBellLate);
             let seen = if late { self.post.read() } else { seen };
             let dies = Dies(self);
             carry(&self.post, seen, turned);
@@ -68,6 +68,7 @@ impl<H> Turn<H> {
         std::mem::forget(dies);
         let upto = self.buffer.published();
         self.bump(first, upto);
+        self.learn(first, upto);
         drop(holder);
         fence(Ordering::SeqCst);
         for batch in first..upto {

@@ -3,7 +3,7 @@
 //! of the writes, the contiguous ones; of those, what the flush that has ended was submitted after.
 
 use device::fault::{EIO, Fault, FaultDevice, Gate, Held, Injection, Target};
-use device::{LogDevice, OpKind, SimDisk};
+use device::{Caps, DeviceError, LogDevice, OpKind, Queue, Region, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::planted::Planted;
@@ -23,14 +23,49 @@ pub const SHAPE: Shape = Shape {
     file_bytes: 512 << 10,
 };
 
+struct Blocks(SimDisk);
+
+impl LogDevice for Blocks {
+    fn caps(&self) -> Caps {
+        let blocking = true;
+        Caps {
+            blocking,
+            ..self.0.caps()
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        self.0.queue(region)
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.0.read(addr, out)
+    }
+}
+
+/// Who carries operations out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Workers,
+    /// A queue that does not block, without threads.
+    Queue,
+}
+
 /// A log on disks of memory that keep everything at once, the data behind a fault device.
+///
+/// Queues of [`SimDisk`] say that they do not block; behind [`Blocks`] they say that they do, so
+/// that workers carry out their operations.
 pub struct Disks {
     pub data: Arc<FaultDevice>,
     pub control: Arc<dyn LogDevice>,
 }
 
 impl Disks {
-    pub fn new() -> Disks {
+    pub fn new(by: By) -> Disks {
         let disk = |bytes| {
             let disk = SimDisk::new(bytes, 4096, false);
             disk.set_immediate(true);
@@ -41,8 +76,12 @@ impl Disks {
         let geometry = SHAPE.geometry(&caps, "memory".as_ref()).expect("a shape");
         Log::format_devices(Arc::clone(&control), geometry, LogId([3; 16])).expect("a new log");
         let data = disk(SHAPE.file_bytes as usize * SHAPE.groups as usize);
+        let data: Arc<dyn LogDevice> = match by {
+            By::Workers => Arc::new(Blocks(data)),
+            By::Queue => Arc::new(data),
+        };
         Disks {
-            data: Arc::new(FaultDevice::new(Arc::new(data))),
+            data: Arc::new(FaultDevice::new(data)),
             control,
         }
     }
@@ -114,11 +153,12 @@ fn is_flush(held: &Held) -> bool {
 /// Lives through one order: `choices` says which of what is held is released next; missing ones
 /// are the first. Gives how many could be chosen from each time, or what was wrong.
 pub fn live(
+    by: By,
     choices: &[usize],
     fault: Option<(Target, u64)>,
     planted: Planted,
 ) -> Result<Vec<usize>, String> {
-    let disks = Disks::new();
+    let disks = Disks::new(by);
     let log = disks.open(pipelined(planted));
     let counts = disks.data.counts();
     if let Some((target, nth)) = fault {
@@ -244,10 +284,14 @@ fn acknowledged_late(told: &Told) -> Result<(), String> {
 }
 
 /// Every order, until one is wrong: how many there are, or what was wrong with which.
-pub fn every_order(fault: Option<(Target, u64)>, planted: Planted) -> Result<usize, String> {
+pub fn every_order(
+    by: By,
+    fault: Option<(Target, u64)>,
+    planted: Planted,
+) -> Result<usize, String> {
     let (mut choices, mut orders) = (Vec::new(), 0);
     loop {
-        let options = live(&choices, fault, planted)
+        let options = live(by, &choices, fault, planted)
             .map_err(|what| format!("order {choices:?}, fault {fault:?}: {what}"))?;
         orders += 1;
         choices.resize(options.len(), 0);

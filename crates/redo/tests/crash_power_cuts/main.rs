@@ -37,13 +37,14 @@ use redo::LogWriter;
 use requests::{Bench, Explored};
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use volume::Volume;
 
 /// File systems that can be shut down.
 const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
 /// Log writers, each in its turn.
-const WRITERS: [LogWriter; 2] = [LogWriter::Inline, LogWriter::Lgwr];
+const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(3)];
 /// A log lives through as many cuts before the next is made, which is cut at too.
 const CUTS_A_LOG: u64 = 7;
 /// Every so many cuts one comes early, while the child makes, opens or recovers the log.
@@ -54,6 +55,7 @@ const CONTROL_CUTS: u64 = 20;
 #[test]
 fn acknowledged_commits_survive_power_cuts() {
     be_what_was_asked();
+    let _alone = alone();
     let cuts = life::number("REDO_CUTS").unwrap_or(3);
     let seed = seed();
     println!("REDO_CUT_SEED={seed} REDO_CUTS={cuts}");
@@ -94,6 +96,7 @@ fn seed() -> u64 {
 
 #[test]
 fn acknowledged_commits_survive_crashes_between_flushes() {
+    let _alone = alone();
     let count = life::number("REDO_CUT_STATES").unwrap_or(150);
     let seed = seed();
     println!("REDO_CUT_SEED={seed} REDO_CUT_STATES={count}");
@@ -147,6 +150,14 @@ fn crash_states(bench: &Bench, what: &str, way: &Way, count: u64, state: &mut u6
     );
     assert!(acks > 0, "{what}: nothing was acknowledged");
     explored
+}
+
+/// One test at a time: a child that one starts holds the lock of a log that the other has open,
+/// from its fork to its exec.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    // A test that failed has left nothing behind that the next would see.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Children and janitors are this program too.

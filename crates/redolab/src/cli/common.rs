@@ -1,6 +1,8 @@
 //! Options that commands share, and the way results leave the process.
 
 use super::CommandError;
+use crate::experiment::ladder;
+use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
@@ -192,6 +194,22 @@ pub(crate) struct LogArgs {
     /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log")]
     pub(crate) log_writer_cpu: Option<String>,
+    /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "post-wait",
+        help_heading = "The log"
+    )]
+    pub(crate) log_file_sync: String,
+    /// What has redo written: any of commit, third (of the log buffer), a size, a time; or none
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "commit,third,1MB,3s",
+        help_heading = "The log"
+    )]
+    pub(crate) flush_triggers: String,
     /// Redo block size: 512 or 4096 [default: the physical sector's]
     #[arg(long, value_name = "BYTES", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
@@ -223,6 +241,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) io: String,
+    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
+    pub(crate) io_depth: u32,
     /// Put the log buffer in huge pages where the system allows it: reserved ones, else
     /// transparent ones
     #[arg(long, help_heading = "The log")]
@@ -254,6 +275,7 @@ impl LogArgs {
             .log_writer
             .parse()
             .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
+        let io = self.io(log_writer)?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -263,13 +285,19 @@ impl LogArgs {
             sync_method: method.unwrap_or(SyncMethod::Direct),
             log_writer,
             log_writer_cpus: self.log_writer_cpus(log_writer)?,
+            log_file_sync: self
+                .log_file_sync
+                .parse()
+                .map_err(|e| CommandError::usage(format!("--log-file-sync: {e}")))?,
+            triggers: self
+                .flush_triggers
+                .parse()
+                .map_err(|e| CommandError::usage(format!("--flush-triggers: {e}")))?,
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io: self
-                .io
-                .parse::<IoEngine>()
-                .map_err(|e| CommandError::usage(format!("--io: {e}")))?,
+            io,
+            io_depth: self.io_depth,
             probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
@@ -289,6 +317,23 @@ impl LogArgs {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
         Ok((setup, method))
+    }
+
+    fn io(&self, log_writer: LogWriter) -> Result<IoEngine, CommandError> {
+        let io = self
+            .io
+            .parse::<IoEngine>()
+            .map_err(|e| CommandError::usage(format!("--io: {e}")))?;
+        let overlaps = log_writer == LogWriter::Lgwr && io != IoEngine::Threads;
+        let most = redo::writer::MAX_DEPTH as u32;
+        if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
+            return Err(CommandError::usage(format!(
+                "--io-depth {}: use 1 to {most}, more than 1 only with --log-writer lgwr and rings \
+                 (--io io_uring or auto)",
+                self.io_depth
+            )));
+        }
+        Ok(io)
     }
 
     fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
@@ -340,6 +385,54 @@ fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
 /// Far beyond any machine.
 const MAX_CPU: usize = 1 << 16;
 
+/// How sessions run.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// How they commit: sync (each on its own thread) or async (many on a few threads, by tickets)
+    #[arg(
+        long,
+        value_name = "API",
+        default_value = "sync",
+        help_heading = "Sessions"
+    )]
+    pub(crate) commit_api: String,
+    /// Threads that the sessions of --commit-api async share [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Sessions")]
+    pub(crate) threads: Option<u32>,
+}
+
+impl SessionArgs {
+    pub(crate) fn api(&self) -> Result<CommitApi, CommandError> {
+        match (self.commit_api.as_str(), self.threads) {
+            ("sync", None) => Ok(CommitApi::Sync),
+            ("sync", Some(_)) => Err(CommandError::usage(
+                "--threads: only with --commit-api async; with sync each job is a thread",
+            )),
+            ("async", threads) => {
+                let threads = threads.unwrap_or(DEFAULT_THREADS);
+                if !(1..=MAX_THREADS).contains(&threads) {
+                    return Err(CommandError::usage(format!(
+                        "--threads: use 1 to {MAX_THREADS}"
+                    )));
+                }
+                Ok(CommitApi::Async { threads })
+            }
+            (other, _) => Err(CommandError::usage(format!(
+                "--commit-api: no `{other}`; use sync or async"
+            ))),
+        }
+    }
+
+    /// The numbers of jobs that `text` says.
+    pub(crate) fn ladder(&self, text: &str) -> Result<Vec<u32>, CommandError> {
+        let most = match self.api()? {
+            CommitApi::Sync => ladder::MAX_JOBS,
+            CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
+        };
+        ladder::parse(text, most).map_err(CommandError::usage)
+    }
+}
+
 /// Safety of a machine that matters.
 #[derive(Debug, Args)]
 pub(crate) struct SafetyArgs {
@@ -349,6 +442,10 @@ pub(crate) struct SafetyArgs {
     /// Write at most this much in all
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
+    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
+    /// or otherwise in use is refused all the same
+    #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
+    pub(crate) destroy: Option<PathBuf>,
     /// Say what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
@@ -376,13 +473,14 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     let found = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => CommandError::usage(format!(
-            "{shown}: does not exist; name an existing directory"
+            "{shown}: does not exist; name an existing directory or raw block device"
         )),
         _ => CommandError::usage(format!("{shown}: {e}")),
     })?;
     if !found.is_dir() {
         return Err(CommandError::usage(format!(
-            "{shown}: is not a directory; name the directory in which log files may be made"
+            "{shown}: is not a directory, and no block device; name the directory in which log \
+             files may be made"
         )));
     }
     path.canonicalize()

@@ -1,11 +1,11 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, cpus, directory, duration};
-use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
+use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
+use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, ladder};
 use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -24,11 +24,11 @@ use std::process::ExitCode;
 Workloads (study 003): LGWR-LAT1 (1.95 kB of redo a transaction), LGWR-LAT25 (26.3 kB),
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).")]
 pub(crate) struct RunArgs {
-    /// A directory on the device
+    /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// Run on the null device: what the lab itself costs
-    #[arg(long, conflicts_with = "path")]
+    #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
     /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125 or LGWR-THR
     #[arg(short, long, value_name = "NAME", default_value = "LGWR-LAT1")]
@@ -58,6 +58,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
     #[command(flatten)]
+    sessions: SessionArgs,
+    #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
     safety: SafetyArgs,
@@ -78,6 +80,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
         footprint_bytes: footprint,
+        device_bytes: redo::engine::raw::device_bytes(&setup.shape),
         // The log files are written whole before anything can stop.
         write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
         max_write_bytes,
@@ -86,7 +89,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let look = if args.null {
         None
     } else {
-        let look = Look::at(&directory(&args.path)?)?;
+        let look = Look::at(&args.path, &args.safety)?;
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
@@ -100,7 +103,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         busy = warning;
     }
     let mut run = match &look {
-        Some(look) => begin(&look.directory, "file", look.stack.clone()),
+        Some(look) => look.begin(),
         None => begin(Path::new("null"), "null", Stack::default()),
     };
     if let Some(busy) = busy {
@@ -119,6 +122,9 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         return Err(keep(failure, &mut run, &writer));
     }
     writer.finish(&run)?;
+    if let Some(look) = &look {
+        look.ground.say_what_stays(&args.output, true);
+    }
     args.output.emit_run(&run, |style| {
         let mut text = format!(
             "{}\n{}",
@@ -144,18 +150,13 @@ fn measure(
 ) -> Result<(), Failure> {
     let interrupt = bench.interrupt;
     run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
-    let folder = bench
-        .look
-        .map(|look| look.work_folder(bench.output))
-        .transpose()?;
+    let site = bench.look.map(|look| look.ground.site(bench.output));
     let progress = bench.output.progress();
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
-    let target = match &folder {
-        Some(folder) => {
-            LogTarget::in_folder(folder, setup.clone(), &|done, _| phase.at(done), &cancel)?
-        }
-        None => LogTarget::null(setup.clone())?,
+    let (target, folder) = match site.transpose()? {
+        Some(site) => LogTarget::on(site, setup.clone(), &|done, _| phase.at(done), &cancel)?,
+        None => (LogTarget::null(setup.clone())?, None),
     };
     phase.done("ready");
     describe(run, &target);
@@ -163,8 +164,7 @@ fn measure(
         bench.written = setup.footprint_bytes();
     }
     bench.rows(run, &target, specs, Some(writer))?;
-    drop(target);
-    folder.map_or(Ok(()), remove)
+    finish(target, folder)
 }
 
 /// A guess for the announcement: as fast as fast devices are.
@@ -221,8 +221,9 @@ fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
 
 fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
     let workload = workload(args)?;
+    let api = args.sessions.api()?;
     let ladder = match &args.jobs {
-        Some(text) => ladder::parse(text).map_err(CommandError::usage)?,
+        Some(text) => args.sessions.ladder(text)?,
         None => DEFAULT_JOBS.to_vec(),
     };
     let time = duration("time", &args.time)?;
@@ -236,6 +237,7 @@ fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
         .map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup: if args.commits.is_some() {
                 Nanos::ZERO
@@ -262,6 +264,9 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
         log_writer: setup.log_writer.to_string(),
+        commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: args.seed,
     }

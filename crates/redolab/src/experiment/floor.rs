@@ -2,14 +2,15 @@
 //! been written before. Nothing of the log is in the way.
 
 use super::Failure;
+use super::site::{Ground, Site, prewrite};
 use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
+use device::SyncMethod;
 use device::file::{create_fallocated, create_prewritten};
 use device::probe::{Bench, GROUP_BYTES, ProbeError, Timing, durable_writes};
-use device::{FileSet, SyncMethod};
 use measure::run::FloorRow;
 use measure::{Clock, Nanos, RealClock};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Bytes of the file that is written.
 pub const FILE_BYTES: u64 = 64 << 20;
@@ -83,40 +84,35 @@ pub fn short() -> Vec<Point> {
     points
 }
 
-/// Measures `points`, each for `time`, in `folder`. A point whose method the file system refuses
-/// is left out and named in the second value.
+/// Measures `points`, each for `time`, on `site`. A point whose method the file system refuses
+/// is left out and named in the second value. A raw device has no blocks that are allocated and
+/// not written: those points are left out there.
 ///
 /// # Errors
 /// An interrupt, a device that fails, or what `progress` says before each point.
 pub fn measure(
-    folder: &WorkFolder,
+    site: &Site,
     points: &[Point],
     time: Nanos,
     interrupt: &Interrupt,
     progress: &dyn Fn(usize) -> Result<(), Failure>,
 ) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
-    let written = register(folder, "probe.dat")?;
-    let cancel = || interrupt.requested();
-    if let Err(error) = create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, &cancel) {
-        return Err(if cancel() {
-            Failure::Interrupted
-        } else {
-            error.into()
-        });
-    }
+    let ground = ground(site, &|| interrupt.requested())?;
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for (done, point) in points.iter().enumerate() {
         progress(done)?;
         if interrupt.requested() {
             return Err(Failure::Interrupted);
         }
-        let outcome = if point.pre_written {
-            one(&written, *point, time, interrupt)
-        } else {
-            let fresh = register(folder, &format!("probe-{done}.dat"))?;
-            create_fallocated(&fresh, FILE_BYTES)
-                .map_err(Failure::from)
-                .and_then(|()| one(&fresh, *point, time, interrupt))
+        let outcome = match (point.pre_written, site) {
+            (true, _) => one(&ground, *point, time, interrupt),
+            (false, Site::Device(_)) => continue,
+            (false, Site::Folder(folder)) => {
+                let fresh = register(folder, &format!("probe-{done}.dat"))?;
+                create_fallocated(&fresh, FILE_BYTES)
+                    .map_err(Failure::from)
+                    .and_then(|()| one(&Ground::File(fresh), *point, time, interrupt))
+            }
         };
         match outcome {
             Ok(row) => rows.push(row),
@@ -128,15 +124,38 @@ pub fn measure(
     Ok((rows, refused))
 }
 
+/// Where the points that were written before are measured.
+fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, Failure> {
+    match site {
+        Site::Folder(folder) => {
+            let written = register(folder, "probe.dat")?;
+            match create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
+                Err(_) if cancel() => Err(Failure::Interrupted),
+                Err(error) => Err(error.into()),
+                Ok(()) => Ok(Ground::File(written)),
+            }
+        }
+        Site::Device(device) => {
+            prewrite(device, FILE_BYTES, cancel)?;
+            Ok(Ground::Device(device))
+        }
+    }
+}
+
 fn register(folder: &WorkFolder, name: &str) -> Result<PathBuf, Failure> {
     folder
         .register(name)
         .map_err(Failure::system("registering a file"))
 }
 
-fn one(path: &Path, point: Point, time: Nanos, interrupt: &Interrupt) -> Result<FloorRow, Failure> {
-    let device = FileSet::open(&[path.to_owned()], FILE_BYTES, point.method)?;
-    let mut bench = Bench::new(&device, point.bytes, 0)?;
+fn one(
+    ground: &Ground<'_>,
+    point: Point,
+    time: Nanos,
+    interrupt: &Interrupt,
+) -> Result<FloorRow, Failure> {
+    let device = ground.open(FILE_BYTES, point.method)?;
+    let mut bench = Bench::new(&*device, point.bytes, 0)?;
     let mut timing = Timing::default();
     let clock = RealClock::new();
     let end = clock.now().plus(time);

@@ -1,7 +1,7 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 use super::Failure;
-use super::load::{self, Control, Shared};
+use super::load::{self, CommitApi, Control, Shared};
 use super::recorder::{Background, Foreground};
 use super::target::LogTarget;
 use crate::observe::audit::{Evidence, audit};
@@ -9,10 +9,12 @@ use crate::observe::background::others_pct;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats, Worker};
+use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, SyncSwitch, WaitStats, Worker};
 use measure::units::{KB_BYTES, MB_BYTES};
 use measure::workload::{CommitWait, Workload, pool};
 use measure::{Clock, Histogram, Nanos, WaitEvent};
+use redo::Log;
+use redo::writer::Learned;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,6 +35,8 @@ pub struct Spec {
     pub workload: Workload,
     /// Sessions.
     pub jobs: u32,
+    /// How they commit.
+    pub api: CommitApi,
     /// Measured time; ignored when commits are counted.
     pub time: Nanos,
     /// Time before, not measured.
@@ -73,11 +77,14 @@ struct Collected {
     foreground: Foreground,
     background: Background,
     intervals: Vec<Interval>,
-    /// When the window began.
-    from: Nanos,
     elapsed: Nanos,
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
+    /// When the window began.
+    from: Nanos,
+    /// What adaptive learning had come to before and after.
+    learned_before: Option<Learned>,
+    learned: Option<Learned>,
     /// What the log writer's workers did in the window.
     workers: Vec<WorkerWork>,
 }
@@ -128,11 +135,11 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let window = lab.sampler.begin();
     lab.target.recorder.open(0);
     let started = clock.now();
-    let threads = load::start(&lab.target.log, spec.jobs, &shared)
+    let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &control, started, window);
     control.stop.store(true, Ordering::SeqCst);
-    let joined = join(threads, &control);
+    let joined = join(threads, &control, &lab.target.log);
     let (collected, observed) = outcome?;
     joined?;
     if let Some(error) = control.take_error() {
@@ -142,20 +149,27 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     Ok(row(lab, spec, &control, &collected, &observed))
 }
 
-/// Waits for all sessions to end; false when they don't.
-fn drained(control: &Control) -> bool {
+/// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
+/// not come any more, now that nobody begins anything, is served.
+fn drained(control: &Control, log: &Log) -> bool {
     let end = std::time::Instant::now() + PATIENCE;
     while control.running.load(Ordering::SeqCst) > 0 {
         if std::time::Instant::now() > end {
             return false;
         }
+        // A log that failed tells its sessions.
+        let _ = log.triggers().commit || log.flush().is_ok();
         std::thread::sleep(Duration::from_millis(1));
     }
     true
 }
 
-fn join(threads: Vec<std::thread::JoinHandle<()>>, control: &Control) -> Result<(), Failure> {
-    if !drained(control) {
+fn join(
+    threads: Vec<std::thread::JoinHandle<()>>,
+    control: &Control,
+    log: &Log,
+) -> Result<(), Failure> {
+    if !drained(control, log) {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(Failure::System {
             what: "sessions hang in the device".to_owned(),
@@ -197,6 +211,8 @@ fn measure(
         from,
         elapsed: Nanos::ZERO,
         checkpoint_flushes: 0,
+        learned_before: lab.target.log.learned(),
+        learned: None,
         workers: Vec::new(),
     };
     let work_before = worker_work(lab, &[]);
@@ -222,7 +238,8 @@ fn measure(
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             // What began in the window belongs to it: a device that stalls here is waited for.
-            drained(control);
+            drained(control, &lab.target.log);
+            all.learned = lab.target.log.learned();
             all.workers = worker_work(lab, &work_before);
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.elapsed = now.since(from);
@@ -332,6 +349,7 @@ fn row(
         workload: spec.workload.name.clone(),
         nodes: 1,
         jobs: spec.jobs,
+        threads: spec.api.threads(spec.jobs),
         cpu_busy_pct: cpu.map(|c| c.busy_pct),
         cpu_user_pct: cpu.map(|c| c.user_pct),
         cpu_sys_pct: cpu.map(|c| c.sys_pct),
@@ -373,7 +391,31 @@ fn row(
     add_waits(&mut row, fg, bg, control);
     add_idle(&mut row);
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
+    add_learning(&mut row, all);
     row
+}
+
+/// What adaptive learning did in the window.
+fn add_learning(row: &mut Row, all: &Collected) {
+    let (Some(before), Some(after)) = (&all.learned_before, &all.learned) else {
+        return;
+    };
+    let switches = after.switches - before.switches;
+    let commits = after.commits - before.commits;
+    let polled = after.polled - before.polled;
+    row.log_file_sync_switches = Some(switches);
+    row.log_file_sync_polled_pct = (commits > 0).then(|| polled as f64 / commits as f64 * 100.0);
+    let kept = after.recent.len().min(switches as usize);
+    let recent = after.recent.iter().skip(after.recent.len() - kept);
+    let name = |polls| if polls { "polling" } else { "post-wait" };
+    row.log_file_sync_switch_log = recent
+        .map(|switch| SyncSwitch {
+            t_s: switch.at.since(all.from).as_secs(),
+            to: name(switch.to_polling).to_owned(),
+            left_per_s: switch.left_per_s,
+            taken_per_s: switch.taken_per_s,
+        })
+        .collect();
 }
 
 fn commit_path(fg: &Foreground) -> CommitPath {

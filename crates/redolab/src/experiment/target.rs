@@ -1,14 +1,18 @@
-//! The target: a redo log in a work folder of redolab's own, or on the null device, opened with
-//! the recorder as its observer and a stand-in for the database writer that moves the checkpoint.
+//! The target: a redo log in a work folder of redolab's own, on a raw device, or on the null
+//! device, opened with the recorder as its observer and a stand-in for the database writer that
+//! moves the checkpoint.
 
 use super::Failure;
 use super::recorder::Recorder;
+use super::site::Site;
 use crate::cleanup::WorkFolder;
 use device::probe::Found;
+use device::raw::Cleared;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
-use redo::{Log, LogWriter, Options, Shape};
+use redo::writer::Policy;
+use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +28,10 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
     /// CPUs that the log writer's threads stay on; anywhere when empty.
     pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
@@ -34,6 +42,8 @@ pub struct Setup {
     pub lock_memory: bool,
     /// How writes are handed to the system.
     pub io: IoEngine,
+    /// Batches in flight at most.
+    pub io_depth: u32,
     /// Probe the ways of writing before the log is opened, and take the fastest.
     pub probe: bool,
 }
@@ -44,11 +54,14 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
             log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
             lock_memory: false,
             io: IoEngine::Auto,
+            io_depth: 1,
             probe: false,
         }
     }
@@ -72,6 +85,8 @@ pub struct LogTarget {
     pub unwritten_extents: Option<u64>,
     dbwr: Option<Dbwr>,
     setup: Setup,
+    /// The log stays when this is gone, so it is closed.
+    stays: bool,
 }
 
 /// Moves the checkpoint after each log switch, as the database writer would have it: what a
@@ -88,6 +103,46 @@ const LOOK: Duration = Duration::from_millis(2);
 const CHECKPOINT_FLUSHES: u64 = 2;
 
 impl LogTarget {
+    /// Makes a log on `site` and opens it. A folder is given back, to be removed after the log.
+    ///
+    /// # Errors
+    /// Of making and opening; `cancel` gives [`Failure::Interrupted`].
+    pub fn on(
+        site: Site,
+        setup: Setup,
+        progress: open::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
+        match site {
+            Site::Folder(folder) => {
+                let target = LogTarget::in_folder(&folder, setup, progress, cancel)?;
+                Ok((target, Some(folder)))
+            }
+            Site::Device(device) => Ok((
+                LogTarget::on_device(*device, setup, progress, cancel)?,
+                None,
+            )),
+        }
+    }
+
+    /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
+    fn on_device(
+        device: Cleared,
+        setup: Setup,
+        progress: open::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<LogTarget, Failure> {
+        match Log::create_raw(&device, setup.shape, progress, cancel) {
+            Err(_) if cancel() => return Err(Failure::Interrupted),
+            made => made?,
+        }
+        let recorder = Arc::new(Recorder::default());
+        let (log, _) = Log::open_raw(device.into_held(), options(&setup, &recorder))?;
+        let mut target = LogTarget::start(log, recorder, None, setup)?;
+        target.stays = true;
+        Ok(target)
+    }
+
     /// Makes log files in `folder` and opens them.
     ///
     /// # Errors
@@ -157,6 +212,7 @@ impl LogTarget {
             unwritten_extents,
             dbwr: Some(dbwr),
             setup,
+            stays: false,
         })
     }
 
@@ -177,6 +233,11 @@ impl LogTarget {
         Target {
             sync_method: method.name().to_owned(),
             io: back_end.io.to_owned(),
+            io_depth: self
+                .setup
+                .log_writer
+                .workers()
+                .unwrap_or(self.setup.io_depth),
             probe: probe_rows(back_end),
             fallbacks: back_end.fallbacks.clone(),
             redo_block_bytes: geometry.block_bytes,
@@ -206,13 +267,35 @@ fn probe_rows(back_end: &BackEnd) -> Vec<ProbeRow> {
     back_end.probe.iter().map(row).collect()
 }
 
+impl LogTarget {
+    /// Ends it. A log that stays is closed, so that its end is known for certain.
+    ///
+    /// # Errors
+    /// A log that cannot be closed: it recovers when it is opened again.
+    pub fn close(mut self) -> Result<(), Failure> {
+        Ok(self.end()?)
+    }
+
+    fn end(&mut self) -> Result<(), redo::Error> {
+        let Some(dbwr) = self.dbwr.take() else {
+            return Ok(());
+        };
+        // While the checkpoint still moves, so that a full log finds room.
+        let flushed = if self.stays { self.log.flush() } else { Ok(()) };
+        dbwr.stop.store(true, Ordering::SeqCst);
+        // It holds nothing but the log, whose state every caller is told.
+        let _ = dbwr.thread.join();
+        match Arc::get_mut(&mut self.log) {
+            Some(log) if self.stays => flushed.and_then(|()| log.shut()),
+            _ => flushed,
+        }
+    }
+}
+
 impl Drop for LogTarget {
     fn drop(&mut self) {
-        if let Some(dbwr) = self.dbwr.take() {
-            dbwr.stop.store(true, Ordering::SeqCst);
-            // It holds nothing but the log, whose state every caller is told.
-            let _ = dbwr.thread.join();
-        }
+        // After a failure its reason is on its way already; the log recovers.
+        let _ = self.end();
     }
 }
 
@@ -251,11 +334,17 @@ fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_file_sync: setup.log_file_sync,
+        triggers: setup.triggers,
         log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
         lock_memory: setup.lock_memory,
         io: setup.io,
+        policy: Policy {
+            depth: setup.io_depth,
+            ..Policy::default()
+        },
         probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
         ..Options::default()

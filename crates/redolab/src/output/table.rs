@@ -46,7 +46,7 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 22] = [
+const DROP_FIRST: [&str; 23] = [
     "nodes",
     "flash_cache_write_pct",
     "redo_size_bytes",
@@ -59,6 +59,7 @@ const DROP_FIRST: [&str; 22] = [
     "commits",
     "context_switches_per_commit",
     "flushes",
+    "log_file_sync_switches",
     "redo_synch_writes_iops",
     "redo_blocks_per_s",
     "elapsed_s",

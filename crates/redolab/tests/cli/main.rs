@@ -11,5 +11,7 @@ mod import;
 mod input;
 mod inspect;
 mod interrupted;
+mod raw;
+mod sessions;
 mod stored;
 mod volumes;

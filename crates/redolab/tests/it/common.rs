@@ -7,7 +7,7 @@ use measure::imported::{
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
     AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, Target, Validity, Worker, WorkloadInfo,
+    Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -142,6 +142,7 @@ pub fn row(h: &Histogram) -> Row {
         workload: "LGWR-LAT1".to_owned(),
         nodes: 1,
         jobs: 64,
+        threads: 2,
         cpu_busy_pct: Some(1.0 / 3.0),
         cpu_user_pct: Some(0.1),
         cpu_sys_pct: Some(0.2),
@@ -200,6 +201,14 @@ pub fn row(h: &Histogram) -> Row {
         }),
         background_write_pct: Some(0.5),
         not_measured: vec!["flushes".to_owned()],
+        log_file_sync_switches: Some(1),
+        log_file_sync_polled_pct: Some(50.0),
+        log_file_sync_switch_log: vec![SyncSwitch {
+            t_s: 1.5,
+            to: "polling".to_owned(),
+            left_per_s: 1e4,
+            taken_per_s: 2e4,
+        }],
         intervals: vec![Interval {
             log_file_sync_p99_ns: Some(1),
             device_util_pct: Some(2.0),

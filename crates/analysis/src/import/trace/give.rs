@@ -61,16 +61,17 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
 
 /// What the whole file makes doubtful.
 fn judge(merge: &Merge, sink: &mut Sink) {
-    if merge.waits > 0 && merge.release.is_none() && !merge.is_modern {
+    let is_told = merge.release.is_some() || merge.is_modern || merge.is_unit_stated;
+    if merge.waits > 0 && !is_told {
         sink.notes
             .add(Severity::Error, "trace.unit_unknown", None, None, || {
                 "no header names the release, and nothing that only newer releases write is there: \
              elapsed times are taken as microseconds (9i and later); of an 8i trace they would be \
-             centiseconds"
+             centiseconds; --ela-unit says which"
                     .to_owned()
             });
     }
-    if merge.release.is_some_and(|r| r < 9) {
+    if merge.release.is_some_and(|r| r < 9) && !merge.is_unit_stated {
         sink.notes
             .add(Severity::Note, "trace.centiseconds", None, None, || {
                 "elapsed times of this release are centiseconds: what took under 10 ms is 0 here"

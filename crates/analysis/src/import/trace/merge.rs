@@ -78,6 +78,8 @@ pub struct Merge {
     pub is_modern: bool,
     /// The release was named.
     pub release: Option<u64>,
+    /// The user said what the unit is.
+    pub is_unit_stated: bool,
     event_ids: HashMap<Vec<u8>, usize>,
     pids: HashMap<u64, usize>,
     current: usize,
@@ -87,9 +89,9 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Nothing yet. `unit_ns` is the unit if the user stated it.
+    /// Nothing yet. `stated_ns` is the unit of `ela` if the user stated it.
     #[must_use]
-    pub fn new() -> Merge {
+    pub fn new(stated_ns: Option<u64>) -> Merge {
         Merge {
             processes: vec![Process::default()],
             events: Vec::new(),
@@ -104,7 +106,8 @@ impl Merge {
             event_ids: HashMap::new(),
             pids: HashMap::new(),
             current: 0,
-            unit_ns: MICROSECOND_NS,
+            unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
+            is_unit_stated: stated_ns.is_some(),
             tracks: 0,
             budget: Budget::default(),
         }
@@ -238,15 +241,15 @@ impl Merge {
         match said {
             Said::Begins => {
                 self.release = None;
-                self.unit_ns = MICROSECOND_NS;
+                self.unit(MICROSECOND_NS);
             }
             Said::Release(release) => {
                 self.release = Some(release);
-                self.unit_ns = if release < 9 {
+                self.unit(if release < 9 {
                     CENTISECOND_NS
                 } else {
                     MICROSECOND_NS
-                };
+                });
                 self.fact("Release", &release.to_string());
             }
             Said::Process(pid, name) => self.switch(pid, name, sink),
@@ -282,6 +285,12 @@ impl Merge {
                 }
             }
             Said::Nothing => {}
+        }
+    }
+
+    fn unit(&mut self, ns: u64) {
+        if !self.is_unit_stated {
+            self.unit_ns = ns;
         }
     }
 

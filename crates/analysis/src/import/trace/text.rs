@@ -62,8 +62,8 @@ pub enum Step {
     Missing(Held),
 }
 
-/// Takes a line in a mode that is not [`Mode::Records`]. `ended` says that the line is whole: what a
-/// part of it seems to be does not count.
+/// Takes a line in a mode that is not [`Mode::Records`]. `ended` says that the line is whole: what
+/// a part of it seems to be does not count.
 pub fn step(mode: &mut Mode, line: &[u8], ended: bool) -> Step {
     match mode {
         Mode::Records => Step::Held,
