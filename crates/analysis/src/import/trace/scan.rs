@@ -5,6 +5,7 @@
 //! Text that is no record (statements, bind values) is held back until its end is seen, so that a
 //! `WAIT #1: nam=` in it is not taken for a wait; where the end is missing, what was held is read.
 
+use super::header::{self, Said};
 use super::text::{self, Mode, Step};
 use super::wait::{self, Broken, WAIT};
 use crate::import::lines::trim_cr;
@@ -33,8 +34,8 @@ pub struct Wait {
 /// A line that is no wait and matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A line of the header, or `***`: read by whoever joins the blocks.
-    Line(Box<[u8]>),
+    /// A line of the header, `***`, or what log writers write beside waits.
+    Said(Said),
     /// A call: which, its elapsed time and its processor time, in the trace's unit.
     Call(Call, u64, u64),
     /// A transaction ended with a change: a commit.
@@ -315,7 +316,10 @@ impl<'a> Scanner<'a> {
     fn other(&mut self, record: &[u8], place: Place) {
         if text::matters(record) {
             let kept = &record[..record.len().min(text::MARK_MAX)];
-            self.mark(place, Mark::Line(kept.into()));
+            match header::read(kept) {
+                Said::Nothing => {}
+                said => self.mark(place, Mark::Said(said)),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::import::number::leading_u64;
 use memchr::memmem;
 
-/// Bytes of a line that is kept as a mark.
+/// Bytes of a line beside records that are read.
 pub const MARK_MAX: usize = 512;
 /// Bytes that are held back at most, waiting for the end of a text.
 const HELD_MAX: usize = 1 << 20;
