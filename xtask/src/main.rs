@@ -35,8 +35,8 @@ usage: cargo xtask COMMAND
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents
   power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
-                                cut the power of logs at work, as root: 100 cuts of each kind,
-                                2500 crash states of each method and log writer";
+                                cut the power of logs at work, as root: 100 cuts of each file
+                                system and back end, 5000 crash states of each back end";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -6,10 +6,10 @@
 use crate::{Outcome, cargo};
 use std::path::Path;
 
-/// Cuts for each file system and sync method, unless told otherwise.
+/// Cuts for each file system and back end, unless told otherwise.
 const CUTS: &str = "100";
-/// Crash states for each sync method and log writer, unless told otherwise.
-const STATES: &str = "2500";
+/// Crash states of each back end, unless told otherwise.
+const STATES: &str = "5000";
 /// The options, and the variables that the test reads.
 const OPTIONS: &[(&str, &str)] = &[
     ("--cuts", "REDO_CUTS"),

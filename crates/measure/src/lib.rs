@@ -14,7 +14,6 @@ pub mod judgement;
 pub mod run;
 pub mod stack;
 pub mod units;
-pub mod validity;
 pub mod waits;
 pub mod workload;
 

@@ -12,7 +12,7 @@ use device::{IoEngine, SyncMethod, UringOptions};
 use redo::commit::{CommitPost, CommitWait};
 use redo::recovery::End;
 use redo::writer::Policy;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba};
+use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Shape};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -573,4 +573,66 @@ fn a_probe_chooses_and_leaves_nothing() {
     let said = log.back_end().fallbacks.join("; ");
     assert!(said.contains("in the way") && said.contains("buffered is used"));
     assert!(in_the_way.exists(), "what is not ours stays");
+}
+
+const RESIDENT: &str = "REDO_RESIDENT_DIRECTORY";
+
+/// An engine with a log buffer of 64 MiB stays under 100 MiB, with normal and with huge pages, with
+/// threads and with rings. A process of its own is measured.
+#[test]
+fn a_log_buffer_of_64_mib_stays_under_100_mib() {
+    if let Ok(directory) = std::env::var(RESIDENT) {
+        return resident(std::path::Path::new(&directory));
+    }
+    let scratch = Scratch::new();
+    let shape = Shape {
+        groups: 2,
+        file_bytes: 72 << 20,
+        ..common::SMALL
+    };
+    Log::create(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    let test = "a_log_buffer_of_64_mib_stays_under_100_mib";
+    let child = std::process::Command::new(std::env::current_exe().expect("a test has a path"))
+        .args([test, "--exact", "--nocapture"])
+        .env(RESIDENT, &scratch.0)
+        .output()
+        .expect("a child");
+    let said = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{said}");
+    let figures = said.lines().filter_map(|l| l.strip_prefix("resident kB: "));
+    let figures: Vec<u64> = figures.map(|n| n.parse().expect("a number")).collect();
+    assert_eq!(figures.len(), 4, "{said}");
+    let most = figures.iter().max().expect("four");
+    assert!((64 << 10..100 << 10).contains(most), "{figures:?} kB");
+}
+
+/// Opens the log in each way, fills its buffer once, and says how much memory that took at most.
+fn resident(directory: &std::path::Path) {
+    for (io, huge_pages) in [
+        (IoEngine::Threads, false),
+        (IoEngine::Threads, true),
+        (IoEngine::IoUring, false),
+        (IoEngine::IoUring, true),
+    ] {
+        let ways = Options {
+            io,
+            huge_pages,
+            buffer_bytes: 64 << 20,
+            ..options()
+        };
+        let (log, _) = Log::open(directory, ways).expect("the log opens");
+        assert_eq!(log.buffer_bytes(), 64 << 20);
+        let mut session = log.session();
+        let body = vec![7; 1 << 20];
+        for _ in 0..66 {
+            session.append(&[&body]).expect("open");
+            session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+            log.checkpoint(log.durable()).expect("durable");
+        }
+        log.close().expect("nothing failed");
+        let status = std::fs::read_to_string("/proc/self/status").expect("readable");
+        let peak = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|l| l.split_whitespace().next());
+        println!("resident kB: {}", peak.expect("the kernel says it"));
+    }
 }

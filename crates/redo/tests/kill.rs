@@ -1,8 +1,8 @@
 //! SIGKILL at random moments: a child commits from several threads, half of which wait for each
 //! commit and half of which have many in flight, and says through a pipe what was acknowledged; the
-//! parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same log lives through all the kills, with log switches and
-//! checkpoints in between, in files and on a raw device. It proves nothing about power loss: the
-//! system lives on.
+//! parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same
+//! log lives through all the kills, with log switches and checkpoints in between, in files and on a
+//! raw device. It proves nothing about power loss: the system lives on.
 //!
 //! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
 

@@ -87,7 +87,12 @@ pub struct Peer {
 
 /// Every peer that is built, in the order of the table.
 pub fn all() -> Vec<Peer> {
-    let mut peers = vec![redolab::INLINE, redolab::LGWR];
+    let mut peers = vec![
+        redolab::INLINE,
+        redolab::LGWR,
+        redolab::WORKERS,
+        redolab::ADAPTIVE,
+    ];
     peers.extend([
         raft_engine::PEER,
         okaywal::PEER,
@@ -125,7 +130,7 @@ pub fn find(name: &str) -> Result<(Peer, String), AnyError> {
         return Ok((peer, variant.to_owned()));
     }
     if head == "redolab" {
-        redolab::writer(variant)?;
+        redolab::mode(variant)?;
         return Ok((redolab::INLINE, variant.to_owned()));
     }
     let names: Vec<&str> = all().iter().map(|peer| peer.name).collect();

@@ -7,7 +7,7 @@ use crate::queue::{Caps, OpKind, Piece};
 use crate::sim_disk::SimDisk;
 use std::sync::atomic::AtomicBool;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn region() -> Arc<Region> {
     Arc::new(Region::new(1 << 16).expect("memory"))

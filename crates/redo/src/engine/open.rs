@@ -182,8 +182,7 @@ impl Log {
             0,
             options.planted,
         );
-        let way = pipe.way(options.log_writer);
-        let rules = options.rules(way);
+        let rules = options.rules(pipe.way(options.log_writer));
         let clock = EngineClock::new();
         let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));

@@ -25,13 +25,13 @@ pub enum LogWriter {
     /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
     /// so many batches in flight.
     Workers(u32),
-    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with [`ADAPTIVE_WORKERS`], whatever
-    /// publishes more under the load that there is.
+    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with four, whatever publishes more under
+    /// the load that there is.
     Adaptive,
 }
 
 /// Workers of an adaptive log writer.
-pub const ADAPTIVE_WORKERS: u32 = 4;
+const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
     /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Long enough for a host that does wrong to be seen at it, most of the time.
 const MOMENT: Duration = Duration::from_millis(2);
 pub const BATCHES: usize = 3;

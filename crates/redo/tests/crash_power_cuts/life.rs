@@ -8,7 +8,7 @@
 use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
 use crate::volume::{TEST, Volume};
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 const SESSIONS: u32 = 4;
 const DIRECTORY: &str = "REDO_CUT_DIRECTORY";
 const METHOD: &str = "REDO_CUT_METHOD";
+const ENGINE: &str = "REDO_CUT_ENGINE";
 const WRITER: &str = "REDO_CUT_WRITER";
 const CONTROL: &str = "REDO_CUT_CONTROL";
 /// What the pipe carries: a session and the number of its acknowledged record.
@@ -34,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How a child commits.
 pub struct Way {
     pub method: SyncMethod,
+    pub io: IoEngine,
     pub writer: LogWriter,
     pub control: Option<Control>,
 }
@@ -84,6 +86,7 @@ pub fn start(
         .args([TEST, "--exact", "--nocapture"])
         .env(DIRECTORY, directory)
         .env(METHOD, way.method.name())
+        .env(ENGINE, way.io.name())
         .env(WRITER, way.writer.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -121,10 +124,14 @@ pub fn start(
 }
 
 impl Running {
-    /// Waits for the first acknowledged commit.
-    pub fn commits(&self) -> Result<(), String> {
-        let first = self.first.recv_timeout(PATIENCE);
-        first.map_err(|_| "the child commits nothing".to_owned())
+    /// Waits for the first acknowledged commit; a child that makes none is asked why.
+    pub fn committing(self) -> Result<Running, String> {
+        if self.first.recv_timeout(PATIENCE).is_ok() {
+            return Ok(self);
+        }
+        let problem = "the child commits nothing";
+        self.finish(Some(problem))
+            .map(|_| unreachable!("{problem}"))
     }
 
     /// Whether it ended by itself.
@@ -159,7 +166,7 @@ pub fn until_cut(
 ) -> Result<Told, String> {
     let mut running = start(directory, way, |_, _| {})?;
     if !early {
-        running.commits()?;
+        running = running.committing()?;
     }
     std::thread::sleep(moment);
     let ended = running.ended();
@@ -303,6 +310,7 @@ fn asked() -> Options {
     let word = |name| std::env::var(name).expect("the parent says how");
     Options {
         sync_method: word(METHOD).parse().expect("a sync method"),
+        io: word(ENGINE).parse().expect("an engine"),
         log_writer: word(WRITER).parse().expect("a log writer"),
         planted: match std::env::var(CONTROL) {
             Ok(_) => redo::planted::Planted::with(redo::planted::Bug::AcknowledgeBeforeFlush),

@@ -13,10 +13,10 @@
 //!
 //! Controls that acknowledge without a flush must lose, or all this would prove nothing.
 //!
-//! `REDO_CUTS` sets how many cuts for each file system and sync method (3), `REDO_CUT_STATES` how
-//! many crash states of each method and log writer (150), `REDO_CUT_FS` and `REDO_CUT_METHODS`
-//! which (all), `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is
-//! skipped. `cargo xtask power-cuts` sets them.
+//! `REDO_CUTS` sets how many cuts for each file system and back end (3), `REDO_CUT_STATES` how
+//! many crash states of each back end (100), `REDO_CUT_FS` and `REDO_CUT_METHODS` which (all),
+//! `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is skipped.
+//! `cargo xtask power-cuts` sets them.
 
 #![cfg(feature = "crash")]
 
@@ -29,8 +29,9 @@ mod requests;
 mod states;
 mod volume;
 
+use common::WRITERS;
 use control::Control;
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use life::{Known, Told, Way};
 use measure::workload::split_mix;
 use redo::LogWriter;
@@ -43,8 +44,8 @@ use volume::Volume;
 
 /// File systems that can be shut down.
 const FILE_SYSTEMS: [&str; 2] = ["ext4", "xfs"];
-/// Log writers, each in its turn.
-const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(3)];
+/// How operations are handed to the system; one that is refused here falls back to the other.
+const ENGINES: [IoEngine; 2] = [IoEngine::Threads, IoEngine::IoUring];
 /// A log lives through as many cuts before the next is made, which is cut at too.
 const CUTS_A_LOG: u64 = 7;
 /// Every so many cuts one comes early, while the child makes, opens or recovers the log.
@@ -66,10 +67,11 @@ fn acknowledged_commits_survive_power_cuts() {
         let Some(volume) = here(&what, Volume::make(kind)) else {
             continue;
         };
-        for method in chosen("REDO_CUT_METHODS", SyncMethod::ALL.to_vec()) {
-            let tally = cut_and_recover(&volume, method, cuts, &mut state)
-                .unwrap_or_else(|what| panic!("seed {seed}, {kind}, {method}: {what}"));
-            println!("{}", tally.line(kind, method.name()));
+        for (method, io) in back_ends() {
+            let what = format!("{method}, {}", io.name());
+            let tally = cut_and_recover(&volume, method, io, cuts, &mut state)
+                .unwrap_or_else(|problem| panic!("seed {seed}, {kind}, {what}: {problem}"));
+            println!("{}", tally.line(kind, &what));
             // All but the early ones, where the machine is slow enough.
             assert!(
                 tally.busy * 2 >= cuts,
@@ -97,32 +99,39 @@ fn seed() -> u64 {
 #[test]
 fn acknowledged_commits_survive_crashes_between_flushes() {
     let _alone = alone();
-    let count = life::number("REDO_CUT_STATES").unwrap_or(150);
+    let count = life::number("REDO_CUT_STATES").unwrap_or(100);
     let seed = seed();
     println!("REDO_CUT_SEED={seed} REDO_CUT_STATES={count}");
     let mut state = seed;
     let Some(bench) = here("crash states", Bench::make()) else {
         return;
     };
-    for method in chosen("REDO_CUT_METHODS", SyncMethod::ALL.to_vec()) {
+    let share = count.div_ceil(WRITERS.len() as u64);
+    for (method, io) in back_ends() {
+        let mut under_way = 0;
         for writer in WRITERS {
             let way = Way {
                 method,
+                io,
                 writer,
                 control: None,
             };
-            let what = format!("{method}, {}", writer.name());
-            let explored = crash_states(&bench, &what, &way, count, &mut state);
+            let what = format!("{method}, {}, {writer}", io.name());
+            let explored = crash_states(&bench, &what, &way, share, &mut state);
             let first = explored.what.unwrap_or_default();
             assert_eq!(explored.lost, 0, "seed {seed}, {what}: {first}");
-            assert!(
-                explored.under_way * 4 >= count,
-                "seed {seed}, {what}: nothing was tried"
-            );
+            under_way += explored.under_way;
         }
+        // More than half, as a rule: most crashes come right after a write.
+        assert!(
+            under_way * 5 >= count,
+            "seed {seed}, {method}, {}: {under_way} states with writes under way",
+            io.name()
+        );
     }
     let way = Way {
         method: SyncMethod::Direct,
+        io: IoEngine::Threads,
         writer: LogWriter::Inline,
         control: Some(Control::Planted),
     };
@@ -168,6 +177,13 @@ fn be_what_was_asked() {
     if volume::is_janitor() {
         volume::janitor();
     }
+}
+
+/// Every way to make a write durable, through every engine.
+fn back_ends() -> Vec<(SyncMethod, IoEngine)> {
+    let methods = chosen("REDO_CUT_METHODS", SyncMethod::ALL.to_vec());
+    let with_engines = |method| ENGINES.map(|io| (method, io));
+    methods.into_iter().flat_map(with_engines).collect()
 }
 
 /// What the variable names, or all.
@@ -230,6 +246,7 @@ impl Tally {
 fn cut_and_recover(
     volume: &Volume,
     method: SyncMethod,
+    io: IoEngine,
     cuts: u64,
     state: &mut u64,
 ) -> Result<Tally, String> {
@@ -243,6 +260,7 @@ fn cut_and_recover(
         }
         let way = Way {
             method,
+            io,
             writer: WRITERS[(split_mix(state) % WRITERS.len() as u64) as usize],
             control: None,
         };
@@ -253,12 +271,8 @@ fn cut_and_recover(
         tally.cuts += 1;
         tally.busy += u64::from(!told.acks.is_empty());
         tally.acknowledged += told.acks.len();
-        known = after(&directory, known, &told).map_err(|what| {
-            format!(
-                "cut {cut} after {moment:?}, {}: {what}",
-                way.writer.to_string()
-            )
-        })?;
+        known = after(&directory, known, &told)
+            .map_err(|what| format!("cut {cut} after {moment:?}, {}: {what}", way.writer))?;
         if known.is_none() {
             remove(&directory);
         }
@@ -288,6 +302,7 @@ fn cut_until_lost(volume: &Volume, control: Control, state: &mut u64) -> Tally {
         remove(&directory);
         let way = Way {
             method: SyncMethod::Buffered,
+            io: IoEngine::Threads,
             writer: LogWriter::Inline,
             control: Some(control),
         };

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The disk: its log files take 1.5 MiB of it.
 const DISK_BYTES: u64 = 64 << 20;
 /// How long a child is listened to.
-const LIFE: Duration = Duration::from_millis(300);
+const LIFE: Duration = Duration::from_millis(150);
 
 /// A file system whose block requests are logged.
 pub struct Bench {
@@ -108,8 +108,7 @@ impl Bench {
     /// Has a log made, and listens to a life of it.
     pub fn record(&self, name: &str, way: &Way) -> Result<Recording, String> {
         let log = self.directory.join(PLACES[0]).join(name);
-        let first = life::start(&log, way, |_, _| {})?;
-        first.commits()?;
+        let first = life::start(&log, way, |_, _| {})?.committing()?;
         let told = first.finish(None)?;
         let mut known = Known::default();
         for (who, which) in told.acks {
@@ -120,14 +119,15 @@ impl Bench {
         let before = self.begin(&mut files);
         let heard = self.disk.clone();
         let note = move |who, which| heard.note(Event::Ack(who, which));
-        let second = life::start(&log, way, note)?;
-        second.commits()?;
+        let second = life::start(&log, way, note)?.committing()?;
         std::thread::sleep(LIFE);
         let events = self.disk.lock().log.take().unwrap_or_default();
         second.finish(None)?;
         if mapped(&log)?.iter().map(|f| &f.extents).ne(before.iter()) {
             return Err("the files of the log moved".to_owned());
         }
+        // The disk holds about forty logs.
+        done("rm", &["-rf", &text(&log)])?;
         Ok(Recording {
             files,
             events,

@@ -5,6 +5,7 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use measure::Histogram;
+use measure::run::CommitPath;
 use redo::commit::Path;
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -38,6 +39,22 @@ pub struct Foreground {
 }
 
 impl Foreground {
+    /// Where the attributed commits' time went, means.
+    #[must_use]
+    pub fn commit_path(&self) -> CommitPath {
+        let mean = |index: usize| match self.attributed {
+            0 => 0.0,
+            n => self.path_ns[index] as f64 / n as f64,
+        };
+        CommitPath {
+            attributed: self.attributed,
+            queue_ns: mean(0),
+            write_ns: mean(1),
+            flush_ns: mean(2),
+            wake_ns: mean(3),
+        }
+    }
+
     fn add(&mut self, sample: &Sample) {
         self.latency.record(sample.latency_ns);
         if let Some(sync) = sample.sync_ns {

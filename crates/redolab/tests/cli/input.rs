@@ -12,8 +12,6 @@ fn expect_at_once(done: &Done) {
 
 #[test]
 fn options_that_make_no_sense() {
-    let place = Place::new();
-    let target = place.target.display().to_string();
     let cases: &[(&[&str], &[&str])] = &[
         (&["--jobs", "0"], &["jobs `0`", "out of range"]),
         (&["--jobs", "1000000"], &["1000000", "out of range"]),
@@ -55,6 +53,37 @@ fn options_that_make_no_sense() {
             &["--sync-method", "hope"],
             &["--sync-method", "hope", "or auto"],
         ),
+        (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
+        (
+            &["--max-write", "much"],
+            &["--max-write", "`much` is not a size"],
+        ),
+        (&["--commit-rate=-5"], &["--commit-rate"]),
+        (&["--commit-rate", "NaN"], &["--commit-rate"]),
+        (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
+        (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
+        (&["--thresholds", "nowhere"], &["nowhere", "No such file"]),
+        (&["--report", "x", "--no-report"], &["cannot be used with"]),
+        (&["--format", "xml"], &["--format", "xml"]),
+        (&["--no-such-option"], &["--no-such-option"]),
+    ];
+    expect_refused(cases);
+}
+
+/// `check` with each of these options is a mistake of usage, told at once in these words.
+fn expect_refused(cases: &[(&[&str], &[&str])]) {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    for (more, words) in cases {
+        let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
+        expect_at_once(place.run(&arguments).expect(2, words));
+        place.expect_clean(&place.target);
+    }
+}
+
+#[test]
+fn modes_of_the_log_that_make_no_sense() {
+    let cases: &[(&[&str], &[&str])] = &[
         (
             &["--log-writer", "dbwr"],
             &[
@@ -116,25 +145,8 @@ fn options_that_make_no_sense() {
             &["65537 is out of range", "1 to 65536"],
         ),
         (&["--jobs", "4097"], &["4097 is out of range", "1 to 4096"]),
-        (&["--max-write", "1k"], &["--max-write allows 1.0 KiB"]),
-        (
-            &["--max-write", "much"],
-            &["--max-write", "`much` is not a size"],
-        ),
-        (&["--commit-rate=-5"], &["--commit-rate"]),
-        (&["--commit-rate", "NaN"], &["--commit-rate"]),
-        (&["--p99", "fast"], &["--p99", "`fast` is not a duration"]),
-        (&["--redo-rate", "1x"], &["--redo-rate", "`x`"]),
-        (&["--thresholds", "nowhere"], &["nowhere", "No such file"]),
-        (&["--report", "x", "--no-report"], &["cannot be used with"]),
-        (&["--format", "xml"], &["--format", "xml"]),
-        (&["--no-such-option"], &["--no-such-option"]),
     ];
-    for (more, words) in cases {
-        let arguments = [&["check", target.as_str(), "-v", "--allow-busy"], *more].concat();
-        expect_at_once(place.run(&arguments).expect(2, words));
-        place.expect_clean(&place.target);
-    }
+    expect_refused(cases);
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn a_raw_device_is_judged_and_keeps_its_log() {
         assert_eq!(json["validity"]["valid"], true, "{}", json["validity"]);
         let floor = json["floor"].as_array().expect("a floor");
         assert!(!floor.is_empty() && floor.iter().all(|row| row["pre_written"] == true));
-        assert!(matches!(done.code, Some(0 | 4)), "{done:?}");
+        // What other work on the machine does to the figures is not judged here.
+        assert!(matches!(done.code, Some(0 | 3 | 4)), "{done:?}");
         let words = [
             "Will overwrite the raw device",
             "loop device on",

@@ -169,7 +169,10 @@ pub fn row(h: &Histogram) -> Row {
             p50: 12,
             p99: 40,
         },
-        session_time: None,
+        session_time: Some(measure::run::SessionTime {
+            beyond_ns: -5,
+            lab_ns: 6,
+        }),
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
@@ -239,6 +242,19 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 unknown: vec!["u".to_owned()],
             },
             unwritten_extents: Some(0),
+            io: "io_uring".to_owned(),
+            io_depth: 4,
+            probe: vec![measure::run::ProbeRow {
+                sync_method: "direct".to_owned(),
+                io: "io_uring".to_owned(),
+                write_bytes: 4096,
+                writes: 60,
+                p50_ns: Some(90_000),
+                mean_ns: Some(91_000.5),
+                refused: Some("r".to_owned()),
+                chosen: true,
+            }],
+            fallbacks: vec!["f".to_owned()],
             ..Target::default()
         },
         workload: WorkloadInfo {
