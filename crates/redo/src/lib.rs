@@ -43,6 +43,7 @@ pub mod control;
 #[cfg(all(feature = "crash", not(loom)))]
 pub mod crash;
 #[cfg(not(loom))]
+mod divisor;
 pub mod engine;
 pub mod error;
 pub mod format;

@@ -254,17 +254,22 @@ fn child(directory: &Path) -> ! {
             last[who as usize] = rba;
         })
         .expect("readable");
-    let last = Mutex::new(last);
+    let place = Place {
+        last: Mutex::new(last),
+        blocks_per_log: log.geometry().blocks_per_group,
+        ahead_max: log.geometry().capacity_blocks() / 2,
+    };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
             let (session, next) = (log.session(), next[who as usize]);
-            let last = &last;
+            let place = &place;
             let queue = log.completions(IN_FLIGHT[who as usize]);
             scope.spawn(move || match queue.capacity() {
-                1 => foreground(session, who, next, last),
-                _ => in_flight(session, queue, who, next, last),
+                1 => foreground(session, who, next, place),
+                _ => in_flight(session, queue, who, next, place),
             });
         }
+        let last = &place.last;
         loop {
             // So often that checkpoints and switches meet kills, so rarely that records are left.
             std::thread::sleep(Duration::from_millis(3));
@@ -284,14 +289,38 @@ fn options_buffered() -> Options {
     }
 }
 
-type Last = Mutex<[Rba; SESSIONS as usize]>;
+/// Where the last commit of each session is. The checkpoint stays behind that of the slowest, and
+/// one that does not get its turn, in one life after the other, would fill the log for all.
+struct Place {
+    last: Mutex<[Rba; SESSIONS as usize]>,
+    blocks_per_log: u64,
+    ahead_max: u64,
+}
 
-fn foreground(mut session: Session, who: u32, next: u32, last: &Last) {
+impl Place {
+    /// Waits while others go far ahead of the slowest, unless `who` is that one.
+    fn keep_together(&self, who: u32) {
+        let block = |rba: &Rba| rba.log_seq * self.blocks_per_log + u64::from(rba.block);
+        loop {
+            let last = *self.last.lock().expect("whole");
+            let all = last.iter().map(block);
+            let (slowest, newest) = (all.clone().min(), all.max());
+            let own = Some(block(&last[who as usize]));
+            if own == slowest || newest < slowest.map(|slowest| slowest + self.ahead_max) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+fn foreground(mut session: Session, who: u32, next: u32, place: &Place) {
     for which in next.. {
+        place.keep_together(who);
         let bytes = record(who, which);
         let rba = session.append(&[&bytes]).expect("open");
         session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
-        acknowledge(who, which, rba, last);
+        acknowledge(who, which, rba, place);
     }
 }
 
@@ -301,9 +330,10 @@ fn in_flight(
     mut queue: Completions<(u32, Rba)>,
     who: u32,
     next: u32,
-    last: &Last,
+    place: &Place,
 ) {
     for which in next.. {
+        place.keep_together(who);
         let rba = session.append(&[&record(who, which)]).expect("open");
         let ticket = session.commit_async(CommitPost::Immediate).expect("open");
         queue.push(ticket, (which, rba)).expect("room for one more");
@@ -315,16 +345,16 @@ fn in_flight(
         for _ in 0..decided {
             let done = queue.take().expect("as many as are decided");
             done.outcome.expect("durable");
-            acknowledge(who, done.tag.0, done.tag.1, last);
+            acknowledge(who, done.tag.0, done.tag.1, place);
         }
     }
 }
 
-fn acknowledge(who: u32, which: u32, rba: Rba, last: &Last) {
+fn acknowledge(who: u32, which: u32, rba: Rba, place: &Place) {
     let ack = u64::from(who) << 32 | u64::from(which);
     // One write of a few bytes is atomic on a pipe.
     if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
         std::process::exit(0);
     }
-    last.lock().expect("whole")[who as usize] = rba;
+    place.last.lock().expect("whole")[who as usize] = rba;
 }

@@ -79,10 +79,8 @@ impl Session {
         std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
         core.appended(&reservation);
-        let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
-        Ok(core
-            .geometry
-            .rba(block, reservation.offset % core.geometry.payload()))
+        let (blocks, offset) = core.buffer.place(reservation.offset);
+        Ok(core.rba(reservation.start + blocks, offset))
     }
 
     #[cold]
