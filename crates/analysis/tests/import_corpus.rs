@@ -50,6 +50,13 @@ fn every_file_of_the_corpora_is_survived() {
             }
             // About sixty cuts a file, not at the same place of each line.
             for cut in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
+                // A last line of two numbers counts also without an end, and a number that is too
+                // large may be cut to one that is not.
+                let end = bytes[..cut]
+                    .iter()
+                    .rposition(|b| *b == b'\n')
+                    .map_or(0, |at| at + 1);
+                let cut = if kind == Kind::CountElapsed { end } else { cut };
                 let part = read(kind, &bytes[..cut], 4096);
                 assert!(waits(&part) <= waits(&whole), "{what} cut at {cut}");
             }
