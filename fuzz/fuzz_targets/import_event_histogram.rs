@@ -4,4 +4,6 @@
 
 mod common;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(analysis::import::Kind::EventHistogram, bytes));
+use analysis::import::Kind;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(Kind::EventHistogram, bytes));
