@@ -1,6 +1,6 @@
 //! The kinds of evidence, and how each is told from its content.
 //!
-//! A kind is a line of [`KINDS`]: its name, what is looked for in such a file, and a function that
+//! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
 //! says whether the head of a file is one. They are asked in order, the most specific first.
 
 use super::Refusal;

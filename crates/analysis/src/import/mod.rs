@@ -6,7 +6,7 @@
 //!                                                                          └─► Notes (diagnostics)
 //! ```
 //! [`Import`] is the whole of it; one [`Reading`] a file. A reader is one file or folder here, an
-//! arm of [`readers::Reader`] and a line of the table in [`kind`]; nothing else knows of it.
+//! arm of `readers::Reader` and a line of the table in [`kind`]; nothing else knows of it.
 //!
 //! Invariants: no I/O, no clock; memory is bounded whatever is fed, and does not depend on how the
 //! bytes are cut into chunks, and neither does the result; text of the evidence is carried as

@@ -4,7 +4,7 @@
 //! ```text
 //! chunks ─► blocks of whole lines ─► scan (any thread) ─► Scanned ─► merge (in order) ─► give
 //! ```
-//! [`scan::scan`] knows one block, [`merge::Merge`] knows the file. A block is scanned as if it
+//! `scan::scan` knows one block, `merge::Merge` knows the file. A block is scanned as if it
 //! began between records; where the block before it ended inside a statement it is scanned again.
 //!
 //! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither
