@@ -2,15 +2,19 @@
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
 //! generated, `check` the table of steps that a change must pass, `setup` what the tests need
-//! from the machine; the limits themselves are in `policy`.
+//! from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
+//! the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
 mod check;
 mod docs;
+mod generate;
 mod harness;
 mod policy;
+mod power_cuts;
 mod setup;
+mod soak;
 mod source;
 mod tidy;
 mod tree;
@@ -26,9 +30,13 @@ usage: cargo xtask COMMAND
 
   check [--keep-going] [STEP…]  every check, or the named steps: the same here and in CI
   test                          setup, then check
+  soak MINUTES                  what exceeds a check's budget, with other seeds each round (or 8h)
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
-  docs                          write the generated documents";
+  docs                          write the generated documents
+  power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
+                                cut the power of logs at work, as root: 100 cuts of each file
+                                system and back end, 5000 crash states of each back end";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,12 +51,18 @@ fn main() -> ExitCode {
             setup::run();
             check::run(&root, &check::Options::default())
         }
+        ["soak", time] => match soak::parse(time) {
+            Ok(time) => soak::run(&root, time),
+            Err(problem) => return usage(&problem),
+        },
         ["setup"] => {
             setup::run();
             Ok(true)
         }
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
+        ["generate", options @ ..] => generate::run(options),
+        ["power-cuts", options @ ..] => power_cuts::run(&root, options),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(true)

@@ -76,6 +76,7 @@ fn synthetic() -> Run {
             time_s: Some(10.0),
             warmup_s: 2.0,
             log_writer: "inline".to_owned(),
+            log_writer_cpus: vec![0, 1],
             seed: 7,
             ..WorkloadInfo::default()
         },
@@ -143,6 +144,8 @@ fn target() -> Target {
         log_buffer_bytes: 64 << 20,
         huge_pages: true,
         unwritten_extents: Some(0),
+        io: "threads".to_owned(),
+        ..Target::default()
     }
 }
 

@@ -1,6 +1,9 @@
 //! Traces of every release and state of repair: what is read of them does not depend on how they
 //! are cut into chunks, and a part never says more than the whole.
 
+#[path = "../../../xtask/src/generate/trace.rs"]
+mod generate;
+
 use analysis::import::{Import, Options, Outcome, Refusal};
 use measure::imported::{Axis, Cell};
 use proptest::prelude::*;
@@ -118,6 +121,16 @@ fn a_unit_that_nothing_tells_is_said() {
         .iter()
         .any(|d| d.id == "trace.unit_unknown");
     assert!(told, "{:?}", outcome.diagnostics);
+    let options = Options {
+        ela_unit_ns: Some(10_000_000),
+        ..Options::default()
+    };
+    let mut stated = Import::new(options);
+    let mut reading = stated.open("f.trc", "");
+    reading.feed(line.as_bytes()).expect("a trace");
+    stated.close(reading).1.expect("a trace");
+    let stated = stated.finish();
+    assert_eq!((totals(&stated), ids(&stated)), ((1, 30_000_000), vec![]));
     let newer = import(&format!("{line}CLOSE #1:c=0,e=1,dep=0,type=0,tim=9\n"));
     assert_eq!(ids(&newer), []);
 }
@@ -317,8 +330,75 @@ fn any_trace() -> impl Strategy<Value = String> {
     })
 }
 
+/// Every release, kind and defect: what was generated is what is found.
+#[test]
+fn generated_traces_give_their_known_answers() {
+    let names: Vec<String> = generate::DEFECTS.iter().map(|d| (*d).to_owned()).collect();
+    let mut defects: Vec<Vec<String>> = names.iter().map(|d| vec![d.clone()]).collect();
+    defects.extend([Vec::new(), names]);
+    for (seed, defects) in defects.into_iter().enumerate() {
+        for (release, style) in generate::Style::ALL {
+            for (processes, writers) in [(1, true), (1, false), (3, true), (3, false)] {
+                let plan = generate::Plan {
+                    seed: seed as u64,
+                    waits: 250,
+                    processes,
+                    style,
+                    writers,
+                    defects: defects.clone(),
+                };
+                let mut text = Vec::new();
+                let answers = generate::write(&plan, &mut text).expect("memory");
+                let what = format!("release {release}, {plan:?}");
+                let outcome = import_in(&text, 4096).expect(&what);
+                check(&outcome, &answers, writers, &what);
+            }
+        }
+    }
+}
+
+fn check(outcome: &Outcome, answers: &generate::Answers, writers: bool, what: &str) {
+    let key = if writers {
+        "log_file_parallel_write"
+    } else {
+        "log_file_sync"
+    };
+    let found = outcome.rows.iter().filter(|r| r.waits.contains_key(key));
+    let mut found: Vec<generate::Answer> = found
+        .map(|row| {
+            let stats = &row.waits[key];
+            let over = |pct: f64| (pct * stats.count as f64 / 100.0).round() as u64;
+            let at = outcome.rows.iter().position(|r| r == row);
+            let series = outcome.imported.series.iter();
+            let own = series.filter(|s| Some(s.row) == at && s.event == key);
+            generate::Answer {
+                pid: 0,
+                waits: stats.count,
+                total_ns: stats.total_ns,
+                max_ns: stats.max_ns,
+                over: [stats.over_1ms_pct, stats.over_10ms_pct, stats.over_20ms_pct].map(over),
+                blocks: own.flat_map(|s| &s.points).map(|p| p.blocks).sum(),
+                commits: row.commits,
+            }
+        })
+        .collect();
+    let mut wanted: Vec<generate::Answer> = answers.processes.clone();
+    wanted.iter_mut().for_each(|a| a.pid = 0);
+    wanted.sort_by_key(|a| (a.total_ns, a.waits));
+    found.sort_by_key(|a| (a.total_ns, a.waits));
+    assert_eq!(found, wanted, "{what}");
+}
+
+fn cases() -> ProptestConfig {
+    ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn chunks_change_nothing(text in any_trace(), step in 1_usize..200) {
@@ -340,7 +420,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..2000), step in 1_usize..300) {
+    fn any_bytes_are_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+        step in 1_usize..300,
+    ) {
         let _ = import_in(&bytes, step);
         let kind = Some(analysis::import::Kind::OracleTrace);
         let mut import = Import::new(Options { kind, ..Options::default() });
@@ -350,4 +433,112 @@ proptest! {
         }
         let _ = import.close(reading);
     }
+}
+
+/// Generated traces with bytes changed, lost, doubled and moved: read without a panic, and the same
+/// in whatever chunks.
+#[test]
+fn mutated_traces_are_survived() {
+    let names: Vec<String> = generate::DEFECTS.iter().map(|d| (*d).to_owned()).collect();
+    let mut state = 20_261_120_u64;
+    for round in 0..400_u64 {
+        let mut random = |n: usize| measure::workload::split_mix(&mut state) as usize % n.max(1);
+        let plan = generate::Plan {
+            seed: round,
+            waits: 40,
+            processes: 1 + round % 3,
+            style: generate::Style::ALL[round as usize % 5].1,
+            writers: round % 2 == 0,
+            defects: names.clone(),
+        };
+        let mut text = Vec::new();
+        generate::write(&plan, &mut text).expect("memory");
+        for _ in 0..1 + random(12) {
+            let (at, len) = (random(text.len()), random(80));
+            let end = (at + len).min(text.len());
+            match random(5) {
+                0 => text[at] = random(256) as u8,
+                1 => drop(text.drain(at..end)),
+                2 => {
+                    let copy = text[at..end].to_vec();
+                    let to = random(text.len());
+                    text.splice(to..to, copy);
+                }
+                3 => text.insert(at, b"\n\"'=#\0"[random(6)]),
+                _ => text.truncate(at.max(200).min(text.len())),
+            }
+        }
+        let read =
+            |step: usize| import_in(&text, step).map(|o| (o.rows, o.imported, o.diagnostics));
+        assert_eq!(
+            read(usize::MAX),
+            read(1 + round as usize % 97),
+            "round {round}"
+        );
+    }
+}
+
+/// A line of each kind of number that is none, and nesting without end, do no harm and are said.
+#[test]
+fn hostile_text_is_read_for_what_it_holds() {
+    let wait = "WAIT #1: nam='log file sync' ela= 5 obj#=-1 tim=9\n";
+    for (name, text) in [
+        ("nul bytes", "\0".repeat(10_000) + "\n"),
+        ("nesting", "(".repeat(100_000) + "\n"),
+        (
+            "a statement without an end",
+            "PARSING IN CURSOR #1 len=99999999999 dep=0\n".to_owned(),
+        ),
+        (
+            "a long name",
+            format!("WAIT #1: nam='{}' ela= 5\n", "x".repeat(100_000)),
+        ),
+        (
+            "numbers past 64 bits",
+            "WAIT #1: nam='x' ela= 340282366920938463463374607431768211456\n".to_owned(),
+        ),
+        (
+            "a stamp of no calendar",
+            "*** 9999-99-99 99:99:99.999\n".to_owned(),
+        ),
+        (
+            "a far time",
+            "WAIT #1: nam='x' ela= 0 obj#=1 tim=18446744073709551615\n".to_owned(),
+        ),
+        (
+            "an empty parse error",
+            "PARSE ERROR #1:len=0\n\n".to_owned(),
+        ),
+    ] {
+        // Enough behind it that a text without an end is given up.
+        let whole = format!("{wait}{text}{}", wait.repeat(60_000));
+        let outcome = import_in(whole.as_bytes(), 1 << 16).expect(name);
+        let sync = &outcome.rows[0].waits["log_file_sync"];
+        assert_eq!((sync.count, sync.max_ns), (60_001, 5_000), "{name}");
+    }
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain(wait.encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
+    let outcome = import_in(&utf16, 3).expect("UTF-16 is read");
+    assert_eq!(totals(&outcome), (1, 5_000));
+}
+
+#[test]
+fn calls_without_waits_are_evidence_too() {
+    let text = "EXEC #140463666059192:c=574,e=872,p=0,cr=4,cu=1,mis=0,r=0,dep=1,og=1,plh=1321678281,tim=600392557189\n\
+        FETCH #140463666059192:c=4,e=4,p=0,cr=0,cu=0,mis=0,r=1,dep=1,og=1,plh=1321678281,tim=600392557217\n\
+        STAT #1 (cr=0 pr=0 pw=0 str=1 time=29 us)'\nXCTEND rlbk=0, rd_only=0, tim=600392574302\n";
+    let outcome = import(text);
+    assert_eq!(outcome.rows[0].commits, 1);
+    let calls = &outcome.imported.tables[0];
+    assert_eq!((calls.id.as_str(), calls.rows.len()), ("calls", 2));
+    assert_eq!(
+        calls.rows[0][2..],
+        [Cell::Count(1), Cell::Count(872), Cell::Count(574)]
+    );
+    assert_eq!(
+        ids(&outcome),
+        [("trace.bad_stat".to_owned(), Some(3), Some(1))]
+    );
 }

@@ -1,5 +1,6 @@
 //! Errors of this crate: each names the file or device and what to do.
 
+use crate::raw::Refusal;
 use std::path::PathBuf;
 
 /// What can go wrong before and beside queued I/O.
@@ -57,6 +58,31 @@ pub enum DeviceError {
         /// Physical (media) sector size.
         physical: u64,
     },
+    /// A raw device that is not to be written.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// The device refuses transfers of the sectors that it states.
+    #[error("{path}: the device states sectors of {stated} bytes but takes no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
+    Misstated {
+        /// The log's directory.
+        path: PathBuf,
+        /// The log's block size.
+        block: u64,
+        /// The logical sector that the device states.
+        stated: u64,
+        /// The smallest transfer that it takes.
+        accepted: u64,
+    },
+    /// An io_uring could not be had.
+    #[error("io_uring: {action}: {source}{hint}")]
+    Uring {
+        /// What was attempted, in words.
+        action: &'static str,
+        /// Who may have refused, in words, or nothing.
+        hint: &'static str,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// Memory could not be had.
     #[error("cannot allocate {bytes} bytes of aligned memory: {source}")]
     Memory {
@@ -65,4 +91,23 @@ pub enum DeviceError {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+impl From<Refusal> for DeviceError {
+    fn from(refusal: Refusal) -> DeviceError {
+        DeviceError::Refused(Box::new(refusal))
+    }
+}
+
+impl DeviceError {
+    /// The system's error number, where it was the system that refused.
+    #[must_use]
+    pub(crate) fn errno(&self) -> Option<rustix::io::Errno> {
+        match self {
+            DeviceError::Io { source, .. }
+            | DeviceError::Memory { source, .. }
+            | DeviceError::Uring { source, .. } => rustix::io::Errno::from_io_error(source),
+            _ => None,
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod gate;
 
 pub use gate::{Gate, Held};
 
+use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
@@ -217,7 +218,6 @@ struct FaultQueue {
 
 impl Queue for FaultQueue {
     fn submit(&mut self, ops: &[Op]) {
-        self.shared.gate.hold(self.number, ops);
         let mut passed = Vec::with_capacity(ops.len());
         let mut broken = false;
         for op in ops {
@@ -238,6 +238,8 @@ impl Queue for FaultQueue {
                 Some(Fault::Errno(errno)) => self.fail(op.id, errno),
             }
         }
+        // Whoever sees an operation at the gate finds it counted.
+        self.shared.gate.hold(self.number, ops);
         self.below += passed.len();
         self.inner.submit(&passed);
     }
@@ -262,12 +264,30 @@ impl Queue for FaultQueue {
     fn next_at(&self) -> Option<measure::Nanos> {
         self.inner.next_at()
     }
+
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    fn notes(&self) -> &[String] {
+        self.inner.notes()
+    }
+
+    /// What the gate releases rings no bell: while it holds something this sleeps in moments.
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        const MOMENT: Duration = Duration::from_millis(1);
+        if self.below + self.arrived.len() == 0 {
+            return bell.wait_timeout(seen, timeout);
+        }
+        let moment = timeout.map_or(MOMENT, |t| t.min(MOMENT));
+        self.inner.park(bell, seen, Some(moment));
+    }
 }
 
 impl FaultQueue {
     fn fail(&mut self, id: u64, errno: i32) {
         let result = Err(IoFailure { errno });
-        self.arrived.push(Completion { id, result });
+        self.arrived.push(Completion { id, result, by: 0 });
     }
 }
 

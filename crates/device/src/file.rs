@@ -5,26 +5,31 @@
 //! log files, and `extents`, which asks the file system about them.
 //!
 //! Invariants: nothing that exists is ever overwritten or truncated here; no symbolic link, FIFO,
-//! socket or device node is opened as a log file.
+//! socket or device node is opened as a log file. A block device is opened only for
+//! [`raw`](crate::raw), which holds it.
 //!
 //! What it must not know: what the bytes mean.
 #![allow(unsafe_code)]
 
 mod extents;
 mod geometry;
+mod node;
 mod owner;
 mod prepare;
 mod read;
-mod set;
+pub(crate) mod set;
 
 pub use extents::unwritten_extents;
+pub use geometry::Misstated;
+pub(crate) use node::Node;
 pub use owner::owner;
-pub use prepare::{create_fallocated, create_prewritten, sync_directory};
+pub use prepare::{create_fallocated, create_prewritten, fill_noise, sync_directory};
+pub(crate) use read::Reader;
 pub use set::FileSet;
 
 use crate::error::DeviceError;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::{Errno, ReadWriteFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -37,11 +42,20 @@ pub enum SyncMethod {
     Dsync,
     /// `O_DIRECT`, then `fdatasync`: the page cache is bypassed, the device's cache is not.
     Direct,
+    /// `O_DIRECT` with `RWF_DSYNC` on each write: a completed write is durable. Where the device
+    /// takes writes with force-unit-access (FUA) nothing else is flushed; where it does not, the
+    /// system flushes its whole cache inside each write.
+    DirectDsync,
 }
 
 impl SyncMethod {
     /// Every method, in the order in which they are listed to people.
-    pub const ALL: [SyncMethod; 3] = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
+    pub const ALL: [SyncMethod; 4] = [
+        SyncMethod::Buffered,
+        SyncMethod::Dsync,
+        SyncMethod::Direct,
+        SyncMethod::DirectDsync,
+    ];
 
     /// Its name in options and results.
     #[must_use]
@@ -50,6 +64,29 @@ impl SyncMethod {
             SyncMethod::Buffered => "buffered",
             SyncMethod::Dsync => "dsync",
             SyncMethod::Direct => "direct",
+            SyncMethod::DirectDsync => "direct-dsync",
+        }
+    }
+
+    /// A completed write is durable by itself: no flush follows it.
+    #[must_use]
+    pub const fn durable_writes(self) -> bool {
+        matches!(self, SyncMethod::Dsync | SyncMethod::DirectDsync)
+    }
+
+    /// The page cache is bypassed: addresses, lengths and memory are aligned to sectors.
+    #[must_use]
+    pub const fn is_direct(self) -> bool {
+        matches!(self, SyncMethod::Direct | SyncMethod::DirectDsync)
+    }
+
+    /// What each write says beside its bytes.
+    pub(crate) fn write_flags(self) -> ReadWriteFlags {
+        match self {
+            SyncMethod::DirectDsync => ReadWriteFlags::DSYNC,
+            SyncMethod::Buffered | SyncMethod::Dsync | SyncMethod::Direct => {
+                ReadWriteFlags::empty()
+            }
         }
     }
 
@@ -57,7 +94,7 @@ impl SyncMethod {
         match self {
             SyncMethod::Buffered => OFlags::empty(),
             SyncMethod::Dsync => OFlags::DSYNC,
-            SyncMethod::Direct => OFlags::DIRECT,
+            SyncMethod::Direct | SyncMethod::DirectDsync => OFlags::DIRECT,
         }
     }
 }
@@ -70,7 +107,7 @@ impl std::fmt::Display for SyncMethod {
 
 /// The text names no sync method.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown sync method {0:?}; use buffered, dsync or direct")]
+#[error("unknown sync method {0:?}; use buffered, dsync, direct or direct-dsync")]
 pub struct UnknownSyncMethod(pub String);
 
 impl std::str::FromStr for SyncMethod {
@@ -90,6 +127,13 @@ pub struct LockGuard {
     _file: OwnedFd,
 }
 
+impl LockGuard {
+    /// Of a descriptor that already holds what it guards.
+    pub(crate) fn of(file: OwnedFd) -> LockGuard {
+        LockGuard { _file: file }
+    }
+}
+
 /// Takes the file for this owner alone, without waiting. The lock is advisory and belongs to the
 /// open file: a second call fails in the same process too.
 ///
@@ -106,45 +150,9 @@ pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
     }
 }
 
-/// Opens an existing regular file. Looking before opening keeps device nodes and FIFOs from
-/// noticing; looking again at the descriptor keeps a swapped path out.
+/// Opens an existing regular file.
 pub(crate) fn open_regular(path: &Path, flags: OFlags) -> Result<OwnedFd, DeviceError> {
-    let seen = rustix::fs::lstat(path).map_err(|e| io_error(path, "stat", e))?;
-    refuse_irregular(path, FileType::from_raw_mode(seen.st_mode))?;
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
-        Errno::INVAL if flags.contains(OFlags::DIRECT) => DeviceError::Unsuitable {
-            path: path.to_owned(),
-            what: "the file system refuses O_DIRECT; use dsync or buffered".to_owned(),
-        },
-        e => io_error(path, "open", e),
-    })?;
-    let opened = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
-    refuse_irregular(path, FileType::from_raw_mode(opened.st_mode))?;
-    if (opened.st_dev, opened.st_ino) != (seen.st_dev, seen.st_ino) {
-        return Err(DeviceError::Unsuitable {
-            path: path.to_owned(),
-            what: "was replaced while it was being opened".to_owned(),
-        });
-    }
-    Ok(file)
-}
-
-fn refuse_irregular(path: &Path, kind: FileType) -> Result<(), DeviceError> {
-    let is = match kind {
-        FileType::RegularFile => return Ok(()),
-        FileType::Symlink => "a symbolic link; name the file itself",
-        FileType::Directory => "a directory; name a file in it",
-        FileType::Fifo => "a FIFO; a redo log needs a regular file",
-        FileType::Socket => "a socket; a redo log needs a regular file",
-        FileType::BlockDevice => "a block device; a redo log needs a regular file on it",
-        FileType::CharacterDevice => "a character device; a redo log needs a regular file",
-        FileType::Unknown => "of an unknown kind; a redo log needs a regular file",
-    };
-    Err(DeviceError::Unsuitable {
-        path: path.to_owned(),
-        what: format!("is {is}"),
-    })
+    Node::File.open(path, flags)
 }
 
 pub(crate) fn io_error(path: &Path, action: &'static str, errno: Errno) -> DeviceError {
@@ -158,6 +166,7 @@ pub(crate) fn io_error(path: &Path, action: &'static str, errno: Errno) -> Devic
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use rustix::fs::{FileType, Mode};
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -12,10 +12,12 @@
 //!   flush the system may have dropped the data (RELIABILITY I8).
 //! - The memory of a write belongs to the device from submission until its completion is returned.
 
+use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::region::Region;
 use measure::Nanos;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a device can do and needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +101,8 @@ pub struct Completion {
     pub id: u64,
     /// Bytes transferred (zero for a flush); a short write is a success of fewer bytes.
     pub result: Result<u64, IoFailure>,
+    /// Which worker of a [pool](crate::pool) carried it out, from 0; 0 where there are none.
+    pub by: u16,
 }
 
 /// A place where a log can live.
@@ -132,9 +136,31 @@ pub trait Queue: Send {
     /// there is at least one, unless none is in flight.
     fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize;
 
+    /// The back end's name in results.
+    fn kind(&self) -> &'static str {
+        "threads"
+    }
+
+    /// What this queue was asked for and does without, each in words with the reason; for the
+    /// record of a run.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// When the next completion is due, in virtual time; `None` in real time or when idle.
     fn next_at(&self) -> Option<Nanos> {
         None
+    }
+
+    /// Sleeps until [`Queue::poll`] may have something to return, `bell` has been rung since
+    /// `seen` was [read](Doorbell::read) from it, or `timeout` is over. May return early; the
+    /// caller looks again at all that it waits for. Always the same bell.
+    ///
+    /// This default is for queues that run operations in `submit`: what they have, poll returned,
+    /// so only the bell is waited for. A queue whose operations end later returns from here when
+    /// one does: by ringing the bell itself, or by waiting for both.
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        bell.wait_timeout(seen, timeout);
     }
 }
 
@@ -180,7 +206,7 @@ pub fn flush(queue: &mut dyn Queue) -> Result<(), IoOrDevice> {
     )
 }
 
-fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
+pub(crate) fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
     const EIO: i32 = 5;
     queue.submit(&[op]);
     let mut done = Vec::with_capacity(1);

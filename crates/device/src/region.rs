@@ -1,4 +1,4 @@
-//! Memory that devices write from: aligned, optionally in huge pages, owned here.
+//! Memory that devices write from: aligned, optionally in huge pages and locked, owned here.
 //!
 //! Invariants: the address never moves; the memory lives until the last `Arc` is dropped, and a
 //! queue holds one, so it outlives every operation in flight. Who may touch which byte when is
@@ -6,12 +6,34 @@
 #![allow(unsafe_code)]
 
 use crate::error::DeviceError;
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ptr::NonNull;
 
 /// Smallest page of the machines that this runs on; regions are aligned to it at least.
 pub const PAGE_BYTES: usize = 4096;
-const HUGE_BYTES: usize = 2 << 20;
+/// Size and alignment of a huge page.
+pub const HUGE_BYTES: usize = 2 << 20;
+
+/// What a region is asked to be; what it could not be had is said in [`Region::notes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegionOptions {
+    /// In huge pages: reserved ones (`vm.nr_hugepages`), else transparent ones, else normal ones.
+    pub huge_pages: bool,
+    /// Locked in memory, where the limit of locked memory allows it.
+    pub lock: bool,
+}
+
+/// The pages that hold a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// Of the smallest size.
+    Normal,
+    /// Transparent huge pages, at least half of it as the system counted after it was filled.
+    Transparent,
+    /// Huge pages that were reserved for such use.
+    Huge,
+}
 
 /// Aligned, zeroed memory.
 #[derive(Debug)]
@@ -19,7 +41,8 @@ pub struct Region {
     base: NonNull<u8>,
     len: usize,
     mapped: usize,
-    huge: bool,
+    pages: Pages,
+    notes: Vec<String>,
 }
 
 // SAFETY: a region is plain memory; all access goes through raw pointers whose users synchronise.
@@ -33,35 +56,150 @@ impl Region {
     /// # Errors
     /// When the system has no memory.
     pub fn new(len: usize) -> Result<Region, DeviceError> {
-        Region::map(len.max(1), PAGE_BYTES, MapFlags::empty(), false)
+        let mut region = Region::map(len, PAGE_BYTES, MapFlags::empty())?;
+        region.populate().map_err(|e| region.no_memory(e))?;
+        region.pages = Pages::Normal;
+        Ok(region)
     }
 
-    /// At least `len` bytes, in huge pages where the system allows it ([`Region::is_huge`] says).
+    /// At least `len` bytes in huge pages where the system allows it.
     ///
     /// # Errors
     /// When the system has no memory at all.
     pub fn huge(len: usize) -> Result<Region, DeviceError> {
-        Region::map(len.max(1), HUGE_BYTES, MapFlags::HUGETLB, true).or_else(|_| Region::new(len))
+        Region::with(
+            len,
+            RegionOptions {
+                huge_pages: true,
+                lock: false,
+            },
+        )
     }
 
-    fn map(len: usize, unit: usize, flags: MapFlags, huge: bool) -> Result<Region, DeviceError> {
-        let mapped = len.div_ceil(unit) * unit;
+    /// At least `len` bytes, as near to `options` as the system allows.
+    ///
+    /// # Errors
+    /// When the system has no memory at all.
+    pub fn with(len: usize, options: RegionOptions) -> Result<Region, DeviceError> {
+        let mut region = if options.huge_pages {
+            match Region::reserved(len) {
+                Ok(region) => region,
+                Err(refused) => Region::transparent(len, refused)?,
+            }
+        } else {
+            Region::new(len)?
+        };
+        if options.lock {
+            // SAFETY: locks our own mapping.
+            let locked = unsafe { rustix::mm::mlock(region.base().cast(), region.mapped) };
+            if let Err(errno) = locked {
+                let bytes = region.mapped;
+                region.notes.push(format!(
+                    "locking {bytes} bytes of the log buffer in memory refused: {} (ulimit -l): \
+                     it is not locked",
+                    std::io::Error::from(errno)
+                ));
+            }
+        }
+        Ok(region)
+    }
+
+    /// In huge pages that were reserved. Filled here, since a page that the system does not have
+    /// would otherwise end the process at its first use.
+    fn reserved(len: usize) -> Result<Region, Errno> {
+        let mut region = Region::map(len, HUGE_BYTES, MapFlags::HUGETLB)
+            .map_err(|e| e.errno().unwrap_or(Errno::NOMEM))?;
+        region.populate()?;
+        region.pages = Pages::Huge;
+        Ok(region)
+    }
+
+    /// Asks for transparent huge pages where reserved ones were `refused`, and looks what came.
+    fn transparent(len: usize, refused: Errno) -> Result<Region, DeviceError> {
+        let mut region = Region::map(len, HUGE_BYTES, MapFlags::empty())?;
+        // SAFETY: advice on our own mapping changes no byte of it.
+        let advised = unsafe {
+            let all = region.base().cast();
+            rustix::mm::madvise(all, region.mapped, Advice::LinuxHugepage)
+        };
+        region.populate().map_err(|e| region.no_memory(e))?;
+        let held = match advised {
+            Ok(()) => transparent_bytes(region.base() as usize),
+            Err(_) => Some(0),
+        };
+        let held = held.map_or(0, |bytes| bytes.min(region.mapped));
+        let instead = if held >= region.mapped / 2 {
+            region.pages = Pages::Transparent;
+            "transparent huge pages"
+        } else {
+            "normal pages"
+        };
+        region.notes.push(format!(
+            "reserved huge pages refused: {} (vm.nr_hugepages): {instead} instead, {} of {} MiB of \
+             the log buffer in huge pages",
+            std::io::Error::from(refused),
+            held >> 20,
+            region.mapped >> 20
+        ));
+        Ok(region)
+    }
+
+    /// Maps memory whose address and length are multiples of `unit`.
+    fn map(len: usize, unit: usize, flags: MapFlags) -> Result<Region, DeviceError> {
+        let mapped = len.max(1).div_ceil(unit) * unit;
+        // The system aligns to its pages; what lies outside the aligned part is given back.
+        let spare = match flags.contains(MapFlags::HUGETLB) {
+            true => 0,
+            false => unit - PAGE_BYTES,
+        };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = flags | MapFlags::PRIVATE | MapFlags::POPULATE;
+        let flags = flags | MapFlags::PRIVATE;
         // SAFETY: a fresh anonymous mapping at an address of the system's choice aliases nothing.
-        let base =
-            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped, protection, flags) }
-                .map_err(|e| DeviceError::Memory {
-                    bytes: mapped,
-                    source: e.into(),
-                })?;
-        let base = NonNull::new(base.cast::<u8>()).expect("mmap never returns null");
+        let start = unsafe {
+            let anywhere = std::ptr::null_mut();
+            rustix::mm::mmap_anonymous(anywhere, mapped + spare, protection, flags)
+        };
+        let start = start.map_err(|e| DeviceError::Memory {
+            bytes: mapped,
+            source: e.into(),
+        })?;
+        let start = start.cast::<u8>();
+        let before = start.align_offset(unit);
+        // SAFETY: both ends lie in the mapping, and nobody has seen it yet.
+        let base = unsafe {
+            let base = start.add(before);
+            give_back(start, before);
+            give_back(base.add(mapped), spare - before);
+            base
+        };
         Ok(Region {
-            base,
-            len,
+            base: NonNull::new(base).expect("mmap never returns null"),
+            len: len.max(1),
             mapped,
-            huge,
+            pages: Pages::Normal,
+            notes: Vec::new(),
         })
+    }
+
+    /// Has the system find every page now, not in somebody's commit.
+    fn populate(&self) -> Result<(), Errno> {
+        // SAFETY: writes nothing; the pages are ours.
+        let filled = unsafe {
+            let all = self.base().cast();
+            rustix::mm::madvise(all, self.mapped, Advice::LinuxPopulateWrite)
+        };
+        // Kernels before 5.14 do not know it: there each page comes at its first use.
+        match filled {
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn no_memory(&self, errno: Errno) -> DeviceError {
+        DeviceError::Memory {
+            bytes: self.mapped,
+            source: errno.into(),
+        }
     }
 
     /// First byte.
@@ -84,10 +222,22 @@ impl Region {
         self.len == 0
     }
 
-    /// Huge pages hold it.
+    /// Huge pages hold it, reserved or transparent ones.
     #[must_use]
     pub fn is_huge(&self) -> bool {
-        self.huge
+        self.pages != Pages::Normal
+    }
+
+    /// What holds it.
+    #[must_use]
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// What it was asked to be and is not, each in words with the reason.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The bytes `at..at + len`.
@@ -149,6 +299,41 @@ impl Drop for Region {
     }
 }
 
+/// Gives whole pages back to the system.
+///
+/// # Safety
+/// They are ours, and nobody uses them.
+unsafe fn give_back(at: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: by the caller's promise.
+        let unmapped = unsafe { rustix::mm::munmap(at.cast(), len) };
+        debug_assert!(unmapped.is_ok(), "unmapping our own memory cannot fail");
+    }
+}
+
+/// Bytes of the mapping around an address that transparent huge pages hold, by the system's count;
+/// a neighbour that the system has merged with it is counted too.
+fn transparent_bytes(address: usize) -> Option<usize> {
+    let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    anonymous_huge(&maps, address)
+}
+
+/// As [`transparent_bytes`], in the text of `smaps`.
+fn anonymous_huge(maps: &str, address: usize) -> Option<usize> {
+    let mut inside = false;
+    for line in maps.lines() {
+        let first = line.split(' ').next()?;
+        if let Some((from, to)) = first.split_once('-') {
+            let hex = |text| usize::from_str_radix(text, 16).ok();
+            inside = (hex(from)?..hex(to)?).contains(&address);
+        } else if inside && first == "AnonHugePages:" {
+            let mut words = line.split_whitespace();
+            return Some(words.nth(1)?.parse::<usize>().ok()? << 10);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,8 +349,58 @@ mod tests {
     }
 
     #[test]
+    fn huge_pages_are_found_in_the_systems_list() {
+        let maps = "\
+7f0000000000-7f0000400000 rw-p 00000000 00:00 0
+Size:               4096 kB
+AnonHugePages:      2048 kB
+7f0000400000-7f0000800000 rw-p 00000000 00:00 0 [heap]
+AnonHugePages:      4096 kB
+";
+        for (address, held) in [
+            (0x7f00_0000_0000, Some(2 << 20)),
+            (0x7f00_003f_ffff, Some(2 << 20)),
+            (0x7f00_0040_0000, Some(4 << 20)),
+            (0x7f00_0080_0000, None),
+        ] {
+            assert_eq!(anonymous_huge(maps, address), held, "{address:x}");
+        }
+    }
+
+    #[test]
+    fn memory_that_may_not_be_locked_is_had_all_the_same() {
+        let options = RegionOptions {
+            huge_pages: false,
+            lock: true,
+        };
+        // Locking is a right of the thread, and this one ends.
+        let thread = std::thread::spawn(move || {
+            use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+            let small = Region::with(4096, options).expect("memory");
+            let mut sets = capabilities(None).expect("own capabilities");
+            sets.effective.remove(CapabilitySet::IPC_LOCK);
+            set_capabilities(None, sets).expect("less is always allowed");
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+            let limit = limit.current.unwrap_or(u64::MAX);
+            if limit > 256 << 20 {
+                println!("skipped: the limit of locked memory is {limit} bytes");
+                return;
+            }
+            let large = Region::with(limit as usize + (1 << 20), options).expect("memory");
+            assert!(large.notes()[0].contains("not locked"));
+            assert!(small.notes().is_empty() || limit < 4096);
+        });
+        thread.join().expect("no panic");
+    }
+
+    #[test]
     fn huge_falls_back_and_says_so() {
         let region = Region::huge(3 << 20).expect("memory");
+        assert_eq!(region.base() as usize % HUGE_BYTES, 0);
+        assert_eq!(region.notes().is_empty(), region.pages() == Pages::Huge);
+        for note in region.notes() {
+            assert!(note.contains("vm.nr_hugepages"), "{note}");
+        }
         region.fill((3 << 20) - 4, b"tail");
         let mut tail = [0; 4];
         region.copy_to((3 << 20) - 4, &mut tail);

@@ -40,8 +40,15 @@ pub const ROW: &[Metric] = &[
         key: "jobs",
         heading: "Jobs",
         unit: "",
-        definition: "Sessions that ran the workload, each on a thread of its own.",
+        definition: "Sessions that ran the workload, each on a thread of its own unless `threads` says otherwise.",
         source: PEAKMARKS,
+    },
+    Metric {
+        key: "threads",
+        heading: "Threads",
+        unit: "",
+        definition: "Threads that ran the sessions of the asynchronous API, each session with one commit in flight. A thread reads its clock once for at most 32 sessions: that reading ends their commits and begins their next ones. So what a session waits for its thread is part of its latency, and a time is wrong by at most the work of 32 sessions.",
+        source: OWN,
     },
     Metric {
         key: "cpu_busy_pct",
@@ -203,6 +210,20 @@ pub const ROW: &[Metric] = &[
         unit: "",
         definition: "Voluntary and involuntary context switches of this process divided by commits.",
         source: OWN,
+    },
+    Metric {
+        key: "log_file_sync_polled_pct",
+        heading: "Polled %",
+        unit: "%",
+        definition: "With adaptive learning: commits whose log write became durable while foregrounds polled, of all commits.",
+        source: "Oracle's statistic redo synch polls, as a share",
+    },
+    Metric {
+        key: "log_file_sync_switches",
+        heading: "Sync switches",
+        unit: "",
+        definition: "With adaptive learning: changes between post/wait and polling that stayed. Trials are none.",
+        source: "Oracle's messages of the log writer on switching to polling or post/wait",
     },
 ];
 

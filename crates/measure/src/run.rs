@@ -4,11 +4,15 @@
 //! Invariants: units are in the key; a value that was not measured is `None`, never zero. Rows of
 //! imported runs name in `not_measured` the fields that their evidence does not tell.
 
+mod row;
+mod target;
+
+pub use row::*;
+pub use target::{ProbeRow, Target};
+
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
-use crate::stack::Stack;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The schema's name and version.
 pub const SCHEMA: &str = "redolab.run/1";
@@ -76,33 +80,6 @@ pub struct Run {
     pub imported: Option<Imported>,
 }
 
-/// Where the log lived.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// `file`, `null`, later `postgresql` and so on.
-    pub kind: String,
-    /// The path as the user gave it.
-    pub path: String,
-    /// The stack below it.
-    pub stack: Stack,
-    /// The sync method used: `buffered`, `dsync`, `direct`.
-    pub sync_method: String,
-    /// Redo block size in bytes.
-    pub redo_block_bytes: u32,
-    /// Writes are padded to this many bytes: the largest of block, physical sector, atomic unit.
-    pub seal_bytes: u32,
-    /// Log groups.
-    pub log_groups: u32,
-    /// Bytes of each log file.
-    pub log_file_bytes: u64,
-    /// Log buffer in bytes.
-    pub log_buffer_bytes: u64,
-    /// The log buffer is in huge pages.
-    pub huge_pages: bool,
-    /// Extents of the log files that the file system holds as unwritten, if it can tell.
-    pub unwritten_extents: Option<u64>,
-}
-
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadInfo {
@@ -118,8 +95,23 @@ pub struct WorkloadInfo {
     pub commits: Option<u64>,
     /// Microseconds of CPU work before each commit.
     pub cpu_per_txn_us: f64,
-    /// `inline` or `lgwr`.
+    /// `inline`, `lgwr`, `workers=N` or `adaptive`.
     pub log_writer: String,
+    /// How sessions ask for durability: `sync` (each on a thread of its own) or `async` (many on a
+    /// few threads, by tickets). Empty in runs of earlier versions, which were `sync`.
+    #[serde(default)]
+    pub commit_api: String,
+    /// How foregrounds learn that their redo is durable: `post-wait`, `polling` or `adaptive`.
+    /// Empty in runs of earlier versions, which were `post-wait`.
+    #[serde(default)]
+    pub log_file_sync: String,
+    /// What has redo written, as `commit,third,1MB,3s`. Empty in runs of earlier versions, which
+    /// had these.
+    #[serde(default)]
+    pub flush_triggers: String,
+    /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
+    #[serde(default)]
+    pub log_writer_cpus: Vec<u32>,
     /// Seed of the payload.
     pub seed: u64,
 }
@@ -141,209 +133,10 @@ pub struct Environment {
     pub governor: Option<String>,
 }
 
-/// The figures of a wait event.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WaitStats {
-    /// Waits.
-    pub count: u64,
-    /// Exact sum.
-    pub total_ns: u64,
-    /// Exact mean.
-    pub mean_ns: f64,
-    /// Exact minimum.
-    pub min_ns: u64,
-    /// Median; percentiles are `None` with fewer than ten samples beyond them.
-    pub p50_ns: Option<u64>,
-    /// 90th percentile.
-    pub p90_ns: Option<u64>,
-    /// 99th percentile.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
-    pub p999_ns: Option<u64>,
-    /// Exact maximum.
-    pub max_ns: u64,
-    /// Share over 1 ms, in percent.
-    pub over_1ms_pct: f64,
-    /// Share over 10 ms, in percent.
-    pub over_10ms_pct: f64,
-    /// Share over 20 ms, in percent.
-    pub over_20ms_pct: f64,
-    /// Waits over 500 ms.
-    pub outliers: u64,
-}
-
-/// Commits a log write.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CommitsPerWrite {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: u64,
-    /// 99th percentile.
-    pub p99: u64,
-}
-
-/// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
-/// add up to the mean log file sync of the attributed commits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CommitPath {
-    /// Commits that could be joined to the log write that served them.
-    pub attributed: u64,
-    /// From asking until the write that served it was submitted.
-    pub queue_ns: f64,
-    /// Until that write was complete.
-    pub write_ns: f64,
-    /// Until it was durable.
-    pub flush_ns: f64,
-    /// Until the foreground ran again.
-    pub wake_ns: f64,
-}
-
-/// One second of a row.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// End of the interval, seconds after the row's start.
-    pub t_s: f64,
-    /// Its length in seconds.
-    pub seconds: f64,
-    /// Commits.
-    pub commits: u64,
-    /// Bytes of redo.
-    pub redo_bytes: u64,
-    /// Mean log file sync.
-    pub log_file_sync_mean_ns: f64,
-    /// 99th percentile of log file sync.
-    pub log_file_sync_p99_ns: Option<u64>,
-    /// Longest log file sync.
-    pub log_file_sync_max_ns: u64,
-    /// Mean log file parallel write.
-    pub log_file_parallel_write_mean_ns: f64,
-    /// Longest log file parallel write.
-    pub log_file_parallel_write_max_ns: u64,
-    /// Log switches that began in it.
-    pub log_switches: u64,
-    /// Device utilisation in percent, where known.
-    pub device_util_pct: Option<f64>,
-}
-
-/// The flush audit: flushes that the kernel counted beside those that the acknowledged writes need.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlushAudit {
-    /// What the comparison is worth.
-    pub status: AuditStatus,
-    /// Durable completions that the log relied on.
-    pub needed: u64,
-    /// Flushes that the kernel counted on the device; `None` where it counts none.
-    pub counted: Option<u64>,
-    /// Why, in words.
-    pub note: String,
-}
-
-/// What a flush audit is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditStatus {
-    /// Nobody else used the device, and the count fits.
-    Verified,
-    /// Others used the device: the count is an upper limit of ours.
-    LowerBound,
-    /// The kernel counted fewer flushes than were needed.
-    Missing,
-    /// No counter for this kind of target.
-    Unavailable,
-}
-
-/// One workload at one number of jobs. The first block of fields are the columns of study 003,
-/// by the same names and with its binary units.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Name of the workload.
-    pub workload: String,
-    /// Machines.
-    pub nodes: u32,
-    /// Sessions.
-    pub jobs: u32,
-    /// CPU busy, percent of all processors.
-    pub cpu_busy_pct: Option<f64>,
-    /// User share.
-    pub cpu_user_pct: Option<f64>,
-    /// System share.
-    pub cpu_sys_pct: Option<f64>,
-    /// Idle share.
-    pub cpu_idle_pct: Option<f64>,
-    /// Waiting for I/O.
-    pub cpu_iowait_pct: Option<f64>,
-    /// Commits a second.
-    pub commit_throughput_tps: f64,
-    /// Mean time of a transaction from its start until its commit returned; measured for each.
-    pub commit_latency_ms: f64,
-    /// Redo blocks a second.
-    pub redo_blocks_per_s: f64,
-    /// Log writes a second.
-    pub redo_writes_iops: f64,
-    /// Waits for log file sync a second.
-    pub redo_synch_writes_iops: f64,
-    /// Redo, MB (1024 kB) a second.
-    pub redo_data_mbps: f64,
-    /// Redo of a transaction, kB.
-    pub redo_data_kb_per_txn: f64,
-    /// Mean log file sync; `None` when nobody waited.
-    pub log_file_sync_ms: Option<f64>,
-    /// Only on Exadata.
-    pub flash_cache_write_pct: Option<f64>,
-    /// Measured seconds.
-    pub elapsed_s: f64,
-
-    /// Exact bytes of redo.
-    pub redo_size_bytes: u64,
-    /// Exact number of commits.
-    pub commits: u64,
-    /// Exact measured time.
-    pub elapsed_ns: u64,
-    /// Wait events by [`crate::WaitEvent::key`].
-    pub waits: BTreeMap<String, WaitStats>,
-    /// Transaction times, the distribution behind `commit_latency_ms`.
-    pub commit_latency: WaitStats,
-    /// Percentile curves `(percentile, ns)` by wait-event key.
-    #[serde(default)]
-    pub curves: BTreeMap<String, Vec<(f64, u64)>>,
-    /// Group-commit factor.
-    pub commits_per_write: CommitsPerWrite,
-    /// Where a commit's time goes.
-    pub commit_path: CommitPath,
-    /// Bytes of blocks written without redo in them (padding and block headers).
-    pub redo_wastage_bytes: u64,
-    /// Flushes or durable writes that the log issued.
-    pub flushes: u64,
-    /// Log switches.
-    pub log_switches: u64,
-    /// Writes that the kernel counted on the device.
-    pub device_writes: Option<u64>,
-    /// Bytes that the kernel counted on the device.
-    pub device_written_bytes: Option<u64>,
-    /// Device utilisation in percent.
-    pub device_util_pct: Option<f64>,
-    /// Processor time of this process a commit.
-    pub cpu_us_per_commit: Option<f64>,
-    /// Context switches of this process a commit.
-    pub context_switches_per_commit: Option<f64>,
-    /// The flush audit.
-    pub flush_audit: Option<FlushAudit>,
-    /// Device writes by others during the row, percent of all.
-    pub background_write_pct: Option<f64>,
-    /// Seconds of the row.
-    #[serde(default)]
-    pub intervals: Vec<Interval>,
-    /// Fields of this row that the evidence does not tell: they hold zero here, are `null` in the
-    /// JSON that commands print, and empty elsewhere. Empty in a measured row.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_measured: Vec<String>,
-}
-
 /// One measured floor: a raw durable write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FloorRow {
-    /// `buffered`, `dsync`, `direct`.
+    /// `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// The file had been written before; otherwise its blocks were only allocated.
     pub pre_written: bool,
@@ -399,13 +192,5 @@ impl Validity {
             invalidates,
             detail: detail.into(),
         });
-    }
-}
-
-impl Row {
-    /// The wait event's figures, if it was recorded.
-    #[must_use]
-    pub fn wait(&self, event: crate::WaitEvent) -> Option<&WaitStats> {
-        self.waits.get(event.key())
     }
 }

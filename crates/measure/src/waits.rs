@@ -16,16 +16,22 @@ pub enum WaitEvent {
     LogFileSwitchCheckpointIncomplete,
     /// Log writer: from the first write of a new log until that write was complete.
     LogFileSwitchCompletion,
+    /// Log writer: redo was to be written and every place in flight was taken.
+    LgwrAnyWorkerGroup,
+    /// A worker of the log writer: nothing to do.
+    LgwrWorkerGroupIdle,
 }
 
 impl WaitEvent {
     /// Every event, in the order in which tables show them.
-    pub const ALL: [WaitEvent; 5] = [
+    pub const ALL: [WaitEvent; 7] = [
         WaitEvent::LogFileSync,
         WaitEvent::LogFileParallelWrite,
         WaitEvent::LogBufferSpace,
         WaitEvent::LogFileSwitchCheckpointIncomplete,
         WaitEvent::LogFileSwitchCompletion,
+        WaitEvent::LgwrAnyWorkerGroup,
+        WaitEvent::LgwrWorkerGroupIdle,
     ];
 
     /// The event's name as Oracle prints it.
@@ -39,6 +45,8 @@ impl WaitEvent {
                 "log file switch (checkpoint incomplete)"
             }
             WaitEvent::LogFileSwitchCompletion => "log file switch completion",
+            WaitEvent::LgwrAnyWorkerGroup => "LGWR any worker group",
+            WaitEvent::LgwrWorkerGroupIdle => "LGWR worker group idle",
         }
     }
 
@@ -51,6 +59,8 @@ impl WaitEvent {
             WaitEvent::LogBufferSpace => "log_buffer_space",
             WaitEvent::LogFileSwitchCheckpointIncomplete => "log_file_switch_checkpoint_incomplete",
             WaitEvent::LogFileSwitchCompletion => "log_file_switch_completion",
+            WaitEvent::LgwrAnyWorkerGroup => "lgwr_any_worker_group",
+            WaitEvent::LgwrWorkerGroupIdle => "lgwr_worker_group_idle",
         }
     }
 }

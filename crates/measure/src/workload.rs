@@ -42,6 +42,16 @@ impl CommitMode {
         wait: CommitWait::Wait,
         post: CommitPost::Immediate,
     };
+    /// Waits without posting the log writer: written when something else has it written.
+    pub const WAIT_BATCH: CommitMode = CommitMode {
+        wait: CommitWait::Wait,
+        post: CommitPost::Batch,
+    };
+    /// Posts the log writer and goes on.
+    pub const NOWAIT_IMMEDIATE: CommitMode = CommitMode {
+        wait: CommitWait::Nowait,
+        post: CommitPost::Immediate,
+    };
     /// The fastest and least safe.
     pub const NOWAIT_BATCH: CommitMode = CommitMode {
         wait: CommitWait::Nowait,

@@ -2,11 +2,17 @@
 //! process: one, eight and 64 jobs, inline leader and dedicated log writer. See
 //! experiments/commit-against-floor.
 //!
-//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS]`
-//! (JOBS as 1,8,64; pin the process to one processor to compare one job with the floor: the disk's
-//! interrupts go to one processor, and being on it is worth more than what is compared)
+//! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS] [WRITERS]`
+//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process
+//! to one processor to compare one job with the floor: the disk's interrupts go to one processor,
+//! and being on it is worth more than what is compared)
+//!
+//! Anywhere among them: `--io threads,io_uring` and `--sync direct,direct-dsync` name the engines
+//! and sync methods that commits and raw writes are made with (without them: threads, direct for
+//! commits, every method for raw writes); `--huge-pages` puts the log buffer in huge pages.
 
-use device::{FileSet, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
+use device::{FileSet, IoEngine, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
+use device::{UringFiles, UringOptions};
 use measure::Histogram;
 use measure::workload::{Generator, pool};
 use redo::engine::Paths;
@@ -34,20 +40,78 @@ struct Turn {
     max_ns: u64,
 }
 
+/// How writes reach the device, in every combination.
+struct Ways {
+    engines: Vec<IoEngine>,
+    /// Sync methods of raw writes, and of commits.
+    raw: Vec<SyncMethod>,
+    commits: Vec<SyncMethod>,
+    huge_pages: bool,
+}
+
+impl Ways {
+    /// Takes the named options out of `args`.
+    fn take(args: &mut Vec<String>) -> Result<Ways, AnyError> {
+        let mut value = |name: &str| -> Result<Option<String>, AnyError> {
+            let Some(at) = args.iter().position(|a| a == name) else {
+                return Ok(None);
+            };
+            args.remove(at);
+            let missing = || format!("{name}: a value is missing");
+            (at < args.len())
+                .then(|| Some(args.remove(at)))
+                .ok_or_else(|| missing().into())
+        };
+        let engines = value("--io")?.unwrap_or_else(|| "threads".to_owned());
+        let methods = value("--sync")?;
+        let parsed = |text: &str| -> Result<Vec<SyncMethod>, AnyError> {
+            let each = text.split(',').map(str::parse);
+            Ok(each.collect::<Result<_, _>>()?)
+        };
+        let huge_pages = args.iter().position(|a| a == "--huge-pages");
+        huge_pages.map(|at| args.remove(at));
+        Ok(Ways {
+            engines: engines
+                .split(',')
+                .map(str::parse)
+                .collect::<Result<_, _>>()?,
+            raw: match &methods {
+                Some(text) => parsed(text)?,
+                None => SyncMethod::ALL.to_vec(),
+            },
+            commits: parsed(methods.as_deref().unwrap_or("direct"))?,
+            huge_pages: huge_pages.is_some(),
+        })
+    }
+
+    fn of(&self, methods: &[SyncMethod]) -> Vec<(SyncMethod, IoEngine)> {
+        let with = |io: &IoEngine| methods.iter().map(|m| (*m, *io)).collect::<Vec<_>>();
+        self.engines.iter().flat_map(with).collect()
+    }
+}
+
 fn main() -> Result<(), AnyError> {
-    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    args.retain(|a| a != "--bench");
+    let ways = Ways::take(&mut args)?;
+    let mut args = args.into_iter();
     let fallback = || std::env::temp_dir().join("commit-bench");
     let directory = args.next().map_or_else(fallback, PathBuf::from);
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
     let jobs = args.next().unwrap_or_else(|| "1,8,64".to_owned());
     let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let writers = args.next();
+    let writers = writers.as_deref().unwrap_or("inline,lgwr");
+    let writers: Vec<LogWriter> = writers
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
     std::fs::create_dir_all(&directory)?;
     Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
-    let methods = [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct];
     let mut cases: Vec<(String, Vec<Turn>)> = Vec::new();
     println!("round,case,per_s,p50_us,p99_us,p999_us,max_us");
     for round in 0..rounds {
@@ -65,13 +129,25 @@ fn main() -> Result<(), AnyError> {
                 None => cases.push((name, vec![turn])),
             }
         };
-        for method in methods {
-            record(format!("raw {method}"), raw(&directory, method, time)?);
+        for way in ways.of(&ways.raw) {
+            let name = format!("raw {} {}", way.0, way.1.name());
+            record(name, raw(&directory, way, time)?);
         }
-        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for &writer in &writers {
             for &jobs in &jobs {
-                let turn = commits(&directory, writer, jobs, time)?;
-                record(format!("{} {jobs}", writer.name()), turn);
+                for way in ways.of(&ways.commits) {
+                    let huge_pages = ways.huge_pages;
+                    let options = Options {
+                        log_writer: writer,
+                        sync_method: way.0,
+                        io: way.1,
+                        huge_pages,
+                        ..Options::default()
+                    };
+                    let turn = commits(&directory, options, jobs, time)?;
+                    let (method, io) = (way.0, way.1.name());
+                    record(format!("{writer} {jobs} {method} {io}"), turn);
+                }
             }
         }
     }
@@ -124,9 +200,21 @@ fn turn(times: &Histogram, elapsed: Duration) -> Turn {
 }
 
 /// Raw durable writes of one block to the log's own first file, through the same back end.
-fn raw(directory: &Path, method: SyncMethod, time: Duration) -> Result<Turn, AnyError> {
+fn raw(
+    directory: &Path,
+    (method, io): (SyncMethod, IoEngine),
+    time: Duration,
+) -> Result<Turn, AnyError> {
     let path = Paths::new(directory).logs(1).remove(0);
-    let device = FileSet::open(&[path], SHAPE.file_bytes, method)?;
+    let files = FileSet::open(&[path], SHAPE.file_bytes, method)?;
+    let device: Box<dyn LogDevice> = match io {
+        IoEngine::IoUring => {
+            let uring = UringOptions::default();
+            uring.check()?;
+            Box::new(UringFiles::new(files, uring))
+        }
+        IoEngine::Threads | IoEngine::Auto => Box::new(files),
+    };
     let region = Arc::new(Region::new(4096)?);
     region.fill(0, &pool(9, 4096));
     let mut queue = device.queue(region)?;
@@ -158,7 +246,7 @@ fn raw(directory: &Path, method: SyncMethod, time: Duration) -> Result<Turn, Any
 
 fn commits(
     directory: &Path,
-    log_writer: LogWriter,
+    options: Options,
     jobs: u32,
     time: Duration,
 ) -> Result<Turn, AnyError> {
@@ -166,11 +254,13 @@ fn commits(
     std::fs::remove_dir_all(directory)?;
     std::fs::create_dir_all(directory)?;
     Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
-    let options = Options {
-        log_writer,
-        ..Options::default()
-    };
     let log = Arc::new(Log::open(directory, options)?.0);
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        for fallback in &log.back_end().fallbacks {
+            println!("# done without: {fallback}");
+        }
+    });
     let stop = Arc::new(AtomicBool::new(false));
     let barrier = Arc::new(Barrier::new(jobs as usize + 1));
     let bytes = pool(1, 1 << 20);

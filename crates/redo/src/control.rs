@@ -8,13 +8,17 @@
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
 
 use crate::error::Error;
-use crate::format::{BLOCK_HEADER_BYTES, FORMAT_VERSION, LogId, RECORD_HEADER_BYTES, Summer};
+use crate::format::{FORMAT_VERSION, LogId, Summer};
 use crate::format::{le16, le32, le64};
-use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES, StreamBlock};
+use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
 use device::queue::IoOrDevice;
 use device::{LogDevice, Region};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+mod sense;
+use sense::{plausible, possible};
 
 /// Bytes of one copy. A multiple of every sector size in use.
 pub const COPY_BYTES: usize = 16_384;
@@ -243,38 +247,6 @@ impl ControlInfo {
     }
 }
 
-/// Blocks beyond this number are never reached; positions below it can be added to without
-/// overflow.
-const LAST_BLOCK: StreamBlock = 1 << 60;
-
-/// A checksum proves origin, not sense: a copy with a shape that no log has is refused.
-fn plausible(g: &Geometry) -> bool {
-    let least = (BLOCK_HEADER_BYTES + RECORD_HEADER_BYTES) as u32;
-    (least + 1..=1 << 16).contains(&g.block_bytes)
-        && g.seal_blocks >= 1
-        && u64::from(g.seal_blocks) * u64::from(g.block_bytes) <= MAX_SEAL_BYTES
-        && (2..=1 << 10).contains(&g.groups)
-        && g.blocks_per_group >= 1
-        && g.blocks_per_group.is_multiple_of(u64::from(g.seal_blocks))
-        && g.blocks_per_group <= u64::from(u32::MAX)
-        && g.header_bytes <= MAX_SEAL_BYTES
-        && g.file_bytes <= MAX_FILE_BYTES
-        && g.file_bytes >= g.header_bytes + g.blocks_per_group * u64::from(g.block_bytes)
-}
-
-/// As [`plausible`], for what changes: numbers that can still grow, incarnations in order.
-fn possible(info: &ControlInfo) -> bool {
-    let each =
-        |i: &Incarnation| i.previous_end <= i.first && i.first <= LAST_BLOCK && i.number < u32::MAX;
-    let follows =
-        |pair: &[Incarnation]| pair[0].number < pair[1].number && pair[0].first < pair[1].first;
-    info.generation < u64::MAX
-        && info.checkpoint.block <= LAST_BLOCK
-        && info.closed_at.is_none_or(|end| end <= LAST_BLOCK)
-        && info.incarnations.iter().all(each)
-        && info.incarnations.windows(2).all(follows)
-}
-
 /// Why a copy was not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyProblem {
@@ -294,6 +266,7 @@ pub struct ControlFile {
     /// The only copy that is believed; an update writes the other first. `None` when both copies
     /// say the same.
     good: Option<u64>,
+    planted: Planted,
 }
 
 impl ControlFile {
@@ -334,6 +307,7 @@ impl ControlFile {
                 path,
                 info,
                 good,
+                planted: Planted::none(),
             }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
             (None, CopyProblem::Version(found)) => Err(Error::Version { path, found }),
@@ -355,6 +329,7 @@ impl ControlFile {
             path: path.to_owned(),
             info,
             good: None,
+            planted: Planted::none(),
         };
         file.store()?;
         Ok(file)
@@ -364,6 +339,11 @@ impl ControlFile {
     #[must_use]
     pub fn info(&self) -> &ControlInfo {
         &self.info
+    }
+
+    /// From now on it has this bug.
+    pub(crate) fn plant(&mut self, planted: Planted) {
+        self.planted = planted;
     }
 
     /// Makes durable what was read. A process that was killed between writing a copy and flushing
@@ -411,15 +391,26 @@ impl ControlFile {
     fn store(&mut self) -> Result<(), Error> {
         let bytes = self.info.encode();
         let first = match self.good {
+            Some(good) if self.planted.has(Bug::GoodCopyFirst) => good,
             Some(good) => 1 - good,
             None => self.info.generation % 2,
         };
+        if self.planted.has(Bug::ControlCopiesTogether) {
+            return self.store_together(&bytes);
+        }
         for copy in [first, 1 - first] {
             device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
                 .map_err(|e| Error::control(&self.path, e))?;
         }
         self.good = None;
         Ok(())
+    }
+
+    /// Both copies behind one flush: a fence that a test removes.
+    #[cold]
+    fn store_together(&self, bytes: &[u8]) -> Result<(), Error> {
+        device::queue::write_durable(&*self.device, 0, &[bytes, bytes].concat())
+            .map_err(|e| Error::control(&self.path, e))
     }
 }
 

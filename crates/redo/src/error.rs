@@ -21,6 +21,14 @@ pub enum Error {
         /// Why.
         source: IoOrDevice,
     },
+    /// A raw device failed while a log was made on it.
+    #[error("{path}: writing a new log failed: {source}; the device holds no log", path = path.display())]
+    Making {
+        /// The device.
+        path: PathBuf,
+        /// Why.
+        source: IoOrDevice,
+    },
     /// The log files could not be flushed before recovery.
     #[error("{path}: flushing before recovery failed: {source}; nothing was changed", path = path.display())]
     TailFlush {

@@ -20,6 +20,14 @@ pub const FILE_HEADER_BYTES: usize = 64;
 /// larger, at the sector's size.
 pub const FILE_HEADER_MIN_BYTES: u64 = 4096;
 
+/// On a raw device, where the control information begins.
+pub const RAW_CONTROL_AT: u64 = 0;
+/// On a raw device, where the first group begins: everything before it is the log's too.
+pub const RAW_LOG_AT: u64 = 1 << 20;
+/// On a raw device, bytes at its end that hold zeros: where other formats keep their second
+/// super block, nothing of an earlier use must be left.
+pub const RAW_TAIL_BYTES: u64 = 1 << 20;
+
 const BLOCK_MAGIC: [u8; 4] = *b"RdBk";
 const FILE_MAGIC: [u8; 8] = *b"REDOLAB\0";
 const CRC_AT: usize = 36;
@@ -113,22 +121,28 @@ impl BlockHeader {
     /// right checksum.
     #[must_use]
     pub fn decode(summer: &Summer, block: &[u8]) -> Option<BlockHeader> {
-        let head: &[u8; BLOCK_HEADER_BYTES] = block.get(..BLOCK_HEADER_BYTES)?.try_into().ok()?;
+        let header = BlockHeader::parse(block)?;
+        let (head, behind) = block.split_first_chunk::<BLOCK_HEADER_BYTES>()?;
+        let body = behind.get(..usize::from(header.used))?;
+        let mut unsummed = *head;
+        unsummed[CRC_AT..].fill(0);
+        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then_some(header)
+    }
+
+    /// Decodes what looks like a block, without its checksum.
+    pub(crate) fn parse(block: &[u8]) -> Option<BlockHeader> {
+        let head: &[u8; BLOCK_HEADER_BYTES] = block.first_chunk()?;
         if head[0..4] != BLOCK_MAGIC || head[4] != FORMAT_VERSION || head[5] != 0 {
             return None;
         }
-        let used = le16(head, 6);
-        let body = block.get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + usize::from(used))?;
-        let mut unsummed = *head;
-        unsummed[CRC_AT..].fill(0);
         if le16(head, 30) != 0 || le32(head, 32) != 0 {
             return None;
         }
-        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then(|| BlockHeader {
+        Some(BlockHeader {
             stream_block: le64(head, 8),
             durable_upto: le64(head, 16),
             incarnation: le32(head, 24),
-            used,
+            used: le16(head, 6),
             first_record: le16(head, 28),
         })
     }

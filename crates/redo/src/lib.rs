@@ -43,6 +43,7 @@ pub mod control;
 #[cfg(all(feature = "crash", not(loom)))]
 pub mod crash;
 #[cfg(not(loom))]
+mod divisor;
 pub mod engine;
 pub mod error;
 pub mod format;
@@ -51,8 +52,13 @@ pub mod group;
 mod interleavings;
 pub mod planted;
 pub mod rba;
+mod read_ahead;
 pub mod recovery;
+#[cfg(all(test, shuttle))]
+mod schedules;
 mod sync;
+mod tickets;
+mod triggers;
 mod turn;
 mod wait;
 pub mod writer;
@@ -60,7 +66,10 @@ pub mod writer;
 pub use buffer::{Batch, Stations};
 pub use commit::{Commit, CommitMode};
 #[cfg(not(loom))]
-pub use engine::{Log, LogWriter, Options, Session, Shape};
+pub use engine::{Completions, Log, LogWriter, Options, Session, Shape};
 pub use error::Error;
 pub use rba::Rba;
 pub use recovery::Recovery;
+pub use tickets::{Completion, QueueFull, Ticket};
+pub use triggers::Triggers;
+pub use writer::LogFileSync;

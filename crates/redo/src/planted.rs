@@ -1,11 +1,12 @@
-//! Bugs that tests plant on purpose, to show that the crash simulation and loom would find them.
+//! Bugs that tests plant on purpose, to show that the crash simulation, loom and shuttle would find
+//! them.
 //!
-//! Without the `crash` feature (or loom) there is nothing to plant: the type is empty and every
-//! question is answered `false` at compile time.
+//! Without the `crash` feature (or loom, or shuttle) there is nothing to plant: the type is empty
+//! and every question is answered `false` at compile time.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(any(feature = "crash", loom)), allow(dead_code))]
+#[cfg_attr(not(any(feature = "crash", loom, shuttle)), allow(dead_code))]
 pub enum Bug {
     /// Publish when the write is complete, not when it is flushed.
     AcknowledgeBeforeFlush,
@@ -33,12 +34,56 @@ pub enum Bug {
     PublishOutOfOrder,
     /// Retry after a failed flush.
     RetryFailedFlush,
+    /// Tell a ticket durable when its redo is written, not when it is flushed.
+    TicketAtWritten,
+    /// Post the log writer for the first batch only.
+    MissingPost,
+    /// A foreground that polls never tries to take the baton.
+    PollerNeverLeads,
+    /// A pipelined log writer reads its bell after it looked, not before.
+    ReadBellLate,
+    /// A pipelined log writer takes posts for served that came after it had sealed.
+    HandledAfterSeal,
+    /// Look for room in the log buffer before the record is counted in.
+    OverReserve,
+    /// Write what lies at the beginning of the ring from one block further.
+    RingWrapOffByOne,
+    /// Take the lower half of a batch's number for the whole.
+    NarrowBatchNumber,
+    /// Say of a block in which a record ends that none begins in it.
+    WrongFirstRecord,
+    /// Say in a block that everything before it is durable.
+    DurableUptoTooHigh,
+    /// Write a batch of which some bytes are not in place.
+    WriteUnfilled,
+    /// Release the blocks of a batch when their write is submitted.
+    ReleaseEarly,
+    /// Write the first block of a log that the checkpoint still needs.
+    ReuseOneBlockEarly,
+    /// Believe a block whose checksum is wrong.
+    SkipBlockChecksum,
+    /// Stop at the gap before an incarnation.
+    StopAtGap,
+    /// Go on with an unfinished record in the next incarnation.
+    JoinIncarnations,
+    /// Write both control copies, then flush once.
+    ControlCopiesTogether,
+    /// Begin an update with the only good control copy.
+    GoodCopyFirst,
+    /// Lay the baton down without waking who would lead on.
+    NoHandOff,
+    /// Wake half of many sleepers, and leave nobody word of the other half.
+    LostChain,
+    /// Sleep without looking whether the word has moved.
+    SleepUnchecked,
+    /// Release slots before their fill words are zeroed.
+    ReleaseBeforeZero,
 }
 
 /// The bug that is planted, if any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Planted {
-    #[cfg(any(feature = "crash", loom))]
+    #[cfg(any(feature = "crash", loom, shuttle))]
     bug: Option<Bug>,
 }
 
@@ -47,13 +92,13 @@ impl Planted {
     #[must_use]
     pub const fn none() -> Planted {
         Planted {
-            #[cfg(any(feature = "crash", loom))]
+            #[cfg(any(feature = "crash", loom, shuttle))]
             bug: None,
         }
     }
 
     /// This one.
-    #[cfg(any(feature = "crash", loom))]
+    #[cfg(any(feature = "crash", loom, shuttle))]
     #[must_use]
     pub const fn with(bug: Bug) -> Planted {
         Planted { bug: Some(bug) }
@@ -63,9 +108,9 @@ impl Planted {
     #[inline]
     #[must_use]
     pub fn has(self, bug: Bug) -> bool {
-        #[cfg(any(feature = "crash", loom))]
+        #[cfg(any(feature = "crash", loom, shuttle))]
         return self.bug == Some(bug);
-        #[cfg(not(any(feature = "crash", loom)))]
+        #[cfg(not(any(feature = "crash", loom, shuttle)))]
         {
             let _ = bug;
             false

@@ -1,7 +1,8 @@
 //! The primitives of concurrency that this crate uses, in one place, so that loom can replace
-//! them and explore every interleaving of the protocols in `buffer` and `wait`.
+//! them and explore every interleaving of the protocols in `buffer` and `wait`, and shuttle draw
+//! schedules of whole logs.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
@@ -13,12 +14,59 @@ pub(crate) use loom::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
+#[cfg(shuttle)]
+pub(crate) use shuttle::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};
+
+/// Threads of the engine; loom's models start their own.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::thread::{Builder, JoinHandle};
+
+#[cfg(shuttle)]
+pub(crate) use shuttle::thread::{Builder, JoinHandle};
+
+/// The engine's clock.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use measure::RealClock as EngineClock;
+
+/// The engine's clock under shuttle: a microsecond passes with each look at it, so that a schedule
+/// alone decides what happens.
+#[cfg(shuttle)]
+#[derive(Clone, Copy, Debug)]
+pub struct EngineClock;
+
+#[cfg(shuttle)]
+impl EngineClock {
+    pub(crate) fn new() -> EngineClock {
+        TICKS.set(0);
+        EngineClock
+    }
+}
+
+#[cfg(shuttle)]
+impl measure::Clock for EngineClock {
+    fn now(&self) -> measure::Nanos {
+        TICKS.set(TICKS.get() + 1);
+        measure::Nanos::from_micros(TICKS.get())
+    }
+}
+
+#[cfg(shuttle)]
+std::thread_local! {
+    // Of the thread that runs the test: all threads of a schedule are its coroutines.
+    static TICKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Lets another thread run.
 pub(crate) fn yield_now() {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     std::thread::yield_now();
     #[cfg(loom)]
     loom::thread::yield_now();
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
 }
 
 /// Keeps what different threads write off each other's cache lines (two lines: adjacent ones are

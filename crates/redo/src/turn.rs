@@ -16,23 +16,26 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod pipeline;
+mod waiting;
+
+pub(crate) use pipeline::Turned;
+pub(crate) use waiting::{Rules, Way};
+
 use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::planted::{Bug, Planted};
+use crate::planted::Bug;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
-use crate::writer::Cause;
+use crate::writer::{Cause, Learner, LogFileSync};
+use std::sync::Arc;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const WAKE_ALONE: u32 = 32;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 const WAKE_ALONE: u32 = 1;
-
-/// Redo in the open batch that posts the log writer although nobody commits (Oracle: 1 MB or a
-/// third of the log buffer).
-const POST_BYTES: u64 = 1 << 20;
 
 const OPEN: u32 = 0;
 const POISONED: u32 = 1;
@@ -54,15 +57,24 @@ pub(crate) struct Turn<H> {
     /// The durable checkpoint's block.
     checkpoint: AtomicU64,
     switch: WaitWord,
-    /// Posts the log writer, dedicated or fallback.
-    post: WaitWord,
+    /// Posts the log writer, dedicated or fallback. A pipelined one's queue rings it too.
+    post: Arc<WaitWord>,
+    /// Posts so far: what was rung for and what was asked for are two things where completions
+    /// ring.
+    asked: AtomicU32,
     post_bytes: u32,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     cause: Mutex<Option<Cause>>,
+    /// Foregrounds poll (1) or sleep (0).
+    polling: AtomicU32,
+    /// Only whoever holds the baton feeds it.
+    learner: Option<Mutex<Learner>>,
     /// Foregrounds lead; otherwise a dedicated log writer does.
     pub(crate) inline: bool,
-    planted: Planted,
+    /// The dedicated log writer has batches in flight while it waits.
+    pub(crate) pipelined: bool,
+    pub(crate) rules: Rules,
 }
 
 /// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
@@ -81,26 +93,34 @@ impl<H> Turn<H> {
         geometry: &Geometry,
         holder: H,
         checkpoint: StreamBlock,
-        inline: bool,
-        planted: Planted,
+        rules: Rules,
     ) -> Turn<H> {
-        let third = buffer.ring_blocks() * u64::from(geometry.payload()) / 3;
+        let room = buffer.ring_blocks() * u64::from(geometry.payload());
+        let learns = rules.log_file_sync;
         Turn {
             buffer,
             baton: Mutex::new(holder),
             checkpoint: AtomicU64::new(checkpoint),
             switch: WaitWord::default(),
-            post: WaitWord::default(),
-            post_bytes: POST_BYTES.min(third) as u32,
+            post: Arc::default(),
+            asked: AtomicU32::new(0),
+            post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            inline,
-            planted,
+            polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
+            learner: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Learner::default())),
+            inline: rules.way == Way::Inline,
+            pipelined: rules.way == Way::Pipelined,
+            rules,
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) == OPEN
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) == POISONED
     }
 
     #[inline]
@@ -113,7 +133,7 @@ impl<H> Turn<H> {
     }
 
     #[cold]
-    fn refusal(&self) -> Error {
+    pub(crate) fn refusal(&self) -> Error {
         if self.state.load(Ordering::Acquire) == CLOSED {
             return Error::Closed;
         }
@@ -174,7 +194,7 @@ impl<H> Turn<H> {
             word.bump();
             word.wake_all();
         }
-        for word in [&self.buffer.space, &self.switch, &self.post] {
+        for word in [&self.buffer.space, &self.switch, &*self.post] {
             word.bump();
             word.wake_all();
         }
@@ -214,6 +234,7 @@ impl<H> Turn<H> {
         let upto = self.buffer.published();
         if let Led::From(first) = led {
             self.bump(first, upto);
+            self.learn(first, upto);
         }
         drop(holder);
         fence(Ordering::SeqCst);
@@ -227,7 +248,7 @@ impl<H> Turn<H> {
 
     #[inline]
     fn bump(&self, first: u64, upto: u64) {
-        if self.planted.has(Bug::MissingBump) {
+        if self.rules.planted.has(Bug::MissingBump) {
             return;
         }
         for batch in first..upto {
@@ -235,16 +256,18 @@ impl<H> Turn<H> {
         }
     }
 
-    /// If redo was left in the open batch, somebody who waits for it must lead on.
+    /// If redo was left in the open batch that somebody wants written, who waits for it must lead
+    /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        let (open, bytes) = self.buffer.open_batch();
-        if bytes == 0 {
+        if !self.inline || self.rules.planted.has(Bug::NoHandOff) {
             return;
         }
-        if self.inline {
-            let word = &self.buffer.slot(open).wake;
-            if !self.planted.has(Bug::MissingBump) {
+        let (open, bytes) = self.buffer.open_batch();
+        let slot = self.buffer.slot(open);
+        if bytes > 0 && slot.asked.load(Ordering::SeqCst) > open {
+            let word = &slot.wake;
+            if !self.rules.planted.has(Bug::MissingBump) {
                 word.bump();
             }
             word.wake(1);
@@ -260,7 +283,9 @@ impl<H> Turn<H> {
         let sleepers = slot.wake.sleepers();
         if sleepers > WAKE_ALONE {
             let half = sleepers / 2;
-            slot.chain.fetch_add(half, Ordering::Release);
+            if !self.rules.planted.has(Bug::LostChain) {
+                slot.chain.fetch_add(half, Ordering::Release);
+            }
             slot.wake.wake(sleepers - half);
         } else {
             slot.wake.wake_all();
@@ -279,43 +304,6 @@ impl<H> Turn<H> {
                 .is_ok()
         {
             slot.wake.wake(1);
-        }
-    }
-
-    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
-    /// for a commit that posts nobody: it leads only when it was handed the baton.
-    #[inline]
-    pub(crate) fn await_durable(
-        &self,
-        batch: u64,
-        willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
-    ) -> Result<(), Error> {
-        self.buffer.register(batch);
-        if willing && !self.inline {
-            self.post();
-        }
-        let word = &self.buffer.slot(batch).wake;
-        let mut slept = false;
-        fence(Ordering::SeqCst);
-        loop {
-            let seen = word.read();
-            if self.buffer.published() > batch {
-                if slept {
-                    self.wake_on(batch);
-                }
-                return Ok(());
-            }
-            self.check()?;
-            if self.inline
-                && (willing || slept)
-                && let Some(holder) = self.try_baton()
-            {
-                self.lead(holder, &mut lead);
-                continue;
-            }
-            word.wait(seen);
-            slept = true;
         }
     }
 
@@ -361,8 +349,18 @@ impl<H> Turn<H> {
     /// Posts the log writer.
     #[inline]
     pub(crate) fn post(&self) {
+        if self.pipelined {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+        }
         self.post.bump();
         self.post.wake(1);
+    }
+
+    /// Posts so far, to be read before the open batch is looked at: whoever had posted then is
+    /// served by what is sealed after.
+    #[inline]
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
     }
 
     /// The log writer's life, until the log is closed or poisoned: leads when it was posted since
@@ -425,5 +423,9 @@ impl<H> Turn<H> {
         self.checkpoint.fetch_max(block, Ordering::AcqRel);
         self.switch.bump();
         self.switch.wake_all();
+        if self.pipelined {
+            self.post.bump();
+            self.post.wake(1);
+        }
     }
 }

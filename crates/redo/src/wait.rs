@@ -5,71 +5,10 @@
 //! reading and sleeping nothing can be lost, provided that every waker bumps.
 
 #[cfg(loom)]
-use crate::sync::fence;
-use crate::sync::{AtomicU32, Ordering};
-#[cfg(not(loom))]
-use rustix::thread::futex;
-
-/// A futex word that counts its sleepers, so that nobody is woken by a system call in vain.
-#[cfg(not(loom))]
-#[derive(Debug, Default)]
-pub(crate) struct WaitWord {
-    word: AtomicU32,
-    sleepers: AtomicU32,
-}
+use crate::sync::{AtomicU32, Ordering, fence};
 
 #[cfg(not(loom))]
-impl WaitWord {
-    /// What to hand to [`WaitWord::wait`].
-    #[inline]
-    pub(crate) fn read(&self) -> u32 {
-        self.word.load(Ordering::SeqCst)
-    }
-
-    /// Makes every `wait` with an earlier reading return.
-    #[inline]
-    pub(crate) fn bump(&self) {
-        self.word.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Sleepers at this moment.
-    #[inline]
-    pub(crate) fn sleepers(&self) -> u32 {
-        self.sleepers.load(Ordering::SeqCst)
-    }
-
-    /// Sleeps while the word is `seen`. May return early; callers check their condition again.
-    pub(crate) fn wait(&self, seen: u32) {
-        self.wait_timeout(seen, None);
-    }
-
-    /// As [`WaitWord::wait`], at most for `timeout`.
-    pub(crate) fn wait_timeout(&self, seen: u32, timeout: Option<std::time::Duration>) {
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let spec = timeout.map(|t| rustix::thread::Timespec {
-            tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: t.subsec_nanos().into(),
-        });
-        // Every error is a reason to look again: the word moved, a signal came, time is up.
-        let _ = futex::wait(&self.word, futex::Flags::PRIVATE, seen, spec.as_ref());
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    /// Wakes at most `n` sleepers; costs no system call when there are none.
-    #[inline]
-    pub(crate) fn wake(&self, n: u32) {
-        if self.sleepers() > 0 {
-            // Waking cannot fail on a valid address; a count is not needed.
-            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, n);
-        }
-    }
-
-    /// Wakes all sleepers.
-    #[inline]
-    pub(crate) fn wake_all(&self) {
-        self.wake(i32::MAX as u32);
-    }
-}
+pub(crate) use device::Doorbell as WaitWord;
 
 /// The same counters over loom's mutex and condition variable in the place of the kernel's queue.
 #[cfg(loom)]

@@ -119,13 +119,17 @@ fn a_checkpoint_that_waited_for_a_failed_one_fails_too() {
             .expect("durable");
         ends.push(log.durable());
     }
-    control.set_delay(Duration::from_millis(100));
+    let gate = control.gate();
     // The second copy: the first is whole by then and says what nobody was told.
     strike(&control, Target::Write, 2, Fault::Errno(EIO));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| log.checkpoint(ends[0]));
-        std::thread::sleep(Duration::from_millis(30));
+        let under_way = gate.await_pending(1, Duration::from_secs(300));
+        assert!(under_way.is_some(), "the first writes");
         let second = scope.spawn(|| log.checkpoint(ends[1]));
+        // Time to come to where it waits; where it comes later, the log is poisoned by then.
+        std::thread::sleep(Duration::from_millis(30));
+        drop(gate);
         let first = first.join().expect("no panic");
         assert!(matches!(first, Err(Error::Control { .. })), "{first:?}");
         let second = second.join().expect("no panic");

@@ -1,9 +1,13 @@
 //! The crash simulation over many seeds: no promise is broken, everything was reached, and each
 //! planted bug is found.
+//!
+//! `REDOLAB_CRASH_SEEDS` sets how many, `REDOLAB_CRASH_FROM` the first, `REDOLAB_CRASH_SEED`
+//! replays one and tells what happened.
 #![cfg(feature = "crash")]
 
 use redo::crash::{Coverage, Report, run, trace};
 use redo::planted::{Bug, Planted};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +17,7 @@ use std::time::Instant;
 const SEEDS: u64 = if cfg!(debug_assertions) {
     2_000
 } else {
-    50_000
+    100_000
 };
 /// From so many seeds on, everything must have been reached.
 const FULL: u64 = 50_000;
@@ -42,8 +46,8 @@ fn judged(seed: u64, planted: Planted) -> Result<Report, String> {
 }
 
 /// The first violation among `seeds` histories, lowest seed first, and what was reached.
-fn search(seeds: u64, planted: Planted) -> (Option<(u64, String)>, Coverage) {
-    let next = AtomicU64::new(0);
+fn search(seeds: Range<u64>, planted: Planted) -> (Option<(u64, String)>, Coverage) {
+    let (next, seeds) = (AtomicU64::new(seeds.start), seeds.end);
     let found = Mutex::new((None::<(u64, String)>, Coverage::default()));
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     std::thread::scope(|scope| {
@@ -83,7 +87,8 @@ fn no_promise_is_broken_and_everything_is_reached() {
     }
     let seeds = number("REDOLAB_CRASH_SEEDS").unwrap_or(SEEDS);
     let begun = Instant::now();
-    let (violation, coverage) = search(seeds, Planted::none());
+    let from = number("REDOLAB_CRASH_FROM").unwrap_or(0);
+    let (violation, coverage) = search(from..from + seeds, Planted::none());
     if let Some((seed, what)) = violation {
         panic!(
             "seed {seed}: {what}\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \
@@ -135,10 +140,24 @@ fn each_planted_bug_is_found() {
         Bug::SlotReuse,
         Bug::PublishOutOfOrder,
         Bug::RetryFailedFlush,
+        Bug::TicketAtWritten,
+        Bug::OverReserve,
+        Bug::RingWrapOffByOne,
+        Bug::NarrowBatchNumber,
+        Bug::WrongFirstRecord,
+        Bug::DurableUptoTooHigh,
+        Bug::WriteUnfilled,
+        Bug::ReleaseEarly,
+        Bug::ReuseOneBlockEarly,
+        Bug::SkipBlockChecksum,
+        Bug::StopAtGap,
+        Bug::JoinIncarnations,
+        Bug::ControlCopiesTogether,
+        Bug::GoodCopyFirst,
     ];
     let mut escaped = Vec::new();
     for bug in bugs {
-        let (found, _) = search(BUG_SEEDS, Planted::with(bug));
+        let (found, _) = search(0..BUG_SEEDS, Planted::with(bug));
         match found {
             Some((seed, what)) => println!("{bug:?}: after {} seeds: {what}", seed + 1),
             None => escaped.push(bug),

@@ -1,16 +1,19 @@
-//! SIGKILL at random moments: a child commits from several threads and says through a pipe what
-//! was acknowledged; the parent kills it, drains the pipe, recovers, and looks for every
-//! acknowledged record. The same log lives through all the kills, with log switches and
-//! checkpoints in between. It proves nothing about power loss: the system lives on.
+//! SIGKILL at random moments: a child commits from several threads, half of which wait for each
+//! commit and half of which have many in flight, and says through a pipe what was acknowledged; the
+//! parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same
+//! log lives through all the kills, with log switches and checkpoints in between, in files and on a
+//! raw device. It proves nothing about power loss: the system lives on.
 //!
 //! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
 
 mod common;
 
-use common::{Scratch, create, options, record, whose};
-use device::SyncMethod;
+use common::{PATIENCE, Scratch, create, options, record, whose};
+use device::raw::{Look, is_block_device};
+use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
+use redo::commit::CommitPost;
+use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,6 +21,14 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
+/// Commits that each session has in flight; one is waited for.
+const IN_FLIGHT: [usize; SESSIONS as usize] = [1, 1, 8, 100];
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
 const DIRECTORY: &str = "REDO_KILL_DIRECTORY";
 const WAY: &str = "REDO_KILL_WAY";
 /// What the child's pipe carries: a session and the number of its acknowledged record.
@@ -32,26 +43,85 @@ fn what_was_acknowledged_survives_kill_9_at_any_moment() {
     if let Ok(directory) = std::env::var(DIRECTORY) {
         child(Path::new(&directory));
     }
-    let kills = number("REDO_KILLS").unwrap_or(100);
+    let scratch = Scratch::new();
+    create(&scratch.0);
+    kill_and_recover(&scratch.0, number("REDO_KILLS").unwrap_or(100));
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9_on_a_raw_device() {
+    let scratch = Scratch::new();
+    let Some(device) = LoopDevice::on(&scratch.0.join("image")) else {
+        return println!("skipped: losetup makes no loop device here (needs root)");
+    };
+    let path = Path::new(&device.0);
+    let look = Look::at(path).expect("readable");
+    let consent = look.consent(Some(path)).expect("its path");
+    let cleared = look.hold().and_then(|held| held.clear(&consent));
+    let cleared = cleared.expect("free");
+    Log::create_raw(&cleared, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
+    drop(cleared);
+    kill_and_recover(path, number("REDO_KILLS").unwrap_or(100) / 4);
+}
+
+/// A loop device on a sparse file, detached when dropped.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn on(image: &Path) -> Option<LoopDevice> {
+        let file = std::fs::File::create(image).expect("writable");
+        file.set_len(8 << 20).expect("sparse");
+        let made = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(image)
+            .output()
+            .ok()?;
+        let name = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+        made.status.success().then_some(LoopDevice(name))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.0)
+            .status();
+        if !detached.is_ok_and(|status| status.success()) {
+            eprintln!("{} stays attached", self.0);
+        }
+    }
+}
+
+/// Opens the log in a directory or on a raw device.
+fn open_at(place: &Path, options: Options) -> Result<(Log, Recovery), Error> {
+    if is_block_device(place) {
+        Log::open_raw(Look::at(place)?.hold()?, options)
+    } else {
+        Log::open(place, options)
+    }
+}
+
+fn kill_and_recover(place: &Path, kills: u64) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let seed = number("REDO_KILL_SEED").unwrap_or(now.map_or(1, |t| t.as_nanos() as u64));
     println!("REDO_KILL_SEED={seed} REDO_KILLS={kills}");
     let mut state = seed;
-    let scratch = Scratch::new();
-    create(&scratch.0);
     let mut acknowledged = Known::default();
     let (mut acks, mut busy) = (0, 0);
     for kill in 0..kills {
-        let way = split_mix(&mut state) % 6;
+        let way = split_mix(&mut state) % 12;
+        // Hundreds: threads or rings, and whether each direct write is durable by itself.
+        let way = way + 100 * (split_mix(&mut state) % 4);
         let early = split_mix(&mut state).is_multiple_of(4);
         let moment = Duration::from_micros(split_mix(&mut state) % 60_000);
-        let told = life(&scratch.0, way, early, moment);
+        let told = life(place, way, early, moment);
         acks += told.len();
         busy += u32::from(!told.is_empty());
         for (who, which) in told {
             acknowledged[who as usize] = Some(which);
         }
-        acknowledged = verify(&scratch.0, &acknowledged)
+        acknowledged = verify(place, &acknowledged)
             .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
     }
     println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
@@ -95,7 +165,7 @@ fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, 
         pipe.read_to_end(&mut bytes).map(|_| bytes)
     });
     if !early {
-        let begun = first.recv_timeout(Duration::from_secs(30));
+        let begun = first.recv_timeout(PATIENCE);
         begun.expect("the child commits");
     }
     std::thread::sleep(moment);
@@ -119,7 +189,7 @@ type Known = [Option<u32>; SESSIONS as usize];
 /// record is there (checkpoints leave out only what lies before all of those). What was recovered
 /// once must be recovered again: the last records, from now on.
 fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
-    let (log, recovery) = Log::open(directory, options()).map_err(|e| e.to_string())?;
+    let (log, recovery) = open_at(directory, options()).map_err(|e| e.to_string())?;
     let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
     let mut gap = None;
     recovery
@@ -151,16 +221,26 @@ fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
 /// Commits for ever, or until nobody reads what was acknowledged.
 fn child(directory: &Path) -> ! {
     let way = number(WAY).expect("the parent says how");
+    let (back_end, way) = (way / 100, way % 100);
+    let methods = match back_end / 2 {
+        0 => [SyncMethod::Buffered, SyncMethod::Dsync, SyncMethod::Direct],
+        _ => [
+            SyncMethod::Buffered,
+            SyncMethod::Dsync,
+            SyncMethod::DirectDsync,
+        ],
+    };
     let ways = Options {
-        sync_method: SyncMethod::ALL[(way % 3) as usize],
-        log_writer: [LogWriter::Inline, LogWriter::Lgwr][(way / 3) as usize],
+        sync_method: methods[(way % 3) as usize],
+        io: [IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize],
+        log_writer: WRITERS[(way / 3) as usize],
         ..options()
     };
-    let opened = match Log::open(directory, ways) {
+    let opened = match open_at(directory, ways) {
         Ok(opened) => opened,
         Err(Error::Device(_)) if way % 3 == 2 => {
             // No O_DIRECT here.
-            Log::open(directory, options_buffered()).expect("the log opens")
+            open_at(directory, options_buffered()).expect("the log opens")
         }
         Err(other) => panic!("{other}"),
     };
@@ -174,13 +254,22 @@ fn child(directory: &Path) -> ! {
             last[who as usize] = rba;
         })
         .expect("readable");
-    let last = Mutex::new(last);
+    let place = Place {
+        last: Mutex::new(last),
+        blocks_per_log: log.geometry().blocks_per_group,
+        ahead_max: log.geometry().capacity_blocks() / 2,
+    };
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {
             let (session, next) = (log.session(), next[who as usize]);
-            let last = &last;
-            scope.spawn(move || foreground(session, who, next, last));
+            let place = &place;
+            let queue = log.completions(IN_FLIGHT[who as usize]);
+            scope.spawn(move || match queue.capacity() {
+                1 => foreground(session, who, next, place),
+                _ => in_flight(session, queue, who, next, place),
+            });
         }
+        let last = &place.last;
         loop {
             // So often that checkpoints and switches meet kills, so rarely that records are left.
             std::thread::sleep(Duration::from_millis(3));
@@ -200,16 +289,72 @@ fn options_buffered() -> Options {
     }
 }
 
-fn foreground(mut session: Session, who: u32, next: u32, last: &Mutex<[Rba; SESSIONS as usize]>) {
+/// Where the last commit of each session is. The checkpoint stays behind that of the slowest, and
+/// one that does not get its turn, in one life after the other, would fill the log for all.
+struct Place {
+    last: Mutex<[Rba; SESSIONS as usize]>,
+    blocks_per_log: u64,
+    ahead_max: u64,
+}
+
+impl Place {
+    /// Waits while others go far ahead of the slowest, unless `who` is that one.
+    fn keep_together(&self, who: u32) {
+        let block = |rba: &Rba| rba.log_seq * self.blocks_per_log + u64::from(rba.block);
+        loop {
+            let last = *self.last.lock().expect("whole");
+            let all = last.iter().map(block);
+            let (slowest, newest) = (all.clone().min(), all.max());
+            let own = Some(block(&last[who as usize]));
+            if own == slowest || newest < slowest.map(|slowest| slowest + self.ahead_max) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+fn foreground(mut session: Session, who: u32, next: u32, place: &Place) {
     for which in next.. {
+        place.keep_together(who);
         let bytes = record(who, which);
         let rba = session.append(&[&bytes]).expect("open");
         session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
-        let ack = u64::from(who) << 32 | u64::from(which);
-        // One write of a few bytes is atomic on a pipe.
-        if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
-            std::process::exit(0);
-        }
-        last.lock().expect("whole")[who as usize] = rba;
+        acknowledge(who, which, rba, place);
     }
+}
+
+/// As [`foreground`], with as many commits in flight as the queue holds.
+fn in_flight(
+    mut session: Session,
+    mut queue: Completions<(u32, Rba)>,
+    who: u32,
+    next: u32,
+    place: &Place,
+) {
+    for which in next.. {
+        place.keep_together(who);
+        let rba = session.append(&[&record(who, which)]).expect("open");
+        let ticket = session.commit_async(CommitPost::Immediate).expect("open");
+        queue.push(ticket, (which, rba)).expect("room for one more");
+        let decided = if queue.len() == queue.capacity() {
+            queue.wait()
+        } else {
+            queue.poll()
+        };
+        for _ in 0..decided {
+            let done = queue.take().expect("as many as are decided");
+            done.outcome.expect("durable");
+            acknowledge(who, done.tag.0, done.tag.1, place);
+        }
+    }
+}
+
+fn acknowledge(who: u32, which: u32, rba: Rba, place: &Place) {
+    let ack = u64::from(who) << 32 | u64::from(which);
+    // One write of a few bytes is atomic on a pipe.
+    if std::io::stderr().write_all(&ack.to_le_bytes()).is_err() {
+        std::process::exit(0);
+    }
+    place.last.lock().expect("whole")[who as usize] = rba;
 }

@@ -153,7 +153,7 @@ fn closing_a_log_that_waits_for_a_checkpoint_ends_and_says_why() {
             tell.send(result).expect("somebody listens");
         });
         let result = told
-            .recv_timeout(Duration::from_secs(20))
+            .recv_timeout(Duration::from_secs(300))
             .expect("closing or dropping ends");
         closer.join().expect("no panic");
         if let Some(result) = result {

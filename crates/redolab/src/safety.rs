@@ -53,11 +53,28 @@ impl Volume {
     }
 }
 
+/// Where the room for a log comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// A volume that others use too.
+    Volume(Volume),
+    /// A raw device of so many bytes, for the log alone.
+    Device(u64),
+}
+
+impl From<Volume> for Room {
+    fn from(volume: Volume) -> Room {
+        Room::Volume(volume)
+    }
+}
+
 /// What a run is about to do to its target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Bytes of files that will be made: the room needed.
     pub footprint_bytes: u64,
+    /// Bytes that a raw device must have.
+    pub device_bytes: u64,
     /// Bytes that will be written at most, log files written before and rows together.
     pub write_bytes: u64,
     /// The user's limit on `write_bytes` (`--max-write`).
@@ -94,6 +111,17 @@ pub enum Refusal {
         /// Size of the volume.
         total: u64,
         /// Bytes available.
+        available: u64,
+    },
+    /// The device is too small.
+    #[error(
+        "the device has {}, and {} are needed. Choose smaller or fewer log files, or a larger device",
+        size(*.available), size(*.needed)
+    )]
+    SmallDevice {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that it has.
         available: u64,
     },
     /// The volume filled up while running.
@@ -166,18 +194,25 @@ impl Refusal {
     }
 }
 
-/// Whether the plan fits the volume and the budget.
+/// Whether the plan fits the room and the budget.
 ///
 /// # Errors
 /// Why not.
-pub fn check_plan(plan: &Plan, volume: Volume) -> Result<(), Refusal> {
-    if plan.footprint_bytes > volume.usable_bytes() {
-        return Err(Refusal::Room {
-            needed: plan.footprint_bytes,
-            keep: volume.keep_bytes(),
-            total: volume.total_bytes,
-            available: volume.available_bytes,
-        });
+pub fn check_plan(plan: &Plan, room: impl Into<Room>) -> Result<(), Refusal> {
+    match room.into() {
+        Room::Volume(volume) if plan.footprint_bytes > volume.usable_bytes() => {
+            return Err(Refusal::Room {
+                needed: plan.footprint_bytes,
+                keep: volume.keep_bytes(),
+                total: volume.total_bytes,
+                available: volume.available_bytes,
+            });
+        }
+        Room::Device(available) if plan.device_bytes > available => {
+            let needed = plan.device_bytes;
+            return Err(Refusal::SmallDevice { needed, available });
+        }
+        Room::Volume(_) | Room::Device(_) => {}
     }
     match plan.max_write_bytes {
         Some(allowed) if plan.write_bytes > allowed => Err(Refusal::Budget {
@@ -192,8 +227,10 @@ pub fn check_plan(plan: &Plan, volume: Volume) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// Why not.
-pub fn recheck(plan: &Plan, volume: Volume, written: u64) -> Result<(), Refusal> {
-    if volume.available_bytes < volume.keep_bytes() {
+pub fn recheck(plan: &Plan, room: impl Into<Room>, written: u64) -> Result<(), Refusal> {
+    if let Room::Volume(volume) = room.into()
+        && volume.available_bytes < volume.keep_bytes()
+    {
         return Err(Refusal::FillingUp {
             available: volume.available_bytes,
             keep: volume.keep_bytes(),
@@ -231,12 +268,13 @@ pub fn check_busy(
 
 /// What is printed before anything is written.
 #[must_use]
-pub fn announcement(plan: &Plan, volume: Volume) -> Vec<String> {
-    let mut lines = vec![format!(
-        "Will make log files of {} and write up to {}.",
-        size(plan.footprint_bytes),
-        size(plan.write_bytes)
-    )];
+pub fn announcement(plan: &Plan, room: impl Into<Room>) -> Vec<String> {
+    let room = room.into();
+    let (made, at_most) = (size(plan.footprint_bytes), size(plan.write_bytes));
+    let mut lines = vec![match room {
+        Room::Volume(_) => format!("Will make log files of {made} and write up to {at_most}."),
+        Room::Device(_) => format!("Will make a log of {made} there and write up to {at_most}."),
+    }];
     if let Some(rated) = plan.endurance_bytes.filter(|rated| *rated > 0) {
         let share = 100.0 * plan.write_bytes as f64 / rated as f64;
         lines.push(format!(
@@ -244,11 +282,17 @@ pub fn announcement(plan: &Plan, volume: Volume) -> Vec<String> {
             size(rated)
         ));
     }
-    lines.push(format!(
-        "The volume has {} available; at least {} stay free.",
-        size(volume.available_bytes),
-        size(volume.keep_bytes())
-    ));
+    lines.push(match room {
+        Room::Volume(volume) => format!(
+            "The volume has {} available; at least {} stay free.",
+            size(volume.available_bytes),
+            size(volume.keep_bytes())
+        ),
+        Room::Device(bytes) => format!(
+            "The device has {}, all of it for the log: nothing has to stay free there.",
+            size(bytes)
+        ),
+    });
     if let Some(allowed) = plan.max_write_bytes {
         lines.push(format!("Stops at {} written (--max-write).", size(allowed)));
     }
@@ -326,6 +370,15 @@ mod tests {
                 "{total} {available} {footprint}: {got:?}"
             );
         }
+        let plan = |device_bytes| Plan {
+            footprint_bytes: 100 * GIB,
+            device_bytes,
+            ..Plan::default()
+        };
+        assert_eq!(check_plan(&plan(8), Room::Device(8)), Ok(()));
+        let (needed, available) = (9, 8);
+        let small = Err(Refusal::SmallDevice { needed, available });
+        assert_eq!(check_plan(&plan(9), Room::Device(8)), small);
         let v = volume(1000, 99);
         assert!(matches!(
             recheck(&Plan::default(), v, 0),
@@ -389,6 +442,7 @@ mod tests {
     fn what_will_be_written_is_told() {
         let plan = Plan {
             footprint_bytes: GIB,
+            device_bytes: GIB,
             write_bytes: 100 * GIB,
             max_write_bytes: Some(200 * GIB),
             endurance_bytes: Some(600 * 1024 * GIB),

@@ -99,6 +99,12 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
             Note::new("block.extents_unknown", Info, "This file system does not tell whether extents of the log files are unwritten.")
                 .rule("no unwritten extent in a log file", UNWRITTEN),
         ),
+        None if run.target.kind == "raw_device" => notes.push(
+            Note::new("block.raw_device", Info, "The log stands on the device itself: no file system commits a journal beside it, and none keeps others from writing there.")
+                .number("log_groups", f64::from(run.target.log_groups))
+                .rule("a raw device is written in full before its first use", UNWRITTEN)
+                .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what stands on it."),
+        ),
         None => {}
     }
 }

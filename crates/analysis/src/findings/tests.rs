@@ -83,6 +83,15 @@ fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
     // One transaction that took a tenth of the row explains it.
     run.rows[1].commit_latency.max_ns = run.rows[1].elapsed_ns / 10;
     assert!(found(&run, "validity.little").is_none());
+    // Where the row kept what its latencies leave out, that is no excuse, and what it kept is.
+    run.rows[1].session_time = Some(SessionTime::default());
+    assert!(found(&run, "validity.little").is_some());
+    let missing = 0.05 * run.rows[1].elapsed_ns as f64 * f64::from(run.rows[1].jobs);
+    run.rows[1].session_time = Some(SessionTime {
+        beyond_ns: (-0.6 * missing) as i64,
+        lab_ns: (0.4 * missing) as u64,
+    });
+    assert!(found(&run, "validity.little").is_none());
 }
 
 #[test]
@@ -254,6 +263,10 @@ fn disk_cases() -> Vec<Case> {
         ("block.extents_unknown", Info, |r| {
             r.target.unwritten_extents = None
         }),
+        ("block.raw_device", Info, |r| {
+            r.target.kind = "raw_device".into();
+            r.target.unwritten_extents = None
+        }),
     ]
 }
 
@@ -343,6 +356,7 @@ fn doubt_cases() -> Vec<Case> {
         ("validity.background", Caution, |r| {
             r.rows[0].background_write_pct = Some(30.0)
         }),
+        ("validity.no_commits", Caution, |r| r.rows[0].commits = 0),
         ("validity.little", Caution, |r| {
             r.rows[1].commit_latency_ms *= 1.1
         }),
@@ -475,4 +489,19 @@ fn thresholds_of_the_user_are_applied_and_named() {
         (cpu.threshold.as_str(), cpu.source.as_str()),
         ("busy over 30 %", "our rule")
     );
+}
+
+#[test]
+fn what_was_done_without_is_said_and_judges_nothing() {
+    let thresholds = Thresholds::default();
+    let mut run = clean_run();
+    let before = findings(&run, &thresholds).len();
+    run.target.fallbacks = vec!["io_uring: set up: refused".to_owned()];
+    let after = findings(&run, &thresholds);
+    assert_eq!(after.len(), before + 1);
+    let said = after.iter().find(|f| f.id == "validity.fallback");
+    let said = said.expect("it is said");
+    assert_eq!(said.weight, Weight::Info);
+    assert!(said.claim.contains("io_uring: set up: refused"));
+    assert!(run.validity.valid);
 }

@@ -12,10 +12,12 @@ use measure::run::{AuditStatus, FloorRow, Origin, Row, Run};
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     origin(run, notes);
     problems(run, notes);
+    fallbacks(run, notes);
     audit(run, notes);
     neighbours(run, t, notes);
     flat_flush(run, t, notes);
     little(run, t, notes);
+    unanswered(run, notes);
 }
 
 fn origin(run: &Run, notes: &mut Vec<Note>) {
@@ -41,6 +43,24 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
             .rule("simulated time is never reported as measured", "redolab")
             .advice("Measure on the device before deciding."),
     );
+}
+
+/// What the log does without. The figures are right for what it does instead.
+fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
+    for fallback in &run.target.fallbacks {
+        notes.push(
+            Note::new(
+                "validity.fallback",
+                Info,
+                format!("Asked for and done without: {fallback}."),
+            )
+            .rule(
+                "what was asked for is what is measured, or it is said",
+                "redolab: a run says what it measured",
+            )
+            .advice("Allow it and measure again, if it is what you want to know."),
+        );
+    }
 }
 
 fn problems(run: &Run, notes: &mut Vec<Note>) {
@@ -252,7 +272,33 @@ fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
-/// Jobs = throughput × latency in a closed loop without think time.
+/// A row in which nothing was committed: the device stood still, or the machine gave the sessions
+/// no processor. Which of the two, no figure tells, and nothing follows for the device.
+fn unanswered(run: &Run, notes: &mut Vec<Note>) {
+    let measured = run.origin == Origin::Measured;
+    let empty = |r: &&Row| measured && r.commits == 0;
+    let Some(row) = run.rows.iter().find(empty) else {
+        return;
+    };
+    notes.push(
+        Note::new(
+            "validity.no_commits",
+            Caution,
+            format!(
+                "No commit was completed in {}, within {}.",
+                name_of(row),
+                format::latency(row.elapsed_ns as f64)
+            ),
+        )
+        .number("rows", run.rows.iter().filter(empty).count() as f64)
+        .rule("at least one commit a row", "redolab")
+        .advice("Measure for longer, or when the machine is quiet."),
+    );
+}
+
+/// Jobs = throughput × latency in a closed loop without think time. Where the row says what its
+/// latencies leave out, the books must balance; otherwise the ends of the row and the lab's own
+/// time are allowed for.
 fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     if run.origin != Origin::Measured {
         return;
@@ -260,14 +306,21 @@ fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.little_tolerance_pct;
     let deviation = |r: &Row| {
         let jobs = f64::from(r.jobs);
-        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3;
+        let apart = r
+            .session_time
+            .map_or(0.0, |t| t.lab_ns as f64 - t.beyond_ns as f64);
+        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3
+            + apart / r.elapsed_ns.max(1) as f64;
+        let off = 100.0 * (inside / jobs - 1.0);
+        if r.session_time.is_some() {
+            return (jobs > 0.0 && off.abs() > limit.value).then_some((inside, off));
+        }
         // Transactions under way at either end of the row belong to it only in part: each session
         // gains or loses at most the longest one.
         let edge_pct = 100.0 * r.commit_latency.max_ns as f64 / r.elapsed_ns.max(1) as f64;
         // What the lab does between transactions is in no latency.
         let cycle_ns = jobs * r.elapsed_ns as f64 / r.commits.max(1) as f64;
         let own_pct = 100.0 * run.lab_overhead_ns.unwrap_or(0.0) / cycle_ns.max(1.0);
-        let off = 100.0 * (inside / jobs - 1.0);
         let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct + own_pct;
         usable.then_some((inside, off))
     };

@@ -119,7 +119,19 @@ impl Reader {
     /// Ends the file.
     pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         let mut state = self.state;
-        let lines = self.lines.end(|line| state.line(line, sink));
+        let lines = self.lines.end(|line| {
+            sink.notes.add(
+                Severity::Note,
+                "csv.last_line",
+                Some(line.number),
+                None,
+                || {
+                    "the last line has no end: its number may be cut; counted as it stands"
+                        .to_owned()
+                },
+            );
+            state.line(line, sink);
+        });
         if state.tally.count() > 0 {
             state.give(sink, out);
         }

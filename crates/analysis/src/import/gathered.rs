@@ -1,5 +1,6 @@
 //! What readers give: rows, tables, series. Readers add; nobody takes away.
 
+use super::snapshots::Snapshot;
 use measure::imported::{Series, Table};
 use measure::run::Row;
 
@@ -12,6 +13,8 @@ pub struct Gathered {
     pub tables: Vec<Table>,
     /// Latency over time or sequence; `row` indexes `rows`.
     pub series: Vec<Series>,
+    /// Event histograms, in the order in which they were read.
+    pub snapshots: Vec<Snapshot>,
     /// Pieces of evidence that were found: a file that adds none is an error.
     pub yielded: u64,
 }
@@ -44,6 +47,8 @@ const UNTOLD: &[&str] = &[
     "redo_wastage_bytes",
     "flushes",
     "log_switches",
+    "log_writer_switches",
+    "threads",
 ];
 
 /// A row of evidence that tells nothing yet but its name. `jobs` is 1: one process.

@@ -1,11 +1,11 @@
 //! The kinds of evidence, and how each is told from its content.
 //!
-//! A kind is a line of [`KINDS`]: its name, what is looked for in such a file, and a function that
+//! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
 //! says whether the head of a file is one. They are asked in order, the most specific first.
 
 use super::Refusal;
 use super::notes::quote;
-use super::{awr, count_elapsed, hlog, json_reader, listing, look_alike, trace};
+use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -15,6 +15,8 @@ use thiserror::Error;
 pub enum Kind {
     /// Oracle's extended SQL trace, and what log writers write into theirs.
     OracleTrace,
+    /// Listings of `v$event_histogram`.
+    EventHistogram,
     /// `count,elapsed`, as the script of study 000 writes.
     CountElapsed,
     /// A report of AWR or Statspack in HTML.
@@ -123,6 +125,12 @@ const KINDS: &[Spec] = &[
         is: listing::is_awr,
     },
     Spec {
+        kind: Kind::EventHistogram,
+        name: "event-histogram",
+        looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO beside WAIT_COUNT of v$event_histogram",
+        is: event_histogram::recognise,
+    },
+    Spec {
         kind: Kind::CountElapsed,
         name: "count-elapsed",
         looked_for: "lines of `count,elapsed`",
@@ -225,11 +233,27 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
     Err(Refusal::Unknown {
         file: file.to_owned(),
         found: match first {
+            _ if archive(head.bytes).is_some() => {
+                let what = archive(head.bytes).unwrap_or_default();
+                format!("the file is {what}: unpack it, and import what is in it")
+            }
             Some(line) => format!("the file begins with {}", quote(line)),
             None => "the file is empty".to_owned(),
         },
         looked_for: looked_for(),
     })
+}
+
+/// Files that hold files, and what is no text at all.
+fn archive(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("a zip archive"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
+        [b'%', b'P', b'D', b'F', ..] => Some("a PDF document"),
+        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] => Some("packed twice"),
+        _ if head.get(257..262) == Some(b"ustar") => Some("a tar archive"),
+        _ => None,
+    }
 }
 
 /// What is looked for in a file of no stated kind.
@@ -255,7 +279,11 @@ mod tests {
 
     #[test]
     fn what_no_kind_fits_says_what_was_looked_for() {
-        for (head, word) in [(&b""[..], "empty"), (b"\n \nhello\x1b[2J", "`hello")] {
+        for (head, word) in [
+            (&b""[..], "empty"),
+            (b"\n \nhello\x1b[2J", "`hello"),
+            (b"PK\x03\x04", "zip"),
+        ] {
             let refused = recognise("f.txt", head)
                 .expect_err("fits nothing")
                 .to_string();

@@ -6,7 +6,7 @@
 //!                                                                          └─► Notes (diagnostics)
 //! ```
 //! [`Import`] is the whole of it; one [`Reading`] a file. A reader is one file or folder here, an
-//! arm of [`readers::Reader`] and a line of the table in [`kind`]; nothing else knows of it.
+//! arm of `readers::Reader` and a line of the table in [`kind`]; nothing else knows of it.
 //!
 //! Invariants: no I/O, no clock; memory is bounded whatever is fed, and does not depend on how the
 //! bytes are cut into chunks, and neither does the result; text of the evidence is carried as
@@ -14,6 +14,7 @@
 
 pub mod awr;
 mod count_elapsed;
+mod event_histogram;
 mod fio;
 mod gathered;
 mod hlog;
@@ -29,6 +30,7 @@ mod readers;
 mod series;
 pub mod sheets;
 mod sink;
+mod snapshots;
 mod tables;
 mod tally;
 mod text;
@@ -57,6 +59,8 @@ pub struct Options {
     pub kind: Option<Kind>,
     /// Statements and bind values are replaced before they are kept anywhere.
     pub redact_sql: bool,
+    /// Nanoseconds of the unit of `ela` in traces, against whatever their headers say.
+    pub ela_unit_ns: Option<u64>,
     /// The wait whose every value is kept for `count,elapsed`, by the evidence's own name.
     pub samples_of: Option<String>,
 }
@@ -184,12 +188,14 @@ impl Import {
             self.note(Severity::Warning, "import.many_diagnostics", "", detail);
         }
         let Gathered {
-            rows,
+            mut rows,
             mut tables,
             series,
+            snapshots,
             ..
         } = self.gathered;
         let mut all = tables::of_rows(&rows);
+        snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
         Outcome {
             rows,

@@ -1,13 +1,18 @@
 //! The readers, one arm a kind: adding one adds an arm here and a line in [`super::kind`].
 
 use super::gathered::Ended;
-use super::{Gathered, Kind, Options, Sink, awr, count_elapsed, hlog, json_reader, listing, trace};
+use super::{
+    Gathered, Kind, Options, Sink, awr, count_elapsed, event_histogram, hlog, json_reader, listing,
+    trace,
+};
 
 /// The reader of a file.
 #[derive(Debug)]
 pub enum Reader {
     /// A 10046 trace.
     OracleTrace(Box<trace::Reader>),
+    /// Listings of `v$event_histogram`.
+    EventHistogram(Box<event_histogram::Reader>),
     /// `count,elapsed`.
     CountElapsed(Box<count_elapsed::Reader>),
     /// A report of AWR or Statspack in HTML.
@@ -26,6 +31,9 @@ impl Reader {
     pub fn new(kind: Kind, options: &Options, file: &str) -> Reader {
         match kind {
             Kind::OracleTrace => Reader::OracleTrace(Box::new(trace::Reader::new(options, file))),
+            Kind::EventHistogram => {
+                Reader::EventHistogram(Box::new(event_histogram::Reader::new(options, file)))
+            }
             Kind::CountElapsed => {
                 Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
             }
@@ -52,6 +60,7 @@ impl Reader {
     pub fn kind(&self) -> Kind {
         match self {
             Reader::OracleTrace(_) => Kind::OracleTrace,
+            Reader::EventHistogram(_) => Kind::EventHistogram,
             Reader::CountElapsed(_) => Kind::CountElapsed,
             Reader::AwrHtml(_) => Kind::AwrHtml,
             Reader::Listing(kind, _) | Reader::Json(kind, _) => *kind,
@@ -63,6 +72,7 @@ impl Reader {
     pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
         match self {
             Reader::OracleTrace(r) => r.feed(text, sink),
+            Reader::EventHistogram(r) => r.feed(text, sink),
             Reader::CountElapsed(r) => r.feed(text, sink),
             Reader::AwrHtml(r) => r.feed(text, sink),
             Reader::Listing(_, r) => r.feed(text, sink),
@@ -75,6 +85,7 @@ impl Reader {
     pub fn end(self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         match self {
             Reader::OracleTrace(r) => r.end(sink, out),
+            Reader::EventHistogram(r) => r.end(sink, out),
             Reader::CountElapsed(r) => r.end(sink, out),
             Reader::AwrHtml(r) => r.end(sink, out),
             Reader::Listing(_, r) => r.end(sink, out),

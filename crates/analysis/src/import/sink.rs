@@ -1,5 +1,5 @@
-//! Where readers put what they find while they read: diagnostics, and the values that the user asked
-//! to have one by one.
+//! Where readers put what they find while they read: diagnostics, and the values that the user
+//! asked to have one by one.
 
 use super::Notes;
 use std::io::Write;

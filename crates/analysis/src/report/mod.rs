@@ -10,6 +10,7 @@ mod bars;
 mod chart;
 pub mod escape;
 mod figures;
+mod imported;
 mod judged;
 mod scale;
 mod series;
@@ -18,6 +19,7 @@ mod tables;
 mod target;
 mod ticks;
 mod trust;
+mod workers;
 
 use escape::esc;
 use measure::run::{Origin, Run};
@@ -31,21 +33,14 @@ const MAX_ENTRIES: usize = 200;
 /// The report of a run.
 #[must_use]
 pub fn html(run: &Run) -> String {
-    let sections = [
-        judged::reasons(run),
-        judged::scope(run),
-        target::stack(run),
-        target::floor(run),
-        tables::rows(run),
-        figures::load(run),
-        figures::percentiles(run),
-        figures::commit_path(run),
-        tables::waits(run),
-        series::series(run),
-        trust::validity(run),
-        target::environment(run),
-        target::command(run),
-    ];
+    let sections = match &run.imported {
+        Some(evidence) => {
+            let mut sections = imported::sections(run, evidence);
+            sections.extend([trust::validity(run), target::command(run)]);
+            sections
+        }
+        None => measured(run),
+    };
     let mut out = String::with_capacity(256 * 1024);
     out.push_str(&head(run));
     out.push_str("<body>\n");
@@ -59,6 +54,26 @@ pub fn html(run: &Run) -> String {
     out.push_str(&footer(run));
     out.push_str("</body>\n</html>\n");
     out
+}
+
+fn measured(run: &Run) -> Vec<String> {
+    vec![
+        judged::reasons(run),
+        judged::scope(run),
+        target::stack(run),
+        target::floor(run),
+        target::probe(run),
+        tables::rows(run),
+        figures::load(run),
+        figures::percentiles(run),
+        figures::commit_path(run),
+        tables::waits(run),
+        workers::workers(run),
+        series::series(run),
+        trust::validity(run),
+        target::environment(run),
+        target::command(run),
+    ]
 }
 
 fn head(run: &Run) -> String {

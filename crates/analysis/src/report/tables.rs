@@ -73,6 +73,9 @@ fn unit_below(metric: &catalogue::Metric) -> String {
 /// A row's value of a metric as text; `None` where it was not measured. Only digits and
 /// punctuation of this module's making: nothing of the run's text.
 fn cell(key: &str, row: &Row) -> Option<String> {
+    if row.not_measured.iter().any(|field| field == key) {
+        return None;
+    }
     Some(match key {
         "nodes" => row.nodes.to_string(),
         "jobs" => row.jobs.to_string(),
@@ -99,6 +102,9 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "device_writes" => count(row.device_writes?),
         "cpu_us_per_commit" => digits(row.cpu_us_per_commit?),
         "context_switches_per_commit" => digits(row.context_switches_per_commit?),
+        "log_file_sync_polled_pct" => digits(row.log_file_sync_polled_pct?),
+        "log_file_sync_switches" => count(row.log_file_sync_switches?),
+        "threads" if row.threads > 0 && row.threads < row.jobs => row.threads.to_string(),
         _ => return None,
     })
 }
@@ -160,7 +166,9 @@ fn wait_cells(w: &WaitStats) -> String {
     for p in [w.p50_ns, w.p90_ns, w.p99_ns, w.p999_ns] {
         out.push_str(&format!("<td>{}</td>", pct(p)));
     }
-    out.push_str(&format!("<td>{}</td>", ms(w.max_ns as f64)));
+    // Of some waits only count and total are known.
+    let longest = Some(w.max_ns).filter(|max| *max > 0 || w.total_ns == 0);
+    out.push_str(&format!("<td>{}</td>", pct(longest)));
     for over in [w.over_1ms_pct, w.over_10ms_pct, w.over_20ms_pct] {
         out.push_str(&format!("<td>{}</td>", esc(&percent(over))));
     }
@@ -175,6 +183,10 @@ mod tests {
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {
         let row = Row {
+            jobs: 2,
+            threads: 1,
+            log_file_sync_switches: Some(1),
+            log_file_sync_polled_pct: Some(1.0),
             cpu_busy_pct: Some(1.0),
             cpu_user_pct: Some(1.0),
             cpu_sys_pct: Some(1.0),

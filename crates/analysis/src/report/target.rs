@@ -5,7 +5,7 @@ use super::escape::esc;
 use super::{entries, origin_tag, pairs, section};
 use crate::findings::cache::describe;
 use crate::format;
-use measure::run::{FloorRow, Run};
+use measure::run::{FloorRow, ProbeRow, Run};
 use measure::stack::{Layer, LayerKind};
 
 pub(super) fn stack(run: &Run) -> String {
@@ -24,6 +24,7 @@ pub(super) fn stack(run: &Run) -> String {
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
         ("Sync method", Some(target.sync_method.clone())),
+        ("I/O engine", engine(run)),
         ("Log files", log_files(run)),
         ("Redo block", nonzero(u64::from(target.redo_block_bytes))),
         (
@@ -35,6 +36,7 @@ pub(super) fn stack(run: &Run) -> String {
             "Unwritten extents",
             target.unwritten_extents.map(format::count),
         ),
+        ("Done without", Some(target.fallbacks.join("; "))),
         ("Hypervisor", stack.hypervisor.clone()),
         ("Preloaded", stack.preload.clone()),
     ]);
@@ -47,6 +49,15 @@ pub(super) fn stack(run: &Run) -> String {
 
 fn nonzero(bytes: u64) -> Option<String> {
     (bytes > 0).then(|| format::bytes(bytes))
+}
+
+fn engine(run: &Run) -> Option<String> {
+    let t = &run.target;
+    let depth = match t.io_depth {
+        0 | 1 => String::new(),
+        n => format!(", {n} batches in flight at most"),
+    };
+    (!t.io.is_empty()).then(|| format!("{}{depth}", t.io))
 }
 
 fn log_files(run: &Run) -> Option<String> {
@@ -183,6 +194,42 @@ pub(super) fn floor(run: &Run) -> String {
     )
 }
 
+/// What the probe found before the log was opened.
+pub(super) fn probe(run: &Run) -> String {
+    if run.target.probe.is_empty() {
+        return String::new();
+    }
+    let rows = run.target.probe.iter().take(super::MAX_ENTRIES);
+    let body: String = rows.map(probe_row).collect();
+    section(
+        &format!("The probe at open {}", origin_tag(run)),
+        "A short look, one durable write at a time, by which sync method and I/O engine were chosen: the least product of the medians over the sizes.",
+        &format!(
+            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th>\
+             <th class=\"t\">Engine</th><th>Write</th><th>Writes</th><th>p50<small>ms</small></th>\
+             <th>Mean<small>ms</small></th><th class=\"t\">Remark</th></tr></thead>\
+             <tbody>{body}</tbody></table></div>"
+        ),
+    )
+}
+
+fn probe_row(row: &ProbeRow) -> String {
+    let ms = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), |ns| format::digits(ns / 1e6));
+    let chosen = row.chosen.then_some("chosen");
+    let remark: Vec<&str> = chosen.into_iter().chain(row.refused.as_deref()).collect();
+    format!(
+        "<tr><th class=\"t\">{}</th><td class=\"t\">{}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td>{}</td><td class=\"t\">{}</td></tr>",
+        esc(&row.sync_method),
+        esc(&row.io),
+        format::bytes(row.write_bytes),
+        format::count(row.writes),
+        ms(row.p50_ns.map(|ns| ns as f64)),
+        ms(row.mean_ns),
+        esc(&remark.join("; ")),
+    )
+}
+
 fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     let ms = |ns: f64| format::digits(ns / 1e6);
     let pct = |p: Option<u64>| p.map_or_else(|| "–".to_owned(), |p| ms(p as f64));
@@ -241,6 +288,10 @@ pub(super) fn environment(run: &Run) -> String {
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
         ),
         ("Log writer", Some(w.log_writer.clone())),
+        ("Commit API", Some(w.commit_api.clone())),
+        ("Log file sync by", Some(w.log_file_sync.clone())),
+        ("Flush triggers", Some(w.flush_triggers.clone())),
+        ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);
     section(
@@ -270,6 +321,11 @@ fn quoted(argument: &str) -> String {
     } else {
         format!("'{}'", argument.replace('\'', "'\\''"))
     }
+}
+
+fn cpus(cpus: &[u32]) -> Option<String> {
+    let named: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 #[cfg(test)]

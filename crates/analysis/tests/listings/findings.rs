@@ -331,3 +331,24 @@ fn processors_and_thresholds() {
     let table = "Log Writer Worker Over  1ms Over 10ms Over 20ms Max Elapsed\nLG00 0.50% 0.70% 0.00% 13.00ms\n";
     only(table, &["evidence.thresholds"]);
 }
+
+#[test]
+fn histograms_that_are_not_alike() {
+    let of = |counts: [u64; 3]| {
+        let query = "select wait_time_milli, wait_count from v$event_histogram where event = 'log file sync'";
+        let [a, b, c] = counts;
+        format!("{query}\n--------------- ----------\n1 {a}\n2 {b}\n4 {c}\n\n")
+    };
+    let first = of([90_000, 9_000, 1_000]);
+    let other = only(
+        &(first.clone() + &of([1_700_000, 280_000, 20_000])),
+        &["evidence.not_alike"],
+    );
+    near(found(&other, "evidence.not_alike", "first_pct"), 10.0, 1e-9);
+    near(
+        found(&other, "evidence.not_alike", "second_pct"),
+        15.0,
+        1e-9,
+    );
+    only(&(first + &of([1_800_500, 179_700, 19_800])), &[]);
+}

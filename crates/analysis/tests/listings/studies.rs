@@ -97,6 +97,22 @@ fn study_000_three_hours_are_four() {
 }
 
 #[test]
+fn study_000_longer_is_not_proportionally_the_same() {
+    let out = import(&[study!("000/event-histograms.txt")]);
+    let findings = findings_of(&out);
+    near(
+        found(&findings, "evidence.not_alike", "first_pct"),
+        0.437,
+        0.0005,
+    );
+    near(
+        found(&findings, "evidence.not_alike", "second_pct"),
+        0.495,
+        0.0005,
+    );
+}
+
+#[test]
 fn study_000_latency_is_a_clock() {
     let parts = [
         study!("000/outliers-320-351.txt"),

@@ -4,7 +4,8 @@ use super::*;
 use crate::null::NullDevice;
 use crate::sim_disk::SimDisk;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Waits end long before, unless something hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 fn null(blocking: bool) -> FaultDevice {
     let caps = Caps {

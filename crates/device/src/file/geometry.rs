@@ -2,9 +2,13 @@
 //!
 //! Invariant: an unknown size is answered on the side of safety (4096), never guessed smaller.
 
-use crate::file::SyncMethod;
+use crate::error::DeviceError;
+use crate::file::{Node, SyncMethod};
+use crate::ioctl;
 use crate::queue::Caps;
+use crate::region::Region;
 use rustix::fs::{AtFlags, StatxFlags};
+use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +17,10 @@ const MAX_IO_BYTES: u32 = 8 << 20;
 const UNKNOWN_BYTES: u32 = 4096;
 
 /// Capabilities of an open file under a sync method.
-pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
+pub(super) fn caps(file: &OwnedFd, method: SyncMethod, node: Node) -> Caps {
+    if node == Node::Block {
+        return block_caps(file, method);
+    }
     let medium = rustix::fs::fstat(file)
         .ok()
         .and_then(|stat| block_queue(stat.st_dev));
@@ -21,7 +28,9 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
     let sysfs_logical = read("logical_block_size");
     let direct = direct_alignment(file);
     let logical = match (method, sysfs_logical, direct) {
-        (SyncMethod::Direct, sysfs, Some((_, offset))) => sysfs.unwrap_or(offset).max(offset),
+        (method, sysfs, Some((_, offset))) if method.is_direct() => {
+            sysfs.unwrap_or(offset).max(offset)
+        }
         (_, Some(sysfs), _) => sysfs,
         (_, None, _) => UNKNOWN_BYTES,
     };
@@ -31,9 +40,107 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod) -> Caps {
         physical_bytes: physical.max(logical),
         memory_align: direct.map_or(logical, |(memory, _)| memory.max(1)),
         max_io_bytes: MAX_IO_BYTES,
-        durable_writes: method == SyncMethod::Dsync,
+        durable_writes: method.durable_writes(),
         blocking: true,
     }
+}
+
+/// Those of a block device, by its own word.
+fn block_caps(device: &OwnedFd, method: SyncMethod) -> Caps {
+    let (logical, physical) = ioctl::sectors(device).unwrap_or((UNKNOWN_BYTES, UNKNOWN_BYTES));
+    let memory = direct_alignment(device).map_or(logical, |(memory, _)| memory.max(1));
+    Caps {
+        logical_bytes: logical,
+        physical_bytes: physical.max(logical),
+        memory_align: memory,
+        max_io_bytes: MAX_IO_BYTES,
+        durable_writes: method.durable_writes(),
+        blocking: true,
+    }
+}
+
+/// A device that takes no direct transfer of the sectors that it states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misstated {
+    /// The logical sector that it states, bytes.
+    pub stated: u32,
+    /// The smallest transfer that it takes, bytes.
+    pub accepted: u32,
+}
+
+impl Misstated {
+    /// The refusal of a log of such blocks.
+    #[must_use]
+    pub fn refuses(self, path: PathBuf, block: u32) -> DeviceError {
+        DeviceError::Misstated {
+            path,
+            block: block.into(),
+            stated: self.stated.into(),
+            accepted: self.accepted.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Misstated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the device states sectors of {} bytes and takes no direct transfer of less than {}: \
+             sectors of {} bytes are assumed",
+            self.stated, self.accepted, self.accepted
+        )
+    }
+}
+
+/// Whether a file that was opened with `O_DIRECT` can be read in the units that its device states;
+/// if not, in which. Reading asks what writing will be answered, and changes nothing.
+///
+/// # Errors
+/// When there is no memory to read into.
+pub(super) fn misstated(
+    file: &OwnedFd,
+    caps: Caps,
+    file_bytes: u64,
+) -> Result<Option<Misstated>, DeviceError> {
+    let most = LARGEST_SECTOR.max(caps.logical_bytes);
+    let region = Region::new(most as usize)?;
+    // SAFETY: nobody else has the region; the slice dies before it.
+    let memory = unsafe { std::slice::from_raw_parts_mut(region.base(), most as usize) };
+    let read = |bytes: u32| {
+        // The end of a short file would be a shorter read, which is no refusal.
+        rustix::io::pread(file, &mut memory[..bytes as usize], 0).map(drop)
+    };
+    let largest = u32::try_from(file_bytes).map_or(most, |bytes| bytes.min(most));
+    Ok(accepted(caps.logical_bytes, largest, read))
+}
+
+/// Sectors above this size are not looked for.
+const LARGEST_SECTOR: u32 = 64 << 10;
+
+/// The smallest power of two from `stated` on that `read` takes, if that is not `stated` itself.
+/// A refusal of every size says nothing about sizes, nor does any other failure.
+fn accepted(
+    stated: u32,
+    largest: u32,
+    mut read: impl FnMut(u32) -> Result<(), Errno>,
+) -> Option<Misstated> {
+    if read(stated) != Err(Errno::INVAL) {
+        return None;
+    }
+    let mut bytes = stated.saturating_mul(2);
+    while bytes <= largest {
+        match read(bytes) {
+            Ok(()) => {
+                return Some(Misstated {
+                    stated,
+                    accepted: bytes,
+                });
+            }
+            Err(Errno::INVAL) => bytes = bytes.saturating_mul(2),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Alignment of memory and of file offsets that `O_DIRECT` needs on this file, where the file
@@ -71,12 +178,34 @@ mod tests {
     use rustix::fs::OFlags;
 
     #[test]
+    fn a_device_is_believed_until_it_refuses_what_it_states() {
+        let takes = |least: u32| {
+            move |bytes: u32| match bytes {
+                n if n >= least => Ok(()),
+                _ => Err(Errno::INVAL),
+            }
+        };
+        let misstated = |stated, accepted| Some(Misstated { stated, accepted });
+        assert_eq!(accepted(512, 65_536, takes(512)), None);
+        assert_eq!(accepted(512, 65_536, takes(4096)), misstated(512, 4096));
+        assert_eq!(accepted(4096, 65_536, takes(8192)), misstated(4096, 8192));
+        assert_eq!(accepted(512, 2048, takes(4096)), None, "too short to tell");
+        assert_eq!(accepted(512, 65_536, |_| Err(Errno::INVAL)), None);
+        assert_eq!(accepted(512, 65_536, |_| Err(Errno::IO)), None);
+        let found = misstated(512, 4096).expect("just made");
+        let refusal = found.refuses(PathBuf::from("d"), 512).to_string();
+        for word in ["512", "4096", "block size"] {
+            assert!(refusal.contains(word), "{refusal}");
+        }
+    }
+
+    #[test]
     fn sectors_are_plausible_powers_of_two() {
         let scratch = Scratch::new();
         let path = scratch.file("log", 8192);
         let file = crate::file::open_regular(&path, OFlags::RDWR).expect("opens");
         for method in SyncMethod::ALL {
-            let caps = caps(&file, method);
+            let caps = caps(&file, method, Node::File);
             for bytes in [caps.logical_bytes, caps.physical_bytes] {
                 assert!(
                     bytes.is_power_of_two() && (512..=65536).contains(&bytes),
@@ -84,7 +213,7 @@ mod tests {
                 );
             }
             assert!(caps.physical_bytes >= caps.logical_bytes);
-            assert_eq!(caps.durable_writes, method == SyncMethod::Dsync);
+            assert_eq!(caps.durable_writes, method.durable_writes());
         }
     }
 }

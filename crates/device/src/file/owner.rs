@@ -3,18 +3,28 @@
 //!
 //! Limit: `/proc/locks` shows the locks of this PID namespace only, so `None` is no proof.
 
-use crate::file::io_error;
-use crate::{DeviceError, file::open_regular};
+use crate::DeviceError;
+use crate::file::{Node, io_error};
+use crate::raw::is_block_device;
 use rustix::fs::OFlags;
 use std::path::Path;
 
-/// The process that holds the lock of [`lock_exclusive`](crate::file::lock_exclusive) on a file;
-/// `None` where nobody does, or none can be seen.
+/// The process that holds the lock of [`lock_exclusive`](crate::file::lock_exclusive) on a file, or
+/// a [raw device](crate::raw::Held); `None` where nobody does, or none can be seen.
 ///
 /// # Errors
 /// As opening the file to read it.
 pub fn owner(path: &Path) -> Result<Option<u32>, DeviceError> {
-    let file = open_regular(path, OFlags::RDONLY)?;
+    let file = if is_block_device(path) {
+        let resolved = path.canonicalize().map_err(|source| DeviceError::Io {
+            path: path.to_owned(),
+            action: "look up the device",
+            source,
+        })?;
+        Node::Block.open(&resolved, OFlags::RDONLY)?
+    } else {
+        Node::File.open(path, OFlags::RDONLY)?
+    };
     let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
     let (major, minor) = (
         rustix::fs::major(stat.st_dev),

@@ -218,7 +218,7 @@ fn overlay(chunk: &mut [u8], at: u64, head: &[u8]) {
 
 /// Fills `chunk`, which starts at byte `at` of the file, with the output of SplitMix64 counted
 /// from the position, so that any part can be made alone.
-fn fill_noise(chunk: &mut [u8], seed: u64, at: u64) {
+pub fn fill_noise(chunk: &mut [u8], seed: u64, at: u64) {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed.wrapping_add((at / 8).wrapping_mul(STEP));
     let mut words = chunk.chunks_exact_mut(8);

@@ -4,7 +4,7 @@
 //! or at reading, is read through the page cache, and [`Reader::bypasses_cache`] says so.
 
 use crate::error::DeviceError;
-use crate::file::{io_error, open_regular};
+use crate::file::{Node, io_error};
 use crate::region::Region;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ const ALIGN: u64 = 4096;
 
 /// Reads one file.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     direct: Option<OwnedFd>,
     buffered: OwnedFd,
     refused: AtomicBool,
@@ -30,17 +30,17 @@ pub(super) struct Reader {
 impl Reader {
     /// # Errors
     /// When the file cannot be opened for reading at all.
-    pub(super) fn open(path: &Path) -> Result<Reader, DeviceError> {
+    pub(crate) fn open(path: &Path, node: Node) -> Result<Reader, DeviceError> {
         Ok(Reader {
-            direct: open_regular(path, OFlags::RDONLY | OFlags::DIRECT).ok(),
-            buffered: open_regular(path, OFlags::RDONLY)?,
+            direct: node.open(path, OFlags::RDONLY | OFlags::DIRECT).ok(),
+            buffered: node.open(path, OFlags::RDONLY)?,
             refused: AtomicBool::new(false),
             chunks: Mutex::new(Vec::new()),
         })
     }
 
     /// Reads come from the medium, as far as has been seen.
-    pub(super) fn bypasses_cache(&self) -> bool {
+    pub(crate) fn bypasses_cache(&self) -> bool {
         self.direct.is_some() && !self.refused.load(Ordering::Relaxed)
     }
 
@@ -49,7 +49,7 @@ impl Reader {
     ///
     /// # Errors
     /// The system's error, or an end of the file before `out` is full.
-    pub(super) fn read(&self, path: &Path, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+    pub(crate) fn read(&self, path: &Path, offset: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         if let Some(direct) = self.direct.as_ref().filter(|_| self.bypasses_cache()) {
             let result = if is_aligned(offset, out) {
                 read_straight(direct, offset, out)
@@ -147,7 +147,7 @@ mod tests {
             .map(|i| ((i * 31) >> 3) as u8)
             .collect();
         std::fs::write(&path, &bytes).expect("writable");
-        let reader = Reader::open(&path).expect("opens");
+        let reader = Reader::open(&path, Node::File).expect("opens");
         for (at, len) in [
             (0, 1),
             (511, 2),

@@ -13,8 +13,7 @@
 //!   to be read changes nothing, not even that.
 
 use crate::error::DeviceError;
-use crate::file::read::Reader;
-use crate::file::{SyncMethod, geometry, io_error, open_regular};
+use crate::file::{Misstated, Node, Reader, SyncMethod, geometry, io_error};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
@@ -28,18 +27,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at least one file";
 
 /// A linear space over equal files.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FileSet {
     shared: Arc<Shared>,
 }
 
+/// What all queues of a set share, whichever way they write.
 #[derive(Debug)]
-struct Shared {
-    files: Box<[LogFile]>,
+pub(crate) struct Shared {
+    pub(crate) files: Box<[LogFile]>,
     bytes_each: u64,
-    method: SyncMethod,
+    pub(crate) method: SyncMethod,
     caps: Caps,
+    misstated: Option<Misstated>,
     access: Access,
+    node: Node,
 }
 
 /// What a set may be used for.
@@ -61,16 +63,16 @@ impl Access {
 
 /// What all queues know of a file.
 #[derive(Debug)]
-struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     identity: (u64, u64),
     reader: Reader,
     /// Writes that completed.
-    written: AtomicU64,
+    pub(crate) written: AtomicU64,
     /// Of those, how many are known to be durable.
-    flushed: AtomicU64,
+    pub(crate) flushed: AtomicU64,
     /// A flush failed.
-    lost: AtomicBool,
+    pub(crate) lost: AtomicBool,
 }
 
 impl FileSet {
@@ -86,7 +88,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite)
+        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite, Node::File)
     }
 
     /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
@@ -95,7 +97,36 @@ impl FileSet {
     /// # Errors
     /// As [`FileSet::open`].
     pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, SyncMethod::Buffered, Access::ReadOnly)
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(paths, bytes_each, method, access, Node::File)
+    }
+
+    /// Opens a block device of `bytes` as one space. Whoever holds it sees to it that nobody else
+    /// writes there.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block(
+        path: &Path,
+        bytes: u64,
+        method: SyncMethod,
+    ) -> Result<FileSet, DeviceError> {
+        FileSet::open_as(
+            &[path.to_owned()],
+            bytes,
+            method,
+            Access::ReadWrite,
+            Node::Block,
+        )
+    }
+
+    /// As [`FileSet::open_block`], only to be read.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub(crate) fn open_block_read_only(path: &Path, bytes: u64) -> Result<FileSet, DeviceError> {
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        FileSet::open_as(&[path.to_owned()], bytes, method, access, Node::Block)
     }
 
     fn open_as(
@@ -103,6 +134,7 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
         access: Access,
+        node: Node,
     ) -> Result<FileSet, DeviceError> {
         let first = paths.first().filter(|_| bytes_each > 0);
         let first = first.ok_or_else(|| DeviceError::Unsuitable {
@@ -111,21 +143,31 @@ impl FileSet {
         })?;
         let files = paths
             .iter()
-            .map(|path| LogFile::open(path, bytes_each, access))
+            .map(|path| LogFile::open(path, bytes_each, access, node))
             .collect::<Result<Box<[_]>, _>>()?;
-        let mut caps = geometry::caps(&open_for(first, method, access)?, method);
+        let mut caps = geometry::caps(&open_for(first, method, access, node)?, method, node);
         for path in &paths[1..] {
-            let other = geometry::caps(&open_for(path, method, access)?, method);
+            let other = geometry::caps(&open_for(path, method, access, node)?, method, node);
             caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
+        }
+        let misstated = match method.is_direct() {
+            true => geometry::misstated(&open_for(first, method, access, node)?, caps, bytes_each)?,
+            false => None,
+        };
+        if let Some(misstated) = &misstated {
+            caps.logical_bytes = misstated.accepted;
+            caps.physical_bytes = caps.physical_bytes.max(misstated.accepted);
         }
         let shared = Arc::new(Shared {
             files,
             bytes_each,
             method,
             caps,
+            misstated,
             access,
+            node,
         });
         Ok(FileSet { shared })
     }
@@ -142,6 +184,33 @@ impl FileSet {
         self.shared.bytes_each
     }
 
+    /// The device takes no direct transfer of the sectors that it states; its capabilities hold
+    /// what it takes.
+    #[must_use]
+    pub fn misstated(&self) -> Option<&Misstated> {
+        self.shared.misstated.as_ref()
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Open files for a new queue.
+    ///
+    /// # Errors
+    /// A set that was opened only to be read, a file that was replaced, or the system's refusal.
+    pub(crate) fn reopen(&self) -> Result<Box<[OwnedFd]>, DeviceError> {
+        if self.shared.access == Access::ReadOnly {
+            return Err(DeviceError::Unsuitable {
+                path: self.shared.files[0].path.clone(),
+                what: "was opened only to be read".to_owned(),
+            });
+        }
+        let (method, node) = (self.shared.method, self.shared.node);
+        let files = self.shared.files.iter();
+        files.map(|file| file.reopen(method, node)).collect()
+    }
+
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
     /// where `O_DIRECT` is refused it comes through the page cache.
     #[must_use]
@@ -150,15 +219,20 @@ impl FileSet {
     }
 }
 
-fn open_for(path: &Path, method: SyncMethod, access: Access) -> Result<OwnedFd, DeviceError> {
-    open_regular(path, access.flags() | method.flags())
+fn open_for(
+    path: &Path,
+    method: SyncMethod,
+    access: Access,
+    node: Node,
+) -> Result<OwnedFd, DeviceError> {
+    node.open(path, access.flags() | method.flags())
 }
 
 impl LogFile {
-    fn open(path: &Path, bytes: u64, access: Access) -> Result<LogFile, DeviceError> {
-        let file = open_for(path, SyncMethod::Buffered, access)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
+    fn open(path: &Path, bytes: u64, access: Access, node: Node) -> Result<LogFile, DeviceError> {
+        let file = open_for(path, SyncMethod::Buffered, access, node)?;
+        let failed = |e| io_error(path, "stat", e);
+        let size = node.bytes(&file).map_err(failed)?;
         if size != bytes {
             return Err(DeviceError::Unsuitable {
                 path: path.to_owned(),
@@ -171,8 +245,8 @@ impl LogFile {
         }
         Ok(LogFile {
             path: path.to_owned(),
-            identity: (stat.st_dev, stat.st_ino),
-            reader: Reader::open(path)?,
+            identity: node.identity(&file).map_err(failed)?,
+            reader: Reader::open(path, node)?,
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             lost: AtomicBool::new(false),
@@ -180,10 +254,12 @@ impl LogFile {
     }
 
     /// A descriptor for a queue, of the same file even if the path has changed hands.
-    fn reopen(&self, method: SyncMethod) -> Result<OwnedFd, DeviceError> {
-        let file = open_for(&self.path, method, Access::ReadWrite)?;
-        let stat = rustix::fs::fstat(&file).map_err(|e| io_error(&self.path, "stat", e))?;
-        if (stat.st_dev, stat.st_ino) == self.identity {
+    fn reopen(&self, method: SyncMethod, node: Node) -> Result<OwnedFd, DeviceError> {
+        let file = open_for(&self.path, method, Access::ReadWrite, node)?;
+        let identity = node
+            .identity(&file)
+            .map_err(|e| io_error(&self.path, "stat", e))?;
+        if identity == self.identity {
             return Ok(file);
         }
         Err(DeviceError::Unsuitable {
@@ -220,16 +296,8 @@ impl LogDevice for FileSet {
     }
 
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        if self.shared.access == Access::ReadOnly {
-            return Err(DeviceError::Unsuitable {
-                path: self.shared.files[0].path.clone(),
-                what: "was opened only to be read".to_owned(),
-            });
-        }
-        let method = self.shared.method;
-        let files = self.shared.files.iter().map(|file| file.reopen(method));
         Ok(Box::new(FileQueue {
-            files: files.collect::<Result<_, _>>()?,
+            files: self.reopen()?,
             shared: Arc::clone(&self.shared),
             region,
             done: Vec::with_capacity(64),
@@ -267,20 +335,20 @@ impl Shared {
         self.bytes_each * self.files.len() as u64
     }
 
-    fn holds(&self, addr: u64, len: usize) -> bool {
+    pub(crate) fn holds(&self, addr: u64, len: usize) -> bool {
         addr.checked_add(len as u64)
             .is_some_and(|end| end <= self.bytes())
     }
 
     /// The file of an address inside the space, and the offset in it.
     #[inline]
-    fn locate(&self, addr: u64) -> (usize, u64) {
+    pub(crate) fn locate(&self, addr: u64) -> (usize, u64) {
         ((addr / self.bytes_each) as usize, addr % self.bytes_each)
     }
 
     /// How many of `len` bytes lie in the same file from `offset` on.
     #[inline]
-    fn room(&self, offset: u64, len: usize) -> usize {
+    pub(crate) fn room(&self, offset: u64, len: usize) -> usize {
         usize::try_from(self.bytes_each - offset).map_or(len, |room| room.min(len))
     }
 }
@@ -307,6 +375,7 @@ impl Queue for FileQueue {
                 result: result.map(|n| n as u64).map_err(|e| IoFailure {
                     errno: e.raw_os_error(),
                 }),
+                by: 0,
             });
         }
     }
@@ -369,18 +438,23 @@ impl FileQueue {
                 self.region.slice(second.at, second.len),
             )
         };
+        let method = self.shared.method;
+        let both = [IoSlice::new(first), IoSlice::new(second)];
+        let pieces = &both[..1 + usize::from(!second.is_empty())];
         let result = loop {
-            let result = if second.is_empty() {
-                rustix::io::pwrite(file, first, offset)
-            } else {
-                rustix::io::pwritev(file, &[IoSlice::new(first), IoSlice::new(second)], offset)
+            let result = match method {
+                SyncMethod::DirectDsync => {
+                    rustix::io::pwritev2(file, pieces, offset, method.write_flags())
+                }
+                _ if second.is_empty() => rustix::io::pwrite(file, first, offset),
+                _ => rustix::io::pwritev(file, pieces, offset),
             };
             // Interrupted before the first byte: nothing has happened, so this is no retry.
             if result != Err(Errno::INTR) {
                 break result;
             }
         };
-        if self.shared.method != SyncMethod::Dsync {
+        if !method.durable_writes() {
             state.written.fetch_add(1, Ordering::AcqRel);
         }
         result
@@ -396,7 +470,7 @@ impl FileQueue {
 }
 
 /// Takes the first `len` bytes off `pieces`.
-fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
+pub(crate) fn take_front(pieces: &mut [Piece; 2], len: usize) -> [Piece; 2] {
     let mut left = len;
     let mut taken = [Piece::default(); 2];
     for (taken, piece) in taken.iter_mut().zip(pieces.iter_mut()) {

@@ -68,7 +68,7 @@ pub(super) fn read(root: &Root, dev: Dev) -> Option<Block> {
 }
 
 /// The device's directory below `/sys/devices`.
-fn directory(root: &Root, dev: Dev) -> Option<PathBuf> {
+pub(super) fn directory(root: &Root, dev: Dev) -> Option<PathBuf> {
     let direct = root.resolve(format!("/sys/dev/block/{dev}"));
     direct
         .filter(|path| root.exists(path.join("dev")))

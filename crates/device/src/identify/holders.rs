@@ -40,7 +40,11 @@ impl Probe {
     /// # Errors
     /// When the path does not exist on the live machine.
     pub fn holders(&self, path: &Path) -> Result<Holders, DeviceError> {
-        let place = self.place(path)?;
+        Ok(self.holders_of(&self.place(path)?, false))
+    }
+
+    /// As [`Probe::holders`]; of a block device with `writing` those that may write to it.
+    pub(super) fn holders_of(&self, place: &Place, writing: bool) -> Holders {
         let mut holders = Holders::default();
         for name in self.root.list("/proc") {
             let Ok(pid) = name.parse::<u32>() else {
@@ -49,7 +53,7 @@ impl Probe {
             if self.root.is_live() && pid == std::process::id() {
                 continue;
             }
-            match self.log_files(pid, &place) {
+            match self.log_files(pid, place, writing) {
                 Ok(files) if files.is_empty() => {}
                 Ok(files) => holders.found.push(Holder {
                     pid,
@@ -75,7 +79,7 @@ impl Probe {
             let what = "/proc is mounted with hidepid: processes of other users are not shown";
             holders.unknown.push(what.to_owned());
         }
-        Ok(holders)
+        holders
     }
 
     /// Kernel threads and processes that have ended hold nothing.
@@ -84,7 +88,7 @@ impl Probe {
             && self.root.text(format!("/proc/{pid}/cmdline")).is_some()
     }
 
-    fn log_files(&self, pid: u32, place: &Place) -> std::io::Result<Vec<PathBuf>> {
+    fn log_files(&self, pid: u32, place: &Place, writing: bool) -> std::io::Result<Vec<PathBuf>> {
         let directory = PathBuf::from(format!("/proc/{pid}/fd"));
         let mut files = Vec::new();
         for entry in std::fs::read_dir(self.root.path(&directory))? {
@@ -94,7 +98,8 @@ impl Probe {
             let Some(target) = self.root.link(&descriptor) else {
                 continue;
             };
-            if self.is_log_of(place, &descriptor, &target) {
+            let is_it = self.is_log_of(place, &descriptor, &target);
+            if is_it && (!writing || self.may_write(&descriptor)) {
                 files.push(target);
             }
         }
@@ -128,12 +133,24 @@ impl Probe {
         matches!((of_file, of_place), (Some(file), Some(place)) if file.dev == place.dev)
     }
 
-    /// From `/proc/<pid>/fdinfo/<fd>`.
     fn mount_id(&self, descriptor: &Path) -> Option<u64> {
+        self.descriptor_info(descriptor, "mnt_id:")?.parse().ok()
+    }
+
+    /// A descriptor is open for more than reading, or does not tell.
+    fn may_write(&self, descriptor: &Path) -> bool {
+        const ACCESS_MODE: u32 = 0o3;
+        let flags = self.descriptor_info(descriptor, "flags:");
+        let flags = flags.and_then(|text| u32::from_str_radix(&text, 8).ok());
+        flags.is_none_or(|flags| flags & ACCESS_MODE != 0)
+    }
+
+    /// From `/proc/<pid>/fdinfo/<fd>`.
+    fn descriptor_info(&self, descriptor: &Path, name: &str) -> Option<String> {
         let directory = descriptor.parent()?.with_file_name("fdinfo");
         let info = self.root.text(directory.join(descriptor.file_name()?))?;
-        let line = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
-        line.trim().parse().ok()
+        let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().to_owned())
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! What lives here: [`Probe`], which walks mounts (`mountinfo`), block devices (`block`, `disk`)
 //! and the machine around them (`hypervisor`) into a [`Stack`]; the room on a volume
-//! ([`volume`]); the processes that hold redo or WAL files open (`holders`); and all of the
-//! machine's file systems (`inventory`).
+//! ([`volume`]); the processes that hold redo or WAL files open (`holders`); who uses a block
+//! device (`usage`); and all of the machine's file systems (`inventory`).
 //!
 //! Invariants: facts only, never a judgement and never a guess: what cannot be read is `None`,
 //! and [`Stack::unknown`] says so in words. No text of the kernel, however damaged, makes it
@@ -20,6 +20,7 @@ mod inventory;
 mod mountinfo;
 mod place;
 mod root;
+mod usage;
 mod walk;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use holders::{Holder, Holders};
 pub use mountinfo::{Mount, MountTable};
 pub use place::{Place, Volume, volume};
 pub use root::{Dev, Root};
+pub use usage::{Relation, Use, User};
 pub use walk::{BlockDevice, Watched};
 
 use crate::error::DeviceError;

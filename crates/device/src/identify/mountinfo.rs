@@ -188,7 +188,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Undoes the kernel's octal escapes (`\040`); anything else stays as it is.
-fn unescape(field: &[u8]) -> Vec<u8> {
+pub(super) fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, tail)) = rest.split_first() {

@@ -135,7 +135,7 @@ impl State {
     fn complete(&mut self, queue: u32, ticket: u64, id: u64, result: Result<u64, i32>) {
         let result = result.map_err(|errno| IoFailure { errno });
         self.finished
-            .push((queue, ticket, Completion { id, result }));
+            .push((queue, ticket, Completion { id, result, by: 0 }));
     }
 
     pub(super) fn finish(&mut self, ticket: u64, outcome: Outcome) {

@@ -20,6 +20,8 @@ pub struct Stations {
 pub(crate) struct BatchSlot {
     pub(super) start: AtomicU64,
     pub(super) commits: AtomicU32,
+    /// The newest batch of this slot that somebody wants written, plus one.
+    pub(crate) asked: AtomicU64,
     pub(crate) wake: WaitWord,
     /// Sleepers that the woken have to wake.
     pub(crate) chain: AtomicU32,

@@ -18,6 +18,7 @@
 mod batch;
 mod memory;
 
+use crate::divisor::Divisor;
 use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
@@ -29,11 +30,14 @@ pub(crate) use memory::Memory;
 
 /// Slots of batches; a batch's slot is its number modulo this. At most a few batches are open at
 /// a time; the rest gives slow waiters time to read what their batch left.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub const BATCH_SLOTS: u64 = 256;
 /// Under loom few, so that they are reused within a model.
 #[cfg(loom)]
 pub const BATCH_SLOTS: u64 = 4;
+/// Under shuttle as few as the deepest policy can do with.
+#[cfg(shuttle)]
+pub const BATCH_SLOTS: u64 = 16;
 
 const DONE: u32 = u32::MAX;
 
@@ -51,6 +55,8 @@ pub(crate) struct LogBuffer {
     batches: Box<[Isolated<BatchSlot>]>,
     geometry: Geometry,
     ring_blocks: u64,
+    by_ring: Divisor,
+    by_payload: Divisor,
     incarnation: u32,
     summer: Summer,
     planted: Planted,
@@ -95,6 +101,8 @@ impl LogBuffer {
             batches: (0..BATCH_SLOTS).map(|_| Isolated::default()).collect(),
             geometry,
             ring_blocks,
+            by_ring: Divisor::new(ring_blocks),
+            by_payload: Divisor::new(geometry.payload().into()),
             incarnation,
             summer,
             planted,
@@ -120,11 +128,18 @@ impl LogBuffer {
     }
 
     fn ring_slot(&self, block: StreamBlock) -> usize {
-        (block % self.ring_blocks) as usize
+        self.by_ring.divide(block).1 as usize
     }
 
     fn byte_of(&self, block: StreamBlock) -> usize {
         self.ring_slot(block) * self.geometry.block_bytes as usize
+    }
+
+    /// Of payload byte `at` of a batch: how many blocks lie before its own, and where it lies there.
+    #[inline]
+    pub(crate) fn place(&self, at: u32) -> (u64, u32) {
+        let (blocks, inside) = self.by_payload.divide(at.into());
+        (blocks, inside as u32)
     }
 
     /// Where the blocks `start..start + blocks` lie in the buffer: one piece, or two at the
@@ -139,7 +154,7 @@ impl LogBuffer {
                 len: first as usize * block_bytes,
             },
             device::Piece {
-                at: 0,
+                at: usize::from(self.planted.has(Bug::RingWrapOffByOne)) * block_bytes,
                 len: (blocks - first) as usize * block_bytes,
             },
         ]
@@ -149,6 +164,17 @@ impl LogBuffer {
     #[inline]
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
+    }
+
+    /// The number of batches whose blocks were released, durable or not: for a planted bug.
+    #[cold]
+    pub(crate) fn released_batches(&self) -> u64 {
+        let (open, _) = self.open_batch();
+        let released = self.released.load(Ordering::Acquire);
+        let end = |batch: u64| self.slot(batch + 1).start.load(Ordering::Acquire);
+        let first = self.published();
+        let over = (first..open).find(|batch| end(*batch) > released);
+        over.unwrap_or(open)
     }
 
     /// All blocks before this one are durable.
@@ -184,6 +210,9 @@ impl LogBuffer {
     /// at most 2^31 after it.
     #[inline]
     fn widen(&self, batch: u32) -> u64 {
+        if self.planted.has(Bug::NarrowBatchNumber) {
+            return batch.into();
+        }
         let base = self.published.load(Ordering::Acquire);
         base + u64::from(batch.wrapping_sub(base as u32))
     }
@@ -196,9 +225,14 @@ impl LogBuffer {
         loop {
             let (batch, offset) = split(word);
             let start = self.slot(u64::from(batch)).start.load(Ordering::Acquire);
+            let counted = if self.planted.has(Bug::OverReserve) {
+                offset
+            } else {
+                offset + len
+            };
             let end = self
                 .geometry
-                .round_up(start + u64::from((offset + len).div_ceil(payload)));
+                .round_up(start + self.by_payload.divide(u64::from(counted + payload - 1)).0);
             let released = self.released.load(Ordering::Acquire);
             let room = released + self.ring_blocks;
             if end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
@@ -249,14 +283,17 @@ impl LogBuffer {
     ) -> u32 {
         let payload = self.geometry.payload();
         let at = reservation.offset + done;
-        let (block, inside) = (reservation.start + u64::from(at / payload), at % payload);
+        let (blocks, inside) = self.place(at);
+        let block = reservation.start + blocks;
         let left = reservation.len - done;
         let n = left.min(payload - inside);
         let base = self.byte_of(block);
         if inside == 0 {
             let first = match (done, left) {
                 (0, _) => 0,
-                (_, left) if left < payload => left as u16,
+                (_, left) if left < payload && !self.planted.has(Bug::WrongFirstRecord) => {
+                    left as u16
+                }
                 _ => NO_RECORD,
             };
             self.memory
@@ -290,12 +327,16 @@ impl LogBuffer {
 
     fn complete(&self, block: StreamBlock, used: u32) {
         let base = self.byte_of(block);
+        let durable_upto = match self.planted.has(Bug::DurableUptoTooHigh) {
+            true => block,
+            false => self.durable_block.load(Ordering::Relaxed),
+        };
         let encoded = self
             .memory
             .read(base, BLOCK_HEADER_BYTES + used as usize, |bytes| {
                 let header = BlockHeader {
                     stream_block: block,
-                    durable_upto: self.durable_block.load(Ordering::Relaxed),
+                    durable_upto,
                     incarnation: self.incarnation,
                     used: used as u16,
                     first_record: format::le16(bytes, FIRST_RECORD_AT),
@@ -380,7 +421,7 @@ impl LogBuffer {
         for block in batch.start..batch.end() {
             while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
                 spins += 1;
-                if cfg!(loom) || spins > 64 {
+                if cfg!(any(loom, shuttle)) || spins > 64 {
                     if self.abandoned.load(Ordering::Acquire) != 0 {
                         return false;
                     }
@@ -403,6 +444,9 @@ impl LogBuffer {
     /// holder of the baton.
     pub(crate) fn release(&self, upto: StreamBlock) {
         let from = self.released.load(Ordering::Relaxed);
+        if self.planted.has(Bug::ReleaseBeforeZero) {
+            self.released.store(upto, Ordering::Release);
+        }
         for block in from..upto {
             self.fill[self.ring_slot(block)].store(0, Ordering::Relaxed);
         }

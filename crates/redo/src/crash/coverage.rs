@@ -1,6 +1,7 @@
 //! What a history reached. A simulation that finds nothing proves something only where these
 //! counts show that it was there.
 
+use super::plan::Plan;
 use device::sim_disk::CrashCoverage;
 use std::ops::AddAssign;
 
@@ -35,6 +36,12 @@ counters! {
     acknowledged,
     /// Commits whose waiters were refused, because the log was poisoned.
     refused,
+    /// Tickets told durable, and told that the log failed.
+    tickets_durable,
+    /// See `tickets_durable`.
+    tickets_refused,
+    /// Power cuts with tickets outstanding.
+    cut_with_tickets,
     /// Records that were appended and, not being acknowledged, not recovered.
     unacknowledged_lost,
     /// Records that span blocks.
@@ -115,6 +122,16 @@ counters! {
     written_during_flush,
     /// Several batches in flight.
     deep,
+    /// As many batches sealed and not durable as there can be.
+    deepest,
+    /// Flushes that made several batches durable.
+    published_together,
+    /// Adaptive writers that went over to several batches in flight.
+    switched_to_workers,
+    /// Adaptive writers that went back to one.
+    switched_to_alone,
+    /// Power cuts while a writer let go of several batches in flight.
+    cut_before_alone,
     /// Batches that were filled while an older one was not.
     filled_out_of_order,
     /// Gatherings that ended because enough commits came.
@@ -133,6 +150,52 @@ counters! {
     recovered_clean,
     /// Recoveries that crossed the end of an earlier incarnation within a seal unit.
     crossed_incarnation_gap,
+    /// Commits that did not wait.
+    commits_nowait,
+    /// Commits that waited and posted nobody.
+    commits_wait_batch,
+    /// Lives with at most one batch in flight.
+    lives_depth_1,
+    /// Two.
+    lives_depth_2,
+    /// Three.
+    lives_depth_3,
+    /// Four.
+    lives_depth_4,
+    /// Five.
+    lives_depth_5,
+    /// Six.
+    lives_depth_6,
+    /// Seven.
+    lives_depth_7,
+    /// Eight.
+    lives_depth_8,
+    /// Lives with blocks of 512 bytes.
+    lives_block_512,
+    /// Lives with blocks of 1024 bytes.
+    lives_block_1024,
+    /// Lives with blocks of 4096 bytes.
+    lives_block_4096,
+    /// Lives in which several blocks are sealed together.
+    lives_sealing_several,
+    /// Lives with sectors of 4096 bytes.
+    lives_sector_4096,
+    /// Lives whose writer gathers.
+    lives_gathering,
+    /// Lives whose writer does not.
+    lives_not_gathering,
+    /// Lives on a disk whose writes are durable.
+    lives_durable_writes,
+    /// Lives on a disk that has to be flushed.
+    lives_flushing,
+    /// Lives whose log buffer is smaller than a log.
+    lives_ring_below_log,
+    /// Lives whose log buffer is as large as a log.
+    lives_ring_of_log,
+    /// Lives that began before the wrap of a batch number's lower half.
+    lives_before_batch_wrap,
+    /// Batch numbers that outgrew their lower half.
+    batch_number_wraps,
     /// Recoveries that were repeated after one more power cut and gave the same.
     recovered_twice,
 }
@@ -147,6 +210,44 @@ impl AddAssign<CrashCoverage> for Coverage {
 }
 
 impl Coverage {
+    /// Counts the shape of a life that begins.
+    pub(super) fn count_plan(&mut self, plan: &Plan) {
+        let depths = [
+            &mut self.lives_depth_1,
+            &mut self.lives_depth_2,
+            &mut self.lives_depth_3,
+            &mut self.lives_depth_4,
+            &mut self.lives_depth_5,
+            &mut self.lives_depth_6,
+            &mut self.lives_depth_7,
+            &mut self.lives_depth_8,
+        ];
+        let counter = depths.into_iter().nth(plan.policy.depth as usize - 1);
+        *counter.expect("depths are 1 to 8") += 1;
+        let g = &plan.geometry;
+        for (counter, holds) in [
+            (&mut self.lives_block_512, g.block_bytes == 512),
+            (&mut self.lives_block_1024, g.block_bytes == 1024),
+            (&mut self.lives_block_4096, g.block_bytes == 4096),
+            (&mut self.lives_sealing_several, g.seal_blocks > 1),
+            (&mut self.lives_sector_4096, plan.sector_bytes == 4096),
+            (&mut self.lives_gathering, plan.policy.gather),
+            (&mut self.lives_not_gathering, !plan.policy.gather),
+            (&mut self.lives_durable_writes, plan.durable_writes),
+            (&mut self.lives_flushing, !plan.durable_writes),
+            (
+                &mut self.lives_ring_below_log,
+                plan.ring_blocks < g.blocks_per_group,
+            ),
+            (
+                &mut self.lives_ring_of_log,
+                plan.ring_blocks == g.blocks_per_group,
+            ),
+        ] {
+            *counter += u64::from(holds);
+        }
+    }
+
     /// Counts what a cut did to the sectors of one more disk.
     pub(super) fn count_sectors(&mut self, cut: &CrashCoverage) {
         self.torn_mixed += cut.torn_mixed;

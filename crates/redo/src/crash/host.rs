@@ -3,7 +3,7 @@
 
 use super::disk::EIO;
 use super::life::{Env, Flight, Life};
-use crate::writer::{Action, Actions, Event, Io};
+use crate::writer::{Action, Actions, Event, Io, MAX_DEPTH};
 use device::sim_disk::{Outcome, Pending};
 use device::{Op, OpKind};
 
@@ -11,8 +11,15 @@ impl Life {
     /// One step of the writer, and what it wants done.
     pub(super) fn feed(&mut self, event: Event, env: &mut Env) {
         let mut actions = Actions::default();
+        let switches = self.writer.switches();
         self.writer.step(self.now, event, &mut actions);
         self.history.record(self.now, event, &actions);
+        if self.writer.switches() > switches {
+            let alone = self.writer.is_single();
+            env.coverage.switched_to_alone += u64::from(alone);
+            env.coverage.switched_to_workers += u64::from(!alone);
+            env.note(|| format!("adaptive: alone {alone}"));
+        }
         for action in actions.iter() {
             match action {
                 Action::Gather { want, until } => self.gathering = Some((want, until)),
@@ -43,9 +50,13 @@ impl Life {
         let geometry = &env.plan.geometry;
         let across = geometry.log_seq(batch.start) != geometry.log_seq(batch.end() - 1);
         env.coverage.batches_across_logs += u64::from(across);
+        let wraps = batch.id > 0 && batch.id.is_multiple_of(1 << 32);
+        env.coverage.batch_number_wraps += u64::from(wraps);
         self.unfilled.push(batch);
         self.sealed.push(batch);
         env.coverage.deep += u64::from(self.sealed.len() > 1);
+        let underway = batch.id + 1 - self.buffer.published();
+        env.coverage.deepest += u64::from(underway == MAX_DEPTH as u64);
         self.feed(Event::Sealed(batch), env);
     }
 
@@ -77,6 +88,8 @@ impl Life {
         if self.failed {
             env.violated("I8: published after the first failure");
         }
+        let together = batches - self.buffer.published() > 1;
+        env.coverage.published_together += u64::from(together);
         let (open, _) = self.buffer.open_batch();
         self.carried = self.buffer.commits(open);
         self.buffer.publish(batches, block);

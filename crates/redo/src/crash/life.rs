@@ -100,6 +100,8 @@ impl Life {
         } else {
             0
         };
+        env.coverage.count_plan(&env.plan);
+        env.coverage.lives_before_batch_wrap += u64::from(first_batch > 0);
         let start = info.current().first;
         let buffer = LogBuffer::new(
             Memory::new(region),
@@ -127,7 +129,9 @@ impl Life {
             queue,
             history: History::default(),
             now: Nanos(1),
-            sessions: (0..env.plan.sessions).map(|_| Session::default()).collect(),
+            sessions: (0..env.plan.sessions)
+                .map(|_| Session::new(&env.plan))
+                .collect(),
             inbox: Vec::new(),
             flights: Vec::new(),
             unfilled: Vec::new(),
@@ -245,7 +249,10 @@ impl Life {
         };
         let mid_switch = self.sealed.iter().filter(across).any(|b| issued(&b));
         env.coverage.cut_mid_switch += u64::from(mid_switch);
+        let outstanding = self.sessions.iter().any(|s| s.tickets() > 0);
+        env.coverage.cut_with_tickets += u64::from(outstanding);
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
+        env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
     }
 }

@@ -304,7 +304,11 @@ impl Queue for SteppedQueue {
             }
             // The code that waits is dead, which it notices by an error.
             let result = Err(IoFailure { errno: EIO });
-            out.push(Completion { id: 0, result });
+            out.push(Completion {
+                id: 0,
+                result,
+                by: 0,
+            });
             return 1;
         }
         self.inner.poll(out, false)

@@ -1,7 +1,7 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
 use crate::group::Geometry;
-use crate::writer::{MAX_DEPTH, Policy};
+use crate::writer::{Adaptive, MAX_DEPTH, Policy};
 use measure::Nanos;
 use measure::workload::split_mix;
 
@@ -48,6 +48,10 @@ pub(super) struct Plan {
     pub(super) commits: u64,
     /// Commits that don't wait, in 16ths.
     pub(super) nowait: u64,
+    /// Tickets that a session may have outstanding instead of waiting; 0 in synchronous histories.
+    pub(super) tickets: usize,
+    /// Commits that wait and post nobody, in 16ths.
+    pub(super) batch: u64,
     /// Steps that begin a checkpoint, in 256ths.
     pub(super) checkpoints: u64,
     /// The same while the writer waits for one.
@@ -59,13 +63,19 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn draw(seed: u64) -> Plan {
         let mut rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x7265_646F);
-        let block_bytes = rng.pick(&[512_u32, 512, 512, 1024]);
-        let sector_bytes = rng.pick(&[512_usize, 512, 1024, 2048]);
+        // Half of the seeds are drawn from more; the others stay what they were when some of them
+        // found something.
+        let wide = seed % 4 >= 2;
+        let mut block_bytes = rng.pick(&[512_u32, 512, 512, 1024]);
+        let mut sector_bytes = rng.pick(&[512_usize, 512, 1024, 2048]);
+        if wide && rng.chance(1, 6) {
+            (block_bytes, sector_bytes) = rng.pick(&[(4096, 512), (4096, 4096), (512, 4096)]);
+        }
         // A seal unit may be larger than the sector: a declared atomic unit.
         let unit = (sector_bytes as u32).max(block_bytes) * rng.pick(&[1, 1, 1, 2]);
         let seal_blocks = unit / block_bytes;
         let blocks_per_group = u64::from(seal_blocks) * (2 + rng.below(9));
-        let header_bytes = 2048;
+        let header_bytes = (sector_bytes as u64).max(2048);
         let file_bytes = (header_bytes + blocks_per_group * u64::from(block_bytes))
             .next_multiple_of(sector_bytes as u64);
         let geometry = Geometry {
@@ -79,13 +89,20 @@ impl Plan {
         let seal = u64::from(seal_blocks);
         let ring_blocks = seal * (2 + rng.below(blocks_per_group / seal - 1));
         let durable_writes = rng.chance(1, 6);
-        let depth = rng.pick(&[1, 1, 2, 3, 4, MAX_DEPTH as u32]);
+        let mut depth = rng.pick(&[1, 1, 2, 3, 4, MAX_DEPTH as u32]);
+        let mut mode = None;
+        if wide {
+            let most = MAX_DEPTH as u32;
+            depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, most, most, most]);
+            mode = rng.chance(1, 2).then(|| adaptive(&mut rng));
+        }
         let policy = Policy {
             depth,
             durable_writes,
             gather: rng.chance(1, 2),
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            adaptive: mode,
         };
         let room = (ring_blocks - seal) * u64::from(geometry.payload());
         let max_record = rng.pick(&[40, 300, room.min(2000), room]);
@@ -104,10 +121,31 @@ impl Plan {
             control_faults: if faulty { 120 } else { 0 },
             commits: 2 + rng.below(10),
             nowait: rng.below(8),
+            tickets: tickets(seed),
+            batch: if wide { rng.below(8) } else { 0 },
             checkpoints: rng.below(16),
             awaited_checkpoints: rng.pick(&[2, 8, 32]),
             device_share: 2 + rng.below(12),
             rng,
         }
+    }
+}
+
+/// Apart from the other draws, so that the histories of synchronous seeds stay what they
+/// were; those that once failed are among them.
+fn tickets(seed: u64) -> usize {
+    let mut state = seed ^ 0x7469_636B_6594;
+    [0, 0, 2, 16][(split_mix(&mut state) % 4) as usize]
+}
+
+/// An adaptive writer that changes its mode within a life.
+fn adaptive(rng: &mut Rng) -> Adaptive {
+    Adaptive {
+        window_batches: 1 + rng.below(3) as u32,
+        window_min: Nanos(rng.below(200_000)),
+        settling: rng.below(2) as u32,
+        busy_part: rng.pick(&[0, 64, 192]),
+        margin: rng.pick(&[0, 16, 256]),
+        skip_max: rng.pick(&[0, 1, 2]),
     }
 }

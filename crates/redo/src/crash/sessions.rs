@@ -1,20 +1,23 @@
 //! Simulated foregrounds: each is a small machine whose steps are those that a thread could be
 //! stopped between: reserve, copy one block's piece, register a commit, look whether it is
-//! durable.
+//! durable. In some histories they commit by tickets, in the queue that the engine uses.
 
 use super::life::Env;
 use super::oracle::Appended;
+use super::plan::Plan;
 use crate::buffer::{LogBuffer, Reservation, Source};
 use crate::control::Position;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
+use crate::tickets::{Ticket, Tickets, durable_batches};
 use measure::workload::split_mix;
 
 /// A foreground.
-#[derive(Default)]
 pub(super) struct Session {
     phase: Phase,
     /// The batch and number of its last record.
     last: Option<(u64, usize)>,
+    /// Commits that are told later, with the numbers of their last records.
+    tickets: Tickets<usize>,
 }
 
 #[derive(Default)]
@@ -32,11 +35,25 @@ enum Phase {
     Waiting {
         batch: u64,
         number: usize,
+        posts: bool,
     },
     Refused,
 }
 
 impl Session {
+    pub(super) fn new(plan: &Plan) -> Session {
+        Session {
+            phase: Phase::Idle,
+            last: None,
+            tickets: Tickets::new(plan.tickets),
+        }
+    }
+
+    /// Tickets outstanding.
+    pub(super) fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+
     /// Between reserving and the last byte.
     pub(super) fn is_filling(&self) -> bool {
         matches!(self.phase, Phase::Filling { .. })
@@ -44,7 +61,24 @@ impl Session {
 
     /// Somebody wants redo written: a commit waits, or room is needed.
     pub(super) fn posts(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { .. } | Phase::Blocked(_))
+        matches!(
+            self.phase,
+            Phase::Waiting { posts: true, .. } | Phase::Blocked(_)
+        ) || self.tickets.wanted()
+    }
+
+    /// Takes what is known of its tickets.
+    fn tell(&mut self, buffer: &LogBuffer, poisoned: bool, env: &mut Env) {
+        let durable = durable_batches(buffer, env.planted);
+        self.tickets.decide(!poisoned, durable);
+        while let Some((number, durable)) = self.tickets.take() {
+            if durable.is_some() {
+                env.coverage.tickets_durable += 1;
+                env.acknowledge(number);
+            } else {
+                env.coverage.tickets_refused += 1;
+            }
+        }
     }
 
     /// One step. `closing`: nothing new is begun.
@@ -55,6 +89,9 @@ impl Session {
         closing: bool,
         env: &mut Env,
     ) {
+        if self.tickets.len() > 0 {
+            self.tell(buffer, poisoned, env);
+        }
         self.phase = match std::mem::take(&mut self.phase) {
             Phase::Idle if poisoned || closing => Phase::Idle,
             Phase::Idle => self.idle(buffer, env),
@@ -66,7 +103,7 @@ impl Session {
                 done,
                 number,
             } => self.fill(buffer, reservation, bytes, done, number),
-            Phase::Waiting { batch, number } if buffer.published() > batch => {
+            Phase::Waiting { batch, number, .. } if buffer.published() > batch => {
                 env.acknowledge(number);
                 Phase::Idle
             }
@@ -86,8 +123,20 @@ impl Session {
             if buffer.published() > batch {
                 env.acknowledge(number);
             } else if !env.rng.chance(env.plan.nowait, 16) {
+                let posts = env.plan.batch == 0 || !env.rng.chance(env.plan.batch, 16);
+                env.coverage.commits_wait_batch += u64::from(!posts);
                 buffer.register(batch);
-                return Phase::Waiting { batch, number };
+                if self.tickets.len() >= env.plan.tickets {
+                    return Phase::Waiting {
+                        batch,
+                        number,
+                        posts,
+                    };
+                }
+                let ticket = Ticket::new(batch + 1, posts, 0);
+                self.tickets.push(ticket, number).expect("room for one");
+            } else {
+                env.coverage.commits_nowait += 1;
             }
             return Phase::Idle;
         }

@@ -2,17 +2,24 @@
 //! the holder of the baton owns, and the clock.
 
 use super::host::Host;
+use crate::divisor::Divisor;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::turn::Turn;
-use measure::RealClock;
+use crate::rba::Rba;
+use crate::sync::EngineClock;
+use crate::turn::{Led, Turn};
 
 pub(crate) struct Core {
     turn: Turn<Host>,
     pub(crate) geometry: Geometry,
-    pub(crate) clock: RealClock,
+    pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
+    by_log: Divisor,
+    /// Tells the open logs of a process apart.
+    pub(crate) id: u64,
 }
+
+static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
 /// A core is its turn-taking, with more around it.
 impl std::ops::Deref for Core {
@@ -25,13 +32,26 @@ impl std::ops::Deref for Core {
 }
 
 impl Core {
-    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: RealClock) -> Core {
+    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: EngineClock) -> Core {
         let max_record = geometry.max_record(turn.buffer.ring_blocks());
         Core {
             turn,
             geometry,
             clock,
             max_record,
+            by_log: Divisor::new(geometry.blocks_per_group),
+            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+        }
+    }
+
+    /// The address of byte `offset` of `block`'s payload, as [`Geometry::rba`] has it.
+    #[inline]
+    pub(crate) fn rba(&self, block: StreamBlock, offset: u32) -> Rba {
+        let (before, inside) = self.by_log.divide(block);
+        Rba {
+            log_seq: before + 1,
+            block: inside as u32,
+            offset: offset as u16,
         }
     }
 
@@ -46,6 +66,14 @@ impl Core {
     pub(crate) fn flush(&self) -> Result<(), Error> {
         let (open, bytes) = self.buffer.open_batch();
         let target = open + u64::from(bytes > 0);
+        if self.pipelined && target > self.buffer.published() {
+            self.check()?;
+            // Whatever the flush triggers are.
+            self.post();
+            return self
+                .turn
+                .await_published(target - 1, true, |_| Led::Nothing);
+        }
         while self.buffer.published() < target {
             self.check()?;
             self.lead(self.baton()?, |host| host.lead(self));

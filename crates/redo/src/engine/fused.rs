@@ -178,6 +178,9 @@ impl Fused {
             log_seq,
             switched: log_seq != self.last_log_seq,
             checkpoint_wait_ns: wrote.checkpoint_wait_ns,
+            scalable: false,
+            worker: None,
+            group_wait_ns: 0,
             stations,
         });
         self.last_log_seq = log_seq;

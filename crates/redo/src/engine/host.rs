@@ -3,6 +3,7 @@
 //! log writer or the dedicated one.
 
 use super::core::Core;
+use super::pipeline::Between;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
 use crate::sync::yield_now;
@@ -33,6 +34,13 @@ pub struct LogWrite {
     pub switched: bool,
     /// Nanoseconds that it waited for the checkpoint.
     pub checkpoint_wait_ns: u64,
+    /// Several batches could be in flight when it was sealed; otherwise it was written alone.
+    pub scalable: bool,
+    /// The worker that ended its last write, from 0; `None` where the log writer wrote itself.
+    pub worker: Option<u16>,
+    /// Nanoseconds that redo somebody wanted written waited for a place in flight before this
+    /// batch was sealed: `LGWR any worker group`.
+    pub group_wait_ns: u64,
     /// When it passed its stations.
     pub stations: Stations,
 }
@@ -42,17 +50,27 @@ pub struct LogWrite {
 pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Underway {
-    batch: Batch,
+pub(super) struct Underway {
+    pub(super) batch: Batch,
     writes: u32,
     stations: Stations,
-    checkpoint_wait_ns: u64,
+    pub(super) checkpoint_wait_ns: u64,
+    pub(super) pipelined: Option<Carried>,
+}
+
+/// What is known of a batch that is written while others are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Carried {
+    /// Its writes: it lies in two logs at most.
+    pub(super) ops: [u64; 2],
+    pub(super) worker: u16,
+    pub(super) group_wait_ns: u64,
 }
 
 /// What the holder of the baton owns.
 pub(crate) struct Host {
     pub(crate) writer: Writer,
-    hands: Hands,
+    pub(super) hands: Hands,
     pub(crate) history: Option<History>,
     #[cfg(feature = "experiment")]
     pub(crate) fused: Option<super::fused::Fused>,
@@ -63,24 +81,26 @@ pub(super) struct Hands {
     pub(super) queue: Box<dyn Queue>,
     done: Vec<Completion>,
     next_done: usize,
-    in_flight: u32,
+    pub(super) in_flight: u32,
     /// Commits in the open batch when the last batch was published.
-    carried: u32,
-    underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
+    pub(super) carried: u32,
+    pub(super) underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
     /// What to gather, and until when.
-    gather: (u32, Nanos),
+    pub(super) gather: (u32, Nanos),
     /// The log that waits for the checkpoint.
-    awaited_log_seq: u64,
+    pub(super) awaited_log_seq: u64,
     pub(super) observer: Option<Observer>,
     flushes: u32,
     last_log_seq: u64,
     /// A filler died: the batch will never be whole, and nothing is led any more.
-    stuck: bool,
+    pub(super) stuck: bool,
+    /// What a pipelined log writer keeps between its turns.
+    pub(super) between: Between,
 }
 
 /// What the writer waits for after a step; the particulars are left in [`Hands`].
 #[derive(Clone, Copy, Debug)]
-enum Next {
+pub(super) enum Next {
     /// The end of an operation.
     Completion,
     /// Committers, as [`Action::Gather`] says.
@@ -114,6 +134,7 @@ impl Host {
             flushes: 0,
             last_log_seq: log_seq,
             stuck: false,
+            between: Between::default(),
         };
         Host {
             writer,
@@ -138,7 +159,7 @@ impl Host {
     }
 
     #[inline(always)]
-    fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> Led {
+    pub(super) fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> Led {
         let (open, bytes) = core.buffer.open_batch();
         if bytes == 0 || self.hands.stuck || self.writer.is_poisoned() {
             return Led::Nothing;
@@ -150,35 +171,35 @@ impl Host {
             carried: self.hands.carried,
         };
         let mut now = core.clock.now();
-        let mut next = self.step::<RECORD>(core, now, pending);
+        let mut next = self.step::<RECORD, true>(core, now, pending);
         // Each event is made where it is sent: there the step shrinks to what that event does.
         loop {
             next = match next {
                 Next::Completion => {
-                    let Completion { id: op, result } = self.hands.await_completion();
+                    let Completion { id: op, result, .. } = self.hands.await_completion();
                     now = core.clock.now();
-                    self.step::<RECORD>(core, now, Event::Io { op, result })
+                    self.step::<RECORD, true>(core, now, Event::Io { op, result })
                 }
                 Next::Gather => {
                     self.hands.gather(core);
                     now = core.clock.now();
-                    self.step::<RECORD>(core, now, Event::Gathered)
+                    self.step::<RECORD, true>(core, now, Event::Gathered)
                 }
                 Next::Seal => {
                     let batch = self.hands.seal(core);
-                    self.step::<RECORD>(core, now, Event::Sealed(batch));
+                    self.step::<RECORD, true>(core, now, Event::Sealed(batch));
                     if !core.buffer.await_filled(&batch) {
                         self.hands.stuck = true;
                         return Led::From(first);
                     }
                     now = core.clock.now();
-                    self.step::<RECORD>(core, now, Event::Filled { batch: batch.id })
+                    self.step::<RECORD, true>(core, now, Event::Filled { batch: batch.id })
                 }
                 Next::Checkpoint => {
                     let checkpoint = self.hands.await_checkpoint(core);
                     now = core.clock.now();
                     let event = checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint);
-                    self.step::<RECORD>(core, now, event)
+                    self.step::<RECORD, true>(core, now, event)
                 }
                 Next::Over => return Led::From(first),
             }
@@ -197,11 +218,16 @@ impl Host {
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call
     /// is the one event's way through the writer.
     #[inline(always)]
-    fn step<const RECORD: bool>(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+    pub(super) fn step<const RECORD: bool, const DIRECT: bool>(
+        &mut self,
+        core: &Core,
+        now: Nanos,
+        event: Event,
+    ) -> Next {
         if RECORD {
-            return self.recorded_step(core, now, event);
+            return self.recorded_step::<DIRECT>(core, now, event);
         }
-        let mut act = Acting {
+        let mut act = Acting::<DIRECT> {
             hands: &mut self.hands,
             core,
             now,
@@ -214,13 +240,13 @@ impl Host {
     /// As [`Host::step`], written into the history.
     #[cold]
     #[inline(never)]
-    fn recorded_step(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
+    fn recorded_step<const DIRECT: bool>(&mut self, core: &Core, now: Nanos, event: Event) -> Next {
         let mut actions = Actions::default();
         self.writer.step(now, event, &mut actions);
         if let Some(history) = &mut self.history {
             history.record(now, event, &actions);
         }
-        let mut act = Acting {
+        let mut act = Acting::<DIRECT> {
             hands: &mut self.hands,
             core,
             now,
@@ -233,15 +259,16 @@ impl Host {
     }
 }
 
-/// A step's actions being carried out.
-struct Acting<'a> {
+/// A step's actions being carried out. `DIRECT` ones are submitted at once, to the host's own
+/// queue; others are left in the outbox for who submits them without the baton.
+struct Acting<'a, const DIRECT: bool> {
     hands: &'a mut Hands,
     core: &'a Core,
     now: Nanos,
     next: Next,
 }
 
-impl Out for Acting<'_> {
+impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
     #[inline(always)]
     fn act(&mut self, action: Action) {
         let (core, now) = (self.core, self.now);
@@ -251,7 +278,7 @@ impl Out for Acting<'_> {
                 self.next = Next::Gather;
             }
             Action::Seal => self.next = Next::Seal,
-            Action::Io { op, io, .. } => self.hands.submit(core, now, op, io),
+            Action::Io { op, io, .. } => self.hands.submit::<DIRECT>(core, now, op, io),
             Action::AwaitCheckpoint { log_seq } => {
                 self.hands.awaited_log_seq = log_seq;
                 self.next = Next::Checkpoint;
@@ -269,7 +296,7 @@ impl Out for Acting<'_> {
 
 impl Hands {
     #[inline]
-    fn seal(&mut self, core: &Core) -> Batch {
+    pub(super) fn seal(&mut self, core: &Core) -> Batch {
         let batch = core
             .buffer
             .seal()
@@ -279,17 +306,21 @@ impl Hands {
             writes: 0,
             stations: Stations::default(),
             checkpoint_wait_ns: 0,
+            pipelined: None,
         });
         batch
     }
 
     #[inline(always)]
-    fn submit(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
+    fn submit<const DIRECT: bool>(&mut self, core: &Core, now: Nanos, op: u64, io: Io) {
         let kind = match io {
             Io::Write { start, blocks } => {
                 let mut all = self.underway.iter_mut();
                 let owner = all.find(|u| start < u.batch.end());
                 if let Some(underway) = owner {
+                    if let Some(carried) = &mut underway.pipelined {
+                        carried.ops[(underway.writes & 1) as usize] = op;
+                    }
                     underway.writes += 1;
                     if underway.stations.submitted_ns == 0 {
                         underway.stations.submitted_ns = now.0;
@@ -306,7 +337,12 @@ impl Hands {
             }
         };
         self.in_flight += 1;
-        self.queue.submit(&[Op { id: op, kind }]);
+        let op = Op { id: op, kind };
+        if DIRECT {
+            self.queue.submit(&[op]);
+        } else {
+            self.between.outbox.push(op);
+        }
     }
 
     #[inline(always)]
@@ -326,6 +362,23 @@ impl Hands {
         self.next_done += 1;
         self.in_flight -= 1;
         completion
+    }
+
+    /// `by` ended the operation `op`.
+    pub(super) fn carried_out(&mut self, op: u64, by: u16) {
+        let mut all = self.underway.iter_mut();
+        let owner = all.find_map(|u| u.pipelined.as_mut().filter(|c| c.ops.contains(&op)));
+        if let Some(carried) = owner {
+            carried.worker = by;
+        }
+    }
+
+    /// The first batch that was not submitted waited so long for the checkpoint.
+    pub(super) fn waited_for_checkpoint(&mut self, waited_ns: u64) {
+        let mut all = self.underway.iter_mut();
+        if let Some(first) = all.find(|u| u.stations.submitted_ns == 0) {
+            first.checkpoint_wait_ns += waited_ns;
+        }
     }
 
     #[cold]
@@ -390,6 +443,11 @@ impl Hands {
             log_seq,
             switched: log_seq != self.last_log_seq,
             checkpoint_wait_ns: underway.checkpoint_wait_ns,
+            scalable: underway.pipelined.is_some(),
+            worker: underway.pipelined.map(|carried| carried.worker),
+            group_wait_ns: underway
+                .pipelined
+                .map_or(0, |carried| carried.group_wait_ns),
             stations: underway.stations,
         });
         self.last_log_seq = log_seq;

@@ -5,8 +5,9 @@
 
 use super::Log;
 use super::open::{check_header, open_control_read_only};
-use super::options::Paths;
-use crate::control::{COPY_BYTES, ControlInfo, CopyProblem};
+use super::options::{Paths, Place};
+use super::raw;
+use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};
 use crate::error::Error;
 use crate::format::{BlockHeader, FILE_HEADER_BYTES, Summer};
 use crate::group::StreamBlock;
@@ -22,7 +23,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// A log that is open to be looked at.
 pub struct Inspection {
-    paths: Paths,
+    place: Place,
     copies: [Result<u64, CopyProblem>; 2],
     control: ControlInfo,
     data: Arc<dyn LogDevice>,
@@ -49,28 +50,52 @@ pub struct GroupSurvey {
 }
 
 impl Log {
-    /// The control information and the blocks of the log in `directory`, to be read only. The log
+    /// The control information and the blocks of the log in a directory or on a device, to be read
+    /// only. The log
     /// may be open elsewhere; its end is then a moment's.
     ///
     /// # Errors
     /// As [`Inspection::open`].
-    pub fn inspect(directory: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
-        let found = Inspection::open(directory)?;
+    pub fn inspect(path: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
+        let found = Inspection::open(path)?;
         Ok((found.control, found.data))
     }
+}
+
+fn open_logs_read_only(paths: &Paths, control: &ControlInfo) -> Result<Arc<dyn LogDevice>, Error> {
+    let geometry = &control.geometry;
+    let files = paths.logs(geometry.groups);
+    let data = FileSet::open_read_only(&files, geometry.file_bytes)?;
+    for (group, path) in (0_u32..).zip(&files) {
+        let mut head = [0_u8; FILE_HEADER_BYTES];
+        data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
+        check_header(&head, control, group, path)?;
+    }
+    Ok(Arc::new(data))
 }
 
 /// Unsound blocks that are listed for each group.
 pub const UNSOUND_LISTED: usize = 16;
 
 impl Inspection {
-    /// Opens the log in `directory`.
+    /// Opens the log in the directory, or on the block device, that `path` names.
     ///
     /// # Errors
     /// No log, another version, another log's file, control information that is damaged twice.
-    pub fn open(directory: &Path) -> Result<Inspection, Error> {
-        let paths = Paths::new(directory);
-        let (file, device) = open_control_read_only(&paths.control())?;
+    pub fn open(path: &Path) -> Result<Inspection, Error> {
+        let place = Place::of(path);
+        let (file, device, space) = match &place {
+            Place::Directory(paths) => {
+                let (file, device) = open_control_read_only(&paths.control())?;
+                (file, device, None)
+            }
+            Place::Device(path) => {
+                let space: Arc<dyn LogDevice> = Arc::new(device::raw::read_only(path)?);
+                let device = raw::control_window(&space, path)?;
+                let file = ControlFile::load(Arc::clone(&device), path)?;
+                (file, device, Some(space))
+            }
+        };
         let control = file.info().clone();
         let mut copies = [Err(CopyProblem::Damaged); 2];
         for (at, copy) in (0_u64..).zip(&mut copies) {
@@ -78,17 +103,13 @@ impl Inspection {
             device.read(at * COPY_BYTES as u64, &mut bytes)?;
             *copy = ControlInfo::decode(&bytes).map(|info| info.generation);
         }
-        let geometry = &control.geometry;
-        let files = paths.logs(geometry.groups);
-        let data = FileSet::open_read_only(&files, geometry.file_bytes)?;
-        for (group, path) in (0_u32..).zip(&files) {
-            let mut head = [0_u8; FILE_HEADER_BYTES];
-            data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
-            check_header(&head, &control, group, path)?;
-        }
-        let data: Arc<dyn LogDevice> = Arc::new(data);
+        let data = match (&place, space) {
+            (Place::Directory(paths), _) => open_logs_read_only(paths, &control)?,
+            (Place::Device(path), Some(space)) => raw::open_groups(&space, &control, path)?,
+            (Place::Device(_), None) => unreachable!("a device was opened above"),
+        };
         Ok(Inspection {
-            paths,
+            place,
             copies,
             control,
             data,
@@ -106,10 +127,10 @@ impl Inspection {
         &self.copies
     }
 
-    /// The log file of each group.
+    /// The log file of each group; on a raw device the device and the byte that it begins at.
     #[must_use]
     pub fn files(&self) -> Vec<PathBuf> {
-        self.paths.logs(self.control.geometry.groups)
+        self.place.groups(&self.control.geometry)
     }
 
     /// Reads from the checkpoint to the end as recovery would, and hands each whole record with
@@ -118,7 +139,7 @@ impl Inspection {
     /// # Errors
     /// Damage, or a device that fails; what was handed over before is sound.
     pub fn scan(&self, mut visit: impl FnMut(Rba, &[u8])) -> Result<Scan, Error> {
-        let path = &self.paths.directory;
+        let path = self.place.path();
         Reader::new(&*self.data, &self.control, path, Planted::none())
             .scan(|rba, _, record| visit(rba, record))
     }
@@ -128,7 +149,7 @@ impl Inspection {
     /// # Errors
     /// When the control file cannot be read.
     pub fn owner(&self) -> Result<Option<u32>, Error> {
-        Ok(device::file::owner(&self.paths.control())?)
+        Ok(device::file::owner(&self.place.locked())?)
     }
 
     /// Verifies every block of every group, also those that recovery does not need. `progress`

@@ -2,35 +2,51 @@
 //! waits for when foregrounds write for themselves.
 
 use super::core::Core;
+use super::pipeline;
 use crate::error::Error;
-use measure::{Clock, Nanos};
+use crate::sync::{Builder, JoinHandle};
+use device::Queue;
+use measure::Clock;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Redo that nobody waits for is written at the latest after this time (Oracle: 3 seconds).
-const IDLE_WRITE: Duration = Duration::from_secs(3);
-const IDLE_WRITE_NS: Nanos = Nanos::from_secs(3);
-
-/// Starts the thread.
+/// Starts the thread: with `pipe`, a queue that does not block, as the pipelined log writer. It
+/// stays on `cpus` unless that is empty.
 ///
 /// # Errors
-/// When the system gives no thread.
-pub(crate) fn start(core: &Arc<Core>) -> Result<std::thread::JoinHandle<()>, Error> {
+/// When the system gives no thread, or one of the CPUs is not to be had.
+pub(crate) fn start(
+    core: &Arc<Core>,
+    pipe: Option<Box<dyn Queue>>,
+    cpus: Vec<usize>,
+) -> Result<JoinHandle<()>, Error> {
+    let refused = |e: std::io::Error| Error::Options(format!("CPU of the log writer: {e}"));
+    if !cpus.is_empty() {
+        device::cpus::check(&cpus, &device::cpus::allowed().map_err(refused)?).map_err(refused)?;
+    }
     let core = Arc::clone(core);
-    std::thread::Builder::new()
+    Builder::new()
         .name("lgwr".to_owned())
-        .spawn(move || run(&core))
+        .spawn(move || {
+            // It was checked above; a CPU that has gone since costs placement, not redo.
+            let _ = device::cpus::pin(&cpus);
+            match pipe {
+                Some(queue) => pipeline::run(&core, queue),
+                None => run(&core),
+            }
+        })
         .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))
 }
 
-/// Leads when it was posted since it last looked, or when redo has lain for [`IDLE_WRITE`].
+/// Leads when it was posted since it last looked, or when redo has lain for the period of the
+/// flush triggers.
 fn run(core: &Core) {
+    let period = core.rules.triggers.period;
     core.serve(
         |host| host.lead(core),
         |post, seen| {
             let start = core.clock.now();
-            post.wait_timeout(seen, Some(IDLE_WRITE));
-            core.clock.now().since(start) >= IDLE_WRITE_NS
+            post.wait_timeout(seen, period);
+            period.is_some_and(|p| u128::from(core.clock.now().since(start).0) >= p.as_nanos())
         },
     );
 }

@@ -1,10 +1,13 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`]), looking without opening (`inspect`), the
-//! host that carries out the writer's actions (`host`), sessions, the log writer's threads
-//! (`lgwr`). Policy is in `crate::writer`, leading and waiting in `crate::turn`; nothing here
-//! decides when to write.
+//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without
+//! opening (`inspect`), the host that carries out the writer's actions (`host`), the same with
+//! batches in flight while it waits (`pipeline`), sessions, completion queues of commits that are
+//! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
+//! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
+mod back_end;
+mod completions;
 mod core;
 #[cfg(feature = "experiment")]
 mod fused;
@@ -13,21 +16,26 @@ mod inspect;
 mod lgwr;
 pub mod open;
 mod options;
+mod pipeline;
+pub mod raw;
 mod session;
 
+pub use back_end::BackEnd;
+pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
-pub use options::{LogWriter, Options, Paths, Shape};
+pub use options::{LogWriter, Options, Paths, Place, Shape};
 pub use session::{Session, SpaceWaits};
 
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
 use crate::rba::Rba;
-use crate::sync::Mutex;
-use crate::writer::{Cause, History, Writer};
+use crate::sync::{EngineClock, JoinHandle, Mutex};
+use crate::triggers::Triggers;
+use crate::writer::{Cause, History, Learned, Writer};
 use device::file::LockGuard;
-use measure::RealClock;
+use device::pool::WorkerStats;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,8 +44,10 @@ pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
     path: PathBuf,
-    lgwr: Option<std::thread::JoinHandle<()>>,
+    lgwr: Option<JoinHandle<()>>,
     huge_pages: bool,
+    workers: Vec<Arc<WorkerStats>>,
+    back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
     _lock: Option<LockGuard>,
@@ -50,9 +60,28 @@ impl Log {
         Session::new(Arc::clone(&self.core))
     }
 
+    /// A queue for the tickets of one thread's asynchronous commits, `capacity` of them at a time
+    /// (at least one). Cheap but for the memory, which is taken at once.
+    #[must_use]
+    pub fn completions<T>(&self, capacity: usize) -> Completions<T> {
+        Completions::new(Arc::clone(&self.core), capacity)
+    }
+
+    /// What adaptive learning came to so far; `None` where foregrounds learn in a fixed way.
+    #[must_use]
+    pub fn learned(&self) -> Option<Learned> {
+        self.core.learned()
+    }
+
+    /// What has redo written.
+    #[must_use]
+    pub fn triggers(&self) -> Triggers {
+        self.core.rules.triggers
+    }
+
     /// The clock of every time that this log reports.
     #[must_use]
-    pub fn clock(&self) -> RealClock {
+    pub fn clock(&self) -> EngineClock {
         self.core.clock
     }
 
@@ -66,6 +95,18 @@ impl Log {
     #[must_use]
     pub fn huge_pages(&self) -> bool {
         self.huge_pages
+    }
+
+    /// What each of the log writer's workers did so far, in their order; none where it has none.
+    #[must_use]
+    pub fn workers(&self) -> &[Arc<WorkerStats>] {
+        &self.workers
+    }
+
+    /// How it is written, and what it does without.
+    #[must_use]
+    pub fn back_end(&self) -> &BackEnd {
+        &self.back_end
     }
 
     /// Bytes of the log buffer.
@@ -148,6 +189,15 @@ impl Log {
     /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
     /// closed all the same and recovers when it is opened again.
     pub fn close(mut self) -> Result<(), Error> {
+        self.shut()
+    }
+
+    /// As [`Log::close`], for who cannot give the log away; it can be dropped afterwards, and is
+    /// good for nothing else.
+    ///
+    /// # Errors
+    /// As [`Log::close`].
+    pub fn shut(&mut self) -> Result<(), Error> {
         self.stop();
         self.core.drain()?;
         let end = self.core.buffer.open_start();

@@ -1,5 +1,6 @@
 //! Creating and opening a log: files, headers, control information, recovery, threads.
 
+use super::back_end::{self, BackEnd};
 use super::core::Core;
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths, Shape};
@@ -10,13 +11,13 @@ use crate::error::Error;
 use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::Mutex;
-use crate::turn::Turn;
-use crate::writer::{MAX_DEPTH, Policy, Writer};
+use crate::sync::{EngineClock, Mutex};
+use crate::turn::{Turn, Way};
+use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
 use device::file::{sync_directory, unwritten_extents};
-use device::{Caps, DeviceError, LogDevice, Region};
-use measure::RealClock;
+use device::pool::{WorkerStats, Workers};
+use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
 use measure::workload::split_mix;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl Log {
             CONTROL_BYTES,
             SyncMethod::Buffered,
         )?;
-        let geometry = shape.geometry(&control.caps(), directory)?;
+        let geometry = shape.geometry(&caps_for(shape, &control, &control_path), directory)?;
         let logs = paths.logs(shape.groups);
         let total = shape.file_bytes * logs.len() as u64;
         for (group, path) in (0_u32..).zip(&logs) {
@@ -91,8 +92,20 @@ impl Log {
         let control_path = paths.control();
         let lock = lock_exclusive(&control_path)?;
         let control = open_control(&control_path)?;
-        let data = open_logs(&paths, control.info(), options.sync_method)?;
-        Log::start(data, control, directory, options, Some(lock))
+        let block_bytes = control.info().geometry.block_bytes;
+        let chosen = back_end::choose(Some(directory), block_bytes, &options);
+        let data = open_logs(&paths, control.info(), chosen.method)?;
+        let (data, back_end) = chosen.device(data, &options);
+        let (mut log, recovery) = Log::start(data, control, directory, options, Some(lock))?;
+        log.say_first(back_end);
+        Ok((log, recovery))
+    }
+
+    /// What the queue and the log buffer say comes behind what was said before they were made.
+    pub(super) fn say_first(&mut self, mut before: BackEnd) {
+        before.io = self.back_end.io;
+        before.fallbacks.append(&mut self.back_end.fallbacks);
+        self.back_end = before;
     }
 
     /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
@@ -123,7 +136,7 @@ impl Log {
         Log::start(data, control, path, options, None)
     }
 
-    fn start(
+    pub(super) fn start(
         data: Arc<dyn LogDevice>,
         mut control: ControlFile,
         path: &Path,
@@ -133,24 +146,23 @@ impl Log {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
         let caps = data.caps();
-        check_fit(&geometry, &caps, options.policy.depth, path)?;
+        let policy = options.writer_policy(&caps)?;
+        check_fit(&geometry, &caps, policy.depth, path)?;
         let recovery = recover(&data, &mut control, path, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
-        let region = Arc::new(if options.huge_pages {
-            Region::huge(bytes)?
-        } else {
-            Region::new(bytes)?
-        });
+        let wanted = RegionOptions {
+            huge_pages: options.huge_pages,
+            lock: options.lock_memory,
+        };
+        let region = Arc::new(Region::with(bytes, wanted)?);
         let huge_pages = region.is_huge();
+        let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
+        let back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
         let (start, checkpoint) = (
             control.info().current().first,
             control.info().checkpoint.block,
         );
-        let policy = Policy {
-            durable_writes: caps.durable_writes,
-            ..options.policy
-        };
         let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
         let fresh = writer.clone();
         let observer = options.observer.take();
@@ -170,22 +182,76 @@ impl Log {
             0,
             options.planted,
         );
-        let inline = options.log_writer == LogWriter::Inline;
-        let clock = RealClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, inline, options.planted);
+        let rules = options.rules(pipe.way(options.log_writer));
+        let clock = EngineClock::new();
+        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
-        let thread = lgwr::start(&core)?;
+        let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let log = Log {
             core,
             control: Mutex::new(control),
             path: path.to_owned(),
             lgwr: Some(thread),
             huge_pages,
+            workers: pipe.workers,
+            back_end,
             fresh,
             _lock: lock,
         };
         Ok((log, recovery))
     }
+}
+
+/// What a pipelined log writer works on, if this log has one.
+struct Pipe {
+    queue: Option<Box<dyn Queue>>,
+    workers: Vec<Arc<WorkerStats>>,
+}
+
+impl Pipe {
+    fn open(
+        data: &dyn LogDevice,
+        region: &Arc<Region>,
+        options: &Options,
+        caps: &Caps,
+    ) -> Result<Pipe, Error> {
+        let mut pipe = Pipe {
+            queue: None,
+            workers: Vec::new(),
+        };
+        let deep = options.log_writer == LogWriter::Lgwr && options.policy.depth > 1;
+        match options.log_writer.workers() {
+            Some(count) if caps.blocking => {
+                let cpus = &options.log_writer_cpus;
+                let workers = Workers::start(data, region, count as usize, cpus)?;
+                pipe.workers = workers.stats();
+                pipe.queue = Some(Box::new(workers));
+            }
+            // A queue that does not block needs no threads to have several operations at once.
+            Some(_) => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None if deep && !caps.blocking => pipe.queue = Some(data.queue(Arc::clone(region))?),
+            None => {}
+        }
+        Ok(pipe)
+    }
+
+    fn way(&self, log_writer: LogWriter) -> Way {
+        match (log_writer, &self.queue) {
+            (LogWriter::Inline, _) => Way::Inline,
+            (_, None) => Way::Dedicated,
+            (_, Some(_)) => Way::Pipelined,
+        }
+    }
+}
+
+/// What the shape of a new log is made for: where it names no block size, one that every sync
+/// method can write, also on a device that refuses what it states.
+fn caps_for(shape: Shape, control: &FileSet, path: &Path) -> Caps {
+    if shape.block_bytes.is_some() {
+        return control.caps();
+    }
+    let direct = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Direct);
+    direct.map_or(control.caps(), |set| set.caps())
 }
 
 /// Whether the device can keep what the log's shape promises.
@@ -273,20 +339,23 @@ fn expect_control(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn open_logs(
-    paths: &Paths,
-    info: &ControlInfo,
-    method: SyncMethod,
-) -> Result<Arc<dyn LogDevice>, Error> {
+fn open_logs(paths: &Paths, info: &ControlInfo, method: SyncMethod) -> Result<FileSet, Error> {
     let geometry = &info.geometry;
     let files = paths.logs(geometry.groups);
     let data = FileSet::open(&files, geometry.file_bytes, method)?;
+    if let Some(misstated) = data.misstated()
+        && geometry.block_bytes < misstated.accepted
+    {
+        let path = paths.directory.clone();
+        let block = geometry.block_bytes;
+        return Err(misstated.clone().refuses(path, block).into());
+    }
     for (group, path) in (0_u32..).zip(&files) {
         let mut head = [0_u8; FILE_HEADER_BYTES];
         data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
         check_header(&head, info, group, path)?;
     }
-    Ok(Arc::new(data))
+    Ok(data)
 }
 
 pub(super) fn check_header(
@@ -329,7 +398,7 @@ pub(super) fn check_header(
 }
 
 /// A log's identity: unique is enough, nobody must not guess it.
-fn fresh_id(directory: &Path) -> LogId {
+pub(super) fn fresh_id(directory: &Path) -> LogId {
     use std::hash::{BuildHasher, Hash, Hasher};
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     directory.hash(&mut hasher);

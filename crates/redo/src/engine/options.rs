@@ -3,12 +3,14 @@
 use super::host::Observer;
 use crate::control::Position;
 use crate::error::Error;
-use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
+use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
-use crate::writer::Policy;
+use crate::triggers::Triggers;
+use crate::turn::{Rules, Way};
+use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
-use device::{Caps, DeviceError};
+use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -19,15 +21,43 @@ pub enum LogWriter {
     Inline,
     /// A dedicated thread writes; foregrounds post it.
     Lgwr,
+    /// A dedicated thread decides, and so many workers write, with as many batches in flight: 1 to
+    /// [`MAX_DEPTH`]. Where the device's queues do not block (io_uring) there are no workers, only
+    /// so many batches in flight.
+    Workers(u32),
+    /// As [`LogWriter::Lgwr`] or as [`LogWriter::Workers`] with four, whatever publishes more under
+    /// the load that there is.
+    Adaptive,
 }
 
+/// Workers of an adaptive log writer.
+const ADAPTIVE_WORKERS: u32 = 4;
+
 impl LogWriter {
-    /// Its name in options and results.
+    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> String {
+        self.to_string()
+    }
+
+    /// Its workers, if it has any.
+    #[must_use]
+    pub const fn workers(self) -> Option<u32> {
         match self {
-            LogWriter::Inline => "inline",
-            LogWriter::Lgwr => "lgwr",
+            LogWriter::Inline | LogWriter::Lgwr => None,
+            LogWriter::Workers(count) => Some(count),
+            LogWriter::Adaptive => Some(ADAPTIVE_WORKERS),
+        }
+    }
+}
+
+impl std::fmt::Display for LogWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LogWriter::Inline => f.pad("inline"),
+            LogWriter::Lgwr => f.pad("lgwr"),
+            LogWriter::Workers(count) => f.pad(&format!("workers={count}")),
+            LogWriter::Adaptive => f.pad("adaptive"),
         }
     }
 }
@@ -36,10 +66,21 @@ impl std::str::FromStr for LogWriter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<LogWriter, String> {
-        match text {
-            "inline" => Ok(LogWriter::Inline),
-            "lgwr" => Ok(LogWriter::Lgwr),
-            other => Err(format!("unknown log writer `{other}`; use inline or lgwr")),
+        let most = MAX_DEPTH as u32;
+        match (text, text.strip_prefix("workers=")) {
+            ("inline", _) => Ok(LogWriter::Inline),
+            ("lgwr", _) => Ok(LogWriter::Lgwr),
+            ("adaptive", _) => Ok(LogWriter::Adaptive),
+            (_, Some(count)) => match count.parse() {
+                Ok(count) if (1..=most).contains(&count) => Ok(LogWriter::Workers(count)),
+                _ => Err(format!(
+                    "`{count}` workers; use workers=1 to workers={most}"
+                )),
+            },
+            (other, None) => Err(format!(
+                "unknown log writer `{other}`; use inline, lgwr, workers=N (1 to {most}) or \
+                 adaptive"
+            )),
         }
     }
 }
@@ -126,16 +167,33 @@ impl Shape {
 
 /// How a log is run.
 pub struct Options {
-    /// How writes are made durable.
+    /// How writes are made durable; with `probe`, only where the probe cannot tell.
     pub sync_method: SyncMethod,
+    /// How operations are handed to the system. `Auto` takes rings where a dedicated log writer
+    /// overlaps batches, what a probe finds faster where there is one, and threads otherwise.
+    pub io: IoEngine,
+    /// How rings are made.
+    pub uring: UringOptions,
+    /// Measure the ways of writing beside the log before it is opened, which takes well under a
+    /// second, and take the fastest.
+    pub probe: bool,
     /// Who writes.
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
     pub buffer_bytes: usize,
     /// Put the log buffer in huge pages where the system allows it.
     pub huge_pages: bool,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
+    /// Lock the log buffer in memory where the limit of locked memory allows it.
+    pub lock_memory: bool,
     /// The writer's parameters; `durable_writes` is set by the device.
     pub policy: Policy,
+    /// CPUs that the log writer's threads, workers included, stay on; none in particular when
+    /// empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Told of each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
@@ -151,10 +209,17 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             sync_method: SyncMethod::Direct,
+            io: IoEngine::Auto,
+            uring: UringOptions::default(),
+            probe: false,
             log_writer: LogWriter::Inline,
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
+            lock_memory: false,
             policy: Policy::default(),
+            log_writer_cpus: Vec::new(),
             observer: None,
             record_history: false,
             planted: Planted::none(),
@@ -165,6 +230,40 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How turns are taken with these.
+    pub(super) fn rules(&self, way: Way) -> Rules {
+        Rules {
+            way,
+            triggers: self.triggers,
+            log_file_sync: self.log_file_sync,
+            planted: self.planted,
+        }
+    }
+
+    /// The writer's parameters on a device of these capabilities.
+    ///
+    /// # Errors
+    /// A number of workers that is not accepted.
+    pub(super) fn writer_policy(&self, caps: &Caps) -> Result<Policy, Error> {
+        let mut policy = Policy {
+            durable_writes: caps.durable_writes,
+            ..self.policy
+        };
+        if let Some(count) = self.log_writer.workers() {
+            if !(1..=MAX_DEPTH as u32).contains(&count) {
+                return Err(Error::Options(format!(
+                    "{count} log writer workers: use 1 to {MAX_DEPTH}"
+                )));
+            }
+            policy.depth = count;
+        }
+        policy.adaptive = match self.log_writer {
+            LogWriter::Adaptive => Some(self.policy.adaptive.unwrap_or_default()),
+            _ => None,
+        };
+        Ok(policy)
+    }
+
     /// Blocks of the log buffer for such a log: what fits, no more than one log holds, so that
     /// a batch lies in two logs at most.
     ///
@@ -212,6 +311,57 @@ impl Paths {
         (1..=groups)
             .map(|g| self.directory.join(format!("redo{g:02}.log")))
             .collect()
+    }
+}
+
+/// Where a log lives.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In files of a directory.
+    Directory(Paths),
+    /// On a raw block device.
+    Device(PathBuf),
+}
+
+impl Place {
+    /// Of the log that `path` names: a block device, or else a directory.
+    #[must_use]
+    pub fn of(path: &Path) -> Place {
+        if device::raw::is_block_device(path) {
+            Place::Device(path.to_owned())
+        } else {
+            Place::Directory(Paths::new(path))
+        }
+    }
+
+    /// What errors name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::Directory(paths) => &paths.directory,
+            Place::Device(path) => path,
+        }
+    }
+
+    /// What its owner has locked.
+    #[must_use]
+    pub fn locked(&self) -> PathBuf {
+        match self {
+            Place::Directory(paths) => paths.control(),
+            Place::Device(path) => path.clone(),
+        }
+    }
+
+    /// Where each group is, to be shown: its file, or the device and the byte that it begins at.
+    #[must_use]
+    pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
+        match self {
+            Place::Directory(paths) => paths.logs(geometry.groups),
+            Place::Device(path) => (0..u64::from(geometry.groups))
+                .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
+                .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
+                .collect(),
+        }
     }
 }
 

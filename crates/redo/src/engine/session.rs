@@ -6,6 +6,7 @@ use crate::commit::{Commit, CommitMode, CommitPost, CommitWait};
 use crate::error::Error;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
 use crate::rba::Rba;
+use crate::tickets::Ticket;
 use crate::writer::Cause;
 use measure::{Clock, Nanos};
 use std::sync::Arc;
@@ -78,10 +79,8 @@ impl Session {
         std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
         core.appended(&reservation);
-        let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
-        Ok(core
-            .geometry
-            .rba(block, reservation.offset % core.geometry.payload()))
+        let (blocks, offset) = core.buffer.place(reservation.offset);
+        Ok(core.rba(reservation.start + blocks, offset))
     }
 
     #[cold]
@@ -110,7 +109,7 @@ impl Session {
         let durable = core.buffer.published() > batch;
         match (mode.wait, mode.post) {
             _ if durable => return Ok(self.done(requested, batch, true)),
-            (CommitWait::Nowait, CommitPost::Immediate) => core.post(),
+            (CommitWait::Nowait, CommitPost::Immediate) => core.request(batch),
             (CommitWait::Nowait, CommitPost::Batch) => {}
             (CommitWait::Wait, post) => {
                 core.await_durable(batch, post == CommitPost::Immediate)?;
@@ -127,6 +126,29 @@ impl Session {
             }
         }
         Ok(self.done(requested, batch, false))
+    }
+
+    /// Commits everything that this session appended, and returns at once: without waiting,
+    /// without a system call but for the post of a batch, and without reading the clock. The
+    /// ticket tells later whether it is durable: give it to a [`super::Completions`].
+    ///
+    /// With [`CommitPost::Immediate`] a dedicated log writer is posted, once for each batch; where
+    /// foregrounds write for themselves, whoever waits or looks for the ticket sees to it. With
+    /// [`CommitPost::Batch`] it is left to the next log write. Nobody need keep a ticket: without
+    /// it the commit is one with NOWAIT.
+    ///
+    /// # Errors
+    /// A poisoned or closed log: nothing was committed.
+    #[inline]
+    pub fn commit_async(&mut self, post: CommitPost) -> Result<Ticket, Error> {
+        let core = &*self.core;
+        core.check()?;
+        let immediate = post == CommitPost::Immediate;
+        let through = self.last_batch.map_or(0, |batch| {
+            core.commit_async(batch, immediate);
+            batch + 1
+        });
+        Ok(Ticket::new(through, immediate, core.id))
     }
 
     fn done(&self, requested: Nanos, batch: u64, durable: bool) -> Commit {

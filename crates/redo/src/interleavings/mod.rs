@@ -3,12 +3,13 @@
 //!
 //! Only what the holder of the baton does is a model: the [`Scribe`] seals the open batch, waits
 //! until it is filled, checks every block as recovery would, releases and publishes. Geometry is
-//! tiny (8 bytes of payload a block, a ring of 4 blocks, 4 batch slots), so that everything that
-//! wraps wraps. The bound on preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS`
-//! overrides it.
+//! tiny (a [`Shape`]; 4 batch slots), so that everything that wraps wraps. The bound on
+//! preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
 
 mod commits;
+mod pipeline;
 mod ring;
+mod tickets;
 
 use crate::buffer::{LogBuffer, Memory, Reservation, Source};
 use crate::format::{
@@ -17,20 +18,32 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn};
+use crate::turn::{Led, Rules, Turn, Way};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ID: LogId = LogId([7; 16]);
-const PAYLOAD: usize = 8;
-const RING_BLOCKS: usize = 4;
 
-fn geometry() -> Geometry {
-    let block_bytes = (BLOCK_HEADER_BYTES + PAYLOAD) as u32;
+/// Of a log: bytes of payload a block, blocks of the ring, blocks that are sealed together.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    payload: usize,
+    ring: usize,
+    seal: u32,
+}
+
+const TINY: Shape = Shape {
+    payload: 8,
+    ring: 4,
+    seal: 1,
+};
+
+fn geometry(shape: Shape) -> Geometry {
+    let block_bytes = (BLOCK_HEADER_BYTES + shape.payload) as u32;
     Geometry {
         block_bytes,
-        seal_blocks: 1,
+        seal_blocks: shape.seal,
         groups: 2,
         blocks_per_group: 1 << 20,
         header_bytes: 4096,
@@ -41,22 +54,43 @@ fn geometry() -> Geometry {
 /// A log of the models: turns around a scribe.
 type Log = Turn<Scribe>;
 
-fn log(start: StreamBlock, first_batch: u64, inline: bool, planted: Planted) -> Log {
-    let geometry = geometry();
+fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    log_with(start, first_batch, rules_of(way, planted))
+}
+
+/// The rules of a way with a planted bug, all else as usual.
+fn rules_of(way: Way, planted: Planted) -> Rules {
+    Rules {
+        way,
+        planted,
+        ..Rules::default()
+    }
+}
+
+fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
+    shaped_with(TINY, start, first_batch, rules)
+}
+
+fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+    shaped_with(shape, start, first_batch, rules_of(way, planted))
+}
+
+fn shaped_with(shape: Shape, start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
+    let geometry = geometry(shape);
     let buffer = LogBuffer::new(
-        Memory::cells(RING_BLOCKS * geometry.block_bytes as usize),
+        Memory::cells(shape.ring * geometry.block_bytes as usize),
         geometry,
         1,
         Summer::new(ID),
         start,
         first_batch,
-        planted,
+        rules.planted,
     );
     let scribe = Scribe {
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, inline, planted)
+    Turn::new(buffer, &geometry, scribe, start, rules)
 }
 
 /// Holds the baton: writes to a vector.

@@ -1,6 +1,7 @@
 //! Models of the ring: appenders copy while a sealer writes, around every wrap.
 
 use super::*;
+use crate::buffer::BATCH_SLOTS;
 use loom::thread;
 
 /// Two appenders and a sealer, nobody waiting for durability: each appends `records`, the sealer
@@ -11,7 +12,17 @@ fn appenders_and_sealer(
     bodies: [&'static [u8]; 2],
     planted: Planted,
 ) {
-    let log = loom::sync::Arc::new(log(start, first_batch, true, planted));
+    on_a_log(TINY, start, first_batch, bodies, planted);
+}
+
+fn on_a_log(
+    shape: Shape,
+    start: StreamBlock,
+    first_batch: u64,
+    bodies: [&'static [u8]; 2],
+    planted: Planted,
+) {
+    let log = loom::sync::Arc::new(shaped(shape, start, first_batch, Way::Inline, planted));
     let threads: Vec<_> = bodies
         .into_iter()
         .map(|body| {
@@ -50,7 +61,7 @@ fn appenders_and_sealer(
 
 #[test]
 fn appenders_meet_a_sealer_at_every_place_of_the_ring() {
-    for start in 0..RING_BLOCKS as u64 {
+    for start in 0..TINY.ring as u64 {
         explore(2, move || {
             appenders_and_sealer(start, 0, [b"abc", b"wxyz!"], Planted::none())
         });
@@ -66,6 +77,37 @@ fn appenders_meet_a_sealer_where_the_batch_number_outgrows_its_word() {
     }
 }
 
+/// Other shapes of ring and block, begun at each place of the ring, and at each of those where the
+/// slots of batches or the lower half of their numbers wrap.
+#[test]
+fn appenders_meet_a_sealer_at_every_wrap_of_every_shape() {
+    let shape = |payload, ring, seal| Shape {
+        payload,
+        ring,
+        seal,
+    };
+    for shape in [shape(16, 2, 1), shape(8, 3, 1), shape(8, 4, 2)] {
+        for start in (0..shape.ring as u64).step_by(shape.seal as usize) {
+            for first_batch in [BATCH_SLOTS - 1, (1 << 32) - 1] {
+                explore(1, move || {
+                    let bodies: [&[u8]; 2] = [b"abc", b"wxyz!"];
+                    on_a_log(shape, start, first_batch, bodies, Planted::none());
+                });
+            }
+        }
+    }
+}
+
+/// A filler counts into the word of its slot's last use, and the word is zeroed behind it.
+#[test]
+fn a_slot_released_before_its_word_is_zeroed_is_found() {
+    let test = "ring::a_slot_released_before_its_word_is_zeroed_is_found";
+    failure(test, 2, || {
+        let planted = Planted::with(Bug::ReleaseBeforeZero);
+        appenders_and_sealer(1, 0, [b"0123456789abc", b"ABCDEFGHI"], planted);
+    });
+}
+
 #[test]
 fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
     explore(2, || {
@@ -75,8 +117,8 @@ fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
 
 /// Records of three blocks each in a ring of four: whoever comes second waits for room, and the
 /// log writer, posted by the first, makes it. Inline appenders may write for themselves.
-fn appenders_wait_for_room(inline: bool) {
-    let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, inline, Planted::none()));
+fn appenders_wait_for_room(way: Way) {
+    let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, way, Planted::none()));
     let server = serving(&log);
     let other = {
         let log = loom::sync::Arc::clone(&log);
@@ -94,8 +136,8 @@ fn appenders_wait_for_room(inline: bool) {
 
 #[test]
 fn a_full_ring_makes_appenders_wait_until_it_is_released() {
-    explore(2, || appenders_wait_for_room(true));
-    explore(2, || appenders_wait_for_room(false));
+    explore(2, || appenders_wait_for_room(Way::Inline));
+    explore(2, || appenders_wait_for_room(Way::Dedicated));
 }
 
 #[test]

@@ -11,13 +11,18 @@
 //! - A block is written only below the reuse limit that the durable checkpoint allows.
 //! - After the first failed or short operation nothing is published or issued any more.
 
+mod adaptive;
 mod fifo;
 mod history;
+mod learning;
 mod policy;
 mod protocol;
 
+pub use adaptive::Adaptive;
 pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
+pub(crate) use learning::Learner;
+pub use learning::{Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
 pub use policy::Policy;
 pub(crate) use protocol::Out;
 pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH, Member};
@@ -25,6 +30,7 @@ pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH, Me
 use crate::buffer::Batch;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
+use adaptive::Mode;
 use device::IoFailure;
 use measure::Nanos;
 use policy::Gatherer;
@@ -78,6 +84,8 @@ pub struct Writer {
     planted: Planted,
     phase: Phase,
     gatherer: Gatherer,
+    /// Of an adaptive writer.
+    mode: Option<Mode>,
     next_op: u64,
     /// Sealed batches that are not written yet.
     batches: Fifo<InFlight, MAX_DEPTH>,
@@ -119,6 +127,7 @@ impl Writer {
             planted,
             phase: Phase::Ready,
             gatherer: Gatherer::new(policy),
+            mode: policy.adaptive.map(Mode::new),
             next_op: 1,
             batches: Fifo::default(),
             writes: Fifo::default(),
@@ -137,7 +146,37 @@ impl Writer {
     #[inline]
     #[must_use]
     pub fn wants_pending(&self) -> bool {
-        self.phase == Phase::Ready && self.batches.len() < self.policy.depth as usize
+        let most = match &self.mode {
+            None => self.policy.depth,
+            Some(mode) => mode.depth(self.policy.depth),
+        };
+        self.phase == Phase::Ready && self.underway() < u64::from(most)
+    }
+
+    /// Batches that are sealed and not durable.
+    #[inline]
+    fn underway(&self) -> u64 {
+        self.written_batches - self.durable_batches + self.batches.len() as u64
+    }
+
+    /// It works alone now: one batch at a time, on the host's own queue. Changes only while nothing
+    /// is in flight.
+    #[inline]
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.mode.as_ref().is_some_and(|mode| !mode.is_scalable())
+    }
+
+    /// Working alone was decided, and waits until nothing is in flight.
+    #[cfg(feature = "crash")]
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.mode.as_ref().is_some_and(Mode::is_leaving)
+    }
+
+    /// How often an adaptive writer changed between alone and workers.
+    #[must_use]
+    pub fn switches(&self) -> u64 {
+        self.mode.as_ref().map_or(0, Mode::switches)
     }
 
     /// Nothing is in flight.
@@ -205,6 +244,10 @@ impl Writer {
             }
             return;
         }
+        let overlapping = self.underway() > 0;
+        if let Some(mode) = &mut self.mode {
+            mode.begun(commits, carried, overlapping);
+        }
         if let Some((want, until)) = self.gatherer.gather(now, commits, carried) {
             self.phase = Phase::Gathering;
             out.act(Action::Gather { want, until });
@@ -236,20 +279,26 @@ impl Writer {
     #[inline(always)]
     fn filled(&mut self, now: Nanos, id: u64, out: &mut impl Out) {
         let entry = self.batches.iter_mut().find(|b| b.batch.id == id);
-        entry.expect("only sealed batches are filled").filled = true;
+        let entry = entry.expect("only sealed batches are filled");
+        entry.filled = true;
+        let upto = entry.batch.end();
         self.issue(now, out);
+        if self.planted.has(Bug::ReleaseEarly) {
+            out.act(Action::Release { upto });
+        }
     }
 
     /// Issues the writes of filled batches, in order, as far as the checkpoint allows.
     #[inline(always)]
     fn issue(&mut self, now: Nanos, out: &mut impl Out) {
         for entry in self.batches.iter_mut() {
-            if !entry.filled {
+            if !entry.filled && !self.planted.has(Bug::WriteUnfilled) {
                 return;
             }
             while entry.issued < entry.batch.blocks {
                 let start = entry.batch.start + u64::from(entry.issued);
-                if start >= self.reuse_limit {
+                let early = u64::from(self.planted.has(Bug::ReuseOneBlockEarly));
+                if start >= self.reuse_limit + early {
                     let log_seq = self.geometry.log_seq(start);
                     out.act(Action::AwaitCheckpoint { log_seq });
                     return;
@@ -294,6 +343,9 @@ impl Writer {
         }
         self.make_durable(now, out);
         if self.flush.is_none() && self.is_idle() {
+            if let Some(mode) = &mut self.mode {
+                mode.idle();
+            }
             out.act(Action::Idle);
         }
     }
@@ -335,6 +387,9 @@ impl Writer {
             }
             self.written_batches = entry.batch.id + 1;
             self.written_block = entry.batch.end();
+            if let Some(mode) = &mut self.mode {
+                mode.wrote(entry.batch.bytes);
+            }
             self.batches.drop_front();
         }
         if self.written_batches > before {
@@ -408,6 +463,9 @@ impl Writer {
         out: &mut impl Out,
     ) {
         self.gatherer.served(now.since(since));
+        if let Some(mode) = &mut self.mode {
+            mode.published(now, batches - self.durable_batches);
+        }
         self.durable_batches = batches;
         self.durable_block = block;
         out.act(Action::Publish { batches, block });

@@ -5,12 +5,13 @@
 //! before sealing, the leader lets the commits of the batch before rejoin, for at most a part of
 //! the time that a log write takes. One session never gathers.
 
+use super::Adaptive;
 use measure::Nanos;
 
 /// The writer's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// Batches in flight at once, 1 to [`super::MAX_DEPTH`].
+    /// Batches in flight at once, sealed and not yet durable, 1 to [`super::MAX_DEPTH`].
     pub depth: u32,
     /// A completed write is durable without a flush.
     pub durable_writes: bool,
@@ -20,6 +21,8 @@ pub struct Policy {
     pub gather_part: u32,
     /// Never gather longer than this.
     pub gather_max: Nanos,
+    /// Work alone, or with `depth` batches in flight, as it serves better.
+    pub adaptive: Option<Adaptive>,
 }
 
 impl Default for Policy {
@@ -30,6 +33,7 @@ impl Default for Policy {
             gather: true,
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            adaptive: None,
         }
     }
 }

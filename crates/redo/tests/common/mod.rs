@@ -3,9 +3,10 @@
 #![allow(dead_code)]
 
 use measure::workload::split_mix;
-use redo::{CommitMode, Error, Log, Options, Rba, Session, Shape};
+use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// A directory of one test, removed with everything in it.
 pub struct Scratch(pub PathBuf);
@@ -42,8 +43,29 @@ pub const SMALL: Shape = Shape {
     file_bytes: 512 << 10,
 };
 
+/// Every kind of log writer; of workers, one and several.
+pub const WRITERS: [LogWriter; 5] = [
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(1),
+    LogWriter::Workers(3),
+    LogWriter::Adaptive,
+];
+
 pub fn create(directory: &Path) {
     Log::create(directory, SMALL, &|_, _| {}, &|| false).expect("a new log");
+}
+
+/// Waits of the tests end long before, however loaded the machine, unless something hangs.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Waits until `done` says so.
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Options with the smallest log buffer.

@@ -1,12 +1,12 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
+use super::session::{Bench, Look, describe, finish, keep, lab_overhead};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, floor, ladder};
-use crate::output::{sanitize, table, verdict};
+use crate::experiment::{Failure, floor, site};
+use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -27,7 +27,8 @@ The verdict has two axes, and the answer is the worse of them: does an acknowled
 power loss (durability), and are commits fast and steady enough for the need (performance)?
 Without a stated need the performance is given as an envelope.")]
 pub(crate) struct CheckArgs {
-    /// A directory on the device; log files are made in a folder of redolab's own and removed
+    /// A directory on the device, where log files are made in a folder of redolab's own and
+    /// removed; or a raw block device, which is overwritten and needs --destroy
     #[arg(default_value = ".")]
     path: PathBuf,
     /// A first look in about 20 seconds
@@ -64,6 +65,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
     #[command(flatten)]
+    sessions: SessionArgs,
+    #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
     safety: SafetyArgs,
@@ -88,16 +91,15 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let need = need(args)?;
     let (setup, method) = args.log.setup()?;
     let specs = specs(args)?;
-    let directory = directory(&args.path)?;
-    let look = Look::at(&directory)?;
+    let look = Look::at(&args.path, &args.safety)?;
     look.check_setup(&setup, &specs)?;
     let store = args.store.open()?;
-    let plan = plan(args, &setup, &specs)?;
+    let plan = plan(args, &look, &setup, &specs)?;
     let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
     if !go {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut run = begin(&directory, "file", look.stack.clone());
+    let mut run = look.begin();
     run.need = need;
     run.workload = workload_info(&specs, &setup);
     if let Some(busy) = busy {
@@ -126,6 +128,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     // A report that cannot be written costs neither the run nor its result.
     let report = write_report(args, &mut run);
     writer.finish(&run)?;
+    look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
     args.output
         .emit_run(&run, |style| text(&run, style, verbose))?;
@@ -178,9 +181,9 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     let ladder = args
         .jobs
         .as_deref()
-        .map(ladder::parse)
-        .transpose()
-        .map_err(CommandError::usage)?;
+        .map(|text| args.sessions.ladder(text))
+        .transpose()?;
+    let api = args.sessions.api()?;
     let time = duration(
         "time",
         args.time
@@ -211,6 +214,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
         specs.extend(jobs.into_iter().map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup,
             commits: None,
@@ -226,16 +230,25 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     Ok(specs)
 }
 
-fn plan(args: &CheckArgs, setup: &Setup, specs: &[Spec]) -> Result<Plan, CommandError> {
+fn plan(
+    args: &CheckArgs,
+    look: &Look,
+    setup: &Setup,
+    specs: &[Spec],
+) -> Result<Plan, CommandError> {
     let points = floor::short();
     let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
+    // A raw device has no blocks that are allocated and not written.
+    let fresh = if look.ground.is_device() { 0 } else { fresh };
     let files = setup.footprint_bytes() + floor::FILE_BYTES * (1 + fresh);
+    let device_bytes = site::device_bytes(floor::FILE_BYTES);
     // A row goes on to the end of a second; the floor writes at most what a fast device takes.
     let rows: u64 = specs.iter().map(|s| s.max_redo_bytes * 3 / 2).sum();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let write_bytes = files + rows + (8 << 30);
     Ok(Plan {
         footprint_bytes: files,
+        device_bytes: device_bytes.max(redo::engine::raw::device_bytes(&setup.shape)),
         write_bytes: max_write_bytes.map_or(write_bytes, |max| max.min(write_bytes).max(files)),
         max_write_bytes,
         endurance_bytes: None,
@@ -255,7 +268,11 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         warmup_s: specs.first().map_or(0.0, |s| s.warmup.as_secs()),
         commits: None,
         cpu_per_txn_us: 0.0,
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
+        commit_api: specs.first().map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: 1,
     }
 }
@@ -270,9 +287,9 @@ fn experiment(
     writer: &mut RunWriter,
 ) -> Result<(), Failure> {
     let (progress, interrupt) = (args.output.progress(), bench.interrupt);
-    let look = bench.look.expect("check always has a directory");
+    let look = bench.look.expect("check always has a target");
     run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
-    let folder = look.work_folder(&args.output)?;
+    let site = look.ground.site(&args.output)?;
     let points = floor::short();
     let phase = progress.phase("the device's floor", points.len() as u64);
     let time = if args.quick {
@@ -280,7 +297,7 @@ fn experiment(
     } else {
         FLOOR_TIME
     };
-    let (rows, refused) = floor::measure(&folder, &points, time, interrupt, &|done| {
+    let (rows, refused) = floor::measure(&site, &points, time, interrupt, &|done| {
         phase.at(done as u64);
         look.budget(&bench.plan, 0)
     })?;
@@ -295,13 +312,12 @@ fn experiment(
     run.floor = rows;
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
-    let target = LogTarget::in_folder(&folder, setup, &|done, _| phase.at(done), &cancel)?;
+    let (target, folder) = LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?;
     phase.done("written");
     describe(run, &target);
     bench.written = bench.plan.footprint_bytes;
     bench.rows(run, &target, specs, Some(writer))?;
-    drop(target);
-    remove(folder)
+    finish(target, folder)
 }
 
 fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
@@ -351,7 +367,11 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut out = table::rows(run, style);
     out.push('\n');
+    if let Some(workers) = workers::workers(run, style) {
+        out.push_str(&format!("{workers}\n"));
+    }
     out.push_str(&table::floor_below(run, style));
+    out.push_str(&back_end::text(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');
         out.push_str(&verdict::text(verdict, style, verbose));

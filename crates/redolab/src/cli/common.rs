@@ -1,11 +1,13 @@
 //! Options that commands share, and the way results leave the process.
 
 use super::CommandError;
+use crate::experiment::ladder;
+use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
-use device::SyncMethod;
+use device::{IoEngine, SyncMethod};
 use measure::Nanos;
 use measure::run::Run;
 use measure::units::{parse_bytes, parse_duration};
@@ -172,6 +174,7 @@ impl StoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
+    /// or direct-dsync (O_DIRECT with RWF_DSYNC: one forced write where the device has FUA)
     #[arg(
         long,
         value_name = "METHOD",
@@ -179,7 +182,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) sync_method: String,
-    /// Who writes: inline (a committing session leads) or lgwr (a dedicated log writer)
+    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
+    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
     #[arg(
         long,
         value_name = "MODE",
@@ -187,6 +191,25 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_writer: String,
+    /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
+    #[arg(long, value_name = "LIST", help_heading = "The log")]
+    pub(crate) log_writer_cpu: Option<String>,
+    /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "post-wait",
+        help_heading = "The log"
+    )]
+    pub(crate) log_file_sync: String,
+    /// What has redo written: any of commit, third (of the log buffer), a size, a time; or none
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "commit,third,1MB,3s",
+        help_heading = "The log"
+    )]
+    pub(crate) flush_triggers: String,
     /// Redo block size: 512 or 4096 [default: the physical sector's]
     #[arg(long, value_name = "BYTES", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
@@ -209,9 +232,25 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_buffer: String,
-    /// Put the log buffer in huge pages where the system allows it
+    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
+    /// suits the log writer, and with --sync-method auto what a probe finds faster)
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        default_value = "auto",
+        help_heading = "The log"
+    )]
+    pub(crate) io: String,
+    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
+    pub(crate) io_depth: u32,
+    /// Put the log buffer in huge pages where the system allows it: reserved ones, else
+    /// transparent ones
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
+    /// Lock the log buffer in memory where the system allows it
+    #[arg(long, help_heading = "The log")]
+    pub(crate) lock_memory: bool,
 }
 
 impl LogArgs {
@@ -232,6 +271,11 @@ impl LogArgs {
             Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
         };
         let buffer = bytes("log-buffer", &self.log_buffer)?;
+        let log_writer: LogWriter = self
+            .log_writer
+            .parse()
+            .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
+        let io = self.io(log_writer)?;
         let setup = Setup {
             shape: Shape {
                 block_bytes,
@@ -239,12 +283,22 @@ impl LogArgs {
                 file_bytes: bytes("log-file-size", &self.log_file_size)?,
             },
             sync_method: method.unwrap_or(SyncMethod::Direct),
-            log_writer: self
-                .log_writer
-                .parse::<LogWriter>()
-                .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?,
+            log_writer,
+            log_writer_cpus: self.log_writer_cpus(log_writer)?,
+            log_file_sync: self
+                .log_file_sync
+                .parse()
+                .map_err(|e| CommandError::usage(format!("--log-file-sync: {e}")))?,
+            triggers: self
+                .flush_triggers
+                .parse()
+                .map_err(|e| CommandError::usage(format!("--flush-triggers: {e}")))?,
             buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
+            lock_memory: self.lock_memory,
+            io,
+            io_depth: self.io_depth,
+            probe: false,
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         let any = device::Caps {
@@ -264,6 +318,119 @@ impl LogArgs {
         }
         Ok((setup, method))
     }
+
+    fn io(&self, log_writer: LogWriter) -> Result<IoEngine, CommandError> {
+        let io = self
+            .io
+            .parse::<IoEngine>()
+            .map_err(|e| CommandError::usage(format!("--io: {e}")))?;
+        let overlaps = log_writer == LogWriter::Lgwr && io != IoEngine::Threads;
+        let most = redo::writer::MAX_DEPTH as u32;
+        if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
+            return Err(CommandError::usage(format!(
+                "--io-depth {}: use 1 to {most}, more than 1 only with --log-writer lgwr and rings \
+                 (--io io_uring or auto)",
+                self.io_depth
+            )));
+        }
+        Ok(io)
+    }
+
+    fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
+        let Some(list) = &self.log_writer_cpu else {
+            return Ok(Vec::new());
+        };
+        let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
+        if log_writer == LogWriter::Inline {
+            let why =
+                "with --log-writer inline the sessions write; use lgwr, workers=N or adaptive";
+            return Err(refused(why.to_owned()));
+        }
+        let cpus = cpu_list(list).map_err(refused)?;
+        let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;
+        device::cpus::check(&cpus, &allowed).map_err(|e| refused(e.to_string()))?;
+        Ok(cpus)
+    }
+}
+
+/// What a run says of the CPUs of the log writer.
+pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
+    let number = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
+    setup.log_writer_cpus.iter().map(number).collect()
+}
+
+/// CPUs named as `0,2-3`, in ascending order, each once.
+fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
+    let number = |part: &str| {
+        let cpu = part.trim().parse::<usize>().ok();
+        cpu.filter(|cpu| *cpu <= MAX_CPU)
+            .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!(
+                "`{part}` in `{text}` is empty; the lower CPU comes first"
+            ));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// Far beyond any machine.
+const MAX_CPU: usize = 1 << 16;
+
+/// How sessions run.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// How they commit: sync (each on its own thread) or async (many on a few threads, by tickets)
+    #[arg(
+        long,
+        value_name = "API",
+        default_value = "sync",
+        help_heading = "Sessions"
+    )]
+    pub(crate) commit_api: String,
+    /// Threads that the sessions of --commit-api async share [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Sessions")]
+    pub(crate) threads: Option<u32>,
+}
+
+impl SessionArgs {
+    pub(crate) fn api(&self) -> Result<CommitApi, CommandError> {
+        match (self.commit_api.as_str(), self.threads) {
+            ("sync", None) => Ok(CommitApi::Sync),
+            ("sync", Some(_)) => Err(CommandError::usage(
+                "--threads: only with --commit-api async; with sync each job is a thread",
+            )),
+            ("async", threads) => {
+                let threads = threads.unwrap_or(DEFAULT_THREADS);
+                if !(1..=MAX_THREADS).contains(&threads) {
+                    return Err(CommandError::usage(format!(
+                        "--threads: use 1 to {MAX_THREADS}"
+                    )));
+                }
+                Ok(CommitApi::Async { threads })
+            }
+            (other, _) => Err(CommandError::usage(format!(
+                "--commit-api: no `{other}`; use sync or async"
+            ))),
+        }
+    }
+
+    /// The numbers of jobs that `text` says.
+    pub(crate) fn ladder(&self, text: &str) -> Result<Vec<u32>, CommandError> {
+        let most = match self.api()? {
+            CommitApi::Sync => ladder::MAX_JOBS,
+            CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
+        };
+        ladder::parse(text, most).map_err(CommandError::usage)
+    }
 }
 
 /// Safety of a machine that matters.
@@ -275,6 +442,10 @@ pub(crate) struct SafetyArgs {
     /// Write at most this much in all
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
+    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
+    /// or otherwise in use is refused all the same
+    #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
+    pub(crate) destroy: Option<PathBuf>,
     /// Say what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
@@ -302,13 +473,14 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     let found = std::fs::metadata(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => CommandError::usage(format!(
-            "{shown}: does not exist; name an existing directory"
+            "{shown}: does not exist; name an existing directory or raw block device"
         )),
         _ => CommandError::usage(format!("{shown}: {e}")),
     })?;
     if !found.is_dir() {
         return Err(CommandError::usage(format!(
-            "{shown}: is not a directory; name the directory in which log files may be made"
+            "{shown}: is not a directory, and no block device; name the directory in which log \
+             files may be made"
         )));
     }
     path.canonicalize()

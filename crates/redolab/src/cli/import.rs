@@ -37,6 +37,9 @@ pub(crate) struct ImportArgs {
     /// The wait of --csv, by its own name
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
+    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: what the trace's header says]
+    #[arg(long, value_name = "UNIT")]
+    ela_unit: Option<String>,
     /// Replace statements and bind values before anything is kept
     #[arg(long)]
     redact_sql: bool,
@@ -62,6 +65,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let options = Options {
         kind: args.kind.as_deref().map(named_kind).transpose()?,
+        ela_unit_ns: args.ela_unit.as_deref().map(ela_unit).transpose()?,
         redact_sql: args.redact_sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
@@ -95,6 +99,16 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     }
     let whole = told.bad.is_empty() && !told.cut;
     Ok(ExitCode::from(if whole { 0 } else { INCOMPLETE }))
+}
+
+fn ela_unit(name: &str) -> Result<u64, CommandError> {
+    match name {
+        "us" => Ok(1_000),
+        "cs" => Ok(10_000_000),
+        _ => Err(CommandError::usage(format!(
+            "--ela-unit {name}: use us or cs"
+        ))),
+    }
 }
 
 fn named_kind(name: &str) -> Result<Kind, CommandError> {

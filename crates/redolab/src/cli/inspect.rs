@@ -28,7 +28,7 @@ const LOOKS: usize = 5;
 Exit codes: 0 the log ends clean or in a torn write that was never acknowledged, 1 it is damaged
 or there is no log, 2 usage.")]
 pub(crate) struct InspectArgs {
-    /// A log's directory, its redo.ctl or one of its log files
+    /// A log's directory, its redo.ctl or one of its log files, or the raw device that it is on
     path: PathBuf,
     /// List the records
     #[arg(long)]
@@ -142,7 +142,7 @@ fn log_directory(path: &Path) -> Result<PathBuf, CommandError> {
         )),
         _ => CommandError::usage(format!("{shown}: {e}")),
     })?;
-    if path.is_dir() {
+    if path.is_dir() || device::raw::is_block_device(path) {
         return Ok(path.to_owned());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -173,7 +173,7 @@ fn is_damage(error: &Error) -> bool {
 
 impl Findings {
     fn of(directory: &Path) -> Findings {
-        let control = redo::engine::Paths::new(directory).control();
+        let control = redo::engine::Place::of(directory).locked();
         Findings {
             schema: SCHEMA,
             path: directory.display().to_string(),

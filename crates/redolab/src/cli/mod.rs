@@ -7,6 +7,7 @@
 mod check;
 mod common;
 mod devices;
+mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
@@ -42,6 +43,8 @@ Start here:
   redolab check /u02 --quick       a first look in about 20 seconds
   redolab check /u02 --commit-rate 5000 --p99 2ms
                                    judge it for a stated need
+  redolab check /dev/sdx --destroy /dev/sdx
+                                   judge a raw device; everything on it is lost
   redolab devices                  what stands below each file system, layer by layer
   redolab import *.trc             why a production log file sync is slow: read its evidence
 
@@ -132,6 +135,7 @@ impl From<crate::experiment::Failure> for CommandError {
     fn from(failure: crate::experiment::Failure) -> CommandError {
         use crate::experiment::Failure;
         use crate::safety::Refusal;
+        use device::DeviceError;
         use redo::Error;
         let code = match &failure {
             Failure::Interrupted => crate::signals::INTERRUPTED as u8,
@@ -139,8 +143,10 @@ impl From<crate::experiment::Failure> for CommandError {
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) => USAGE,
             Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
-            | Failure::Log(Error::Device(device::DeviceError::BlockSize { .. }))
-            | Failure::Device(device::DeviceError::Unsuitable { .. }) => USAGE,
+            | Failure::Log(Error::Device(
+                DeviceError::BlockSize { .. } | DeviceError::Refused(_),
+            ))
+            | Failure::Device(DeviceError::Unsuitable { .. } | DeviceError::Refused(_)) => USAGE,
             _ => FAILED,
         };
         CommandError {

@@ -1,9 +1,10 @@
 //! `redolab probe`: the device's floor, without a log in the way.
 
 use super::CommandError;
-use super::common::{OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Look, begin, remove};
+use super::common::{OutputArgs, SafetyArgs, StoreArgs, duration};
+use super::session::{Look, remove};
 use crate::experiment::floor;
+use crate::experiment::site::{Site, device_bytes};
 use crate::output::{sanitize, table};
 use crate::safety::Plan;
 use crate::signals;
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 /// Options of `probe`.
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// A directory on the device
+    /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Time of each point
@@ -36,15 +37,21 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     if time == Nanos::ZERO {
         return Err(CommandError::usage("--time: must be over 0"));
     }
-    let look = Look::at(&directory(&args.path)?)?;
+    let look = Look::at(&args.path, &args.safety)?;
     let store = args.store.open()?;
     let points = floor::full();
     let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
-    let footprint_bytes = floor::FILE_BYTES * (1 + fresh);
+    let files = if look.ground.is_device() {
+        1
+    } else {
+        1 + fresh
+    };
+    let footprint_bytes = floor::FILE_BYTES * files;
     // Large writes at the speed of fast devices are what counts.
     let write_bytes = footprint_bytes + (time.as_secs() * points.len() as f64 * 0.5e9) as u64;
     let plan = Plan {
         footprint_bytes,
+        device_bytes: device_bytes(floor::FILE_BYTES),
         write_bytes,
         max_write_bytes: args.safety.max_write_bytes()?,
         endurance_bytes: None,
@@ -53,16 +60,16 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     if !go {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut run = begin(&look.directory, "file", look.stack.clone());
+    let mut run = look.begin();
     if let Some(busy) = busy {
         run.validity.add("busy_device", false, busy);
     }
-    let folder = look.work_folder(&args.output)?;
+    let site = look.ground.site(&args.output)?;
     let phase = args
         .output
         .progress()
         .phase("the device's floor", points.len() as u64);
-    let measured = floor::measure(&folder, &points, time, &interrupt, &|done| {
+    let measured = floor::measure(&site, &points, time, &interrupt, &|done| {
         phase.at(done as u64);
         look.budget(&plan, 0)
     })?;
@@ -73,7 +80,10 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
             .say(&format!("Not measured: {}", sanitize::line(refusal)));
     }
     run.floor = rows;
-    remove(folder)?;
+    if let Site::Folder(folder) = site {
+        remove(folder)?;
+    }
+    look.ground.say_what_stays(&args.output, false);
     store.begin(&run.run_id)?.finish(&run)?;
     args.output
         .emit_run(&run, |style| table::floor(&run, style))?;

@@ -1,12 +1,12 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, StoreArgs, directory, duration};
-use super::session::{Bench, Look, begin, describe, keep, lab_overhead, remove};
+use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
+use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
+use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, ladder};
-use crate::output::table;
+use crate::output::{back_end, table, workers};
 use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
@@ -24,11 +24,11 @@ use std::process::ExitCode;
 Workloads (study 003): LGWR-LAT1 (1.95 kB of redo a transaction), LGWR-LAT25 (26.3 kB),
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).")]
 pub(crate) struct RunArgs {
-    /// A directory on the device
+    /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// Run on the null device: what the lab itself costs
-    #[arg(long, conflicts_with = "path")]
+    #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
     /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125 or LGWR-THR
     #[arg(short, long, value_name = "NAME", default_value = "LGWR-LAT1")]
@@ -58,6 +58,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
     #[command(flatten)]
+    sessions: SessionArgs,
+    #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
     safety: SafetyArgs,
@@ -73,10 +75,12 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let specs = specs(args)?;
     let (mut setup, method) = args.log.setup()?;
     setup.sync_method = method.unwrap_or(setup.sync_method);
+    setup.probe = method.is_none();
     let max_write_bytes = args.safety.max_write_bytes()?;
     let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
     let plan = Plan {
         footprint_bytes: footprint,
+        device_bytes: redo::engine::raw::device_bytes(&setup.shape),
         // The log files are written whole before anything can stop.
         write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
         max_write_bytes,
@@ -85,7 +89,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let look = if args.null {
         None
     } else {
-        let look = Look::at(&directory(&args.path)?)?;
+        let look = Look::at(&args.path, &args.safety)?;
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
@@ -99,7 +103,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         busy = warning;
     }
     let mut run = match &look {
-        Some(look) => begin(&look.directory, "file", look.stack.clone()),
+        Some(look) => look.begin(),
         None => begin(Path::new("null"), "null", Stack::default()),
     };
     if let Some(busy) = busy {
@@ -114,16 +118,24 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     writer.finish(&run)?;
+    if let Some(look) = &look {
+        look.ground.say_what_stays(&args.output, true);
+    }
     args.output.emit_run(&run, |style| {
-        format!(
+        let mut text = format!(
             "{}\n{}",
             table::rows(&run, style),
             table::waits(&run, style)
-        )
+        );
+        if let Some(workers) = workers::workers(&run, style) {
+            text.push_str(&format!("\n{workers}"));
+        }
+        text.push_str(&back_end::text(&run, style));
+        text
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -131,23 +143,20 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
     bench: &mut Bench<'_>,
-    setup: Setup,
+    setup: &Setup,
     specs: &[Spec],
     run: &mut Run,
     writer: &mut RunWriter,
 ) -> Result<(), Failure> {
     let interrupt = bench.interrupt;
     run.lab_overhead_ns = Some(lab_overhead(interrupt)?);
-    let folder = bench
-        .look
-        .map(|look| look.work_folder(bench.output))
-        .transpose()?;
+    let site = bench.look.map(|look| look.ground.site(bench.output));
     let progress = bench.output.progress();
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
-    let target = match &folder {
-        Some(folder) => LogTarget::in_folder(folder, setup, &|done, _| phase.at(done), &cancel)?,
-        None => LogTarget::null(setup)?,
+    let (target, folder) = match site.transpose()? {
+        Some(site) => LogTarget::on(site, setup.clone(), &|done, _| phase.at(done), &cancel)?,
+        None => (LogTarget::null(setup.clone())?, None),
     };
     phase.done("ready");
     describe(run, &target);
@@ -155,8 +164,7 @@ fn measure(
         bench.written = setup.footprint_bytes();
     }
     bench.rows(run, &target, specs, Some(writer))?;
-    drop(target);
-    folder.map_or(Ok(()), remove)
+    finish(target, folder)
 }
 
 /// A guess for the announcement: as fast as fast devices are.
@@ -213,8 +221,9 @@ fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
 
 fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
     let workload = workload(args)?;
+    let api = args.sessions.api()?;
     let ladder = match &args.jobs {
-        Some(text) => ladder::parse(text).map_err(CommandError::usage)?,
+        Some(text) => args.sessions.ladder(text)?,
         None => DEFAULT_JOBS.to_vec(),
     };
     let time = duration("time", &args.time)?;
@@ -228,6 +237,7 @@ fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
         .map(|jobs| Spec {
             workload: workload.clone(),
             jobs,
+            api,
             time,
             warmup: if args.commits.is_some() {
                 Nanos::ZERO
@@ -253,7 +263,11 @@ fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo 
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: args.commits,
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: setup.log_writer.name().to_owned(),
+        log_writer: setup.log_writer.to_string(),
+        commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
+        log_file_sync: setup.log_file_sync.name().to_owned(),
+        flush_triggers: setup.triggers.to_string(),
+        log_writer_cpus: cpus(setup),
         seed: args.seed,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
 use super::{CommandError, FAILED, INCOMPLETE};
-use crate::output::{csv, imported, sanitize, table, verdict};
+use crate::output::{csv, imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
@@ -217,6 +217,7 @@ fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
     if !run.rows.is_empty() {
         parts.push(table::rows(run, style));
         parts.push(table::waits(run, style));
+        parts.extend(workers::workers(run, style));
     }
     if !run.floor.is_empty() {
         parts.push(table::floor(run, style));

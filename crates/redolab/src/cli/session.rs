@@ -3,54 +3,52 @@
 
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
-use crate::cleanup::{self, WorkFolder};
+use super::ground::Ground;
+use crate::cleanup::WorkFolder;
 use crate::experiment::Failure;
+use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::observe::diskstats::Counters;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
 use crate::observe::{background, machine};
-use crate::safety::{self, Holder, Plan, Volume};
+use crate::safety::{self, Holder, Plan, Room};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use device::Caps;
 use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use measure::stack::Stack;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// A target that was looked at.
 pub(crate) struct Look {
-    pub(crate) directory: PathBuf,
+    pub(crate) ground: Ground,
     pub(crate) stack: Stack,
     pub(crate) counted: Vec<DevNo>,
-    pub(crate) volume: Volume,
+    room: Room,
 }
 
 impl Look {
-    /// Identifies what stands below `directory`.
-    pub(crate) fn at(directory: &Path) -> Result<Look, CommandError> {
-        let failed =
-            |e: std::io::Error| CommandError::usage(format!("{}: {e}", directory.display()));
-        let stack = device::identify::stack_of(directory)
-            .map_err(|e| CommandError::failed(e.to_string()))?;
-        let volume = Volume::of(directory).map_err(failed)?;
-        let facts =
-            device::identify::volume(directory).map_err(|e| CommandError::failed(e.to_string()))?;
-        if facts.read_only {
-            return Err(CommandError::usage(format!(
-                "{}: the file system is mounted read-only; a redo log cannot be written here",
-                directory.display()
-            )));
-        }
+    /// Identifies what `path` names and what stands below it.
+    pub(crate) fn at(path: &Path, safety: &SafetyArgs) -> Result<Look, CommandError> {
+        let ground = Ground::at(path, safety)?;
+        let stack = ground.stack()?;
+        let failed = |e| CommandError::usage(format!("{}: {e}", path.display()));
+        let room = ground.room().map_err(failed)?;
         let counted = counted_devices(&stack);
         Ok(Look {
-            directory: directory.to_owned(),
+            ground,
             stack,
             counted,
-            volume,
+            room,
         })
+    }
+
+    /// A run on it that begins now.
+    pub(crate) fn begin(&self) -> Run {
+        begin(self.ground.path(), self.ground.kind(), self.stack.clone())
     }
 
     /// Counters of the device below, where there is exactly one that counts.
@@ -76,7 +74,7 @@ impl Look {
             blocking: true,
         };
         let refused = |e: redo::Error| CommandError::from(Failure::Log(e));
-        let geometry = setup.shape.geometry(&caps, &self.directory);
+        let geometry = setup.shape.geometry(&caps, self.ground.path());
         let geometry = geometry.map_err(refused)?;
         let options = redo::Options {
             buffer_bytes: setup.buffer_bytes,
@@ -100,10 +98,10 @@ impl Look {
     /// Whether the run may go on, with `written` bytes by the rows' own count: warm-up, probe and
     /// padding are in what the kernel charges to this process.
     pub(crate) fn budget(&self, plan: &Plan, written: u64) -> Result<(), Failure> {
-        let volume = Volume::of(&self.directory)
-            .map_err(Failure::system(self.directory.display().to_string()))?;
+        let path = self.ground.path().display().to_string();
+        let room = self.ground.room().map_err(Failure::system(path))?;
         let charged = background::own_written_bytes().unwrap_or(0);
-        Ok(safety::recheck(plan, volume, written.max(charged))?)
+        Ok(safety::recheck(plan, room, written.max(charged))?)
     }
 
     /// Says what will be written, and refuses what would endanger the machine. Returns `false`
@@ -114,11 +112,15 @@ impl Look {
         args: &SafetyArgs,
         output: &OutputArgs,
     ) -> Result<(bool, Option<String>), CommandError> {
-        for line in safety::announcement(plan, self.volume) {
+        let warning = self.ground.warning();
+        for line in warning
+            .into_iter()
+            .chain(safety::announcement(plan, self.room))
+        {
             output.say(&line);
         }
         let refused = |r: safety::Refusal| CommandError::usage(r.to_string());
-        safety::check_plan(plan, self.volume).map_err(refused)?;
+        safety::check_plan(plan, self.room).map_err(refused)?;
         let busy = self.busy();
         let holders = self.holders(output)?;
         let warning = safety::check_busy(busy, &holders, args.allow_busy).map_err(refused)?;
@@ -139,7 +141,11 @@ impl Look {
     }
 
     fn holders(&self, output: &OutputArgs) -> Result<Vec<Holder>, CommandError> {
-        let found = device::identify::holders(&self.directory)
+        if self.ground.is_device() {
+            // Whoever may write to it was refused before, whatever the user insists on.
+            return Ok(Vec::new());
+        }
+        let found = device::identify::holders(self.ground.path())
             .map_err(|e| CommandError::failed(e.to_string()))?;
         if found.unreadable > 0 && output.verbose {
             eprintln!(
@@ -153,39 +159,6 @@ impl Look {
             file: h.files.into_iter().next().unwrap_or_default(),
         };
         Ok(found.found.into_iter().map(each).collect())
-    }
-
-    /// Has the file system write what earlier work left in its caches (a build, a copy), so that
-    /// it is not written while something is measured.
-    fn settle(&self, output: &OutputArgs) -> Result<(), Failure> {
-        let phase = output
-            .progress()
-            .phase("writing back what earlier work left", 0);
-        let failed = |e| Failure::system(self.directory.display().to_string())(e);
-        let directory = std::fs::File::open(&self.directory).map_err(failed)?;
-        rustix::fs::syncfs(&directory).map_err(|e| failed(e.into()))?;
-        phase.done("done");
-        Ok(())
-    }
-
-    /// A folder of redolab's own in the target; folders that killed processes left are removed.
-    pub(crate) fn work_folder(&self, output: &OutputArgs) -> Result<WorkFolder, Failure> {
-        match cleanup::sweep(&self.directory) {
-            Ok(swept) if !swept.is_empty() => {
-                let folders = match swept.len() {
-                    1 => "1 folder that a killed run had left".to_owned(),
-                    n => format!("{n} folders that killed runs had left"),
-                };
-                output.say(&format!("Removed {folders}."));
-            }
-            Ok(_) => {}
-            Err(e) => output.say(&format!("{}: {e}", self.directory.display())),
-        }
-        self.settle(output)?;
-        let path = self.directory.display();
-        WorkFolder::create(&self.directory).map_err(Failure::system(format!(
-            "{path}: no directory can be made here"
-        )))
     }
 }
 
@@ -202,6 +175,12 @@ pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> Comma
             .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
     }
     error
+}
+
+/// Ends the log, and removes the folder that it was in, where there is one.
+pub(crate) fn finish(target: LogTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
+    target.close()?;
+    folder.map_or(Ok(()), remove)
 }
 
 /// Removes a work folder, and says what stayed.
@@ -306,6 +285,11 @@ impl Bench<'_> {
                     phase.at((part * 1000.0) as u64);
                     phase.say(&format!("{rate:.0} commits/s"));
                 },
+                log: &|line| {
+                    if self.output.verbose {
+                        self.output.say(line);
+                    }
+                },
             };
             let row = row::run(&mut lab, index + 1, spec)?;
             phase.done(&summary(&row));
@@ -347,10 +331,12 @@ pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         interrupt,
         guard: &|_| Ok(()),
         progress: &|_, _| {},
+        log: &|_| {},
     };
     let spec = Spec {
         workload: measure::workload::Workload::standard().remove(0),
         jobs: 1,
+        api: CommitApi::Sync,
         time: measure::Nanos::from_millis(400),
         warmup: measure::Nanos::from_millis(100),
         commits: None,

@@ -36,7 +36,7 @@ enum Stream {
     Plain(Chain<Cursor<Vec<u8>>, Box<dyn Read>>),
     Gzip(flate2::bufread::MultiGzDecoder<Raw>),
     Bzip2(bzip2::bufread::MultiBzDecoder<Raw>),
-    Xz(lzma_rust2::XzReader<Raw>),
+    Xz(Box<lzma_rust2::XzReader<Raw>>),
     Zstd(Zstd),
 }
 
@@ -72,11 +72,10 @@ impl Unpacked {
         let stream = match kind {
             "gzip" => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(raw(whole))),
             "bzip2" => Stream::Bzip2(bzip2::bufread::MultiBzDecoder::new(raw(whole))),
-            "xz" => Stream::Xz(lzma_rust2::XzReader::new_mem_limit(
-                raw(whole),
-                true,
-                window_kib,
-            )),
+            "xz" => {
+                let reader = lzma_rust2::XzReader::new_mem_limit(raw(whole), true, window_kib);
+                Stream::Xz(Box::new(reader))
+            }
             "zstd" => Stream::Zstd(Zstd::Between(raw(whole))),
             _ => Stream::Plain(whole),
         };

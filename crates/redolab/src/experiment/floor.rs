@@ -2,14 +2,15 @@
 //! been written before. Nothing of the log is in the way.
 
 use super::Failure;
+use super::site::{Ground, Site, prewrite};
 use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
+use device::SyncMethod;
 use device::file::{create_fallocated, create_prewritten};
-use device::{FileSet, LogDevice, Op, OpKind, Piece, Queue, Region, SyncMethod};
+use device::probe::{Bench, GROUP_BYTES, ProbeError, Timing, durable_writes};
 use measure::run::FloorRow;
-use measure::{Clock, Histogram, Nanos, RealClock};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use measure::{Clock, Nanos, RealClock};
+use std::path::PathBuf;
 
 /// Bytes of the file that is written.
 pub const FILE_BYTES: u64 = 64 << 20;
@@ -57,7 +58,7 @@ pub fn full() -> Vec<Point> {
 pub fn short() -> Vec<Point> {
     let mut points = Vec::new();
     for method in SyncMethod::ALL {
-        for bytes in [4096, 131_072] {
+        for bytes in [4096, GROUP_BYTES] {
             points.push(Point {
                 method,
                 bytes,
@@ -83,40 +84,35 @@ pub fn short() -> Vec<Point> {
     points
 }
 
-/// Measures `points`, each for `time`, in `folder`. A point whose method the file system refuses
-/// is left out and named in the second value.
+/// Measures `points`, each for `time`, on `site`. A point whose method the file system refuses
+/// is left out and named in the second value. A raw device has no blocks that are allocated and
+/// not written: those points are left out there.
 ///
 /// # Errors
 /// An interrupt, a device that fails, or what `progress` says before each point.
 pub fn measure(
-    folder: &WorkFolder,
+    site: &Site,
     points: &[Point],
     time: Nanos,
     interrupt: &Interrupt,
     progress: &dyn Fn(usize) -> Result<(), Failure>,
 ) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
-    let written = register(folder, "probe.dat")?;
-    let cancel = || interrupt.requested();
-    if let Err(error) = create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, &cancel) {
-        return Err(if cancel() {
-            Failure::Interrupted
-        } else {
-            error.into()
-        });
-    }
+    let ground = ground(site, &|| interrupt.requested())?;
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for (done, point) in points.iter().enumerate() {
         progress(done)?;
         if interrupt.requested() {
             return Err(Failure::Interrupted);
         }
-        let outcome = if point.pre_written {
-            one(&written, *point, time, interrupt)
-        } else {
-            let fresh = register(folder, &format!("probe-{done}.dat"))?;
-            create_fallocated(&fresh, FILE_BYTES)
-                .map_err(Failure::from)
-                .and_then(|()| one(&fresh, *point, time, interrupt))
+        let outcome = match (point.pre_written, site) {
+            (true, _) => one(&ground, *point, time, interrupt),
+            (false, Site::Device(_)) => continue,
+            (false, Site::Folder(folder)) => {
+                let fresh = register(folder, &format!("probe-{done}.dat"))?;
+                create_fallocated(&fresh, FILE_BYTES)
+                    .map_err(Failure::from)
+                    .and_then(|()| one(&Ground::File(fresh), *point, time, interrupt))
+            }
         };
         match outcome {
             Ok(row) => rows.push(row),
@@ -128,110 +124,82 @@ pub fn measure(
     Ok((rows, refused))
 }
 
+/// Where the points that were written before are measured.
+fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, Failure> {
+    match site {
+        Site::Folder(folder) => {
+            let written = register(folder, "probe.dat")?;
+            match create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
+                Err(_) if cancel() => Err(Failure::Interrupted),
+                Err(error) => Err(error.into()),
+                Ok(()) => Ok(Ground::File(written)),
+            }
+        }
+        Site::Device(device) => {
+            prewrite(device, FILE_BYTES, cancel)?;
+            Ok(Ground::Device(device))
+        }
+    }
+}
+
 fn register(folder: &WorkFolder, name: &str) -> Result<PathBuf, Failure> {
     folder
         .register(name)
         .map_err(Failure::system("registering a file"))
 }
 
-fn one(path: &Path, point: Point, time: Nanos, interrupt: &Interrupt) -> Result<FloorRow, Failure> {
-    let device = FileSet::open(&[path.to_owned()], FILE_BYTES, point.method)?;
-    let region = Arc::new(Region::new(point.bytes as usize)?);
-    for (at, chunk) in measure::workload::pool(3, point.bytes as usize)
-        .chunks(1 << 16)
-        .enumerate()
-    {
-        region.fill(at << 16, chunk);
-    }
-    let mut queue = device.queue(region)?;
-    let durable_writes = device.caps().durable_writes;
+fn one(
+    ground: &Ground<'_>,
+    point: Point,
+    time: Nanos,
+    interrupt: &Interrupt,
+) -> Result<FloorRow, Failure> {
+    let device = ground.open(FILE_BYTES, point.method)?;
+    let mut bench = Bench::new(&*device, point.bytes, 0)?;
+    let mut timing = Timing::default();
     let clock = RealClock::new();
-    let (mut total, mut writes, mut flushes) = (Histogram::new(), 0_u64, 0_u64);
-    let mut addr = 0;
     let end = clock.now().plus(time);
+    let mut go_on = |_| clock.now() < end && !interrupt.requested();
     // Allocated blocks lose their state with the first write: the file is gone through once.
-    while clock.now() < end && !interrupt.requested() {
-        let start = clock.now();
-        let pieces = [
-            Piece {
-                at: 0,
-                len: point.bytes as usize,
-            },
-            Piece::default(),
-        ];
-        run(&mut *queue, OpKind::Write { addr, pieces }, point.bytes)?;
-        let wrote = clock.now();
-        if !durable_writes {
-            run(&mut *queue, OpKind::Flush, 0)?;
-        }
-        let durable = clock.now();
-        total.record(durable.since(start).0);
-        writes += wrote.since(start).0;
-        flushes += if durable_writes {
-            0
-        } else {
-            durable.since(wrote).0
-        };
-        addr += point.bytes;
-        if addr + point.bytes > FILE_BYTES {
-            if !point.pre_written {
-                break;
-            }
-            addr = 0;
-        }
-    }
-    let count = total.count().max(1) as f64;
+    let once = !point.pre_written;
+    durable_writes(&mut bench, once, &mut timing, &mut go_on).map_err(|e| failure(&e))?;
+    let count = timing.total.count().max(1) as f64;
     Ok(FloorRow {
         sync_method: point.method.name().to_owned(),
         pre_written: point.pre_written,
         write_bytes: point.bytes,
-        writes_per_s: 1e9 / total.mean().max(1.0),
-        latency: total.stats(),
-        write_mean_ns: writes as f64 / count,
-        flush_mean_ns: flushes as f64 / count,
+        writes_per_s: 1e9 / timing.total.mean().max(1.0),
+        latency: timing.total.stats(),
+        write_mean_ns: timing.write_ns as f64 / count,
+        flush_mean_ns: timing.flush_ns as f64 / count,
     })
 }
 
-fn run(queue: &mut dyn Queue, kind: OpKind, expected: u64) -> Result<(), Failure> {
-    queue.submit(&[Op { id: 1, kind }]);
-    let mut done = Vec::with_capacity(1);
-    while done.is_empty() {
-        queue.poll(&mut done, true);
-    }
-    match done[0].result {
-        Ok(bytes) if bytes == expected => Ok(()),
-        Ok(bytes) => Err(Failure::System {
-            what: format!("a raw write was cut short at {bytes} of {expected} bytes"),
-            source: std::io::Error::from(std::io::ErrorKind::WriteZero),
-        }),
-        Err(failure) => Err(Failure::System {
-            what: "a raw write".to_owned(),
-            source: std::io::Error::from_raw_os_error(failure.errno),
-        }),
-    }
+fn failure(error: &ProbeError) -> Failure {
+    let kind = match error {
+        ProbeError::Io(failure) => std::io::Error::from_raw_os_error(failure.errno),
+        ProbeError::Short { .. } => std::io::Error::from(std::io::ErrorKind::WriteZero),
+        ProbeError::Device(_) => std::io::Error::other("refused"),
+    };
+    let what = match error {
+        ProbeError::Io(_) => "a raw write".to_owned(),
+        other => other.to_string(),
+    };
+    Failure::System { what, source: kind }
 }
 
-/// The method for a log: the least product of the medians of a small write and of a group
-/// commit's, on a file written before. A method that is a little faster at one and several times
-/// slower at the other is no choice for workloads of both kinds.
+/// The method for a log, by the same rule as the probe when a log is opened: see
+/// [`device::probe::best`].
 #[must_use]
 pub fn best(rows: &[FloorRow]) -> Option<SyncMethod> {
     let typical = |r: &FloorRow| r.latency.p50_ns.map_or(r.latency.mean_ns, |p50| p50 as f64);
-    let score = |method: SyncMethod| {
-        let of = |bytes: u64| {
-            let is_it = |r: &&FloorRow| {
-                r.pre_written && r.write_bytes == bytes && r.sync_method == method.name()
-            };
-            rows.iter().find(is_it).map(typical)
-        };
-        Some(of(4096)? * of(131_072).unwrap_or(1.0))
-    };
-    let scored = SyncMethod::ALL
-        .into_iter()
-        .filter_map(|m| Some((m, score(m)?)));
-    scored
-        .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(method, _)| method)
+    let compared = |r: &&FloorRow| r.pre_written && matches!(r.write_bytes, 4096 | GROUP_BYTES);
+    let figures: Vec<(SyncMethod, u64, f64)> = rows
+        .iter()
+        .filter(compared)
+        .filter_map(|r| Some((r.sync_method.parse().ok()?, r.write_bytes, typical(r))))
+        .collect();
+    device::probe::best(&figures)
 }
 
 #[cfg(test)]

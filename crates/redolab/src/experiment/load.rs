@@ -1,24 +1,65 @@
-//! Load: closed-loop sessions on a log, each on a thread of its own.
+//! Load: closed-loop sessions on a log, each on a thread of its own, or many on a few threads
+//! (`multiplex`).
 //!
-//! A transaction is measured from its own start until its commit returned; what the lab does
-//! between transactions is not part of it, and is small. The phase tells sessions whether to
-//! record: transactions that *begin* in the measured window count, however long they take. Leaving
-//! out those that end after it would leave out the longest waits.
+//! A transaction begins when the one before has returned, and ends when its own commit has: a
+//! session that the system does not let run is a session that waits. Only while samples are put
+//! away time passes between two transactions; it is kept apart. The phase tells sessions whether
+//! to record: transactions that *begin* in the measured window count, however long they take.
+//! Leaving out those that end after it would leave out the longest waits.
 
+use super::multiplex;
 use super::recorder::{Recorder, Sample};
+use measure::run::SessionTime;
 use measure::workload::{CommitWait, Generator, Workload};
-use measure::{Clock, RealClock};
+use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Samples that a session keeps before it hands them over.
-const BUFFERED: usize = 64;
+pub(super) const BUFFERED: usize = 64;
 /// A buffered sample is handed over at the latest after this time.
-const BUFFERED_NS: u64 = 200_000_000;
+pub(super) const BUFFERED_NS: u64 = 200_000_000;
 /// Sessions need little stack.
 const STACK_BYTES: usize = 256 << 10;
+
+/// Threads of the asynchronous API when none are named.
+pub const DEFAULT_THREADS: u32 = 2;
+/// Threads that sessions may share, at most.
+pub const MAX_THREADS: u32 = 1024;
+
+/// How sessions commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitApi {
+    /// Each on a thread of its own, waiting for its commit.
+    Sync,
+    /// Many on each of a few threads, by tickets, each with one commit in flight.
+    Async {
+        /// How many threads at most.
+        threads: u32,
+    },
+}
+
+impl CommitApi {
+    /// Its name in options and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CommitApi::Sync => "sync",
+            CommitApi::Async { .. } => "async",
+        }
+    }
+
+    /// Threads that run `jobs` sessions.
+    #[must_use]
+    pub fn threads(self, jobs: u32) -> u32 {
+        match self {
+            CommitApi::Sync => jobs,
+            CommitApi::Async { threads } => threads.min(jobs),
+        }
+    }
+}
 
 /// What sessions of a row are told.
 #[derive(Debug)]
@@ -31,11 +72,21 @@ pub struct Control {
     pub stop: AtomicBool,
     /// Commits of a session after which it ends by itself.
     pub commits: Option<u64>,
-    /// Sessions that have not ended.
+    /// Threads of sessions that have not ended.
     pub running: AtomicU64,
     /// The first error of a session.
     error: Mutex<Option<redo::Error>>,
     space_waits: Mutex<(u64, u64)>,
+    spans: Mutex<Vec<Span>>,
+}
+
+/// What of a session's time its counted transactions cover.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    /// Start of the first and end of the last, when there was one.
+    pub(super) counted: Option<(Nanos, Nanos)>,
+    /// Time between them in which the lab put samples away.
+    lab_ns: u64,
 }
 
 impl Control {
@@ -50,6 +101,7 @@ impl Control {
             running: AtomicU64::new(0),
             error: Mutex::new(None),
             space_waits: Mutex::new((0, 0)),
+            spans: Mutex::new(Vec::new()),
         }
     }
 
@@ -68,6 +120,45 @@ impl Control {
             .space_waits
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what a session waited for log buffer space.
+    pub(super) fn add_space_waits(&self, session: &Session) {
+        let waits = session.space_waits();
+        let mut sum = self
+            .space_waits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sum.0 += waits.count;
+        sum.1 += waits.total.0;
+    }
+
+    /// Adds when a session's counted transactions began and ended.
+    pub(super) fn add_span(&self, span: Span) {
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.push(span);
+    }
+
+    /// A transaction that began then is recorded.
+    pub(super) fn records(&self, start_ns: u64) -> bool {
+        let from = self.from_ns.load(Ordering::Relaxed);
+        start_ns >= from && start_ns < self.until_ns.load(Ordering::Relaxed)
+    }
+
+    /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
+    #[must_use]
+    pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let signed = |later: Nanos, earlier: Nanos| later.0 as i64 - earlier.0 as i64;
+        let mut time = SessionTime::default();
+        for span in spans.iter() {
+            time.lab_ns += span.lab_ns;
+            time.beyond_ns += match span.counted {
+                Some((first, last)) => signed(last, until) - signed(first, from),
+                None => -signed(until, from),
+            };
+        }
+        time
     }
 
     fn fail(&self, error: redo::Error) {
@@ -98,23 +189,37 @@ pub struct Shared {
 ///
 /// # Errors
 /// When the system gives no more threads; those already started are stopped.
-pub fn start(log: &Log, jobs: u32, shared: &Shared) -> std::io::Result<Vec<JoinHandle<()>>> {
-    let mut threads = Vec::with_capacity(jobs as usize);
-    for job in 0..jobs {
-        let (session, clock, shared) = (log.session(), log.clock(), shared.clone());
+pub fn start(
+    log: &Arc<Log>,
+    jobs: u32,
+    api: CommitApi,
+    shared: &Shared,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let count = api.threads(jobs);
+    let mut threads = Vec::with_capacity(count as usize);
+    for thread in 0..count {
+        let (log, shared) = (Arc::clone(log), shared.clone());
         let control = Arc::clone(&shared.control);
         control.running.fetch_add(1, Ordering::SeqCst);
+        // The sessions of a thread: every one whose number leaves this rest.
+        let mine = (thread..jobs).step_by(count as usize);
         let body = move || {
             let _ended = Ended(Arc::clone(&shared.control));
-            if let Err(error) = run(session, clock, job, &shared) {
+            let outcome = match api {
+                CommitApi::Sync => run(log.session(), log.clock(), thread, &shared),
+                CommitApi::Async { .. } => multiplex::run(&log, mine, &shared),
+            };
+            // A session keeps the log's memory, not the log: who ends the run closes it.
+            drop(log);
+            if let Err(error) = outcome {
                 shared.control.fail(error);
             }
         };
-        let thread = std::thread::Builder::new()
-            .name(format!("job-{job}"))
+        let spawned = std::thread::Builder::new()
+            .name(format!("job-{thread}"))
             .stack_size(STACK_BYTES)
             .spawn(body);
-        match thread {
+        match spawned {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 control.running.fetch_sub(1, Ordering::SeqCst);
@@ -150,29 +255,34 @@ fn run(
     let mut buffer = Vec::with_capacity(BUFFERED);
     let mut handed_over = clock.now();
     let mut done = 0;
+    let mut span = Span::default();
+    let mut start = handed_over;
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
-        let start = clock.now();
         let sample = transaction(&mut session, clock, &mut generator, shared, start)?;
         done += 1;
-        let end = start.plus(measure::Nanos(sample.latency_ns));
-        let from = control.from_ns.load(Ordering::Relaxed);
-        if start.0 >= from && start.0 < control.until_ns.load(Ordering::Relaxed) {
+        let end = start.plus(Nanos(sample.latency_ns));
+        let counts = control.records(start.0);
+        let until = control.until_ns.load(Ordering::Relaxed);
+        if counts {
             buffer.push(sample);
+            let first = span.counted.map_or(start, |(first, _)| first);
+            span.counted = Some((first, end));
         }
+        start = end;
         if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {
             shared.recorder.samples(job as usize, &buffer);
             buffer.clear();
-            handed_over = end;
+            start = clock.now();
+            handed_over = start;
+            if counts && start.0 < until {
+                span.lab_ns += start.since(end).0;
+                span.counted = span.counted.map(|(first, _)| (first, start));
+            }
         }
     }
+    control.add_span(span);
     shared.recorder.samples(job as usize, &buffer);
-    let waits = session.space_waits();
-    let mut sum = control
-        .space_waits
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    sum.0 += waits.count;
-    sum.1 += waits.total.0;
+    control.add_space_waits(&session);
     Ok(())
 }
 
@@ -181,20 +291,11 @@ fn transaction(
     clock: RealClock,
     generator: &mut Generator,
     shared: &Shared,
-    start: measure::Nanos,
+    start: Nanos,
 ) -> Result<Sample, redo::Error> {
     let workload = &*shared.workload;
-    generator.next_transaction();
-    for index in 0..workload.records.max(1) {
-        let (stamp, body) = generator.record(index, workload.record_bytes(index));
-        session.append(&[&stamp, body])?;
-    }
-    if shared.cpu_per_txn_ns > 0 {
-        let until = clock.now().0 + shared.cpu_per_txn_ns;
-        while clock.now().0 < until {
-            std::hint::spin_loop();
-        }
-    }
+    append(session, generator, workload)?;
+    let _ = work(clock, shared.cpu_per_txn_ns);
     let commit = session.commit(workload.commit)?;
     let waits = workload.commit.wait == CommitWait::Wait;
     Ok(Sample {
@@ -202,4 +303,30 @@ fn transaction(
         sync_ns: waits.then(|| commit.log_file_sync().0),
         path: commit.path(),
     })
+}
+
+/// Appends the redo of the next transaction.
+pub(super) fn append(
+    session: &mut Session,
+    generator: &mut Generator,
+    workload: &Workload,
+) -> Result<(), redo::Error> {
+    generator.next_transaction();
+    for index in 0..workload.records.max(1) {
+        let (stamp, body) = generator.record(index, workload.record_bytes(index));
+        session.append(&[&stamp, body])?;
+    }
+    Ok(())
+}
+
+/// The transaction's CPU work. When it ended, if there was any.
+pub(super) fn work(clock: RealClock, ns: u64) -> Option<Nanos> {
+    let until = (ns > 0).then(|| clock.now().plus(Nanos(ns)))?;
+    loop {
+        let now = clock.now();
+        if now >= until {
+            return Some(now);
+        }
+        std::hint::spin_loop();
+    }
 }

@@ -9,8 +9,10 @@
 pub mod floor;
 pub mod ladder;
 pub mod load;
+mod multiplex;
 pub mod recorder;
 pub mod row;
+pub mod site;
 pub mod target;
 
 /// What stops an experiment before its end.

@@ -5,9 +5,10 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use measure::Histogram;
+use measure::run::CommitPath;
 use redo::commit::Path;
 use redo::engine::LogWrite;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shards at most: memory is bounded by them, not by jobs.
@@ -38,6 +39,22 @@ pub struct Foreground {
 }
 
 impl Foreground {
+    /// Where the attributed commits' time went, means.
+    #[must_use]
+    pub fn commit_path(&self) -> CommitPath {
+        let mean = |index: usize| match self.attributed {
+            0 => 0.0,
+            n => self.path_ns[index] as f64 / n as f64,
+        };
+        CommitPath {
+            attributed: self.attributed,
+            queue_ns: mean(0),
+            write_ns: mean(1),
+            flush_ns: mean(2),
+            wake_ns: mean(3),
+        }
+    }
+
     fn add(&mut self, sample: &Sample) {
         self.latency.record(sample.latency_ns);
         if let Some(sync) = sample.sync_ns {
@@ -82,7 +99,19 @@ pub struct Background {
     pub flushes: u64,
     /// Log switches.
     pub switches: u64,
+    /// Log file parallel write of each worker.
+    pub workers: Vec<Histogram>,
+    /// LGWR any worker group.
+    pub any_worker: Histogram,
+    /// When an adaptive log writer went over to workers (true) or back, on the log's clock; the
+    /// first [`MODES_KEPT`].
+    pub modes: Vec<(u64, bool)>,
+    /// How often it did.
+    pub mode_switches: u64,
 }
+
+/// Changes of mode of an interval that are kept one by one.
+pub const MODES_KEPT: usize = 100;
 
 impl Background {
     fn add(&mut self, write: &LogWrite) {
@@ -100,6 +129,26 @@ impl Background {
             self.switches += 1;
             self.switch.record(took);
         }
+        if write.group_wait_ns > 0 {
+            self.any_worker.record(write.group_wait_ns);
+        }
+        if let Some(worker) = write.worker {
+            self.worker(usize::from(worker)).record(took);
+        }
+    }
+
+    fn worker(&mut self, number: usize) -> &mut Histogram {
+        if self.workers.len() <= number {
+            self.workers.resize_with(number + 1, Histogram::default);
+        }
+        &mut self.workers[number]
+    }
+
+    fn changed(&mut self, at_ns: u64, scalable: bool) {
+        self.mode_switches += 1;
+        if self.modes.len() < MODES_KEPT {
+            self.modes.push((at_ns, scalable));
+        }
     }
 
     /// Adds all of `other`.
@@ -112,6 +161,13 @@ impl Background {
         self.blocks += other.blocks;
         self.flushes += other.flushes;
         self.switches += other.switches;
+        for (number, histogram) in other.workers.iter().enumerate() {
+            self.worker(number).merge(histogram);
+        }
+        self.any_worker.merge(&other.any_worker);
+        let room = MODES_KEPT.saturating_sub(self.modes.len());
+        self.modes.extend(other.modes.iter().take(room));
+        self.mode_switches += other.mode_switches;
     }
 }
 
@@ -122,6 +178,8 @@ pub struct Recorder {
     background: Mutex<Background>,
     /// Log writes submitted from this time, and before that one, are recorded.
     window: [AtomicU64; 2],
+    /// How the last log write was made: not known, alone, by workers.
+    mode: AtomicU8,
 }
 
 impl Default for Recorder {
@@ -130,6 +188,7 @@ impl Default for Recorder {
             foreground: (0..SHARDS).map(|_| Mutex::default()).collect(),
             background: Mutex::default(),
             window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
+            mode: AtomicU8::new(0),
         }
     }
 }
@@ -158,11 +217,17 @@ impl Recorder {
     /// Takes note of a log write.
     pub fn log_write(&self, write: &LogWrite) {
         let at = write.stations.submitted_ns;
+        let mode = 1 + u8::from(write.scalable);
+        let before = self.mode.swap(mode, Ordering::Relaxed);
         let [from, until] = self.window.each_ref().map(|w| w.load(Ordering::Relaxed));
         if at < from || at >= until {
             return;
         }
-        lock(&self.background).add(write);
+        let mut background = lock(&self.background);
+        background.add(write);
+        if before != 0 && before != mode {
+            background.changed(at, write.scalable);
+        }
     }
 
     /// Everything since the last call, and forgets it.
@@ -202,6 +267,9 @@ mod tests {
             log_seq: 1,
             switched: false,
             checkpoint_wait_ns: 0,
+            scalable: false,
+            worker: None,
+            group_wait_ns: 0,
             stations: redo::Stations {
                 submitted_ns,
                 durable_ns,

@@ -1,18 +1,19 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
+mod figures;
+
 use super::Failure;
-use super::load::{self, Control, Shared};
+use super::load::{self, CommitApi, Control, Shared};
 use super::recorder::{Background, Foreground};
 use super::target::LogTarget;
-use crate::observe::audit::{Evidence, audit};
-use crate::observe::background::others_pct;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::run::{CommitPath, CommitsPerWrite, Interval, Row, WaitStats};
-use measure::units::{KB_BYTES, MB_BYTES};
-use measure::workload::{CommitWait, Workload, pool};
-use measure::{Clock, Histogram, Nanos, WaitEvent};
+use measure::run::{Interval, Row};
+use measure::workload::{Workload, pool};
+use measure::{Clock, Nanos, WaitEvent};
+use redo::Log;
+use redo::writer::Learned;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub struct Spec {
     pub workload: Workload,
     /// Sessions.
     pub jobs: u32,
+    /// How they commit.
+    pub api: CommitApi,
     /// Measured time; ignored when commits are counted.
     pub time: Nanos,
     /// Time before, not measured.
@@ -65,6 +68,8 @@ pub struct Lab<'a> {
     pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
     /// Told once a second: part done (0 to 1), commits a second.
     pub progress: &'a dyn Fn(f64, f64),
+    /// Told what is worth a line to who asked for more.
+    pub log: &'a dyn Fn(&str),
 }
 
 struct Collected {
@@ -74,6 +79,37 @@ struct Collected {
     elapsed: Nanos,
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
+    /// When the window began.
+    from: Nanos,
+    /// What adaptive learning had come to before and after.
+    learned_before: Option<Learned>,
+    learned: Option<Learned>,
+    /// What the log writer's workers did in the window.
+    workers: Vec<WorkerWork>,
+}
+
+/// What a worker did: operations, waits for work, nanoseconds of those.
+#[derive(Clone, Copy, Debug, Default)]
+struct WorkerWork {
+    operations: u64,
+    idle_count: u64,
+    idle_ns: u64,
+}
+
+/// What each worker did so far, less `before`.
+fn worker_work(lab: &Lab<'_>, before: &[WorkerWork]) -> Vec<WorkerWork> {
+    let workers = lab.target.log.workers().iter().enumerate();
+    workers
+        .map(|(number, stats)| {
+            let before = before.get(number).copied().unwrap_or_default();
+            let (count, ns) = stats.idle();
+            WorkerWork {
+                operations: stats.operations() - before.operations,
+                idle_count: count - before.idle_count,
+                idle_ns: ns - before.idle_ns,
+            }
+        })
+        .collect()
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -98,34 +134,41 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let window = lab.sampler.begin();
     lab.target.recorder.open(0);
     let started = clock.now();
-    let threads = load::start(&lab.target.log, spec.jobs, &shared)
+    let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &control, started, window);
     control.stop.store(true, Ordering::SeqCst);
-    let joined = join(threads, &control);
+    let joined = join(threads, &control, &lab.target.log);
     let (collected, observed) = outcome?;
     joined?;
     if let Some(error) = control.take_error() {
         return Err(error.into());
     }
     lab.target.log.flush()?;
-    Ok(row(lab, spec, &control, &collected, &observed))
+    Ok(figures::row(lab, spec, &control, &collected, &observed))
 }
 
-/// Waits for all sessions to end; false when they don't.
-fn drained(control: &Control) -> bool {
+/// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
+/// not come any more, now that nobody begins anything, is served.
+fn drained(control: &Control, log: &Log) -> bool {
     let end = std::time::Instant::now() + PATIENCE;
     while control.running.load(Ordering::SeqCst) > 0 {
         if std::time::Instant::now() > end {
             return false;
         }
+        // A log that failed tells its sessions.
+        let _ = log.triggers().commit || log.flush().is_ok();
         std::thread::sleep(Duration::from_millis(1));
     }
     true
 }
 
-fn join(threads: Vec<std::thread::JoinHandle<()>>, control: &Control) -> Result<(), Failure> {
-    if !drained(control) {
+fn join(
+    threads: Vec<std::thread::JoinHandle<()>>,
+    control: &Control,
+    log: &Log,
+) -> Result<(), Failure> {
+    if !drained(control, log) {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(Failure::System {
             what: "sessions hang in the device".to_owned(),
@@ -164,9 +207,14 @@ fn measure(
         foreground: Foreground::default(),
         background: Background::default(),
         intervals: Vec::new(),
+        from,
         elapsed: Nanos::ZERO,
         checkpoint_flushes: 0,
+        learned_before: lab.target.log.learned(),
+        learned: None,
+        workers: Vec::new(),
     };
+    let work_before = worker_work(lab, &[]);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
     let mut last = from;
@@ -189,7 +237,9 @@ fn measure(
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             // What began in the window belongs to it: a device that stalls here is waited for.
-            drained(control);
+            drained(control, &lab.target.log);
+            all.learned = lab.target.log.learned();
+            all.workers = worker_work(lab, &work_before);
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);
@@ -227,6 +277,15 @@ fn collect(
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
     let (foreground, background) = lab.target.recorder.take();
+    for (at_ns, scalable) in &background.modes {
+        let at_s = Nanos(*at_ns).since(from).as_secs();
+        let change = if *scalable {
+            "lgwr -> workers"
+        } else {
+            "workers -> lgwr"
+        };
+        (lab.log)(&format!("adaptive log writer, second {at_s:.3}: {change}"));
+    }
     if let Some(store) = &mut lab.store {
         let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
         for (key, histogram) in [
@@ -269,120 +328,4 @@ fn fill_utilisation(intervals: &mut [Interval], observed: &Observation) {
         });
         interval.device_util_pct = found.and_then(|o| o.device_util_pct);
     }
-}
-
-fn row(
-    lab: &Lab<'_>,
-    spec: &Spec,
-    control: &Control,
-    all: &Collected,
-    observed: &Observation,
-) -> Row {
-    let (fg, bg) = (&all.foreground, &all.background);
-    let seconds = all.elapsed.as_secs().max(1e-9);
-    let commits = fg.latency.count();
-    let waits = spec.workload.commit.wait == CommitWait::Wait;
-    let cpu = observed.total.cpu;
-    let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
-    let per_commit = |value: f64| (commits > 0).then(|| value / commits as f64);
-    let mut row = Row {
-        workload: spec.workload.name.clone(),
-        nodes: 1,
-        jobs: spec.jobs,
-        cpu_busy_pct: cpu.map(|c| c.busy_pct),
-        cpu_user_pct: cpu.map(|c| c.user_pct),
-        cpu_sys_pct: cpu.map(|c| c.sys_pct),
-        cpu_idle_pct: cpu.map(|c| c.idle_pct),
-        cpu_iowait_pct: cpu.map(|c| c.iowait_pct),
-        commit_throughput_tps: commits as f64 / seconds,
-        commit_latency_ms: fg.latency.mean() / 1e6,
-        redo_blocks_per_s: bg.blocks as f64 / seconds,
-        redo_writes_iops: bg.write.count() as f64 / seconds,
-        redo_synch_writes_iops: fg.sync.count() as f64 / seconds,
-        redo_data_mbps: bg.redo_bytes as f64 / MB_BYTES / seconds,
-        redo_data_kb_per_txn: per_commit(bg.redo_bytes as f64 / KB_BYTES).unwrap_or(0.0),
-        log_file_sync_ms: waits.then(|| fg.sync.mean() / 1e6),
-        flash_cache_write_pct: None,
-        elapsed_s: seconds,
-        redo_size_bytes: bg.redo_bytes,
-        commits,
-        elapsed_ns: all.elapsed.0,
-        commit_latency: fg.latency.stats(),
-        commits_per_write: CommitsPerWrite {
-            mean: bg.commits.mean(),
-            p50: bg.commits.quantile_raw(0.5),
-            p99: bg.commits.quantile_raw(0.99),
-        },
-        commit_path: commit_path(fg),
-        redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
-        flushes: bg.flushes,
-        log_switches: bg.switches,
-        cpu_us_per_commit: observed.own.and_then(|own| per_commit(own.cpu_us() as f64)),
-        context_switches_per_commit: observed
-            .own
-            .and_then(|own| per_commit(own.context_switches() as f64)),
-        intervals: all.intervals.clone(),
-        ..Row::default()
-    };
-    add_waits(&mut row, fg, bg, control);
-    add_device(&mut row, lab, observed, all.checkpoint_flushes);
-    row
-}
-
-fn commit_path(fg: &Foreground) -> CommitPath {
-    let mean = |index: usize| match fg.attributed {
-        0 => 0.0,
-        n => fg.path_ns[index] as f64 / n as f64,
-    };
-    CommitPath {
-        attributed: fg.attributed,
-        queue_ns: mean(0),
-        write_ns: mean(1),
-        flush_ns: mean(2),
-        wake_ns: mean(3),
-    }
-}
-
-fn add_waits(row: &mut Row, fg: &Foreground, bg: &Background, control: &Control) {
-    let mut add = |event: WaitEvent, histogram: &Histogram| {
-        if histogram.count() > 0 {
-            row.waits.insert(event.key().to_owned(), histogram.stats());
-            row.curves.insert(event.key().to_owned(), histogram.curve());
-        }
-    };
-    add(WaitEvent::LogFileSync, &fg.sync);
-    add(WaitEvent::LogFileParallelWrite, &bg.write);
-    add(WaitEvent::LogFileSwitchCheckpointIncomplete, &bg.checkpoint);
-    add(WaitEvent::LogFileSwitchCompletion, &bg.switch);
-    let (count, total_ns) = control.space_waits();
-    if count > 0 {
-        let stats = WaitStats {
-            count,
-            total_ns,
-            mean_ns: total_ns as f64 / count as f64,
-            ..WaitStats::default()
-        };
-        row.waits
-            .insert(WaitEvent::LogBufferSpace.key().to_owned(), stats);
-    }
-}
-
-fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_flushes: u64) {
-    let disk = observed.total.disk;
-    let own = observed.own_written_bytes;
-    row.device_writes = disk.map(|d| d.data_writes());
-    row.device_written_bytes = disk.map(|d| d.written_bytes());
-    row.device_util_pct = observed.total.device_util_pct;
-    row.background_write_pct = disk.zip(own).and_then(|(d, own)| others_pct(&d, own));
-    let target = lab.target.describe();
-    row.flush_audit = Some(audit(&Evidence {
-        // Flushes of the log and of the checkpoint that are asked for together are merged by the
-        // kernel; those of either follow each other.
-        needed: row.flushes.max(checkpoint_flushes),
-        counted: disk,
-        declares_cache: lab.declares_cache,
-        may_use_fua: target.sync_method == "dsync",
-        background_pct: row.background_write_pct,
-        devices: lab.devices,
-    }));
 }

@@ -1,13 +1,18 @@
-//! The target: a redo log in a work folder of redolab's own, or on the null device, opened with
-//! the recorder as its observer and a stand-in for the database writer that moves the checkpoint.
+//! The target: a redo log in a work folder of redolab's own, on a raw device, or on the null
+//! device, opened with the recorder as its observer and a stand-in for the database writer that
+//! moves the checkpoint.
 
 use super::Failure;
 use super::recorder::Recorder;
+use super::site::Site;
 use crate::cleanup::WorkFolder;
-use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
-use measure::run::Target;
-use redo::engine::{LogWrite, Paths, open};
-use redo::{Log, LogWriter, Options, Shape};
+use device::probe::Found;
+use device::raw::Cleared;
+use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
+use measure::run::{ProbeRow, Target};
+use redo::engine::{BackEnd, LogWrite, Paths, open};
+use redo::writer::Policy;
+use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +20,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How the log is made and run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     /// Shape of the log.
     pub shape: Shape,
@@ -23,10 +28,24 @@ pub struct Setup {
     pub sync_method: SyncMethod,
     /// Who writes.
     pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    pub triggers: Triggers,
+    /// CPUs that the log writer's threads stay on; anywhere when empty.
+    pub log_writer_cpus: Vec<usize>,
     /// Bytes of the log buffer.
     pub buffer_bytes: usize,
     /// Ask for huge pages.
     pub huge_pages: bool,
+    /// Ask that the log buffer be locked in memory.
+    pub lock_memory: bool,
+    /// How writes are handed to the system.
+    pub io: IoEngine,
+    /// Batches in flight at most.
+    pub io_depth: u32,
+    /// Probe the ways of writing before the log is opened, and take the fastest.
+    pub probe: bool,
 }
 
 impl Default for Setup {
@@ -35,8 +54,15 @@ impl Default for Setup {
             shape: Shape::default(),
             sync_method: SyncMethod::Direct,
             log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
+            log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
             huge_pages: false,
+            lock_memory: false,
+            io: IoEngine::Auto,
+            io_depth: 1,
+            probe: false,
         }
     }
 }
@@ -59,6 +85,8 @@ pub struct LogTarget {
     pub unwritten_extents: Option<u64>,
     dbwr: Option<Dbwr>,
     setup: Setup,
+    /// The log stays when this is gone, so it is closed.
+    stays: bool,
 }
 
 /// Moves the checkpoint after each log switch, as the database writer would have it: what a
@@ -75,6 +103,46 @@ const LOOK: Duration = Duration::from_millis(2);
 const CHECKPOINT_FLUSHES: u64 = 2;
 
 impl LogTarget {
+    /// Makes a log on `site` and opens it. A folder is given back, to be removed after the log.
+    ///
+    /// # Errors
+    /// Of making and opening; `cancel` gives [`Failure::Interrupted`].
+    pub fn on(
+        site: Site,
+        setup: Setup,
+        progress: open::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
+        match site {
+            Site::Folder(folder) => {
+                let target = LogTarget::in_folder(&folder, setup, progress, cancel)?;
+                Ok((target, Some(folder)))
+            }
+            Site::Device(device) => Ok((
+                LogTarget::on_device(*device, setup, progress, cancel)?,
+                None,
+            )),
+        }
+    }
+
+    /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
+    fn on_device(
+        device: Cleared,
+        setup: Setup,
+        progress: open::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<LogTarget, Failure> {
+        match Log::create_raw(&device, setup.shape, progress, cancel) {
+            Err(_) if cancel() => return Err(Failure::Interrupted),
+            made => made?,
+        }
+        let recorder = Arc::new(Recorder::default());
+        let (log, _) = Log::open_raw(device.into_held(), options(&setup, &recorder))?;
+        let mut target = LogTarget::start(log, recorder, None, setup)?;
+        target.stays = true;
+        Ok(target)
+    }
+
     /// Makes log files in `folder` and opens them.
     ///
     /// # Errors
@@ -86,11 +154,12 @@ impl LogTarget {
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
         let paths = Paths::new(folder.path());
-        for path in paths
-            .logs(setup.shape.groups)
-            .iter()
-            .chain([&paths.control()])
-        {
+        let mut files = paths.logs(setup.shape.groups);
+        files.push(paths.control());
+        if setup.probe {
+            files.push(folder.path().join(device::probe::FILE_NAME));
+        }
+        for path in &files {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
             folder
                 .register(&name.unwrap_or_default())
@@ -105,7 +174,7 @@ impl LogTarget {
         }
         let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
         let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open(folder.path(), options(setup, &recorder))?;
+        let (log, _) = Log::open(folder.path(), options(&setup, &recorder))?;
         LogTarget::start(log, recorder, unwritten_extents, setup)
     }
 
@@ -124,7 +193,7 @@ impl LogTarget {
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let recorder = Arc::new(Recorder::default());
         let data = Arc::new(NullDevice::new(bytes, caps));
-        let (log, _) = Log::open_devices(data, control, options(setup, &recorder))?;
+        let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, None, setup)
     }
 
@@ -143,6 +212,7 @@ impl LogTarget {
             unwritten_extents,
             dbwr: Some(dbwr),
             setup,
+            stays: false,
         })
     }
 
@@ -158,8 +228,18 @@ impl LogTarget {
     #[must_use]
     pub fn describe(&self) -> Target {
         let geometry = self.log.geometry();
+        let back_end = self.log.back_end();
+        let method = back_end.sync_method.unwrap_or(self.setup.sync_method);
         Target {
-            sync_method: self.setup.sync_method.name().to_owned(),
+            sync_method: method.name().to_owned(),
+            io: back_end.io.to_owned(),
+            io_depth: self
+                .setup
+                .log_writer
+                .workers()
+                .unwrap_or(self.setup.io_depth),
+            probe: probe_rows(back_end),
+            fallbacks: back_end.fallbacks.clone(),
             redo_block_bytes: geometry.block_bytes,
             seal_bytes: geometry.block_bytes * geometry.seal_blocks,
             log_groups: geometry.groups,
@@ -172,13 +252,50 @@ impl LogTarget {
     }
 }
 
+fn probe_rows(back_end: &BackEnd) -> Vec<ProbeRow> {
+    let row = |found: &Found| ProbeRow {
+        sync_method: found.way.method.name().to_owned(),
+        io: found.way.io.name().to_owned(),
+        write_bytes: found.bytes,
+        writes: found.writes,
+        p50_ns: found.p50_ns,
+        mean_ns: found.mean_ns,
+        refused: found.refused.clone(),
+        chosen: Some(found.way.method) == back_end.sync_method
+            && found.way.io.name() == back_end.io,
+    };
+    back_end.probe.iter().map(row).collect()
+}
+
+impl LogTarget {
+    /// Ends it. A log that stays is closed, so that its end is known for certain.
+    ///
+    /// # Errors
+    /// A log that cannot be closed: it recovers when it is opened again.
+    pub fn close(mut self) -> Result<(), Failure> {
+        Ok(self.end()?)
+    }
+
+    fn end(&mut self) -> Result<(), redo::Error> {
+        let Some(dbwr) = self.dbwr.take() else {
+            return Ok(());
+        };
+        // While the checkpoint still moves, so that a full log finds room.
+        let flushed = if self.stays { self.log.flush() } else { Ok(()) };
+        dbwr.stop.store(true, Ordering::SeqCst);
+        // It holds nothing but the log, whose state every caller is told.
+        let _ = dbwr.thread.join();
+        match Arc::get_mut(&mut self.log) {
+            Some(log) if self.stays => flushed.and_then(|()| log.shut()),
+            _ => flushed,
+        }
+    }
+}
+
 impl Drop for LogTarget {
     fn drop(&mut self) {
-        if let Some(dbwr) = self.dbwr.take() {
-            dbwr.stop.store(true, Ordering::SeqCst);
-            // It holds nothing but the log, whose state every caller is told.
-            let _ = dbwr.thread.join();
-        }
+        // After a failure its reason is on its way already; the log recovers.
+        let _ = self.end();
     }
 }
 
@@ -212,13 +329,23 @@ impl Dbwr {
     }
 }
 
-fn options(setup: Setup, recorder: &Arc<Recorder>) -> Options {
+fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
     let recorder = Arc::clone(recorder);
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
+        log_file_sync: setup.log_file_sync,
+        triggers: setup.triggers,
+        log_writer_cpus: setup.log_writer_cpus.clone(),
         buffer_bytes: setup.buffer_bytes,
         huge_pages: setup.huge_pages,
+        lock_memory: setup.lock_memory,
+        io: setup.io,
+        policy: Policy {
+            depth: setup.io_depth,
+            ..Policy::default()
+        },
+        probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
         ..Options::default()
     }

@@ -84,6 +84,11 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
         "device_writes" => Cell::count(row.device_writes),
         "cpu_us_per_commit" => Cell::real(row.cpu_us_per_commit),
         "context_switches_per_commit" => Cell::real(row.context_switches_per_commit),
+        "log_file_sync_polled_pct" => Cell::real(row.log_file_sync_polled_pct),
+        "log_file_sync_switches" => Cell::count(row.log_file_sync_switches),
+        "threads" => {
+            Cell::count((row.threads < row.jobs && row.threads > 0).then(|| row.threads.into()))
+        }
         _ => return None,
     })
 }

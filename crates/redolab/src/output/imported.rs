@@ -1,7 +1,7 @@
 //! What was read from evidence, for people and for spreadsheets.
 //!
 //! Every text here came from a file of somebody else: it passes [`sanitize`] before a terminal
-//! sees it and [`csv::safe`] before a spreadsheet does.
+//! sees it and [`super::csv::safe`] before a spreadsheet does.
 
 use super::csv::safe;
 use super::table::{self, Style};

@@ -3,6 +3,7 @@
 //! Invariants: every view says where the figures come from (`origin`) and whether they are valid;
 //! no text from outside reaches a terminal before [`sanitize`] or a CSV cell before [`csv`].
 
+pub mod back_end;
 pub mod cells;
 pub mod csv;
 pub mod imported;
@@ -11,3 +12,4 @@ pub mod progress;
 pub mod sanitize;
 pub mod table;
 pub mod verdict;
+pub mod workers;

@@ -46,7 +46,7 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 22] = [
+const DROP_FIRST: [&str; 23] = [
     "nodes",
     "flash_cache_write_pct",
     "redo_size_bytes",
@@ -59,6 +59,7 @@ const DROP_FIRST: [&str; 22] = [
     "commits",
     "context_switches_per_commit",
     "flushes",
+    "log_file_sync_switches",
     "redo_synch_writes_iops",
     "redo_blocks_per_s",
     "elapsed_s",
@@ -189,7 +190,7 @@ pub fn waits(run: &Run, style: Style) -> String {
 }
 
 /// Leaves out columns in the order of `victims` until the rest fits.
-fn fit<'a>(
+pub(super) fn fit<'a>(
     headings: &[&'a str],
     lines: Vec<Vec<String>>,
     victims: &[&str],
@@ -226,7 +227,8 @@ fn figures(stats: &WaitStats) -> Vec<String> {
         ms(stats.p90_ns),
         ms(stats.p99_ns),
         ms(stats.p999_ns),
-        ms(Some(stats.max_ns)),
+        // Of some waits only count and total are known.
+        ms(Some(stats.max_ns).filter(|max| *max > 0 || stats.total_ns == 0)),
         grouped(stats.outliers),
     ]
 }

@@ -2,9 +2,8 @@
 
 use crate::harness::{LoopVolume, Place, QUICK, tmpfs};
 use std::fs::File;
-use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// `check` without `--allow-busy`.
 fn careful(place: &Place, target: &std::path::Path) -> crate::harness::Done {
@@ -21,16 +20,19 @@ fn a_device_that_another_process_writes_to_is_left_alone() {
     let place = Place::new();
     let target = volume.path().join("target");
     std::fs::create_dir(&target).expect("creates");
-    let stop = AtomicBool::new(false);
+    let (stop, writes) = (AtomicBool::new(false), AtomicU32::new(0));
     let done = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut file = File::create(volume.path().join("others")).expect("creates");
+            let file = File::create(volume.path().join("others")).expect("creates");
             while !stop.load(Ordering::SeqCst) {
-                file.write_all(&[1; 256 << 10]).expect("writes");
+                file.write_all_at(&[1; 256 << 10], 0).expect("writes");
                 file.sync_all().expect("flushes");
+                writes.fetch_add(1, Ordering::SeqCst);
             }
         });
-        std::thread::sleep(Duration::from_millis(100));
+        while writes.load(Ordering::SeqCst) < 2 {
+            std::thread::yield_now();
+        }
         let done = careful(&place, &target);
         stop.store(true, Ordering::SeqCst);
         done

@@ -21,9 +21,21 @@ fn every_file_system_is_listed_and_the_document_is_valid() {
             stack["layers"].as_array().expect("layers").len()
         );
     }
+    // Others mount and unmount meanwhile: what stood before and after was there in between.
     let text = place.run(&["devices"]);
-    for stack in stacks {
-        let path = stack["path"].as_str().expect("a path");
+    let after = place.run(&["devices", "--format", "json"]).json();
+    let after: Vec<&Value> = after["stacks"]
+        .as_array()
+        .expect("stacks")
+        .iter()
+        .map(|stack| &stack["path"])
+        .collect();
+    let lasting = stacks
+        .iter()
+        .filter(|stack| after.contains(&&stack["path"]));
+    let lasting: Vec<&str> = lasting.filter_map(|stack| stack["path"].as_str()).collect();
+    assert!(lasting.contains(&"/"), "{lasting:?}");
+    for path in lasting {
         text.expect(0, &[&format!("{path}\n")]);
     }
     assert!(!text.out.contains('\u{1b}'));

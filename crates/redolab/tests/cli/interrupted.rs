@@ -4,6 +4,10 @@ use crate::harness::{Place, QUICK, Running, entries, tmpfs};
 use rustix::process::Signal;
 use std::path::Path;
 
+/// Time of a row that is interrupted: the rows after it last longer than the signal may take on a
+/// machine that has other things to do.
+const LONG: &str = "3s";
+
 /// Starts a `check` that says when its phases begin.
 fn start(place: &Place, target: &Path, time: &str) -> Running {
     let target = target.display().to_string();
@@ -23,7 +27,7 @@ fn a_signal_at_any_moment_ends_it_in_order() {
         (Signal::INT, "LGWR-LAT1 2 jobs (2/8) ...", true),
     ] {
         let place = Place::new();
-        let mut running = start(&place, &place.target, "1s");
+        let mut running = start(&place, &place.target, LONG);
         running.until_said(moment);
         running.signal(signal);
         let done = running.wait();
@@ -35,7 +39,8 @@ fn a_signal_at_any_moment_ends_it_in_order() {
             assert_eq!(run["state"], "incomplete", "{moment}: {run}");
         }
         if rows {
-            done.expect(130, &["kept 1 row as run", "(incomplete)"]);
+            // One row, or more where the signal came late.
+            done.expect(130, &["kept ", " as run", "(incomplete)"]);
             let shown = place.run(&["runs", "show", "last"]);
             shown.expect(
                 4,
@@ -51,7 +56,7 @@ fn a_signal_at_any_moment_ends_it_in_order() {
 #[test]
 fn after_a_kill_the_next_start_cleans_up() {
     let place = Place::new();
-    let mut running = start(&place, &place.target, "200ms");
+    let mut running = start(&place, &place.target, LONG);
     running.until_said("LGWR-LAT1 2 jobs (2/8) ...");
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, None, "killed");
@@ -91,7 +96,7 @@ fn a_volume_that_fills_up_while_running_stops_it() {
     };
     let target = mount.at.join("target");
     std::fs::create_dir(&target).expect("creates");
-    let mut running = start(&place, &target, "3s");
+    let mut running = start(&place, &target, LONG);
     running.until_said("LGWR-LAT1 2 jobs (2/8) ...");
     let others = std::fs::File::create(mount.at.join("others")).expect("creates");
     let mode = rustix::fs::FallocateFlags::empty();

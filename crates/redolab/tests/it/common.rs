@@ -7,7 +7,7 @@ use measure::imported::{
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
     AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, Target, Validity, WorkloadInfo,
+    Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -142,6 +142,7 @@ pub fn row(h: &Histogram) -> Row {
         workload: "LGWR-LAT1".to_owned(),
         nodes: 1,
         jobs: 64,
+        threads: 2,
         cpu_busy_pct: Some(1.0 / 3.0),
         cpu_user_pct: Some(0.1),
         cpu_sys_pct: Some(0.2),
@@ -168,6 +169,10 @@ pub fn row(h: &Histogram) -> Row {
             p50: 12,
             p99: 40,
         },
+        session_time: Some(measure::run::SessionTime {
+            beyond_ns: -5,
+            lab_ns: 6,
+        }),
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
@@ -178,6 +183,14 @@ pub fn row(h: &Histogram) -> Row {
         redo_wastage_bytes: 1,
         flushes: 2,
         log_switches: 3,
+        log_writer_switches: 9,
+        workers: vec![Worker {
+            name: "LG00".to_owned(),
+            log_file_parallel_write: h.stats(),
+            operations: 10,
+            idle_count: 11,
+            idle_ns: 12,
+        }],
         device_writes: Some(4),
         device_written_bytes: Some(5),
         device_util_pct: Some(6.0),
@@ -191,6 +204,14 @@ pub fn row(h: &Histogram) -> Row {
         }),
         background_write_pct: Some(0.5),
         not_measured: vec!["flushes".to_owned()],
+        log_file_sync_switches: Some(1),
+        log_file_sync_polled_pct: Some(50.0),
+        log_file_sync_switch_log: vec![SyncSwitch {
+            t_s: 1.5,
+            to: "polling".to_owned(),
+            left_per_s: 1e4,
+            taken_per_s: 2e4,
+        }],
         intervals: vec![Interval {
             log_file_sync_p99_ns: Some(1),
             device_util_pct: Some(2.0),
@@ -221,6 +242,19 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 unknown: vec!["u".to_owned()],
             },
             unwritten_extents: Some(0),
+            io: "io_uring".to_owned(),
+            io_depth: 4,
+            probe: vec![measure::run::ProbeRow {
+                sync_method: "direct".to_owned(),
+                io: "io_uring".to_owned(),
+                write_bytes: 4096,
+                writes: 60,
+                p50_ns: Some(90_000),
+                mean_ns: Some(91_000.5),
+                refused: Some("r".to_owned()),
+                chosen: true,
+            }],
+            fallbacks: vec!["f".to_owned()],
             ..Target::default()
         },
         workload: WorkloadInfo {

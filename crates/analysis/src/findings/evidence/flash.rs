@@ -78,20 +78,4 @@ fn counters(tables: &Tables<'_>, notes: &mut Vec<Note>) {
                 .advice("differences across this point mean nothing"),
         );
     }
-    for line in tables.lines("event_histogram_counters") {
-        let (Some(a), Some(b)) = (line.number("before"), line.number("after")) else {
-            continue;
-        };
-        if b < a {
-            let claim = format!(
-                "{} goes back from {} to {}",
-                line.text("event"),
-                show(a),
-                show(b)
-            );
-            notes.push(
-                Note::new("evidence.counter_back", Bad, claim).rule("counters do not fall", RULE),
-            );
-        }
-    }
 }

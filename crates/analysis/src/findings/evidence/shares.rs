@@ -6,6 +6,7 @@ use super::super::{Bad, Caution};
 use super::RULE;
 use super::view::{Tables, lines, place, show};
 use measure::imported::Cell;
+use std::collections::BTreeMap;
 
 /// What a sum of percentages may be off by beyond rounding.
 const SUM_SLACK: f64 = 0.2;
@@ -16,6 +17,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     bins(tables, notes);
     processors(tables, notes);
     workers(tables, notes);
+    alike(tables, notes);
 }
 
 fn stated(tables: &Tables<'_>, notes: &mut Vec<Note>) {
@@ -186,6 +188,56 @@ fn workers(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         notes.push(
             Note::new("evidence.thresholds", Bad, claim)
                 .rule("shares fall with the threshold", RULE),
+        );
+    }
+}
+
+/// Standard errors from which two shares differ, and the factor from which it matters.
+const DIFFERENT: f64 = 5.0;
+const MATTERS: f64 = 1.1;
+
+/// Two histograms of one event: whether they are proportionally the same.
+fn alike(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    let mut by_event: BTreeMap<&str, Vec<(&str, f64, f64)>> = BTreeMap::new();
+    for line in tables.lines("event_histogram_summary") {
+        let (Some(waits), Some(pct)) = (line.number("waits"), line.number("over_1ms_pct")) else {
+            continue;
+        };
+        let snapshot = line.text("snapshot");
+        // What was subtracted holds what it was subtracted from.
+        if waits > 0.0 && !snapshot.contains(" to ") {
+            let event = by_event.entry(line.text("event")).or_default();
+            event.push((snapshot, waits, pct / 100.0));
+        }
+    }
+    for (event, of) in by_event {
+        // Of many snapshots some always differ.
+        let [(_, n, p), (_, m, q)] = of.as_slice() else {
+            continue;
+        };
+        let both = (n * p + m * q) / (n + m);
+        let error = (both * (1.0 - both) * (1.0 / n + 1.0 / m)).sqrt();
+        let z = (p - q).abs() / error.max(1e-300);
+        if !(z >= DIFFERENT && (p / q).max(q / p) >= MATTERS) {
+            continue;
+        }
+        let claim = format!(
+            "{event}: the two histograms are not proportionally the same: {:.3} % of {} waits are at or \
+             over 1 ms in the first, {:.3} % of {} in the second ({z:.0} standard errors)",
+            100.0 * p,
+            crate::format::digits(*n),
+            100.0 * q,
+            crate::format::digits(*m)
+        );
+        notes.push(
+            Note::new("evidence.not_alike", Caution, claim)
+                .number("first_pct", 100.0 * p)
+                .number("second_pct", 100.0 * q)
+                .number("standard_errors", z)
+                .rule(
+                    format!("within {DIFFERENT} standard errors or a factor of {MATTERS}"),
+                    RULE,
+                ),
         );
     }
 }

@@ -3,6 +3,7 @@
 use super::cell::Cell as Waits;
 use super::header::Said;
 use super::merge::{Merge, Process};
+use super::scan::Call;
 use crate::import::gathered::{Ended, Gathered, row, tells};
 use crate::import::tables::{column, key_of};
 use crate::import::{Sink, tally};
@@ -23,6 +24,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
     });
     let mut events = events_table(file);
     let mut buckets = buckets_table(file);
+    let mut calls = calls_table(file);
     for (index, process) in merge.processes.iter().enumerate() {
         let own: Vec<(&str, &Waits)> = cells
             .iter()
@@ -30,13 +32,16 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
             .map(|(_, event, waits)| (merge.events[*event].as_str(), *waits))
             .collect();
         let listed = merge.listed.iter().any(|l| l.process == index);
-        if own.is_empty() && !listed && process.ends == 0 {
+        let called: u64 = process.calls.iter().map(|(count, _, _)| count).sum();
+        if own.is_empty() && !listed && process.ends + called == 0 {
             continue;
         }
+        out.yielded += process.ends + called;
         let name = name(process, file);
         let at = out.rows.len();
         out.rows
             .push(process_row(&name, process, &own, at, &mut out.series));
+        call_lines(&name, process, &mut calls);
         for (event, waits) in own {
             events.rows.push(event_line(&name, event, waits));
             if waits.track.is_some() {
@@ -46,7 +51,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
     }
     let listings = listings(&merge, file);
     out.yielded += merge.waits + merge.listed.len() as u64;
-    let tables = [events, buckets].into_iter().chain(listings);
+    let tables = [events, buckets, calls].into_iter().chain(listings);
     out.tables.extend(tables.filter(|t| !t.rows.is_empty()));
     Ended {
         lines: merge.lines,
@@ -56,16 +61,17 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
 
 /// What the whole file makes doubtful.
 fn judge(merge: &Merge, sink: &mut Sink) {
-    if merge.waits > 0 && merge.release.is_none() && !merge.is_modern {
+    let is_told = merge.release.is_some() || merge.is_modern || merge.is_unit_stated;
+    if merge.waits > 0 && !is_told {
         sink.notes
             .add(Severity::Error, "trace.unit_unknown", None, None, || {
                 "no header names the release, and nothing that only newer releases write is there: \
              elapsed times are taken as microseconds (9i and later); of an 8i trace they would be \
-             centiseconds"
+             centiseconds; --ela-unit says which"
                     .to_owned()
             });
     }
-    if merge.release.is_some_and(|r| r < 9) {
+    if merge.release.is_some_and(|r| r < 9) && !merge.is_unit_stated {
         sink.notes
             .add(Severity::Note, "trace.centiseconds", None, None, || {
                 "elapsed times of this release are centiseconds: what took under 10 ms is 0 here"
@@ -241,6 +247,38 @@ fn bucket_lines(name: &str, event: &str, waits: &Waits, table: &mut Table) {
             Cell::Count(1 << index),
             Cell::Count(*count),
         ]);
+    }
+}
+
+fn calls_table(file: &str) -> Table {
+    let columns = [
+        ("process", "Process"),
+        ("call", "Call"),
+        ("calls", "Calls"),
+        ("elapsed_us", "Elapsed us"),
+        ("cpu_us", "CPU us"),
+    ];
+    table(
+        "calls",
+        "Database calls, recursive ones included",
+        file,
+        &columns,
+    )
+}
+
+fn call_lines(name: &str, process: &Process, table: &mut Table) {
+    let us = |ns: u128| Cell::Count(u64::try_from(ns / 1000).unwrap_or(u64::MAX));
+    for (call, call_name) in Call::ALL {
+        let (count, elapsed, cpu) = process.calls[call as usize];
+        if count > 0 {
+            table.rows.push(vec![
+                Cell::Text(name.to_owned()),
+                Cell::Text(call_name.to_owned()),
+                Cell::Count(count),
+                us(elapsed),
+                us(cpu),
+            ]);
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Joins scanned blocks in order: whose waits they are, in which unit, when.
 
 use super::cell::{Cell, Track, When};
-use super::header::{self, Said};
-use super::scan::{Mark, OddId, Placed, Scanned, Wait};
+use super::header::Said;
+use super::scan::{Call, Mark, OddId, Placed, Scanned, Wait};
 use crate::import::Sink;
 use crate::import::tally::Budget;
 use measure::imported::Severity;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Processes that are told apart.
 pub const PROCESSES_MAX: usize = 4096;
@@ -37,6 +38,8 @@ pub struct Process {
     pub commits: u64,
     /// Transactions that ended at all.
     pub ends: u64,
+    /// By [`Call::ALL`]: calls, elapsed and processor time in nanoseconds.
+    pub calls: [(u64, u128, u128); Call::ALL.len()],
     /// First begin and last end by `tim`, microseconds.
     pub tims: Option<(u64, u64)>,
     stamps: Option<(i64, i64)>,
@@ -53,6 +56,35 @@ pub struct Listed {
     pub said: Said,
 }
 
+/// Hashes small numbers: a merged trace changes its process with every few lines. Process numbers
+/// come from the file, so the words are mixed by multiplication and folded, which a file that
+/// wants collisions could still make slow, within the bound on processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        let product =
+            u128::from(self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        self.0 = (product as u64) ^ ((product >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+}
+
+/// A map's way to hash by [`Mixer`].
+pub type Mixed = BuildHasherDefault<Mixer>;
+
 /// What was joined so far.
 #[derive(Debug)]
 pub struct Merge {
@@ -61,7 +93,7 @@ pub struct Merge {
     /// Names of events.
     pub events: Vec<String>,
     /// Waits by process and event.
-    pub cells: HashMap<(usize, usize), usize>,
+    pub cells: HashMap<(usize, usize), usize, Mixed>,
     /// Where [`Merge::cells`] points to.
     pub slots: Vec<Cell>,
     /// Slow writes and mode switches.
@@ -76,8 +108,10 @@ pub struct Merge {
     pub is_modern: bool,
     /// The release was named.
     pub release: Option<u64>,
+    /// The user said what the unit is.
+    pub is_unit_stated: bool,
     event_ids: HashMap<Vec<u8>, usize>,
-    pids: HashMap<u64, usize>,
+    pids: HashMap<u64, usize, Mixed>,
     current: usize,
     unit_ns: u64,
     tracks: usize,
@@ -85,13 +119,13 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Nothing yet. `unit_ns` is the unit if the user stated it.
+    /// Nothing yet. `stated_ns` is the unit of `ela` if the user stated it.
     #[must_use]
-    pub fn new() -> Merge {
+    pub fn new(stated_ns: Option<u64>) -> Merge {
         Merge {
             processes: vec![Process::default()],
             events: Vec::new(),
-            cells: HashMap::new(),
+            cells: HashMap::default(),
             slots: Vec::new(),
             listed: Vec::new(),
             facts: Vec::new(),
@@ -100,9 +134,10 @@ impl Merge {
             is_modern: false,
             release: None,
             event_ids: HashMap::new(),
-            pids: HashMap::new(),
+            pids: HashMap::default(),
             current: 0,
-            unit_ns: MICROSECOND_NS,
+            unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
+            is_unit_stated: stated_ns.is_some(),
             tracks: 0,
             budget: Budget::default(),
         }
@@ -112,23 +147,20 @@ impl Merge {
     pub fn absorb(&mut self, block: &Scanned, sink: &mut Sink) {
         let ids: Vec<usize> = block.events.iter().map(|e| self.event(e, sink)).collect();
         let wanted = self.wanted(sink);
-        let mut slots = vec![usize::MAX; ids.len()];
+        // Each with the process that it is of, so that a switch costs the same for many events.
+        let mut slots = vec![(usize::MAX, 0); ids.len()];
         let mut marks = block.marks.iter().peekable();
         for (at, wait) in block.waits.iter().enumerate() {
             while let Some(placed) = marks.next_if(|m| m.before <= at) {
-                let process = self.current;
                 self.mark(placed, sink);
-                if self.current != process {
-                    slots.fill(usize::MAX);
-                }
             }
             let local = usize::from(wait.event);
-            if slots[local] == usize::MAX {
-                slots[local] = self.slot(ids[local], sink);
+            if slots[local].0 != self.current {
+                slots[local] = (self.current, self.slot(ids[local], sink));
             }
             let ns = wait.ela.saturating_mul(self.unit_ns);
             let when = self.when(wait);
-            self.slots[slots[local]].add(wait, ns, when, &mut self.budget);
+            self.slots[slots[local].1].add(wait, ns, when, &mut self.budget);
             if wanted == Some(ids[local]) {
                 sink.samples.add(ns);
             }
@@ -213,39 +245,47 @@ impl Merge {
     fn mark(&mut self, placed: &Placed, sink: &mut Sink) {
         let process = &mut self.processes[self.current];
         match &placed.mark {
+            Mark::Call(call, elapsed, cpu) => {
+                let unit = u128::from(self.unit_ns);
+                let sums = &mut process.calls[*call as usize];
+                sums.0 += 1;
+                sums.1 += u128::from(*elapsed) * unit;
+                sums.2 += u128::from(*cpu) * unit;
+            }
             Mark::Commit => {
                 process.commits += 1;
                 process.ends += 1;
             }
             Mark::NoCommit => process.ends += 1,
-            Mark::Line(line) => {
+            Mark::Said(said) => {
                 let number = self.lines.saturating_add_signed(placed.line) + 1;
-                self.said(header::read(line), number, sink);
+                self.said(said, number, sink);
             }
         }
     }
 
-    fn said(&mut self, said: Said, line: u64, sink: &mut Sink) {
+    fn said(&mut self, said: &Said, line: u64, sink: &mut Sink) {
         match said {
             Said::Begins => {
                 self.release = None;
-                self.unit_ns = MICROSECOND_NS;
+                self.unit(MICROSECOND_NS);
             }
             Said::Release(release) => {
+                let release = *release;
                 self.release = Some(release);
-                self.unit_ns = if release < 9 {
+                self.unit(if release < 9 {
                     CENTISECOND_NS
                 } else {
                     MICROSECOND_NS
-                };
+                });
                 self.fact("Release", &release.to_string());
             }
-            Said::Process(pid, name) => self.switch(pid, name, sink),
+            Said::Process(pid, name) => self.switch(*pid, name.as_deref(), sink),
             Said::Stamp(at) => {
                 let process = &mut self.processes[self.current];
-                let (first, last) = process.stamps.get_or_insert((at, at));
+                let (first, last) = process.stamps.get_or_insert((*at, *at));
                 // A clock that was set back does not make time negative.
-                *last = at.max(*first);
+                *last = (*at).max(*first);
             }
             Said::Broken(text) => {
                 sink.notes.add(
@@ -256,14 +296,14 @@ impl Merge {
                     || format!("the trace says: {text}"),
                 );
             }
-            Said::Fact(name, value) => self.fact(&name, &value),
+            Said::Fact(name, value) => self.fact(name, value),
             Said::SlowWrite(..) | Said::SlowBroadcast(_) | Said::AdaptiveMode(_) => {
                 if self.listed.len() < LISTED_MAX {
                     let process = self.current;
                     self.listed.push(Listed {
                         process,
                         line,
-                        said,
+                        said: said.clone(),
                     });
                 } else {
                     let more = || "more slow writes and switches than are listed".to_owned();
@@ -276,6 +316,12 @@ impl Merge {
         }
     }
 
+    fn unit(&mut self, ns: u64) {
+        if !self.is_unit_stated {
+            self.unit_ns = ns;
+        }
+    }
+
     fn fact(&mut self, name: &str, value: &str) {
         let known = self.facts.iter().any(|(n, v)| n == name && v == value);
         if !known && self.facts.len() < FACTS_MAX {
@@ -283,11 +329,20 @@ impl Merge {
         }
     }
 
+    /// Whether nothing was said yet of the process that has no name.
+    fn is_first_unused(&self) -> bool {
+        let first = &self.processes[0];
+        let is_silent = first.ends == 0 && first.calls.iter().all(|(count, _, _)| *count == 0);
+        let is_listed = self.listed.iter().any(|l| l.process == 0);
+        let waited = self.cells.keys().any(|(process, _)| *process == 0);
+        first.pid.is_none() && is_silent && !is_listed && !waited
+    }
+
     /// The lines behind are of this process.
-    fn switch(&mut self, pid: u64, name: Option<String>, sink: &mut Sink) {
+    fn switch(&mut self, pid: u64, name: Option<&str>, sink: &mut Sink) {
         if let Some(known) = self.pids.get(&pid) {
             self.current = *known;
-        } else if self.current == 0 && self.processes[0].pid.is_none() && self.waits == 0 {
+        } else if self.current == 0 && self.is_first_unused() {
             self.processes[0].pid = Some(pid);
             self.pids.insert(pid, 0);
         } else if self.processes.len() < PROCESSES_MAX {
@@ -309,7 +364,7 @@ impl Merge {
         }
         let process = &mut self.processes[self.current];
         if process.name.is_none() {
-            process.name = name;
+            process.name = name.map(str::to_owned);
         }
     }
 
@@ -376,6 +431,11 @@ fn told(id: OddId) -> (Severity, &'static str, &'static str) {
             Warning,
             "trace.no_end",
             "a statement or bind value has no end; read as records from the first that looks like one",
+        ),
+        OddId::BadStat => (
+            Note,
+            "trace.bad_stat",
+            "a row source operation (STAT) is incomplete; nothing here is read from it",
         ),
         OddId::LastLine => (
             Warning,

@@ -4,11 +4,11 @@
 //! ```text
 //! chunks ─► blocks of whole lines ─► scan (any thread) ─► Scanned ─► merge (in order) ─► give
 //! ```
-//! [`scan::scan`] knows one block, [`merge::Merge`] knows the file. A block is scanned as if it
+//! `scan::scan` knows one block, `merge::Merge` knows the file. A block is scanned as if it
 //! began between records; where the block before it ended inside a statement it is scanned again.
 //!
-//! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither a
-//! header nor anything that only newer releases write tells the release, microseconds are taken
+//! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither
+//! a header nor anything that only newer releases write tells the release, microseconds are taken
 //! and an error says so.
 
 mod cell;
@@ -76,7 +76,7 @@ impl Reader {
             blocks: Blocks::default(),
             block: Vec::new(),
             mode: Mode::Records,
-            merge: Merge::new(),
+            merge: Merge::new(options.ela_unit_ns),
         }
     }
 

@@ -5,6 +5,7 @@
 //! Text that is no record (statements, bind values) is held back until its end is seen, so that a
 //! `WAIT #1: nam=` in it is not taken for a wait; where the end is missing, what was held is read.
 
+use super::header::{self, Said};
 use super::text::{self, Mode, Step};
 use super::wait::{self, Broken, WAIT};
 use crate::import::lines::trim_cr;
@@ -33,12 +34,47 @@ pub struct Wait {
 /// A line that is no wait and matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A line of the header, or `***`: read by whoever joins the blocks.
-    Line(Vec<u8>),
+    /// A line of the header, `***`, or what log writers write beside waits.
+    Said(Said),
+    /// A call: which, its elapsed time and its processor time, in the trace's unit.
+    Call(Call, u64, u64),
     /// A transaction ended with a change: a commit.
     Commit,
     /// A transaction ended otherwise.
     NoCommit,
+}
+
+/// The calls that a trace records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `PARSE`
+    Parse,
+    /// `EXEC`
+    Exec,
+    /// `FETCH`
+    Fetch,
+    /// `CLOSE`
+    Close,
+}
+
+impl Call {
+    /// Every call with its name in a trace.
+    pub const ALL: [(Call, &'static str); 4] = [
+        (Call::Parse, "PARSE"),
+        (Call::Exec, "EXEC"),
+        (Call::Fetch, "FETCH"),
+        (Call::Close, "CLOSE"),
+    ];
+
+    fn of(record: &[u8]) -> Option<Call> {
+        let fits = |name: &str| {
+            record
+                .strip_prefix(name.as_bytes())
+                .is_some_and(|r| r.starts_with(b" #"))
+        };
+        let found = Call::ALL.iter().find(|(_, name)| fits(name));
+        found.map(|(call, _)| *call)
+    }
 }
 
 /// A [`Mark`] and where it stands.
@@ -80,12 +116,14 @@ pub enum OddId {
     InText,
     /// A statement or bind value without an end.
     Unended,
+    /// A row source operation that is incomplete.
+    BadStat,
     /// The last line has no end, and is cut before anything stands behind its elapsed time.
     LastLine,
 }
 
 /// Number of [`OddId`]s.
-pub const ODD_IDS: usize = 7;
+pub const ODD_IDS: usize = 8;
 
 /// What a block holds.
 #[derive(Debug, Default)]
@@ -253,9 +291,17 @@ impl<'a> Scanner<'a> {
                     && memmem::find(record, b"rd_only=0").is_some();
                 let mark = if commit { Mark::Commit } else { Mark::NoCommit };
                 self.mark(place, mark);
-            } else if !self.out.is_modern {
-                self.out.is_modern =
-                    record.starts_with(b"CLOSE") || memmem::find(record, b",plh=").is_some();
+            } else if let Some(call) = Call::of(record) {
+                // A call whose line is cut before these is counted without them.
+                let elapsed = wait::param(record, b",e=").unwrap_or(0);
+                let cpu = wait::param(record, b":c=").unwrap_or(0);
+                self.mark(place, Mark::Call(call, elapsed, cpu));
+                if !self.out.is_modern {
+                    self.out.is_modern =
+                        call == Call::Close || memmem::find(record, b",plh=").is_some();
+                }
+            } else if record.starts_with(b"STAT #") && memmem::find(record, b" op='").is_none() {
+                self.odd(OddId::BadStat, place, record);
             }
             if let Some(glued) = self.glue.find(record) {
                 self.waits(&record[glued..], place.plus(glued), ended);
@@ -270,7 +316,10 @@ impl<'a> Scanner<'a> {
     fn other(&mut self, record: &[u8], place: Place) {
         if text::matters(record) {
             let kept = &record[..record.len().min(text::MARK_MAX)];
-            self.mark(place, Mark::Line(kept.to_vec()));
+            match header::read(kept) {
+                Said::Nothing => {}
+                said => self.mark(place, Mark::Said(said)),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::import::number::leading_u64;
 use memchr::memmem;
 
-/// Bytes of a line that is kept as a mark.
+/// Bytes of a line beside records that are read.
 pub const MARK_MAX: usize = 512;
 /// Bytes that are held back at most, waiting for the end of a text.
 const HELD_MAX: usize = 1 << 20;
@@ -62,8 +62,8 @@ pub enum Step {
     Missing(Held),
 }
 
-/// Takes a line in a mode that is not [`Mode::Records`]. `ended` says that the line is whole: what a
-/// part of it seems to be does not count.
+/// Takes a line in a mode that is not [`Mode::Records`]. `ended` says that the line is whole: what
+/// a part of it seems to be does not count.
 pub fn step(mode: &mut Mode, line: &[u8], ended: bool) -> Step {
     match mode {
         Mode::Records => Step::Held,

@@ -158,12 +158,19 @@ fn the_rest_of_a_batch_is_cancelled_after_a_failure() {
 }
 
 #[test]
-fn a_flush_of_dsync_has_nothing_to_do() {
-    let scratch = Scratch::new();
-    let set = set(&scratch, 1, SyncMethod::Dsync).expect("no O_DIRECT needed");
-    assert!(set.caps().durable_writes);
-    write_durable(&set, 0, &[7; 512]).expect("writable");
-    assert_eq!(set.shared.files[0].written.load(Ordering::Relaxed), 0);
+fn a_flush_of_durable_writes_has_nothing_to_do() {
+    for method in [SyncMethod::Dsync, SyncMethod::DirectDsync] {
+        let scratch = Scratch::new();
+        let Some(set) = set(&scratch, 1, method) else {
+            continue;
+        };
+        assert!(set.caps().durable_writes);
+        write_durable(&set, 0, &[7; 4096]).expect("writable");
+        assert_eq!(set.shared.files[0].written.load(Ordering::Relaxed), 0);
+        let mut back = [0; 4096];
+        set.read(0, &mut back).expect("readable");
+        assert_eq!(back, [7; 4096]);
+    }
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl Keeper {
     fn of(path: &Path) -> Keeper {
         let file = std::fs::File::create(path).expect("the directory is writable");
         let sleep = Command::new("sleep")
-            .arg("60")
+            .arg("3600")
             .stdin(Stdio::from(file))
             .spawn();
         Keeper(sleep.expect("sleep exists"))
@@ -111,7 +111,7 @@ fn another_process_with_a_log_open_is_found() {
     let log = scratch.0.join("redo01.log");
     let file = std::fs::File::create(&log).expect("the directory is writable");
     let sleep = Command::new("sleep")
-        .arg("60")
+        .arg("3600")
         .stdin(Stdio::from(file))
         .spawn();
     let keeper = Keeper(sleep.expect("sleep exists"));
@@ -140,7 +140,18 @@ struct Made {
 impl Drop for Made {
     fn drop(&mut self) {
         for mount in self.mounts.iter().rev() {
-            let _ = run("umount", &[&mount.to_string_lossy()]);
+            // Another test's child holds our descriptors for a moment, between fork and exec.
+            let unmounts = || run("umount", &[&mount.to_string_lossy()]).is_ok();
+            let gone = (0..500).any(|_| {
+                let done = unmounts();
+                if !done {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                done
+            });
+            if !gone {
+                eprintln!("{} stays mounted", mount.display());
+            }
         }
         for device in self.loops.iter().rev() {
             let _ = run("losetup", &["--detach", device]);
@@ -219,8 +230,13 @@ fn a_loop_device_is_walked_to_what_it_stands_on() {
         assert_eq!(whole, [node]);
         let raw = stack_of(Path::new(&device)).expect("it exists");
         assert_eq!(kinds(&raw).first(), Some(&LayerKind::Loop));
-        let holders = holders(Path::new(&device)).expect("it exists");
-        assert_eq!(holders.found, [], "a mounted device has no open descriptor");
+        // A device that was just made is looked at by udev, which lets go of it.
+        let holders = || holders(Path::new(&device)).expect("it exists").found;
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !holders().is_empty() && std::time::Instant::now() < end {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(holders(), [], "a mounted device has no open descriptor");
         let room = volume(&mount).expect("it is mounted");
         assert!(room.total_bytes <= 16 << 20 && !room.read_only);
         assert!(room.inodes_free.is_some_and(|n| n > 0));

@@ -7,6 +7,7 @@ mod fixture;
 mod live;
 mod machine;
 mod mounts;
+mod usage;
 
 use super::{BlockDevice, Dev, Place, Watched};
 use fixture::Fixture;

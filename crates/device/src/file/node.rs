@@ -1,0 +1,103 @@
+//! What a log may stand on: a regular file, or a block device.
+//!
+//! Invariants: the kind is named by whoever opens, never taken from what is found; symbolic links
+//! are not followed; a path that changed hands while it was opened is refused.
+
+use crate::error::DeviceError;
+use crate::file::io_error;
+use crate::ioctl;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// The kind of node that is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A regular file.
+    File,
+    /// A block device.
+    Block,
+}
+
+impl Node {
+    /// Opens an existing node of this kind. Looking before opening keeps other nodes from
+    /// noticing; looking again at the descriptor keeps a swapped path out.
+    pub(crate) fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, DeviceError> {
+        let seen = rustix::fs::lstat(path).map_err(|e| io_error(path, "stat", e))?;
+        self.refuse_others(path, FileType::from_raw_mode(seen.st_mode))?;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+            Errno::INVAL if flags.contains(OFlags::DIRECT) => DeviceError::Unsuitable {
+                path: path.to_owned(),
+                what: self.no_direct().to_owned(),
+            },
+            e => io_error(path, "open", e),
+        })?;
+        let opened = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
+        self.refuse_others(path, FileType::from_raw_mode(opened.st_mode))?;
+        if self.identity_of(&opened) != self.identity_of(&seen) {
+            return Err(DeviceError::Unsuitable {
+                path: path.to_owned(),
+                what: "was replaced while it was being opened".to_owned(),
+            });
+        }
+        Ok(file)
+    }
+
+    /// What tells it from others, whatever its path: device and inode of a file, the number of
+    /// the device itself.
+    pub(crate) fn identity(self, file: &OwnedFd) -> Result<(u64, u64), Errno> {
+        rustix::fs::fstat(file).map(|stat| self.identity_of(&stat))
+    }
+
+    fn identity_of(self, stat: &rustix::fs::Stat) -> (u64, u64) {
+        match self {
+            Node::File => (stat.st_dev, stat.st_ino),
+            Node::Block => (stat.st_rdev, 0),
+        }
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn bytes(self, file: &OwnedFd) -> Result<u64, Errno> {
+        match self {
+            Node::File => {
+                rustix::fs::fstat(file).map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
+            }
+            Node::Block => ioctl::bytes(file),
+        }
+    }
+
+    fn no_direct(self) -> &'static str {
+        match self {
+            Node::File => "the file system refuses O_DIRECT; use dsync or buffered",
+            Node::Block => "the device refuses O_DIRECT; use dsync or buffered",
+        }
+    }
+
+    fn refuse_others(self, path: &Path, kind: FileType) -> Result<(), DeviceError> {
+        let is = match (self, kind) {
+            (Node::Block, FileType::BlockDevice) | (Node::File, FileType::RegularFile) => {
+                return Ok(());
+            }
+            (Node::File, FileType::BlockDevice) => {
+                "a block device; a redo log needs a regular file on it"
+            }
+            (Node::Block, _) => "not a block device",
+            (Node::File, FileType::Symlink) => "a symbolic link; name the file itself",
+            (Node::File, FileType::Directory) => "a directory; name a file in it",
+            (Node::File, FileType::Fifo) => "a FIFO; a redo log needs a regular file",
+            (Node::File, FileType::Socket) => "a socket; a redo log needs a regular file",
+            (Node::File, FileType::CharacterDevice) => {
+                "a character device; a redo log needs a regular file"
+            }
+            (Node::File, FileType::Unknown) => {
+                "of an unknown kind; a redo log needs a regular file"
+            }
+        };
+        Err(DeviceError::Unsuitable {
+            path: path.to_owned(),
+            what: format!("is {is}"),
+        })
+    }
+}

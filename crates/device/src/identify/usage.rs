@@ -1,0 +1,195 @@
+//! Who uses a block device: mounts, swap, devices that stand on it, loop devices, processes. Also
+//! of the disk that it is a part of, and of the partitions that it has.
+//!
+//! Invariants: facts only; what cannot be read is told as such and never taken for unused. What it
+//! must not know: what a device carries, and what may be done with it.
+
+use super::Probe;
+use super::block;
+use super::filesystem::{device_named, devices};
+use super::mountinfo::unescape;
+use super::place::Place;
+use super::root::{Dev, file_name, path_of};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A use of a device, or of one that shares its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The kernel's name of the device that is used.
+    pub device: String,
+    /// How that device is related to the one that was asked for.
+    pub relation: Relation,
+    /// What uses it.
+    pub by: User,
+}
+
+/// Devices that share bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The device itself.
+    Itself,
+    /// The disk that the device is a partition of.
+    Disk,
+    /// A partition of the device.
+    Partition,
+}
+
+/// What uses a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum User {
+    /// A mounted file system.
+    Mount {
+        /// Its type.
+        kind: String,
+        /// Where it is mounted.
+        point: PathBuf,
+    },
+    /// Swap that is on.
+    Swap,
+    /// A device that stands on it: device mapper, RAID, a cache.
+    Holder(String),
+    /// A loop device on it.
+    Loop(String),
+    /// A process that has it open for writing.
+    Process {
+        /// Its id.
+        pid: u32,
+        /// Its command.
+        command: String,
+    },
+    /// It could not be seen whether there is any: what was not readable.
+    Unknown(String),
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = &self.device;
+        match self.relation {
+            Relation::Itself => write!(f, "{device} ")?,
+            Relation::Disk => write!(f, "{device}, the disk that it is a part of, ")?,
+            Relation::Partition => write!(f, "{device}, a partition of it, ")?,
+        }
+        match &self.by {
+            User::Mount { kind, point } => write!(f, "is mounted at {} ({kind})", point.display()),
+            User::Swap => write!(f, "is swap that is on"),
+            User::Holder(name) => write!(f, "is held by {name}, which stands on it"),
+            User::Loop(name) => write!(f, "is behind the loop device {name}"),
+            User::Process { pid, command } => {
+                write!(f, "is open for writing in process {pid} ({command})")
+            }
+            User::Unknown(what) => write!(f, "may be in use: {what}"),
+        }
+    }
+}
+
+impl Probe {
+    /// Every use of a block device that can be seen, its own first.
+    #[must_use]
+    pub fn uses(&self, node: Dev) -> Vec<Use> {
+        let family = self.family(node);
+        let mut uses = Vec::new();
+        for (dev, name, relation) in &family {
+            let of = |by| Use {
+                device: name.clone(),
+                relation: *relation,
+                by,
+            };
+            uses.extend(self.users(*dev).into_iter().map(of));
+        }
+        let itself = family
+            .first()
+            .map_or_else(|| node.to_string(), |(_, name, _)| name.clone());
+        let unknown = |what: &str| Use {
+            device: itself.clone(),
+            relation: Relation::Itself,
+            by: User::Unknown(what.to_owned()),
+        };
+        if family.is_empty() {
+            uses.push(unknown("sysfs does not show it"));
+        }
+        if !self.has_mounts || self.mounts.malformed > 0 {
+            uses.push(unknown("/proc/self/mountinfo cannot be read"));
+        }
+        uses
+    }
+
+    /// The device, the disk that it is a part of, and its partitions.
+    fn family(&self, node: Dev) -> Vec<(Dev, String, Relation)> {
+        let root = &self.root;
+        let Some(home) = block::directory(root, node) else {
+            return Vec::new();
+        };
+        let mut family = vec![(node, name_of(&home), Relation::Itself)];
+        let number = |path: &Path| Dev::parse(&root.text(path.join("dev"))?);
+        if root.exists(home.join("partition")) {
+            let disk = home.parent().and_then(|disk| Some((number(disk)?, disk)));
+            family.extend(disk.map(|(dev, path)| (dev, name_of(path), Relation::Disk)));
+        }
+        for entry in root.list(&home) {
+            let path = home.join(&entry);
+            if root.exists(path.join("partition"))
+                && let Some(dev) = number(&path)
+            {
+                family.push((dev, name_of(&path), Relation::Partition));
+            }
+        }
+        family
+    }
+
+    fn users(&self, dev: Dev) -> Vec<User> {
+        let root = &self.root;
+        let mut users = Vec::new();
+        for mount in &self.mounts.mounts {
+            if devices(root, mount).contains(&dev) {
+                users.push(User::Mount {
+                    kind: mount.kind.clone(),
+                    point: mount.point.clone(),
+                });
+            }
+        }
+        // A kernel without swap has no such file.
+        let swaps = root.bytes("/proc/swaps").unwrap_or_default();
+        let is_swap = swaps
+            .split(|b| *b == b'\n')
+            .skip(1)
+            .filter_map(|line| line.split(|b| b.is_ascii_whitespace()).next())
+            .map(|name| path_of(&unescape(name)))
+            .any(|name| name.to_str().and_then(|name| device_named(root, name)) == Some(dev));
+        users.extend(is_swap.then_some(User::Swap));
+        if let Some(home) = block::directory(root, dev) {
+            users.extend(
+                root.list(home.join("holders"))
+                    .into_iter()
+                    .map(User::Holder),
+            );
+        }
+        for name in root.list("/sys/block") {
+            let behind = root.text(format!("/sys/block/{name}/loop/backing_file"));
+            if behind.and_then(|file| device_named(root, &file)) == Some(dev) {
+                users.push(User::Loop(name));
+            }
+        }
+        users.extend(self.writers(dev));
+        users
+    }
+
+    /// Other processes that have a device open for writing, as far as may be seen.
+    fn writers(&self, dev: Dev) -> Vec<User> {
+        let place = Place::block(format!("/dev/block/{dev}"), dev);
+        let process = |holder: super::Holder| User::Process {
+            pid: holder.pid,
+            command: holder.command,
+        };
+        self.holders_of(&place, true)
+            .found
+            .into_iter()
+            .map(process)
+            .collect()
+    }
+}
+
+/// The name under `/dev`: where the kernel writes an exclamation mark there is a directory.
+fn name_of(home: &Path) -> String {
+    file_name(home).replace('!', "/")
+}

@@ -1,0 +1,134 @@
+//! Why a raw device is not written: each reason names the device and says what to do.
+
+use super::signature::Content;
+use crate::identify::{Use, User};
+use std::path::PathBuf;
+
+/// A raw device that is not to be written. Nothing was changed on it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The path leads to something else.
+    #[error("{path}: not a block device", path = path.display())]
+    NotABlockDevice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It, its disk or a partition of it is in use.
+    #[error("{path}: {used}; a device in use is never overwritten: {}", way_out(used), path = path.display())]
+    InUse {
+        /// The path.
+        path: PathBuf,
+        /// By what.
+        used: Use,
+    },
+    /// The kernel says that somebody has it exclusively, and does not say who.
+    #[error(
+        "{path}: the kernel holds it for somebody else (EBUSY): it is mounted, perhaps in another \
+         container, or part of a pool, an array or another process's log; free it, or name another \
+         device",
+        path = path.display()
+    )]
+    Claimed {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It takes no writes.
+    #[error("{path}: the device is read-only; a redo log cannot be written there", path = path.display())]
+    ReadOnly {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Its sectors do not lie on those of the medium.
+    #[error(
+        "{path}: it does not begin on a physical sector of {physical} bytes, so that an interrupted \
+         write could destroy acknowledged redo beside it; align the partition",
+        path = path.display()
+    )]
+    Misaligned {
+        /// The path.
+        path: PathBuf,
+        /// Physical sector in bytes.
+        physical: u32,
+    },
+    /// Too small for what was asked for.
+    #[error(
+        "{path}: has {available} bytes, the log needs {needed}: choose smaller or fewer log files, \
+         or a larger device",
+        path = path.display()
+    )]
+    TooSmall {
+        /// The path.
+        path: PathBuf,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that it has.
+        available: u64,
+    },
+    /// Its path was not repeated.
+    #[error(
+        "{path}: a raw block device ({inventory}); everything on it would be lost. If that is what \
+         you want, repeat its path: --destroy {path}",
+        path = path.display()
+    )]
+    Unconfirmed {
+        /// The path.
+        path: PathBuf,
+        /// Size, model and signatures.
+        inventory: String,
+    },
+    /// Another path was repeated.
+    #[error(
+        "{path}: --destroy names {repeated} and not the same path; {path} is {inventory}. If \
+         everything on it may be lost, type --destroy {path}",
+        path = path.display(), repeated = repeated.display()
+    )]
+    OtherPath {
+        /// The path.
+        path: PathBuf,
+        /// What was repeated.
+        repeated: PathBuf,
+        /// Size, model and signatures.
+        inventory: String,
+    },
+    /// It is not what was looked at.
+    #[error(
+        "{path}: is not the device, or does not carry what it did, a moment ago when it was looked \
+         at; look again",
+        path = path.display()
+    )]
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+fn way_out(used: &Use) -> &'static str {
+    match used.by {
+        User::Mount { .. } => "unmount it, or name a directory on it, or another device",
+        User::Swap => "name another device, or switch that swap off first",
+        User::Holder(_) | User::Loop(_) => "name what stands on it, or another device",
+        User::Process { .. } => "end that process, or name another device",
+        User::Unknown(_) => "run where /proc and /sys show it, or name another device",
+    }
+}
+
+/// Size, model and signatures in words.
+pub(super) fn inventory(bytes: u64, model: &str, content: &Content) -> String {
+    let gib = bytes as f64 / (1_u64 << 30) as f64;
+    let size = format!("{gib:.3} GiB, {bytes} bytes");
+    let mut carries: Vec<String> = content
+        .signatures
+        .iter()
+        .map(|s| format!("{} at byte {}", s.name, s.at))
+        .collect();
+    if carries.is_empty() {
+        let what = if content.is_blank {
+            "no known signature, and its first and last MiB are zero"
+        } else {
+            "no known signature, but its first or last MiB is not empty"
+        };
+        carries.push(what.to_owned());
+    }
+    format!("{size}; {model}; carries {}", carries.join(", "))
+}

@@ -1,0 +1,275 @@
+//! Asynchronous commits of 2,000 bytes: thousands in flight on one and two threads, on the null
+//! device and in a directory, beside sessions that each wait on a thread of their own (goals G13
+//! and G14 of the engine: commits a second with 1,024 and 4,096 in flight; many sessions against
+//! 256 threads). Rounds are interleaved in one process; one line of CSV a turn.
+//!
+//! `cargo bench -p redolab-redo --bench asynchronous -- [DIRECTORY] [ROUNDS] [SECONDS]`
+//!
+//! A commit's time is read from the clock once for 32 commits, so a percentile is wrong by what
+//! 32 commits take at most.
+
+use device::{LogDevice, NullDevice, SimDisk};
+use measure::workload::{Generator, pool};
+use measure::{Clock, Histogram, Nanos};
+use redo::commit::CommitPost;
+use redo::control::CONTROL_BYTES;
+use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+type AnyError = Box<dyn std::error::Error>;
+
+const RECORD_BYTES: u32 = 2000;
+const GROUP: usize = 32;
+const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(2)];
+const SHAPE: Shape = Shape {
+    block_bytes: None,
+    groups: 3,
+    file_bytes: 256 << 20,
+};
+
+/// How the sessions of a turn run.
+#[derive(Clone, Copy)]
+struct Case {
+    writer: LogWriter,
+    threads: usize,
+    /// Commits in flight on each thread; `None`: one, waited for.
+    in_flight: Option<usize>,
+}
+
+impl Case {
+    fn name(&self, place: &str) -> String {
+        let writer = self.writer;
+        let threads = self.threads;
+        match self.in_flight {
+            None => format!("{place} {writer} sync {threads} threads"),
+            Some(n) => format!("{place} {writer} async {threads} threads {n} each"),
+        }
+    }
+}
+
+/// What one turn gave.
+struct Turn {
+    per_s: f64,
+    times: Histogram,
+    writes: u64,
+    cpu_us: f64,
+}
+
+fn main() -> Result<(), AnyError> {
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let fallback = || std::env::temp_dir().join("asynchronous-bench");
+    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
+    let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
+    if directory.exists() {
+        return Err(format!("{}: exists; name a new directory", directory.display()).into());
+    }
+    println!("round,case,per_s,p50_us,p99_us,p999_us,max_us,commits_per_write,cpu_us_per_commit");
+    let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
+    for round in 0..rounds {
+        for place in [None, Some(directory.as_path())] {
+            for case in cases_of() {
+                let turn = turn(place, case, time)?;
+                let name = case.name(if place.is_some() { "file" } else { "null" });
+                let us = |q: f64| turn.times.quantile_raw(q) as f64 / 1e3;
+                let commits = turn.times.count() as f64;
+                println!(
+                    "{round},{name},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2}",
+                    turn.per_s,
+                    us(0.5),
+                    us(0.99),
+                    us(0.999),
+                    turn.times.max() as f64 / 1e3,
+                    commits / turn.writes.max(1) as f64,
+                    turn.cpu_us / commits.max(1.0),
+                );
+                match cases.iter_mut().find(|c| c.0 == name) {
+                    Some(seen) => seen.1.push(turn.per_s),
+                    None => cases.push((name, vec![turn.per_s])),
+                }
+            }
+        }
+    }
+    println!("# case: commits/s, median (least to most); MB/s of redo (10^6)");
+    for (name, mut rates) in cases {
+        rates.sort_by(f64::total_cmp);
+        let median = rates[(rates.len() - 1) / 2];
+        let (least, most) = (rates[0], rates[rates.len() - 1]);
+        let mbps = median * f64::from(RECORD_BYTES) / 1e6;
+        println!("# {name}: {median:.0} ({least:.0} to {most:.0}), {mbps:.0} MB/s");
+    }
+    Ok(())
+}
+
+fn cases_of() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for writer in WRITERS {
+        for in_flight in [1024, 4096] {
+            for threads in [1, 2] {
+                cases.push(Case {
+                    writer,
+                    threads,
+                    in_flight: Some(in_flight / threads),
+                });
+            }
+        }
+        for threads in [64, 256] {
+            cases.push(Case {
+                writer,
+                threads,
+                in_flight: None,
+            });
+        }
+    }
+    cases
+}
+
+/// A fresh log in `place`, or on the null device.
+fn open(place: Option<&Path>, options: Options) -> Result<Log, AnyError> {
+    if let Some(directory) = place {
+        std::fs::create_dir_all(directory)?;
+        Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
+        return Ok(Log::open(directory, options)?.0);
+    }
+    let caps = NullDevice::PLAIN;
+    let geometry = SHAPE.geometry(&caps, Path::new("null"))?;
+    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
+    control.set_immediate(true);
+    let control: Arc<dyn LogDevice> = Arc::new(control);
+    let id = redo::format::LogId(*b"null-device-log!");
+    Log::format_devices(Arc::clone(&control), geometry, id)?;
+    let bytes = geometry.file_bytes * u64::from(geometry.groups);
+    let data = Arc::new(NullDevice::new(bytes, caps));
+    Ok(Log::open_devices(data, control, options)?.0)
+}
+
+fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyError> {
+    let counted = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let writes = Arc::clone(&counted);
+    let options = Options {
+        log_writer: case.writer,
+        observer: Some(Box::new(move |_| {
+            writes.fetch_add(1, Ordering::Relaxed);
+        })),
+        ..Options::default()
+    };
+    let log = Arc::new(open(place, options)?);
+    let stop = Arc::new(AtomicBool::new(false));
+    let barrier = Arc::new(Barrier::new(case.threads + 1));
+    let bytes = pool(1, 1 << 20);
+    let threads: Vec<_> = (0..case.threads)
+        .map(|who| {
+            let (log, stop, barrier) = (Arc::clone(&log), Arc::clone(&stop), Arc::clone(&barrier));
+            let mut generator = Generator::new(bytes.clone(), who as u32, 1);
+            std::thread::spawn(move || {
+                barrier.wait();
+                match case.in_flight {
+                    Some(n) => in_flight(&log, &mut generator, n, &stop),
+                    None => waited_for(&log, &mut generator, &stop),
+                }
+            })
+        })
+        .collect();
+    barrier.wait();
+    let (start, cpu) = (Instant::now(), cpu_us());
+    let mut last = log.durable().log_seq;
+    while start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(1));
+        let durable = log.durable();
+        if durable.log_seq > last {
+            last = durable.log_seq;
+            log.checkpoint(durable)?;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut times = Histogram::new();
+    for thread in threads {
+        // Who is on the way may need room in the log.
+        while !thread.is_finished() {
+            log.checkpoint(log.durable())?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        times.merge(&thread.join().map_err(|_| "a thread panicked")??);
+    }
+    let (elapsed, cpu_us) = (start.elapsed(), cpu_us() - cpu);
+    drop(log);
+    if let Some(directory) = place {
+        std::fs::remove_dir_all(directory)?;
+    }
+    Ok(Turn {
+        per_s: times.count() as f64 / elapsed.as_secs_f64(),
+        times,
+        writes: counted.load(Ordering::Relaxed),
+        cpu_us,
+    })
+}
+
+/// Processor time of this process so far, user and system, in steps of 10 ms (proc_pid_stat(5)).
+fn cpu_us() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name stands in parentheses and may hold blanks: count from behind it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
+}
+
+fn append(session: &mut redo::Session, generator: &mut Generator) -> Result<(), redo::Error> {
+    generator.next_transaction();
+    let (stamp, body) = generator.record(0, RECORD_BYTES);
+    session.append(&[&stamp, body]).map(|_| ())
+}
+
+/// One thread, `n` commits in flight.
+fn in_flight(
+    log: &Log,
+    generator: &mut Generator,
+    n: usize,
+    stop: &AtomicBool,
+) -> Result<Histogram, redo::Error> {
+    let (clock, mut times) = (log.clock(), Histogram::new());
+    let (mut session, mut queue) = (log.session(), log.completions(n));
+    let mut begin = |queue: &mut redo::Completions<Nanos>, now: Nanos| {
+        append(&mut session, generator)?;
+        let ticket = session.commit_async(CommitPost::Immediate)?;
+        queue.push(ticket, now).expect("one returned for each");
+        Ok::<(), redo::Error>(())
+    };
+    let now = clock.now();
+    for _ in 0..n {
+        begin(&mut queue, now)?;
+    }
+    while queue.wait() > 0 {
+        let (mut now, mut in_group) = (clock.now(), 0);
+        while let Some(done) = queue.take() {
+            if in_group == GROUP {
+                (now, in_group) = (clock.now(), 0);
+            }
+            in_group += 1;
+            done.outcome?;
+            times.record(now.since(done.tag).0);
+            if !stop.load(Ordering::Relaxed) {
+                begin(&mut queue, now)?;
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// One thread that waits for each of its commits.
+fn waited_for(
+    log: &Log,
+    generator: &mut Generator,
+    stop: &AtomicBool,
+) -> Result<Histogram, redo::Error> {
+    let (mut session, mut times) = (log.session(), Histogram::new());
+    while !stop.load(Ordering::Relaxed) {
+        let before = Instant::now();
+        append(&mut session, generator)?;
+        session.commit(CommitMode::WAIT_IMMEDIATE)?;
+        times.record(before.elapsed().as_nanos() as u64);
+    }
+    Ok(times)
+}

@@ -1,0 +1,371 @@
+//! Each mechanism of the log against its absence, interleaved in one process: who writes,
+//! gathering, how foregrounds learn, workers, block sizes, pre-writing, commit modes. See
+//! experiments/mechanisms.
+//!
+//! `cargo bench -p redolab-redo --bench mechanisms -- [DIRECTORY] [ROUNDS] [SECONDS] [GROUP,…]`
+//!
+//! In a group the first case is what the others are compared with, within each round.
+
+use device::file::create_fallocated;
+use measure::Histogram;
+use measure::workload::{Generator, pool};
+use redo::commit::CommitWait;
+use redo::engine::{LogWrite, Paths};
+use redo::writer::Policy;
+use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+type AnyError = Box<dyn std::error::Error>;
+
+const SHAPE: Shape = Shape {
+    block_bytes: None,
+    groups: 3,
+    file_bytes: 256 << 20,
+};
+
+/// One way of running the log.
+#[derive(Clone, Copy)]
+struct Case {
+    group: &'static str,
+    name: &'static str,
+    jobs: u32,
+    writer: LogWriter,
+    learn: LogFileSync,
+    gather: bool,
+    prewritten: bool,
+    block_bytes: Option<u32>,
+    record_bytes: u32,
+    commit: CommitMode,
+}
+
+const CASE: Case = Case {
+    group: "",
+    name: "",
+    jobs: 8,
+    writer: LogWriter::Inline,
+    learn: LogFileSync::PostWait,
+    gather: true,
+    prewritten: true,
+    block_bytes: None,
+    record_bytes: 2000,
+    commit: CommitMode::WAIT_IMMEDIATE,
+};
+
+/// Every case, groups together, the yardstick of each first.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut add = |group, name, change: &dyn Fn(&mut Case)| {
+        let mut case = Case {
+            group,
+            name,
+            ..CASE
+        };
+        change(&mut case);
+        cases.push(case);
+    };
+    for (group, jobs) in [
+        ("writer-1", 1),
+        ("writer-8", 8),
+        ("writer-64", 64),
+        ("writer-256", 256),
+    ] {
+        add(group, "inline", &|c| c.jobs = jobs);
+        for (name, writer) in [
+            ("lgwr", LogWriter::Lgwr),
+            ("workers=1", LogWriter::Workers(1)),
+            ("workers=2", LogWriter::Workers(2)),
+            ("workers=3", LogWriter::Workers(3)),
+            ("workers=4", LogWriter::Workers(4)),
+            ("adaptive", LogWriter::Adaptive),
+        ] {
+            add(group, name, &|c| (c.jobs, c.writer) = (jobs, writer));
+        }
+    }
+    for (group, jobs) in [("gather-1", 1), ("gather-8", 8), ("gather-64", 64)] {
+        add(group, "gather", &|c| c.jobs = jobs);
+        add(group, "no gather", &|c| (c.jobs, c.gather) = (jobs, false));
+    }
+    for (group, jobs) in [
+        ("learn-1", 1),
+        ("learn-8", 8),
+        ("learn-64", 64),
+        ("learn-256", 256),
+    ] {
+        for (name, learn) in [
+            ("post/wait", LogFileSync::PostWait),
+            ("polling", LogFileSync::Polling),
+            ("adaptive", LogFileSync::Adaptive),
+        ] {
+            add(group, name, &|c| {
+                (c.jobs, c.learn, c.writer) = (jobs, learn, LogWriter::Lgwr);
+            });
+        }
+    }
+    for (group, jobs) in [("files-1", 1), ("files-8", 8)] {
+        add(group, "pre-written", &|c| c.jobs = jobs);
+        add(group, "allocated", &|c| {
+            (c.jobs, c.prewritten) = (jobs, false)
+        });
+    }
+    for (group, jobs) in [("blocks-1", 1), ("blocks-64", 64)] {
+        add(group, "4096", &|c| {
+            (c.jobs, c.block_bytes) = (jobs, Some(4096))
+        });
+        add(group, "512", &|c| {
+            (c.jobs, c.block_bytes) = (jobs, Some(512))
+        });
+    }
+    // S0, item 7: the modes separate scheduling from I/O. Larger records, as its OLTP had.
+    for (name, commit) in [
+        ("wait immediate", CommitMode::WAIT_IMMEDIATE),
+        ("wait batch", CommitMode::WAIT_BATCH),
+        ("nowait immediate", CommitMode::NOWAIT_IMMEDIATE),
+        ("nowait batch", CommitMode::NOWAIT_BATCH),
+    ] {
+        add("commit-write", name, &|c| {
+            (c.jobs, c.commit, c.record_bytes) = (64, commit, 6000);
+        });
+    }
+    cases
+}
+
+/// What one turn gave.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    per_s: f64,
+    mb_per_s: f64,
+    p50_us: f64,
+    p99_us: f64,
+    p999_us: f64,
+    max_us: f64,
+    cpu_us: f64,
+    commits_per_write: f64,
+    flushes_per_commit: f64,
+    /// Bytes written to the files for each byte of redo, record headers included.
+    amplification: f64,
+}
+
+fn main() -> Result<(), AnyError> {
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let fallback = || std::env::temp_dir().join("mechanisms-bench");
+    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
+    let time = Duration::from_secs_f64(args.next().map_or(Ok(1.0), |s| s.parse())?);
+    let wanted: Option<Vec<String>> = args
+        .next()
+        .map(|g| g.split(',').map(str::to_owned).collect());
+    let mut cases = cases();
+    cases.retain(|c| {
+        let named = |w: &String| c.group == w || c.group.split('-').next() == Some(w);
+        wanted.as_ref().is_none_or(|all| all.iter().any(named))
+    });
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
+    println!(
+        "round,group,case,jobs,per_s,mb_per_s,p50_us,p99_us,p999_us,max_us,cpu_us_per_commit,\
+         commits_per_write,flushes_per_commit,bytes_per_redo_byte"
+    );
+    for round in 0..rounds {
+        for (case, turns) in cases.iter().zip(&mut turns) {
+            let t = turn(&directory, case, time)?;
+            println!(
+                "{round},{},{},{},{:.0},{:.0},{:.1},{:.1},{:.1},{:.1},{:.2},{:.1},{:.3},{:.4}",
+                case.group,
+                case.name,
+                case.jobs,
+                t.per_s,
+                t.mb_per_s,
+                t.p50_us,
+                t.p99_us,
+                t.p999_us,
+                t.max_us,
+                t.cpu_us,
+                t.commits_per_write,
+                t.flushes_per_commit,
+                t.amplification
+            );
+            turns.push(t);
+        }
+    }
+    summary(&cases, &turns);
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
+
+/// Each case over the first of its group, paired by round.
+fn summary(cases: &[Case], turns: &[Vec<Turn>]) {
+    println!("# case over the first of its group: rate, p50, p99.9, CPU a commit (least to most)");
+    for (case, own) in cases.iter().zip(turns) {
+        let first = cases.iter().position(|c| c.group == case.group);
+        let Some(base) = first.map(|at| &turns[at]) else {
+            continue;
+        };
+        let ratio = |of: &dyn Fn(&Turn) -> f64| {
+            let mut all: Vec<f64> = own.iter().zip(base).map(|(t, b)| of(t) / of(b)).collect();
+            all.sort_by(f64::total_cmp);
+            let last = all.len() - 1;
+            format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
+        };
+        println!(
+            "# {} {}: {}, {}, {}, {}",
+            case.group,
+            case.name,
+            ratio(&|t| t.per_s),
+            ratio(&|t| t.p50_us),
+            ratio(&|t| t.p999_us),
+            ratio(&|t| t.cpu_us)
+        );
+    }
+}
+
+/// What the observer counts.
+#[derive(Default)]
+struct Counted {
+    writes: AtomicU64,
+    flushes: AtomicU64,
+    blocks: AtomicU64,
+    redo: AtomicU64,
+}
+
+fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)?;
+    }
+    std::fs::create_dir_all(directory)?;
+    let shape = Shape {
+        block_bytes: case.block_bytes,
+        ..SHAPE
+    };
+    Log::create(directory, shape, &|_, _| {}, &|| false)?;
+    if case.prewritten {
+        return Ok(());
+    }
+    // The same files with nothing but their headers written.
+    for path in Paths::new(directory).logs(shape.groups) {
+        let mut header = vec![0; 4096];
+        File::open(&path)?.read_exact(&mut header)?;
+        std::fs::remove_file(&path)?;
+        create_fallocated(&path, shape.file_bytes)?;
+        let mut file = File::options().write(true).open(&path)?;
+        file.write_all(&header)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError> {
+    prepare(directory, case)?;
+    let counted = Arc::new(Counted::default());
+    let seen = Arc::clone(&counted);
+    let options = Options {
+        log_writer: case.writer,
+        log_file_sync: case.learn,
+        policy: Policy {
+            gather: case.gather,
+            ..Policy::default()
+        },
+        observer: Some(Box::new(move |write: &LogWrite| {
+            let add = |to: &AtomicU64, n: u64| to.fetch_add(n, Ordering::Relaxed);
+            add(&seen.writes, 1);
+            add(&seen.flushes, write.flushes.into());
+            add(&seen.blocks, write.blocks.into());
+            add(&seen.redo, write.redo_bytes.into());
+        })),
+        ..Options::default()
+    };
+    let log = Arc::new(Log::open(directory, options)?.0);
+    let stop = Arc::new(AtomicBool::new(false));
+    let barrier = Arc::new(Barrier::new(case.jobs as usize + 1));
+    let threads: Vec<_> = (0..case.jobs)
+        .map(|job| {
+            let (stop, barrier) = (Arc::clone(&stop), Arc::clone(&barrier));
+            let (log, case) = (Arc::clone(&log), *case);
+            std::thread::spawn(move || foreground(&log, &case, job, &stop, &barrier))
+        })
+        .collect();
+    let cpu = cpu_us();
+    barrier.wait();
+    let start = Instant::now();
+    let mut last = log.durable().log_seq;
+    let mut checkpoint = |log: &Log| -> Result<(), redo::Error> {
+        let durable = log.durable();
+        if durable.log_seq > last {
+            last = durable.log_seq;
+            log.checkpoint(durable)?;
+        }
+        Ok(())
+    };
+    while start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(2));
+        checkpoint(&log)?;
+    }
+    stop.store(true, Ordering::Relaxed);
+    while threads.iter().any(|t| !t.is_finished()) {
+        checkpoint(&log)?;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut times = Histogram::new();
+    for thread in threads {
+        times.merge(&thread.join().map_err(|_| "a job panicked")??);
+    }
+    log.flush()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let commits = times.count() as f64;
+    let of = |n: &AtomicU64| n.load(Ordering::Relaxed) as f64;
+    let us = |q: f64| times.quantile_raw(q) as f64 / 1e3;
+    Ok(Turn {
+        per_s: commits / seconds,
+        mb_per_s: of(&counted.redo) / 1048576.0 / seconds,
+        p50_us: us(0.5),
+        p99_us: us(0.99),
+        p999_us: us(0.999),
+        max_us: times.max() as f64 / 1e3,
+        cpu_us: (cpu_us() - cpu) / commits,
+        commits_per_write: commits / of(&counted.writes),
+        flushes_per_commit: of(&counted.flushes) / commits,
+        amplification: of(&counted.blocks) * f64::from(log.geometry().block_bytes)
+            / of(&counted.redo),
+    })
+}
+
+fn foreground(
+    log: &Log,
+    case: &Case,
+    job: u32,
+    stop: &AtomicBool,
+    barrier: &Barrier,
+) -> Result<Histogram, redo::Error> {
+    let mut session = log.session();
+    let mut generator = Generator::new(pool(1, 1 << 20), job, 1);
+    let mut times = Histogram::new();
+    let clock = Instant::now();
+    barrier.wait();
+    let mut before = clock.elapsed();
+    while !stop.load(Ordering::Relaxed) {
+        generator.next_transaction();
+        let (stamp, body) = generator.record(0, case.record_bytes);
+        session.append(&[&stamp, body])?;
+        session.commit(case.commit)?;
+        let now = clock.elapsed();
+        times.record((now - before).as_nanos() as u64);
+        before = now;
+    }
+    if case.commit.wait == CommitWait::Nowait {
+        // What was only asked for counts when it is durable.
+        session.commit(CommitMode::WAIT_IMMEDIATE)?;
+    }
+    Ok(times)
+}
+
+/// Processor time of this process so far, microseconds, in ticks of 10 ms.
+fn cpu_us() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name stands in parentheses and may hold blanks: count from behind it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
+}

@@ -1,0 +1,278 @@
+//! Redo without waits: appends on the null device against copying memory, and a stream of large
+//! transactions onto files against fio, interleaved. See experiments/stream.
+//!
+//! `cargo bench -p redolab-redo --bench stream -- [DIRECTORY] [ROUNDS] [SECONDS]`
+//! The other writer is fio (1 MiB, depth 8, O_DIRECT, huge pages where some are reserved; a final
+//! flush counted); without it the stream is timed alone.
+
+use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
+use measure::workload::pool;
+use redo::engine::Paths;
+use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+type AnyError = Box<dyn std::error::Error>;
+
+const MB: f64 = 1048576.0;
+const SHAPE: Shape = Shape {
+    block_bytes: Some(4096),
+    groups: 3,
+    file_bytes: 512 << 20,
+};
+
+/// A stream: records of one size, a NOWAIT BATCH commit after so many.
+#[derive(Clone, Copy)]
+struct Stream {
+    record_bytes: u32,
+    records: u32,
+    threads: u32,
+    pool_bytes: usize,
+}
+
+/// Bytes that stay in a processor's own cache, so that the log's work is seen and not the
+/// memory's: the source, and the log buffer (the smallest there is).
+const CACHED_POOL: usize = 64 << 10;
+const CACHED_RING: usize = 1 << 20;
+
+fn main() -> Result<(), AnyError> {
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let fallback = || std::env::temp_dir().join("stream-bench");
+    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
+    let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory)?;
+    }
+    std::fs::create_dir_all(&directory)?;
+    let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
+    println!("round,case,mb_per_s");
+    for round in 0..rounds {
+        let mut record = |name: &str, rate: f64| {
+            println!("{round},{name},{rate:.0}");
+            match cases.iter_mut().find(|c| c.0 == name) {
+                Some(case) => case.1.push(rate),
+                None => cases.push((name.to_owned(), vec![rate])),
+            }
+        };
+        for bytes in [2000, 120] {
+            record(&format!("memcpy {bytes}"), memcpy(bytes, time));
+            for threads in [1, 2] {
+                let stream = Stream {
+                    record_bytes: bytes,
+                    records: 64,
+                    threads,
+                    pool_bytes: CACHED_POOL,
+                };
+                record(&format!("append {bytes} x{threads}"), null(stream, time)?);
+            }
+        }
+        let fio = fio(&directory, time)?;
+        if let Some(rate) = fio {
+            record("fio", rate);
+        }
+        // LGWR-THR: about 488 kB a transaction.
+        let stream = Stream {
+            record_bytes: 8000,
+            records: 61,
+            threads: 2,
+            pool_bytes: 1 << 20,
+        };
+        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+            let rate = files(&directory, stream, writer, time)?;
+            record(&format!("stream {}", writer), rate);
+        }
+    }
+    summary(&cases);
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
+
+/// Each case over its yardstick, paired by round.
+fn summary(cases: &[(String, Vec<f64>)]) {
+    for (name, rates) in cases {
+        let yardstick = match name.split_once(' ') {
+            Some(("append", rest)) => format!("memcpy {}", rest.split(' ').next().unwrap_or(rest)),
+            Some(("stream", _)) => "fio".to_owned(),
+            _ => continue,
+        };
+        let Some((_, base)) = cases.iter().find(|c| c.0 == yardstick) else {
+            continue;
+        };
+        let mut ratios: Vec<f64> = rates.iter().zip(base).map(|(a, b)| a / b).collect();
+        ratios.sort_by(f64::total_cmp);
+        let last = ratios.len() - 1;
+        println!(
+            "# {name} over {yardstick}: {:.3} ({:.3} to {:.3})",
+            ratios[last / 2],
+            ratios[0],
+            ratios[last]
+        );
+    }
+}
+
+/// Copies records of `bytes` from a pool into a ring, as the log buffer is filled.
+fn memcpy(bytes: u32, time: Duration) -> f64 {
+    let bytes = bytes as usize;
+    let source = pool(1, CACHED_POOL);
+    let mut ring = vec![0_u8; CACHED_RING];
+    let (mut at, mut from, mut copied) = (0, 0, 0_u64);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        for _ in 0..1024 {
+            ring[at..at + bytes].copy_from_slice(&source[from..from + bytes]);
+            black_box(&mut ring[at]);
+            at = if at + 2 * bytes > ring.len() {
+                0
+            } else {
+                at + bytes
+            };
+            from = if from + 2 * bytes > source.len() {
+                0
+            } else {
+                from + bytes
+            };
+        }
+        copied += 1024 * bytes as u64;
+    }
+    copied as f64 / MB / start.elapsed().as_secs_f64()
+}
+
+fn null(stream: Stream, time: Duration) -> Result<f64, AnyError> {
+    let caps = NullDevice::PLAIN;
+    let geometry = SHAPE.geometry(&caps, Path::new("null"))?;
+    let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
+    control.set_immediate(true);
+    let control: Arc<dyn LogDevice> = Arc::new(control);
+    let id = redo::format::LogId(*b"stream-benchmark");
+    Log::format_devices(Arc::clone(&control), geometry, id)?;
+    let bytes = geometry.file_bytes * u64::from(geometry.groups);
+    let data = Arc::new(NullDevice::new(bytes, caps));
+    let options = Options {
+        buffer_bytes: CACHED_RING,
+        ..Options::default()
+    };
+    let (log, _) = Log::open_devices(data, control, options)?;
+    run(log, stream, time)
+}
+
+fn files(
+    directory: &Path,
+    stream: Stream,
+    log_writer: LogWriter,
+    time: Duration,
+) -> Result<f64, AnyError> {
+    std::fs::remove_dir_all(directory)?;
+    std::fs::create_dir_all(directory)?;
+    Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
+    let options = Options {
+        log_writer,
+        buffer_bytes: 64 << 20,
+        huge_pages: true,
+        ..Options::default()
+    };
+    let (log, _) = Log::open(directory, options)?;
+    run(log, stream, time)
+}
+
+/// Megabytes of redo a second, the last flush counted.
+fn run(log: Log, stream: Stream, time: Duration) -> Result<f64, AnyError> {
+    let log = Arc::new(log);
+    let stop = Arc::new(AtomicBool::new(false));
+    let total = Arc::new(AtomicU64::new(0));
+    let bytes = pool(2, stream.pool_bytes);
+    let start = Instant::now();
+    let threads: Vec<_> = (0..stream.threads)
+        .map(|job| {
+            let (stop, total) = (Arc::clone(&stop), Arc::clone(&total));
+            let mut session = log.session();
+            let bytes = bytes.clone();
+            std::thread::spawn(move || -> Result<(), redo::Error> {
+                let len = stream.record_bytes as usize;
+                let (mut at, mut appended) = (job as usize, 0);
+                while !stop.load(Ordering::Relaxed) {
+                    for _ in 0..stream.records {
+                        at = if at + 2 * len > bytes.len() {
+                            0
+                        } else {
+                            at + len
+                        };
+                        session.append(&[&bytes[at..at + len]])?;
+                    }
+                    session.commit(CommitMode::NOWAIT_BATCH)?;
+                    appended += u64::from(stream.record_bytes) * u64::from(stream.records);
+                }
+                total.fetch_add(appended, Ordering::Relaxed);
+                Ok(())
+            })
+        })
+        .collect();
+    let mut last = log.durable().log_seq;
+    while start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(1));
+        let durable = log.durable();
+        if durable.log_seq > last {
+            last = durable.log_seq;
+            log.checkpoint(durable)?;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    while threads.iter().any(|t| !t.is_finished()) {
+        // Whoever waits for log buffer space may wait for a checkpoint.
+        let durable = log.durable();
+        log.checkpoint(durable)?;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for thread in threads {
+        thread.join().map_err(|_| "a job panicked")??;
+    }
+    log.flush()?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(total.load(Ordering::Relaxed) as f64 / MB / seconds)
+}
+
+/// Megabytes a second that fio writes to the log's files, where it is installed.
+fn fio(directory: &Path, time: Duration) -> Result<Option<f64>, AnyError> {
+    if !directory.join("redo01.log").exists() {
+        Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
+    }
+    let files = Paths::new(directory).logs(SHAPE.groups);
+    // The files are there and written: as the log finds them.
+    drop(FileSet::open(&files, SHAPE.file_bytes, SyncMethod::Direct)?);
+    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages")?;
+    let huge = reserved.trim().parse::<u64>().is_ok_and(|n| n >= 16);
+    let mut command = Command::new("fio");
+    command.args(["--name=write", "--rw=write", "--bs=1M", "--iodepth=8"]);
+    command.args([
+        "--ioengine=libaio",
+        "--direct=1",
+        "--overwrite=1",
+        "--time_based",
+    ]);
+    command.args([
+        "--file_service_type=sequential",
+        "--end_fsync=1",
+        "--allow_file_create=0",
+    ]);
+    command.args(["--output-format=terse", "--terse-version=3"]);
+    command.arg(format!("--runtime={}", time.as_secs().max(1)));
+    command.arg(format!(
+        "--iomem={}",
+        if huge { "shmhuge" } else { "malloc" }
+    ));
+    command.arg(format!("--filename={}", names.join(":")));
+    let output = match command.output() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Terse format 3: field 48 is the bandwidth of writes in KiB/s.
+    let field = text.lines().find_map(|line| line.split(';').nth(47));
+    let kib: f64 = field.ok_or("fio printed no result")?.parse()?;
+    Ok(Some(kib / 1024.0))
+}

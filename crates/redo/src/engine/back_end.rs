@@ -1,0 +1,130 @@
+//! How a log is written: which sync method and engine, as asked for or as probed, and what is done
+//! without where the system refuses.
+//!
+//! Invariant: everything that differs from what was asked for ends in [`BackEnd::fallbacks`], in
+//! words, so that whoever measures the log can say so.
+
+use super::options::{LogWriter, Options};
+use device::probe::{self, Found, Plan};
+use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How an open log is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BackEnd {
+    /// How writes are made durable; `None` on devices that were handed over as they are.
+    pub sync_method: Option<SyncMethod>,
+    /// The engine of the log writer's queue: `threads` or `io_uring`.
+    pub io: &'static str,
+    /// What the probe at open found, if it was asked for.
+    pub probe: Vec<Found>,
+    /// What was asked for and is done without, each with the reason.
+    pub fallbacks: Vec<String>,
+}
+
+impl BackEnd {
+    /// What the log buffer and the log writer's queues say of themselves.
+    pub(super) fn of(region: &Region, queue: &dyn Queue, pipe: Option<&dyn Queue>) -> BackEnd {
+        let mut fallbacks = [region.notes(), queue.notes()].concat();
+        for note in pipe.map_or(&[][..], |pipe| pipe.notes()) {
+            if !fallbacks.contains(note) {
+                fallbacks.push(note.clone());
+            }
+        }
+        BackEnd {
+            io: queue.kind(),
+            fallbacks,
+            ..BackEnd::default()
+        }
+    }
+}
+
+/// What was decided before the log's files are opened.
+pub(super) struct Chosen {
+    pub(super) method: SyncMethod,
+    io: IoEngine,
+    probe: Vec<Found>,
+    notes: Vec<String>,
+}
+
+/// Decides, by a probe in `directory` where `options` ask for it. The log is locked. A raw device
+/// has no directory, and no room beside its log.
+pub(super) fn choose(directory: Option<&Path>, block_bytes: u32, options: &Options) -> Chosen {
+    let mut chosen = Chosen {
+        method: options.sync_method,
+        io: options.io,
+        probe: Vec::new(),
+        notes: Vec::new(),
+    };
+    // Rings overlap batches; a writer with one batch in flight is measured, or takes the shorter
+    // way into the system.
+    let overlaps = options.log_writer == LogWriter::Lgwr && options.policy.depth > 1;
+    if options.io == IoEngine::Auto && overlaps {
+        chosen.io = match options.uring.check() {
+            Ok(()) => IoEngine::IoUring,
+            Err(_) => IoEngine::Threads,
+        };
+    }
+    if options.probe && directory.is_none() {
+        chosen.notes.push(format!(
+            "a raw device has no room for a probe beside its log: {} is used",
+            chosen.method
+        ));
+    }
+    if let Some(directory) = directory.filter(|_| options.probe) {
+        // Refused rings say so later; the sync methods are measured without them.
+        let io = match chosen.io {
+            IoEngine::IoUring if options.uring.check().is_err() => IoEngine::Threads,
+            io => io,
+        };
+        let plan = Plan::for_log(block_bytes, io, options.uring);
+        match probe::probe(directory, plan) {
+            Ok(outcome) => {
+                match outcome.best {
+                    Some(best) => (chosen.method, chosen.io) = (best.method, best.io),
+                    None => chosen.notes.push(format!(
+                        "the probe could measure no way of writing: {} is used",
+                        chosen.method
+                    )),
+                }
+                chosen.probe = outcome.found;
+            }
+            Err(error) => chosen.notes.push(format!(
+                "the probe could not be made: {error}: {} is used",
+                chosen.method
+            )),
+        }
+    }
+    // Rings that were asked for by name and that the probe could not measure.
+    if options.io == IoEngine::IoUring {
+        chosen.io = IoEngine::IoUring;
+    } else if chosen.io == IoEngine::Auto {
+        chosen.io = IoEngine::Threads;
+    }
+    chosen
+}
+
+impl Chosen {
+    /// The files as a device of the engine that was decided on, and what to say of it.
+    pub(super) fn device(self, set: FileSet, options: &Options) -> (Arc<dyn LogDevice>, BackEnd) {
+        let mut back_end = BackEnd {
+            sync_method: Some(self.method),
+            io: IoEngine::Threads.name(),
+            probe: self.probe,
+            fallbacks: self.notes,
+        };
+        if let Some(misstated) = set.misstated() {
+            back_end.fallbacks.push(misstated.to_string());
+        }
+        if self.io == IoEngine::IoUring {
+            match options.uring.check() {
+                Ok(()) => return (Arc::new(UringFiles::new(set, options.uring)), back_end),
+                Err(refused) => back_end.fallbacks.push(format!(
+                    "{refused}: the log is written with threads instead"
+                )),
+            }
+        }
+        (Arc::new(set), back_end)
+    }
+}

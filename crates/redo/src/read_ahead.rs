@@ -1,0 +1,301 @@
+//! Reading a long range of a log in order, with several reads on their way at once.
+//!
+//! What lives here: [`read_ahead`], a window of [`DEPTH`] chunks that threads fill and the caller
+//! empties in order. A range of few chunks is read by the caller alone: starting threads costs
+//! more than it saves, and small logs are recovered often.
+//!
+//! Invariants: chunks are given in order and whole; an error is given where its chunk would have
+//! been, never before; when the caller has seen enough no read is left behind.
+//!
+//! What it must not know: what the bytes mean.
+
+use device::{DeviceError, LogDevice};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Reads on their way at once.
+const DEPTH: usize = 8;
+/// Chunks that the caller reads alone before others help.
+const ALONE: usize = 4;
+/// Memory of a chunk begins at a multiple of this, so that a device may read straight into it.
+const ALIGN: usize = 4096;
+
+/// A contiguous piece of a device's space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// First byte.
+    pub(crate) addr: u64,
+    /// Bytes.
+    pub(crate) len: usize,
+}
+
+/// Reads the chunks of `plan` and hands each to `each`, in order, until it says no or the plan
+/// ends.
+///
+/// # Errors
+/// The first read that fails among those that were asked for.
+pub(crate) fn read_ahead<P>(
+    data: &dyn LogDevice,
+    mut plan: P,
+    mut each: impl FnMut(&[u8]) -> bool,
+) -> Result<(), DeviceError>
+where
+    P: Iterator<Item = Chunk> + Send,
+{
+    let mut memory = Aligned::default();
+    for _ in 0..ALONE {
+        let Some(chunk) = plan.next() else {
+            return Ok(());
+        };
+        data.read(chunk.addr, memory.bytes(chunk.len))?;
+        if !each(memory.bytes(chunk.len)) {
+            return Ok(());
+        }
+    }
+    let Some(next) = plan.next() else {
+        return Ok(());
+    };
+    let window = Window::new(std::iter::once(next).chain(plan));
+    std::thread::scope(|scope| {
+        let ends = Ends(&window);
+        let helpers = (0..DEPTH)
+            .map(|_| std::thread::Builder::new().spawn_scoped(scope, || window.fill(data)))
+            .take_while(Result::is_ok)
+            .count();
+        if helpers == 0 {
+            // The system gives no thread: the caller reads on alone.
+            return window.alone(data, each);
+        }
+        while let Some(read) = window.take() {
+            let (memory, len) = read?;
+            let mut memory = memory;
+            if !each(memory.bytes(len)) {
+                break;
+            }
+            window.give_back(memory);
+        }
+        drop(ends);
+        Ok(())
+    })
+}
+
+/// Memory whose first byte is aligned.
+#[derive(Default)]
+struct Aligned(Vec<u8>);
+
+impl Aligned {
+    fn bytes(&mut self, len: usize) -> &mut [u8] {
+        if self.0.len() < len + ALIGN {
+            self.0 = vec![0; len + ALIGN];
+        }
+        let skip = self.0.as_ptr().align_offset(ALIGN).min(ALIGN);
+        &mut self.0[skip..skip + len]
+    }
+}
+
+type Read = Result<(Aligned, usize), DeviceError>;
+
+struct State<P> {
+    plan: P,
+    /// Chunks taken from the plan, and chunks given to the caller.
+    begun: usize,
+    given: usize,
+    /// No chunk follows those begun.
+    exhausted: bool,
+    /// The caller has seen enough.
+    over: bool,
+    ready: [Option<Read>; DEPTH],
+    spare: Vec<Aligned>,
+}
+
+struct Window<P> {
+    state: Mutex<State<P>>,
+    /// A chunk became ready, or none will.
+    filled: Condvar,
+    /// There is room for another chunk, or nothing more is wanted.
+    emptied: Condvar,
+}
+
+/// Lets the helpers go, also when the caller unwinds.
+struct Ends<'a, P: Iterator<Item = Chunk>>(&'a Window<P>);
+
+impl<P: Iterator<Item = Chunk>> Drop for Ends<'_, P> {
+    fn drop(&mut self) {
+        self.0.lock().over = true;
+        self.0.emptied.notify_all();
+    }
+}
+
+impl<P: Iterator<Item = Chunk>> Window<P> {
+    fn new(plan: P) -> Window<P> {
+        Window {
+            state: Mutex::new(State {
+                plan,
+                begun: 0,
+                given: 0,
+                exhausted: false,
+                over: false,
+                ready: std::array::from_fn(|_| None),
+                spare: Vec::new(),
+            }),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A helper's life: reads chunks into the window until there are none.
+    fn fill(&self, data: &dyn LogDevice) {
+        let mut state = self.lock();
+        loop {
+            while !state.over && !state.exhausted && state.begun >= state.given + DEPTH {
+                state = self
+                    .emptied
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.over || state.exhausted {
+                return;
+            }
+            let Some(chunk) = state.plan.next() else {
+                state.exhausted = true;
+                self.filled.notify_all();
+                self.emptied.notify_all();
+                return;
+            };
+            let slot = state.begun % DEPTH;
+            state.begun += 1;
+            let mut memory = state.spare.pop().unwrap_or_default();
+            drop(state);
+            let read = data.read(chunk.addr, memory.bytes(chunk.len));
+            state = self.lock();
+            state.ready[slot] = Some(read.map(|()| (memory, chunk.len)));
+            self.filled.notify_all();
+        }
+    }
+
+    /// The next chunk in order; `None` at the end of the plan.
+    fn take(&self) -> Option<Read> {
+        let mut state = self.lock();
+        loop {
+            let slot = state.given % DEPTH;
+            if let Some(read) = state.ready[slot].take() {
+                state.given += 1;
+                self.emptied.notify_one();
+                return Some(read);
+            }
+            if state.exhausted && state.given == state.begun {
+                return None;
+            }
+            state = self
+                .filled
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn give_back(&self, memory: Aligned) {
+        self.lock().spare.push(memory);
+    }
+
+    fn alone(
+        &self,
+        data: &dyn LogDevice,
+        mut each: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), DeviceError> {
+        let mut memory = Aligned::default();
+        while let Some(chunk) = self.lock().plan.next() {
+            data.read(chunk.addr, memory.bytes(chunk.len))?;
+            if !each(memory.bytes(chunk.len)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device::SimDisk;
+
+    const LEN: usize = 4096;
+
+    fn disk(chunks: usize) -> SimDisk {
+        let disk = SimDisk::new(chunks * LEN, 512, false);
+        let image: Vec<u8> = (0..chunks * LEN).map(|at| (at / LEN) as u8).collect();
+        disk.load(&image);
+        disk
+    }
+
+    fn plan(chunks: usize) -> impl Iterator<Item = Chunk> + Send {
+        (0..chunks).map(|at| Chunk {
+            addr: (at * LEN) as u64,
+            len: LEN,
+        })
+    }
+
+    #[test]
+    fn chunks_come_in_order_and_whole_however_many_there_are() {
+        for chunks in [0, 1, ALONE, ALONE + 1, ALONE + DEPTH, 100] {
+            let disk = disk(chunks.max(1));
+            let mut seen = 0;
+            let read = read_ahead(&disk, plan(chunks), |bytes| {
+                assert!(bytes.len() == LEN && bytes.iter().all(|b| *b == seen as u8));
+                assert_eq!(bytes.as_ptr().align_offset(ALIGN), 0);
+                seen += 1;
+                true
+            });
+            read.expect("the disk does not fail");
+            assert_eq!(seen, chunks);
+        }
+    }
+
+    #[test]
+    fn who_has_seen_enough_is_given_no_more() {
+        for enough in [1, ALONE, ALONE + 1, 50] {
+            let (disk, mut seen) = (disk(100), 0);
+            let read = read_ahead(&disk, plan(100), |_| {
+                seen += 1;
+                seen < enough
+            });
+            read.expect("the disk does not fail");
+            assert_eq!(seen, enough);
+        }
+    }
+
+    #[test]
+    fn an_error_comes_in_its_place_or_not_at_all() {
+        // The last chunk lies outside the disk.
+        for bad in [2, ALONE, 20] {
+            let (disk, mut seen) = (disk(bad), 0);
+            let failed = read_ahead(&disk, plan(bad + 3), |_| {
+                seen += 1;
+                true
+            });
+            assert!(failed.is_err() && seen == bad, "{seen} before {bad}");
+            let mut seen = 0;
+            let stopped = read_ahead(&disk, plan(bad + 3), |_| {
+                seen += 1;
+                seen < bad
+            });
+            stopped.expect("what was not asked for cannot fail");
+        }
+    }
+
+    #[test]
+    fn helpers_go_when_the_caller_panics() {
+        let disk = disk(100);
+        let caught = std::panic::catch_unwind(|| {
+            let mut seen = 0;
+            let _ = read_ahead(&disk, plan(100), |_| {
+                seen += 1;
+                assert!(seen < 30, "on purpose");
+                true
+            });
+        });
+        assert!(caught.is_err());
+    }
+}

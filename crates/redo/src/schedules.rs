@@ -1,0 +1,392 @@
+//! Drawn schedules of whole logs, under shuttle: the engine as it is (sessions, turn-taking, host,
+//! writer, log writer's thread, control information) over a simulated disk that ends operations in
+//! an order of its own. Everything that happens follows from the schedule.
+//!
+//! Somewhere in each schedule the power is cut: what had been acknowledged by then must be
+//! recovered from what the cut left. At the end everything is told or refused, nobody sleeps.
+//!
+//! A failure prints its schedule; `REDO_SCHEDULE` replays it. `REDO_SCHEDULES` sets how many are
+//! drawn, `REDO_SCHEDULE_SEED` which. What it leaves out: orders of memory (loom's part).
+
+use crate::control::{CONTROL_BYTES, ControlFile};
+use crate::engine::{Log, LogWriter, Options, Session};
+use crate::format::LogId;
+use crate::group::Geometry;
+use crate::planted::{Bug, Planted};
+use crate::recovery::recover;
+use crate::writer::Policy;
+use crate::{CommitMode, Error, Rba};
+use device::sim_disk::{CrashMix, Outcome, SimDisk};
+use device::{Caps, Completion, DeviceError, Doorbell, LogDevice, Op, Queue, Region};
+use shuttle::rand::{Rng, RngCore, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const GEOMETRY: Geometry = Geometry {
+    block_bytes: 512,
+    seal_blocks: 1,
+    groups: 2,
+    blocks_per_group: 4,
+    header_bytes: 2048,
+    file_bytes: 2048 + 4 * 512,
+};
+const SESSIONS: u32 = 3;
+const EACH: u32 = 3;
+const EIO: i32 = 5;
+
+/// What a history is about.
+#[derive(Clone, Copy)]
+struct Case {
+    log_writer: LogWriter,
+    planted: Planted,
+    /// One operation in so many fails; never where it is zero.
+    fails: u32,
+    /// Batches in flight at most: several where the log writer is pipelined.
+    depth: u32,
+}
+
+/// A disk that ends what it was given while others run.
+struct Drawn {
+    disk: SimDisk,
+    /// As [`Case::fails`]; set when the log is open.
+    fails: Arc<AtomicU32>,
+}
+
+impl LogDevice for Drawn {
+    fn caps(&self) -> Caps {
+        self.disk.caps()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
+    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        Ok(Box::new(DrawnQueue {
+            inner: self.disk.queue(region)?,
+            disk: self.disk.clone(),
+            fails: Arc::clone(&self.fails),
+        }))
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.disk.read(addr, out)
+    }
+}
+
+struct DrawnQueue {
+    inner: Box<dyn Queue>,
+    disk: SimDisk,
+    fails: Arc<AtomicU32>,
+}
+
+impl Queue for DrawnQueue {
+    fn submit(&mut self, ops: &[Op]) {
+        self.inner.submit(ops);
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+        loop {
+            thread::yield_now();
+            let pending = self.disk.pending();
+            if let Some(one) = pending.get(below(pending.len() as u32 + 1) as usize) {
+                let fails = self.fails.load(Ordering::SeqCst);
+                let fail = fails > 0 && below(fails) == 0;
+                let outcome = if fail {
+                    Outcome::Fail(EIO)
+                } else {
+                    Outcome::Done
+                };
+                self.disk.finish(one.ticket, outcome);
+            }
+            let returned = self.inner.poll(out, false);
+            if returned > 0 || !wait || self.disk.pending().is_empty() {
+                return returned;
+            }
+        }
+    }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        if self.disk.pending().is_empty() {
+            bell.wait_timeout(seen, timeout);
+        } else {
+            thread::yield_now();
+        }
+    }
+}
+
+/// A number below `limit`, or zero, as the schedule has it.
+fn below(limit: u32) -> u32 {
+    thread_rng().gen_range(0..limit.max(1))
+}
+
+/// What a power cut found and left.
+struct Cut {
+    acknowledged: Vec<(Rba, Vec<u8>)>,
+    data: Vec<u8>,
+    control: Vec<u8>,
+}
+
+/// What the threads of a history share beside the log. Its locks are never held over a place where
+/// the schedule may go on elsewhere.
+struct World {
+    data: Arc<Drawn>,
+    control: SimDisk,
+    acknowledged: Mutex<Vec<(Rba, Vec<u8>)>>,
+    busy: AtomicU32,
+}
+
+impl World {
+    fn cut(&self) -> Cut {
+        let mut rng = thread_rng().next_u64();
+        let mix = CrashMix::default();
+        Cut {
+            acknowledged: self.acknowledged.lock().expect("whole").clone(),
+            data: self.data.disk.crash(&mut rng, &mix).image,
+            control: self.control.durable_image(),
+        }
+    }
+
+    /// Recovers what a cut left: every acknowledged record behind the checkpoint is there.
+    fn judge(&self, cut: Cut) {
+        let control = self.control.after_crash(cut.control);
+        let data = self.data.disk.after_crash(cut.data);
+        for disk in [&control, &data] {
+            disk.set_immediate(true);
+        }
+        let path = Path::new("redo.ctl");
+        let mut control = ControlFile::load(Arc::new(control), path).expect("a whole copy");
+        let from = control.info().checkpoint;
+        let data: Arc<dyn LogDevice> = Arc::new(data);
+        let recovery = recover(&data, &mut control, path, Planted::none()).expect("it opens");
+        let mut found = Vec::new();
+        recovery
+            .for_each(|rba, record| found.push((rba, record.to_vec())))
+            .expect("readable");
+        let from = GEOMETRY.rba(from.block, from.offset.into());
+        for (rba, record) in cut.acknowledged.iter().filter(|(rba, _)| *rba >= from) {
+            assert!(
+                found.contains(&(*rba, record.clone())),
+                "{rba} was acknowledged and is not recovered from {from} on"
+            );
+        }
+    }
+}
+
+/// A record that no other equals; the longest nearly fills a block, so many lie in two.
+fn record(who: u32, which: u32) -> Vec<u8> {
+    let len = [20, 200, 440][((who + which) % 3) as usize];
+    (0..len)
+        .map(|at| (who * 83 + which * 29 + at) as u8)
+        .collect()
+}
+
+/// A foreground: appends and commits, in whatever way it draws.
+fn foreground(world: &World, mut session: Session, who: u32) {
+    for which in 0..EACH {
+        let bytes = record(who, which);
+        let mode = [
+            CommitMode::WAIT_IMMEDIATE,
+            CommitMode::WAIT_IMMEDIATE,
+            CommitMode::NOWAIT_BATCH,
+        ][below(3) as usize];
+        let told = session
+            .append(&[&bytes])
+            .and_then(|rba| session.commit(mode).map(|commit| (rba, commit.durable)));
+        match told {
+            Ok((rba, true)) => {
+                let acknowledged = (rba, bytes);
+                world.acknowledged.lock().expect("whole").push(acknowledged);
+            }
+            Ok((_, false)) => assert_eq!(mode, CommitMode::NOWAIT_BATCH),
+            Err(Error::Poisoned(_)) => break,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    world.busy.fetch_sub(1, Ordering::SeqCst);
+}
+
+fn history(case: Case) {
+    let control = SimDisk::new(CONTROL_BYTES as usize, 512, false);
+    control.set_immediate(true);
+    let shared: Arc<dyn LogDevice> = Arc::new(control.clone());
+    Log::format_devices(Arc::clone(&shared), GEOMETRY, LogId([3; 16])).expect("healthy");
+    let bytes = GEOMETRY.file_bytes as usize * GEOMETRY.groups as usize;
+    let disk = SimDisk::new(bytes, 512, below(4) == 0);
+    let data = Arc::new(Drawn {
+        disk,
+        fails: Arc::default(),
+    });
+    let gather = below(2) == 0;
+    let options = Options {
+        log_writer: case.log_writer,
+        buffer_bytes: 1 << 20,
+        policy: Policy {
+            gather,
+            depth: case.depth,
+            ..Policy::default()
+        },
+        planted: case.planted,
+        ..Options::default()
+    };
+    let opened = Log::open_devices(data.clone(), shared, options);
+    let log = Arc::new(opened.expect("nothing fails yet").0);
+    data.fails.store(case.fails, Ordering::SeqCst);
+    let world = Arc::new(World {
+        data,
+        control,
+        acknowledged: Mutex::default(),
+        busy: AtomicU32::new(SESSIONS),
+    });
+    let threads: Vec<_> = (0..SESSIONS)
+        .map(|who| {
+            let (world, session) = (Arc::clone(&world), log.session());
+            thread::spawn(move || foreground(&world, session, who))
+        })
+        .collect();
+    let checkpoints = {
+        let (world, log) = (Arc::clone(&world), Arc::clone(&log));
+        thread::spawn(move || {
+            while world.busy.load(Ordering::SeqCst) > 0 {
+                match log.checkpoint(log.durable()) {
+                    Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        })
+    };
+    for _ in 0..below(40) {
+        thread::yield_now();
+    }
+    let cut = world.cut();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    checkpoints.join().expect("no panic");
+    world.judge(cut);
+    let log = Arc::into_inner(log).expect("all others are gone");
+    if below(2) == 0 {
+        match log.close() {
+            Ok(()) | Err(Error::Poisoned(_) | Error::CheckpointIncomplete) => {}
+            Err(other) => panic!("{other}"),
+        }
+    } else {
+        drop(log);
+    }
+    world.judge(world.cut());
+    assert_eq!(world.data.disk.violations(), Vec::<String>::new());
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config.failure_persistence = FailurePersistence::Print;
+    config.max_steps = MaxSteps::FailAfter(200_000);
+    config.silence_warnings = true;
+    config
+}
+
+/// Draws schedules: half at random, half with few changes of priority at drawn moments, which
+/// reaches what needs one thread to stand still for long.
+fn draw(schedules: u64, model: impl Fn() + Send + Sync + 'static) {
+    if let Ok(schedule) = std::env::var("REDO_SCHEDULE") {
+        return shuttle::replay(model, &schedule);
+    }
+    let seed = number("REDO_SCHEDULE_SEED").unwrap_or(1);
+    let half = (number("REDO_SCHEDULES").unwrap_or(schedules) / 2) as usize;
+    println!("REDO_SCHEDULE_SEED={seed} REDO_SCHEDULES={}", 2 * half);
+    let begun = std::time::Instant::now();
+    let model = Arc::new(model);
+    let steps = Arc::clone(&model);
+    Runner::new(RandomScheduler::new_from_seed(seed, half), config()).run(move || steps());
+    Runner::new(PctScheduler::new_from_seed(seed, 4, half), config()).run(move || model());
+    println!("{} schedules in {:.1?}", 2 * half, begun.elapsed());
+}
+
+fn healthy(log_writer: LogWriter) -> Case {
+    Case {
+        log_writer,
+        planted: Planted::none(),
+        fails: 0,
+        depth: 1,
+    }
+}
+
+#[test]
+fn foregrounds_lead_for_each_other() {
+    draw(4_000, || history(healthy(LogWriter::Inline)));
+}
+
+#[test]
+fn a_dedicated_log_writer_serves_all() {
+    draw(4_000, || history(healthy(LogWriter::Lgwr)));
+}
+
+#[test]
+fn a_pipelined_log_writer_has_several_batches_in_flight() {
+    for depth in [2, 4] {
+        let case = Case {
+            depth,
+            ..healthy(LogWriter::Lgwr)
+        };
+        draw(3_000, move || history(case));
+    }
+}
+
+/// After the first failure nothing more is acknowledged, and everybody is told.
+#[test]
+fn a_failure_is_told_to_all() {
+    for (log_writer, depth) in [
+        (LogWriter::Inline, 1),
+        (LogWriter::Lgwr, 1),
+        (LogWriter::Lgwr, 4),
+    ] {
+        let case = Case {
+            fails: 6,
+            depth,
+            ..healthy(log_writer)
+        };
+        draw(2_000, move || history(case));
+    }
+}
+
+/// Each bug, and how many schedules it took. Who sleeps for ever is found by those who wait for it
+/// without sleeping: the schedule does not end.
+#[test]
+fn planted_bugs_are_found() {
+    let mut escaped = Vec::new();
+    for (bug, log_writer) in [
+        (Bug::MissingBump, LogWriter::Inline),
+        (Bug::NoHandOff, LogWriter::Inline),
+        (Bug::LostChain, LogWriter::Lgwr),
+        (Bug::SlotReuse, LogWriter::Inline),
+        (Bug::AcknowledgeBeforeFlush, LogWriter::Lgwr),
+        (Bug::OverReserve, LogWriter::Inline),
+    ] {
+        let case = Case {
+            planted: Planted::with(bug),
+            ..healthy(log_writer)
+        };
+        let run = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&run);
+        let found = std::panic::catch_unwind(move || {
+            draw(40_000, move || {
+                count.fetch_add(1, Ordering::SeqCst);
+                history(case);
+            });
+        });
+        let run = run.load(Ordering::SeqCst);
+        match found {
+            Err(_) => println!("{bug:?}: after {run} schedules"),
+            Ok(()) => escaped.push(bug),
+        }
+    }
+    assert!(escaped.is_empty(), "not found: {escaped:?}");
+}

@@ -1,0 +1,172 @@
+//! Waiting until a batch is durable: who asks for it to be written, who sleeps and who polls, and
+//! what is learned from which of these serves better.
+//!
+//! What it must not know: what leading is.
+
+use super::{Led, Turn};
+use crate::error::Error;
+use crate::planted::{Bug, Planted};
+use crate::sync::{Ordering, fence, yield_now};
+use crate::triggers::Triggers;
+use crate::writer::{Learned, LogFileSync};
+use measure::Nanos;
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Foregrounds; a log writer serves what none of them waits for.
+    Inline,
+    /// A log writer that holds the baton across its I/O.
+    #[default]
+    Dedicated,
+    /// A log writer that holds the baton around its steps only ([`Turn::pipeline`]).
+    Pipelined,
+}
+
+/// How turns are taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) way: Way,
+    pub(crate) triggers: Triggers,
+    pub(crate) log_file_sync: LogFileSync,
+    pub(crate) planted: Planted,
+}
+
+impl<H> Turn<H> {
+    /// Says that somebody wants `batch` written. True for the first who says so while the batch is
+    /// open: once sealed it is on its way.
+    ///
+    /// The mark is the batch's number, not a count of commits: a thread that was stopped for as
+    /// long as a slot takes to be used again marks a batch of the past, which changes nothing.
+    #[inline]
+    fn ask(&self, batch: u64) -> bool {
+        let asked = &self.buffer.slot(batch).asked;
+        asked.load(Ordering::Relaxed) <= batch
+            && asked.fetch_max(batch + 1, Ordering::SeqCst) <= batch
+            && self.buffer.open_batch().0 <= batch
+    }
+
+    /// Has the log writer, dedicated or fallback, write `batch`: a commit IMMEDIATE that nobody
+    /// waits for, or not now. Posts once a batch.
+    #[inline]
+    pub(crate) fn request(&self, batch: u64) {
+        if !self.rules.triggers.commit || !self.ask(batch) {
+            return;
+        }
+        let missing = self.rules.planted.has(Bug::MissingPost) && self.post.read() > 0;
+        if !missing {
+            self.post();
+        }
+    }
+
+    /// Registers a commit whose outcome is asked for later.
+    #[inline]
+    pub(crate) fn commit_async(&self, batch: u64, immediate: bool) {
+        if self.buffer.published() > batch {
+            return;
+        }
+        self.buffer.register(batch);
+        if immediate && !self.inline {
+            self.request(batch);
+        }
+    }
+
+    /// Registers a commit and waits until `batch` is durable. See [`Turn::await_published`].
+    #[inline]
+    pub(crate) fn await_durable(
+        &self,
+        batch: u64,
+        willing: bool,
+        lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<(), Error> {
+        self.buffer.register(batch);
+        self.await_published(batch, willing, lead)
+    }
+
+    /// Waits until `batch` is durable, leading where that is this host's way. `willing` is false
+    /// for a commit that posts nobody: it leads only when it was handed the baton.
+    #[inline]
+    pub(crate) fn await_published(
+        &self,
+        batch: u64,
+        willing: bool,
+        mut lead: impl FnMut(&mut H) -> Led,
+    ) -> Result<(), Error> {
+        let word = &self.buffer.slot(batch).wake;
+        let willing = willing && self.rules.triggers.commit;
+        // A hand-off from now on moves it.
+        let begun = word.read();
+        if self.inline {
+            let _ = willing && self.ask(batch);
+        } else if willing {
+            self.request(batch);
+        }
+        let mut slept = false;
+        fence(Ordering::SeqCst);
+        loop {
+            let seen = word.read();
+            if self.buffer.published() > batch {
+                if slept {
+                    self.wake_on(batch);
+                }
+                return Ok(());
+            }
+            self.check()?;
+            let polls = self.polling.load(Ordering::Relaxed) != 0;
+            if self.inline
+                && (willing || seen != begun)
+                // Who polls comes by often; a sealed batch is in somebody's hands already.
+                && (!polls || self.may_be_led(batch))
+                && let Some(holder) = self.try_baton()
+            {
+                self.lead(holder, &mut lead);
+                continue;
+            }
+            if polls {
+                yield_now();
+                continue;
+            }
+            if self.rules.planted.has(Bug::SleepUnchecked) {
+                word.wait(word.read());
+            } else {
+                word.wait(seen);
+            }
+            slept = true;
+        }
+    }
+
+    /// The batch is not sealed: nobody leads for it yet.
+    #[inline]
+    fn may_be_led(&self, batch: u64) -> bool {
+        self.buffer.open_batch().0 <= batch && !self.rules.planted.has(Bug::PollerNeverLeads)
+    }
+
+    /// Tells the policy of adaptive learning what was published, and does what it says. Who sleeps
+    /// is woken all the same when foregrounds begin to poll, who polls sleeps when they stop.
+    #[inline]
+    pub(super) fn learn(&self, first: u64, upto: u64) {
+        let Some(learner) = self.learner.as_ref().filter(|_| upto > first) else {
+            return;
+        };
+        let Some(stations) = upto.checked_sub(1).and_then(|b| self.buffer.stations(b)) else {
+            return;
+        };
+        let commits = (first..upto).map(|b| u64::from(self.buffer.commits(b)));
+        if let Ok(mut learner) = learner.lock() {
+            let polls = learner.published(Nanos(stations.durable_ns), commits.sum());
+            self.polling.store(polls.into(), Ordering::Relaxed);
+        }
+    }
+
+    /// For models: the policy of adaptive learning changed its mind.
+    #[cfg(all(test, loom))]
+    pub(crate) fn set_polling(&self, polls: bool) {
+        self.polling.store(polls.into(), Ordering::Relaxed);
+    }
+
+    /// What adaptive learning came to; `None` where the way is fixed.
+    pub(crate) fn learned(&self) -> Option<Learned> {
+        let learner = self.learner.as_ref()?.lock().ok()?;
+        Some(learner.learned().clone())
+    }
+}

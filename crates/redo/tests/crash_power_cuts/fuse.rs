@@ -1,0 +1,262 @@
+//! A disk of one file served over FUSE, which keeps what is written to it and flushed, in order.
+//! A loop device on that file turns block requests into these.
+//!
+//! What lives here: as much of the kernel's protocol (include/uapi/linux/fuse.h, version 7.31) as
+//! one file needs. Invariants: requests are served one after the other, in the order in which they
+//! were read; a write and a flush are in the log before they are answered.
+//!
+//! The process that serves must never read or write the file system above itself: it could not
+//! be ended while it waits for its own answer.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// What happened, in order.
+pub enum Event {
+    Write {
+        at: u64,
+        data: Vec<u8>,
+    },
+    Flush,
+    /// A session was told that its record is durable.
+    Ack(u32, u32),
+}
+
+/// The disk: its bytes as they are now, and what happened since the log was asked for.
+pub struct Disk {
+    pub image: Vec<u8>,
+    pub log: Option<Vec<Event>>,
+    /// Nobody will mount it any more.
+    pub given_up: bool,
+}
+
+/// A disk that several threads look at.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<Disk>>);
+
+impl Shared {
+    pub fn new(image: Vec<u8>) -> Shared {
+        Shared(Arc::new(Mutex::new(Disk {
+            image,
+            log: None,
+            given_up: false,
+        })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().expect("nobody panics while holding the disk")
+    }
+
+    /// Adds to the log, if it is kept.
+    pub fn note(&self, event: Event) {
+        if let Some(log) = &mut self.lock().log {
+            log.push(event);
+        }
+    }
+}
+
+/// Name of the one file.
+pub const NAME: &str = "disk";
+
+const ROOT: u64 = 1;
+const DISK: u64 = 2;
+const MAX_WRITE: u32 = 1 << 20;
+const IN_HEADER: usize = 40;
+const IN_BODY: usize = 40;
+const EPERM: i32 = 1;
+const ENOENT: i32 = 2;
+const EIO: i32 = 5;
+const ENODEV: i32 = 19;
+const ENOSYS: i32 = 38;
+
+const LOOKUP: u32 = 1;
+const FORGET: u32 = 2;
+const GETATTR: u32 = 3;
+const SETATTR: u32 = 4;
+const OPEN: u32 = 14;
+const READ: u32 = 15;
+const WRITE: u32 = 16;
+const STATFS: u32 = 17;
+const RELEASE: u32 = 18;
+const FSYNC: u32 = 20;
+const FLUSH: u32 = 25;
+const INIT: u32 = 26;
+const OPENDIR: u32 = 27;
+const RELEASEDIR: u32 = 29;
+const INTERRUPT: u32 = 36;
+const DESTROY: u32 = 38;
+const BATCH_FORGET: u32 = 42;
+
+/// Opens the kernel's end; `mount` is told its number, and inherits it.
+pub fn open() -> std::io::Result<File> {
+    File::options().read(true).write(true).open("/dev/fuse")
+}
+
+/// Options of mount(8) for it.
+pub fn mount_options(device: &File) -> String {
+    use std::os::fd::AsRawFd;
+    let fd = device.as_raw_fd();
+    format!("fd={fd},rootmode=40000,user_id=0,group_id=0")
+}
+
+/// Serves from before it is mounted until it is unmounted.
+pub fn serve(mut device: File, disk: &Shared) -> std::io::Result<()> {
+    let mut request = vec![0; MAX_WRITE as usize + (64 << 10)];
+    loop {
+        let got = match device.read(&mut request) {
+            Ok(got) => got,
+            Err(e) if e.raw_os_error() == Some(ENODEV) => return Ok(()),
+            // Not mounted yet.
+            Err(e) if e.raw_os_error() == Some(EPERM) => {
+                if disk.lock().given_up {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            // The request was withdrawn before it was read.
+            Err(e) if e.raw_os_error() == Some(ENOENT) => continue,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let request = Request(&request[..got]);
+        let answer = match request.opcode() {
+            FORGET | BATCH_FORGET | INTERRUPT => continue,
+            DESTROY => return Ok(()),
+            _ => answer(&request, disk),
+        };
+        let (error, body) = match answer {
+            Ok(body) => (0, body),
+            Err(errno) => (-errno, Vec::new()),
+        };
+        let mut reply = Vec::with_capacity(16 + body.len());
+        reply.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
+        reply.extend_from_slice(&error.to_le_bytes());
+        reply.extend_from_slice(&request.u64(8).to_le_bytes());
+        reply.extend_from_slice(&body);
+        match device.write(&reply) {
+            // Withdrawn, or unmounted, meanwhile.
+            Err(e) if matches!(e.raw_os_error(), Some(ENOENT | ENODEV)) => {}
+            done => drop(done?),
+        }
+    }
+}
+
+/// A request as the kernel wrote it, in this machine's byte order, which is little-endian.
+struct Request<'a>(&'a [u8]);
+
+impl Request<'_> {
+    fn u32(&self, at: usize) -> u32 {
+        let bytes = self.0.get(at..at + 4).and_then(|b| b.try_into().ok());
+        bytes.map_or(0, u32::from_le_bytes)
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
+    }
+
+    fn opcode(&self) -> u32 {
+        self.u32(4)
+    }
+
+    fn node(&self) -> u64 {
+        self.u64(16)
+    }
+
+    /// Offset and size of a read or write.
+    fn place(&self) -> (u64, usize) {
+        (self.u64(IN_HEADER + 8), self.u32(IN_HEADER + 16) as usize)
+    }
+}
+
+fn answer(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
+    let attributes = |node| attributes(node, disk.lock().image.len() as u64);
+    match request.opcode() {
+        INIT => Ok(init()),
+        LOOKUP => {
+            let name = request.0.get(IN_HEADER..).unwrap_or_default();
+            if request.node() != ROOT || name.strip_suffix(&[0]) != Some(NAME.as_bytes()) {
+                return Err(ENOENT);
+            }
+            // Node, generation, how long name and attributes hold (s, s, ns, ns).
+            let entry = [DISK, 0, 3600, 3600, 0].map(u64::to_le_bytes).concat();
+            Ok([entry, attributes(DISK)].concat())
+        }
+        GETATTR | SETATTR => {
+            let valid = [3600, 0].map(u64::to_le_bytes).concat();
+            Ok([valid, attributes(request.node())].concat())
+        }
+        OPEN | OPENDIR => Ok(vec![0; 16]),
+        STATFS => Ok(vec![0; 80]),
+        READ => {
+            let (at, size) = request.place();
+            let disk = disk.lock();
+            let end = disk.image.len();
+            let at = usize::try_from(at).map_or(end, |at| at.min(end));
+            Ok(disk.image[at..(at + size).min(end)].to_vec())
+        }
+        WRITE => write(request, disk),
+        FSYNC => {
+            disk.note(Event::Flush);
+            Ok(Vec::new())
+        }
+        FLUSH | RELEASE | RELEASEDIR => Ok(Vec::new()),
+        _ => Err(ENOSYS),
+    }
+}
+
+fn write(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
+    let (at, size) = request.place();
+    let from = IN_HEADER + IN_BODY;
+    let data = request.0.get(from..from + size).ok_or(EIO)?;
+    let mut disk = disk.lock();
+    let start = usize::try_from(at).map_err(|_| EIO)?;
+    let end = start.checked_add(size).ok_or(EIO)?;
+    disk.image
+        .get_mut(start..end)
+        .ok_or(EIO)?
+        .copy_from_slice(data);
+    let data = data.to_vec();
+    if let Some(log) = &mut disk.log {
+        log.push(Event::Write { at, data });
+    }
+    Ok([size as u32, 0].map(u32::to_le_bytes).concat())
+}
+
+/// struct fuse_init_out.
+fn init() -> Vec<u8> {
+    const BIG_WRITES: u32 = 1 << 5;
+    const MAX_PAGES: u32 = 1 << 22;
+    let mut body = [7, 31, 0, BIG_WRITES | MAX_PAGES]
+        .map(u32::to_le_bytes)
+        .concat();
+    // Requests in the background, and when that is many.
+    body.extend([16_u16, 12].map(u16::to_le_bytes).concat());
+    body.extend([MAX_WRITE, 1].map(u32::to_le_bytes).concat());
+    body.extend(
+        [(MAX_WRITE / 4096) as u16, 0]
+            .map(u16::to_le_bytes)
+            .concat(),
+    );
+    body.resize(64, 0);
+    body
+}
+
+/// struct fuse_attr.
+fn attributes(node: u64, bytes: u64) -> Vec<u8> {
+    let (mode, links, bytes) = match node {
+        ROOT => (0o040_755, 2, 0),
+        _ => (0o100_600, 1, bytes),
+    };
+    let mut body = [node, bytes, bytes / 512, 0, 0, 0]
+        .map(u64::to_le_bytes)
+        .concat();
+    body.extend(
+        [0, 0, 0, mode, links, 0, 0, 0, 4096, 0_u32]
+            .map(u32::to_le_bytes)
+            .concat(),
+    );
+    body
+}

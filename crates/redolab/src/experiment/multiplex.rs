@@ -1,0 +1,214 @@
+//! Many closed-loop sessions on one thread, by tickets: each has one commit in flight, and begins
+//! its next transaction when its thread, that has learned that the last one is durable, comes to
+//! it.
+//!
+//! The thread reads its clock once for a group of sessions. That reading ends the last transaction
+//! of each of them and begins its next one, so that no time of a session belongs to no transaction:
+//! waiting for the thread counts, and the mean latency is jobs divided by throughput but for the
+//! ends. A time is wrong by at most the work of one group.
+
+use super::load::{BUFFERED, BUFFERED_NS, Shared, Span, append, work};
+use super::recorder::Sample;
+use measure::workload::{CommitWait, Generator};
+use measure::{Clock, Nanos, RealClock};
+use redo::{Commit, Completion, Completions, Log, Session};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Sessions for which the clock is read once.
+const GROUP: usize = 32;
+
+struct Job {
+    session: Session,
+    generator: Generator,
+    done: u64,
+    start: Nanos,
+    /// When its commit was asked for.
+    requested: Nanos,
+    span: Span,
+}
+
+impl Job {
+    /// A transaction that began at `start` and was recorded ended at `now`.
+    fn counted(&mut self, now: Nanos) {
+        let first = self.span.counted.map_or(self.start, |(first, _)| first);
+        self.span.counted = Some((first, now));
+    }
+}
+
+struct Thread<'a> {
+    shared: &'a Shared,
+    clock: RealClock,
+    jobs: Vec<Job>,
+    queue: Completions<usize>,
+    samples: Vec<Sample>,
+    handed_over: Nanos,
+    /// Which shard of the recorder.
+    shard: usize,
+}
+
+/// Runs the sessions with these numbers until they end.
+///
+/// # Errors
+/// The log's.
+pub(super) fn run(
+    log: &Log,
+    numbers: impl Iterator<Item = u32>,
+    shared: &Shared,
+) -> Result<(), redo::Error> {
+    let clock = log.clock();
+    let numbers: Vec<u32> = numbers.collect();
+    let shard = numbers.first().map_or(0, |n| *n as usize);
+    let jobs = numbers.into_iter().map(|number| Job {
+        session: log.session(),
+        generator: Generator::new(Arc::clone(&shared.pool), number, shared.seed),
+        done: 0,
+        start: Nanos::ZERO,
+        requested: Nanos::ZERO,
+        span: Span::default(),
+    });
+    let jobs: Vec<Job> = jobs.collect();
+    let mut thread = Thread {
+        shared,
+        clock,
+        queue: log.completions(jobs.len()),
+        jobs,
+        samples: Vec::with_capacity(BUFFERED + GROUP),
+        handed_over: clock.now(),
+        shard,
+    };
+    let outcome = if shared.workload.commit.wait == CommitWait::Wait {
+        thread.in_flight()
+    } else {
+        thread.in_turn()
+    };
+    thread.hand_over(clock.now());
+    for job in thread.jobs {
+        shared.control.add_space_waits(&job.session);
+        shared.control.add_span(job.span);
+    }
+    outcome
+}
+
+impl Thread<'_> {
+    /// Every session has one commit in flight.
+    fn in_flight(&mut self) -> Result<(), redo::Error> {
+        for first in (0..self.jobs.len()).step_by(GROUP) {
+            let now = self.clock.now();
+            for index in first..self.jobs.len().min(first + GROUP) {
+                self.begin(index, now)?;
+            }
+        }
+        while self.queue.wait() > 0 {
+            let mut now = self.clock.now();
+            let mut in_group = 0;
+            while let Some(completion) = self.queue.take() {
+                if in_group == GROUP {
+                    now = self.clock.now();
+                    in_group = 0;
+                }
+                in_group += 1;
+                let index = completion.tag;
+                self.end(completion, now)?;
+                self.begin(index, now)?;
+            }
+            self.look_at_buffer(now);
+        }
+        Ok(())
+    }
+
+    /// Begins the next transaction of a session, unless it has ended.
+    fn begin(&mut self, index: usize, now: Nanos) -> Result<(), redo::Error> {
+        let control = &self.shared.control;
+        let job = &mut self.jobs[index];
+        if control.stop.load(Ordering::Relaxed) || control.commits.is_some_and(|n| job.done >= n) {
+            return Ok(());
+        }
+        let workload = &self.shared.workload;
+        job.start = now;
+        append(&mut job.session, &mut job.generator, workload)?;
+        job.requested = work(self.clock, self.shared.cpu_per_txn_ns).unwrap_or(now);
+        let ticket = job.session.commit_async(workload.commit.post)?;
+        let queued = self.queue.push(ticket, index);
+        assert!(queued.is_ok(), "one commit of each session is in flight");
+        Ok(())
+    }
+
+    fn end(&mut self, completion: Completion<usize>, now: Nanos) -> Result<(), redo::Error> {
+        completion.outcome?;
+        let job = &mut self.jobs[completion.tag];
+        job.done += 1;
+        if !self.shared.control.records(job.start.0) {
+            return Ok(());
+        }
+        job.counted(now);
+        let commit = Commit {
+            batch: 0,
+            durable: true,
+            immediate: false,
+            requested: job.requested,
+            returned: now.max(job.requested),
+            stations: completion.stations,
+        };
+        self.samples.push(Sample {
+            latency_ns: commit.returned.since(job.start).0,
+            sync_ns: Some(commit.log_file_sync().0),
+            path: commit.path(),
+        });
+        if self.samples.len() >= BUFFERED {
+            self.hand_over(now);
+        }
+        Ok(())
+    }
+
+    /// Nobody waits (NOWAIT), so there is nothing to learn: the sessions take turns.
+    fn in_turn(&mut self) -> Result<(), redo::Error> {
+        let shared = self.shared;
+        let control = &shared.control;
+        let mut running = true;
+        let begun = self.clock.now();
+        self.jobs.iter_mut().for_each(|job| job.start = begun);
+        while running {
+            running = false;
+            for job in &mut self.jobs {
+                if control.stop.load(Ordering::Relaxed)
+                    || control.commits.is_some_and(|n| job.done >= n)
+                {
+                    continue;
+                }
+                running = true;
+                append(&mut job.session, &mut job.generator, &shared.workload)?;
+                let _ = work(self.clock, shared.cpu_per_txn_ns);
+                let commit = job.session.commit(shared.workload.commit)?;
+                job.done += 1;
+                if control.records(job.start.0) {
+                    job.counted(commit.returned);
+                    self.samples.push(Sample {
+                        latency_ns: commit.returned.since(job.start).0,
+                        sync_ns: None,
+                        path: None,
+                    });
+                }
+                job.start = commit.returned;
+            }
+            let now = self.clock.now();
+            if self.samples.len() >= BUFFERED {
+                self.hand_over(now);
+            }
+            self.look_at_buffer(now);
+        }
+        Ok(())
+    }
+
+    fn look_at_buffer(&mut self, now: Nanos) {
+        if now.since(self.handed_over).0 > BUFFERED_NS {
+            self.hand_over(now);
+        }
+    }
+
+    fn hand_over(&mut self, now: Nanos) {
+        self.shared.recorder.samples(self.shard, &self.samples);
+        self.samples.clear();
+        self.handed_over = now;
+    }
+}

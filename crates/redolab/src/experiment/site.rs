@@ -1,0 +1,76 @@
+//! Where an experiment writes: a folder of redolab's own on a volume, or a raw device that is held
+//! and cleared to be overwritten.
+//!
+//! Invariants: a site is made before the first byte is written and after all questions were asked;
+//! what a raw device carried is wiped before anything else is written to it. What it must not
+//! know: what is measured on it.
+
+use super::Failure;
+use crate::cleanup::WorkFolder;
+use device::raw::{self, Cleared, END_BYTES};
+use device::{FileSet, LogDevice, SyncMethod, Window};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where an experiment writes.
+#[derive(Debug)]
+pub enum Site {
+    /// In files of a folder of redolab's own.
+    Folder(WorkFolder),
+    /// On a raw device.
+    Device(Box<Cleared>),
+}
+
+/// A place for raw writes of [`FILE_BYTES`](super::floor::FILE_BYTES) that were all written before.
+pub(super) enum Ground<'a> {
+    File(PathBuf),
+    Device(&'a Cleared),
+}
+
+impl Ground<'_> {
+    /// As a device of `bytes` under a sync method.
+    pub(super) fn open(
+        &self,
+        bytes: u64,
+        method: SyncMethod,
+    ) -> Result<Box<dyn LogDevice>, Failure> {
+        Ok(match self {
+            Ground::File(path) => {
+                Box::new(FileSet::open(std::slice::from_ref(path), bytes, method)?)
+            }
+            Ground::Device(device) => {
+                let space = Arc::new(device.held().space(method)?);
+                let path = device.held().look().path();
+                Box::new(Window::new(space, END_BYTES, bytes, path)?)
+            }
+        })
+    }
+}
+
+/// Takes away what a device carried, and writes the first `bytes` that a log would have there.
+pub(super) fn prewrite(
+    device: &Cleared,
+    bytes: u64,
+    cancel: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let space = device.held().space(SyncMethod::Direct)?;
+    let path = device.held().look().path().display().to_string();
+    let failed = |e: device::queue::IoOrDevice| Failure::System {
+        what: path.clone(),
+        source: std::io::Error::other(e),
+    };
+    raw::wipe(&space).map_err(failed)?;
+    let part = (END_BYTES, bytes);
+    let whole = raw::prewrite(&space, part, &[], 1, &|_| {}, &|| !cancel());
+    if whole.map_err(failed)? {
+        Ok(())
+    } else {
+        Err(Failure::Interrupted)
+    }
+}
+
+/// Bytes of a raw device that raw writes of `bytes` need.
+#[must_use]
+pub fn device_bytes(bytes: u64) -> u64 {
+    bytes + 2 * END_BYTES
+}

@@ -1,0 +1,131 @@
+//! redolab's own log: every log writer that the library knows is a variant, with commits that wait
+//! or with many under way.
+
+use super::{Class, Opened, Peer, Place, Step, blocking};
+use crate::AnyError;
+use redo::commit::CommitPost;
+use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use std::sync::Arc;
+use std::time::Instant;
+
+pub const INLINE: Peer = Peer {
+    name: "redolab:inline",
+    class: Class::Own,
+    package: "redolab-redo",
+    settings: "Options::default(): the back end that its probe finds, log buffer of 16 MiB; three \
+               log files of 128 MiB, written before the load; COMMIT WRITE WAIT IMMEDIATE; a checkpoint \
+               after each log switch",
+    open: Some(open),
+};
+
+pub const LGWR: Peer = Peer {
+    name: "redolab:lgwr",
+    settings: "the same with a dedicated log writer",
+    ..INLINE
+};
+
+pub const WORKERS: Peer = Peer {
+    name: "redolab:workers=2",
+    settings: "the same with a dedicated log writer and two workers",
+    ..INLINE
+};
+
+pub const ADAPTIVE: Peer = Peer {
+    name: "redolab:adaptive",
+    settings: "the same with a log writer that adapts between one and many workers",
+    ..INLINE
+};
+
+/// How a variant runs the log: a log writer, and how many commits each committer keeps under way
+/// (`lgwr`, `workers=2`, `inline+async=1024`).
+pub fn mode(variant: &str) -> Result<(LogWriter, u32), AnyError> {
+    let (writer, under_way) = match variant.split_once("+async=") {
+        None => (variant, 1),
+        Some((writer, count)) => match count.parse() {
+            Ok(count) if (1..=1 << 20).contains(&count) => (writer, count),
+            _ => return Err(format!("async={count}: use 1 to {}", 1 << 20).into()),
+        },
+    };
+    Ok((writer.parse::<LogWriter>()?, under_way))
+}
+
+fn open(place: &Place) -> Result<Opened, AnyError> {
+    let (log_writer, in_flight) = mode(place.variant)?;
+    let shape = Shape {
+        file_bytes: 128 << 20,
+        ..Shape::default()
+    };
+    Log::create(place.directory, shape, &|_, _| {}, &|| false)?;
+    let options = Options {
+        log_writer,
+        ..Options::default()
+    };
+    let log = Arc::new(Log::open(place.directory, options)?.0);
+    let committer = |_| match in_flight {
+        1 => waiting(&log),
+        _ => asynchronous(&log, in_flight),
+    };
+    let steps = (0..place.threads).map(committer).collect();
+    let checkpointed = Arc::clone(&log);
+    let mut last = log.durable().log_seq;
+    let housekeeping = Box::new(move || {
+        let durable = checkpointed.durable();
+        if durable.log_seq > last {
+            last = durable.log_seq;
+            checkpointed.checkpoint(durable)?;
+        }
+        Ok(())
+    });
+    Ok(Opened {
+        steps,
+        in_flight,
+        housekeeping: Some(housekeeping),
+        log: Box::new(log),
+    })
+}
+
+fn waiting(log: &Log) -> Step {
+    let mut session = log.session();
+    blocking(move |record| {
+        session.append(&[record])?;
+        session.commit(CommitMode::WAIT_IMMEDIATE)?;
+        Ok(())
+    })
+}
+
+/// Fills its queue, then takes what is durable.
+fn asynchronous(log: &Log, in_flight: u32) -> Step {
+    let mut session = log.session();
+    let mut completions = log.completions(in_flight as usize);
+    Box::new(move |tape| {
+        while completions.len() < completions.capacity() {
+            let record = tape.next_record();
+            let since = Instant::now();
+            session.append(&[record])?;
+            let ticket = session.commit_async(CommitPost::Immediate)?;
+            let pushed = completions.push(ticket, since);
+            pushed.map_err(|_| "the queue has room, and takes no ticket")?;
+        }
+        completions.wait();
+        while let Some(done) = completions.take() {
+            done.outcome?;
+            tape.acknowledged(done.tag);
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_are_log_writers_and_commits_under_way() {
+        assert_eq!(mode("lgwr").expect("known"), (LogWriter::Lgwr, 1));
+        let (writer, under_way) = mode("inline+async=1024").expect("known");
+        assert_eq!((writer, under_way), (LogWriter::Inline, 1024));
+        for wrong in ["", "fast", "lgwr+async=0", "lgwr+async=many", "+async=4"] {
+            assert!(mode(wrong).is_err(), "{wrong}");
+        }
+    }
+}
