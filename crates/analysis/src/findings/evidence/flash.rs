@@ -22,7 +22,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         };
         let all = line.number("all").unwrap_or(0.0);
         let ratio = (run / life).max(life / run);
-        if all < WRITES_MIN || !(ratio >= OTHER_LOAD) {
+        if all < WRITES_MIN || ratio.is_nan() || ratio < OTHER_LOAD {
             continue;
         }
         let claim = format!(

@@ -321,10 +321,10 @@ fn parameters(grid: &Grid, sheets: &mut Sheets) {
     let columns = [("parameter", "Parameter"), ("value", "Value")];
     let table = sheets.open("parameters", "Parameters", grid.line, &columns);
     for (_, row) in &grid.rows {
-        if let [name, value, ..] = row.as_slice() {
-            if PARAMETERS.iter().any(|p| name.starts_with(p)) {
-                sheets.row(table, vec![text(name), text(value)]);
-            }
+        if let [name, value, ..] = row.as_slice()
+            && PARAMETERS.iter().any(|p| name.starts_with(p))
+        {
+            sheets.row(table, vec![text(name), text(value)]);
         }
     }
 }

@@ -74,14 +74,14 @@ impl Loose {
     /// Takes the next line that is not empty.
     pub fn line(&mut self, trimmed: &str, number: u64) -> Took {
         let words: Vec<&str> = trimmed.split_whitespace().collect();
-        let is_number = |w: &&str| value::number(w).is_some_and(|n| n.suffix.len() <= 2);
+        let is_number = |w: &str| value::number(w).is_some_and(|n| n.suffix.len() <= 2);
         let name_end = words
             .iter()
-            .position(|w| is_number(&w))
+            .position(|w| is_number(w))
             .unwrap_or(words.len());
         let last = words
             .iter()
-            .rposition(|w| is_number(&w))
+            .rposition(|w| is_number(w))
             .map_or(name_end, |i| i + 1);
         let name = words[..name_end].join(" ");
         let values: Vec<String> = words[name_end..last]
@@ -89,7 +89,7 @@ impl Loose {
             .map(|w| (*w).to_owned())
             .collect();
         let tail = words[last..].join(" ");
-        let numbers = values.iter().all(|v| is_number(&v.as_str()));
+        let numbers = values.iter().all(|v| is_number(v));
         if trimmed.len() > 90 || !numbers || name.len() > NAME_MAX || words.len() > 12 {
             return Took::Ended;
         }

@@ -112,7 +112,7 @@ impl Text {
             let parts = above.iter().filter_map(|l| l.get(i));
             let parts: Vec<&str> = match i {
                 // Titles and underlines stand above the first column.
-                0 => parts.map(String::as_str).last().into_iter().collect(),
+                0 => parts.map(String::as_str).next_back().into_iter().collect(),
                 _ => parts.map(String::as_str).collect(),
             };
             let words = parts.iter().flat_map(|p| p.split_whitespace());

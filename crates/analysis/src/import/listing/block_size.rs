@@ -64,10 +64,10 @@ impl Sizes {
             };
             if let Some(bytes) = leading(&line[at + phrase.len()..]) {
                 self.give(what, bytes, number, sheets);
-                if what == "host_sector_size" {
-                    if let Some(asked) = self.refused.take() {
-                        self.give("redo_block_size_refused", asked, number, sheets);
-                    }
+                if what == "host_sector_size"
+                    && let Some(asked) = self.refused.take()
+                {
+                    self.give("redo_block_size_refused", asked, number, sheets);
                 }
             }
         }

@@ -38,8 +38,8 @@ fn metric(line: &str) -> Option<Metric> {
         0 => "",
         _ => words[0].strip_suffix(':')?,
     };
-    let number = |w: &&str| value::plain(w).is_some();
-    let value_at = words.iter().skip(at + 1).position(|w| number(&w))? + at + 1;
+    let number = |w: &str| value::plain(w).is_some();
+    let value_at = words.iter().skip(at + 1).position(|w| number(w))? + at + 1;
     Some(Metric {
         cell: cell.to_owned(),
         name: words[at].to_owned(),

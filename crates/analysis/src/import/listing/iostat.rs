@@ -110,9 +110,9 @@ pub fn is_heading(line: &str) -> bool {
 
 fn columns(line: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let is_device = |w: &&str| matches!(*w, "Device" | "Device:");
+    let is_device = |w: &str| matches!(w, "Device" | "Device:");
     let ends =
-        words.first().is_some_and(|w| is_device(&w)) || words.last().is_some_and(|w| is_device(&w));
+        words.first().is_some_and(|w| is_device(w)) || words.last().is_some_and(|w| is_device(w));
     if !ends || words.len() < 3 || words.len() > 64 {
         return None;
     }
