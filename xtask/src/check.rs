@@ -6,7 +6,7 @@
 //! test (format, lints, rules, a build) and each that could not run.
 
 use crate::harness::{Reader, Tally};
-use crate::{Outcome, cargo, tidy};
+use crate::{Outcome, cargo, packages, tidy};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 enum Work {
     /// The project's own rules, in this process.
     Tidy,
+    /// What others get, in this process.
+    Packages,
     /// A cargo command.
     Cargo(&'static [&'static str]),
     /// A cargo test command, whose results are counted.
@@ -130,6 +132,7 @@ const STEPS: &[Step] = &[
         ..step("documents", 120, Work::Cargo(DOCUMENTS))
     },
     step("tests", 600, Work::Tests(TESTS)),
+    step("packages", 60, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
         ..step("crash-simulation", 360, Work::Tests(CRASH))
@@ -297,6 +300,7 @@ fn missing(root: &Path, needs: &Needs) -> Option<String> {
 fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
     let (arguments, counted) = match step.work {
         Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
+        Work::Packages => return Ok((packages::run(root)?, Tally::default())),
         Work::Cargo(arguments) => (arguments, false),
         Work::Tests(arguments) => (arguments, true),
     };

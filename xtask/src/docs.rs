@@ -2,11 +2,12 @@
 //!
 //! `docs/metrics.md` is the metric catalogue as a table. `docs/format.md` is written by hand and
 //! carries a hash of the code that it describes: when they part, `tidy` fails until someone has
-//! read the document again and refreshed the hash.
+//! read the document again and refreshed the hash. The figures of `docs/performance.md` are made
+//! from measured data (`figures`).
 
 use crate::source::Source;
 use crate::tree::{self, File};
-use crate::{Outcome, policy};
+use crate::{Outcome, figures, policy};
 use measure::catalogue::ROW;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -32,6 +33,21 @@ pub fn write(root: &Path) -> Outcome<bool> {
     if let (Some(document), Some(hash)) = (now(policy::LAYOUT_DOCUMENT), layout_hash(&files)) {
         let fresh = with_layout_hash(document, &hash);
         refresh(root, policy::LAYOUT_DOCUMENT, Some(document), &fresh)?;
+    }
+    let made = figures::made(&files)?;
+    for (path, drawn) in &made {
+        match (drawn, now(path)) {
+            (Some(drawn), now) => refresh(root, path, now, drawn)?,
+            (None, Some(_)) => {
+                std::fs::remove_file(root.join(path)).map_err(|e| format!("{path}: {e}"))?;
+                println!("{path}: removed, there is no data for it");
+            }
+            (None, None) => println!("{path}: no data"),
+        }
+    }
+    if let Some(document) = now(figures::PAGE) {
+        let fresh = figures::page(document, &made)?;
+        refresh(root, figures::PAGE, Some(document), &fresh)?;
     }
     Ok(true)
 }

@@ -1,16 +1,18 @@
 //! The project's own chores, run as `cargo xtask COMMAND`.
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
-//! generated, `check` the table of steps that a change must pass, `setup` what the tests need
-//! from the machine, `soak` what takes longer than a check may, `power_cuts` a test at length;
-//! the limits themselves are in `policy`.
+//! generated (`figures` from measured data), `check` the table of steps that a change must pass,
+//! `packages` one of them, `setup` what the tests need from the machine, `soak` what takes longer
+//! than a check may, `power_cuts` a test at length; the limits themselves are in `policy`.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
 mod check;
 mod docs;
+mod figures;
 mod generate;
 mod harness;
+mod packages;
 mod policy;
 mod power_cuts;
 mod setup;
@@ -33,7 +35,7 @@ usage: cargo xtask COMMAND
   soak MINUTES                  what exceeds a check's budget, with other seeds each round (or 8h)
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
-  docs                          write the generated documents
+  docs                          write the generated documents, and the figures of measured data
   power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
                                 cut the power of logs at work, as root: 100 cuts of each file
                                 system and back end, 5000 crash states of each back end";

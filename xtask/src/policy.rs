@@ -124,6 +124,8 @@ pub const DECISION_HEADINGS: &[&str] = &[
 pub const LAYOUT_DOCUMENT: &str = "docs/format.md";
 /// The modules that define the layout: each the file of that name or the folder.
 pub const LAYOUT_MODULES: &[&str] = &["crates/redo/src/format", "crates/redo/src/control"];
+/// The document of what is relied on, which names tests.
+pub const ASSUMPTIONS_DOCUMENT: &str = "docs/assumptions.md";
 /// The document generated from the metric catalogue.
 pub const METRICS_DOCUMENT: &str = "docs/metrics.md";
 

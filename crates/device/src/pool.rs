@@ -19,11 +19,18 @@ use crate::error::DeviceError;
 use crate::fault::EIO;
 use crate::queue::{Completion, IoFailure, LogDevice, Op, Queue};
 use crate::region::Region;
+#[cfg(shuttle)]
+use shuttle::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(shuttle)]
+use shuttle::thread::{Builder, JoinHandle};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
+#[cfg(not(shuttle))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(shuttle))]
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Workers of a pool at most.
@@ -142,7 +149,7 @@ impl Workers {
         for number in 0..count {
             let (shared, cpus) = (Arc::clone(&workers.shared), cpus.to_vec());
             let queue = device.queue(Arc::clone(region))?;
-            let thread = std::thread::Builder::new()
+            let thread = Builder::new()
                 .name(format!("lg{number:02}"))
                 .spawn(move || {
                     // It was checked above; a CPU that has gone since costs placement, not redo.

@@ -5,9 +5,10 @@
 //! The other writer is fio (1 MiB, depth 8, O_DIRECT, huge pages where some are reserved; a final
 //! flush counted); without it the stream is timed alone.
 
-use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
+use device::{FileSet, IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::workload::pool;
 use redo::engine::Paths;
+use redo::writer::Policy;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,17 @@ struct Stream {
 /// memory's: the source, and the log buffer (the smallest there is).
 const CACHED_POOL: usize = 64 << 10;
 const CACHED_RING: usize = 1 << 20;
+
+/// Ways of writing a stream: name, log writer, engine, batches in flight (for lgwr on rings).
+const STREAMS: [(&str, LogWriter, IoEngine, u32); 7] = [
+    ("inline", LogWriter::Inline, IoEngine::Threads, 1),
+    ("lgwr", LogWriter::Lgwr, IoEngine::Threads, 1),
+    ("workers=2", LogWriter::Workers(2), IoEngine::Threads, 1),
+    ("workers=4", LogWriter::Workers(4), IoEngine::Threads, 1),
+    ("lgwr rings", LogWriter::Lgwr, IoEngine::IoUring, 1),
+    ("lgwr rings depth 2", LogWriter::Lgwr, IoEngine::IoUring, 2),
+    ("lgwr rings depth 4", LogWriter::Lgwr, IoEngine::IoUring, 4),
+];
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
@@ -82,9 +94,9 @@ fn main() -> Result<(), AnyError> {
             threads: 2,
             pool_bytes: 1 << 20,
         };
-        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
-            let rate = files(&directory, stream, writer, time)?;
-            record(&format!("stream {}", writer), rate);
+        for (name, writer, io, depth) in STREAMS {
+            let rate = files(&directory, stream, (writer, io, depth), time)?;
+            record(&format!("stream {name}"), rate);
         }
     }
     summary(&cases);
@@ -163,7 +175,7 @@ fn null(stream: Stream, time: Duration) -> Result<f64, AnyError> {
 fn files(
     directory: &Path,
     stream: Stream,
-    log_writer: LogWriter,
+    (log_writer, io, depth): (LogWriter, IoEngine, u32),
     time: Duration,
 ) -> Result<f64, AnyError> {
     std::fs::remove_dir_all(directory)?;
@@ -171,6 +183,11 @@ fn files(
     Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
     let options = Options {
         log_writer,
+        io,
+        policy: Policy {
+            depth,
+            ..Policy::default()
+        },
         buffer_bytes: 64 << 20,
         huge_pages: true,
         ..Options::default()

@@ -80,12 +80,8 @@ impl Geometry {
     }
 
     /// The first block after `block` (inclusive) at which a write may begin.
-    #[inline]
     #[must_use]
     pub fn round_up(&self, block: StreamBlock) -> StreamBlock {
-        if self.seal_blocks == 1 {
-            return block;
-        }
         block.next_multiple_of(u64::from(self.seal_blocks))
     }
 

@@ -81,7 +81,7 @@ pub enum Bug {
 }
 
 /// The bug that is planted, if any.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planted {
     #[cfg(any(feature = "crash", loom, shuttle))]
     bug: Option<Bug>,

@@ -8,23 +8,28 @@
 //! A failure prints its schedule; `REDO_SCHEDULE` replays it. `REDO_SCHEDULES` sets how many are
 //! drawn, `REDO_SCHEDULE_SEED` which. What it leaves out: orders of memory (loom's part).
 
+mod disk;
+mod foreground;
+
 use crate::control::{CONTROL_BYTES, ControlFile};
-use crate::engine::{Log, LogWriter, Options, Session};
+use crate::engine::{Log, LogWriter, Options};
 use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use crate::recovery::recover;
+use crate::triggers::Triggers;
 use crate::writer::Policy;
-use crate::{CommitMode, Error, Rba};
-use device::sim_disk::{CrashMix, Outcome, SimDisk};
-use device::{Caps, Completion, DeviceError, Doorbell, LogDevice, Op, Queue, Region};
+use crate::{Error, Rba};
+use device::LogDevice;
+use device::sim_disk::{CrashMix, SimDisk};
+use disk::Drawn;
+use foreground::{Later, foreground, take};
 use shuttle::rand::{Rng, RngCore, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const GEOMETRY: Geometry = Geometry {
     block_bytes: 512,
@@ -47,76 +52,13 @@ struct Case {
     fails: u32,
     /// Batches in flight at most: several where the log writer is pipelined.
     depth: u32,
-}
-
-/// A disk that ends what it was given while others run.
-struct Drawn {
-    disk: SimDisk,
-    /// As [`Case::fails`]; set when the log is open.
-    fails: Arc<AtomicU32>,
-}
-
-impl LogDevice for Drawn {
-    fn caps(&self) -> Caps {
-        self.disk.caps()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.disk.bytes()
-    }
-
-    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        Ok(Box::new(DrawnQueue {
-            inner: self.disk.queue(region)?,
-            disk: self.disk.clone(),
-            fails: Arc::clone(&self.fails),
-        }))
-    }
-
-    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        self.disk.read(addr, out)
-    }
-}
-
-struct DrawnQueue {
-    inner: Box<dyn Queue>,
-    disk: SimDisk,
-    fails: Arc<AtomicU32>,
-}
-
-impl Queue for DrawnQueue {
-    fn submit(&mut self, ops: &[Op]) {
-        self.inner.submit(ops);
-    }
-
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
-        loop {
-            thread::yield_now();
-            let pending = self.disk.pending();
-            if let Some(one) = pending.get(below(pending.len() as u32 + 1) as usize) {
-                let fails = self.fails.load(Ordering::SeqCst);
-                let fail = fails > 0 && below(fails) == 0;
-                let outcome = if fail {
-                    Outcome::Fail(EIO)
-                } else {
-                    Outcome::Done
-                };
-                self.disk.finish(one.ticket, outcome);
-            }
-            let returned = self.inner.poll(out, false);
-            if returned > 0 || !wait || self.disk.pending().is_empty() {
-                return returned;
-            }
-        }
-    }
-
-    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
-        if self.disk.pending().is_empty() {
-            bell.wait_timeout(seen, timeout);
-        } else {
-            thread::yield_now();
-        }
-    }
+    /// The disk's queues count as such that block, so that workers are threads.
+    blocking: bool,
+    /// Foregrounds begin and cease to poll at any moment.
+    polls: bool,
+    /// Somebody looks at the history, for which the baton is taken.
+    looks: bool,
+    triggers: Triggers,
 }
 
 /// A number below `limit`, or zero, as the schedule has it.
@@ -177,37 +119,34 @@ impl World {
     }
 }
 
-/// A record that no other equals; the longest nearly fills a block, so many lie in two.
-fn record(who: u32, which: u32) -> Vec<u8> {
-    let len = [20, 200, 440][((who + which) % 3) as usize];
-    (0..len)
-        .map(|at| (who * 83 + which * 29 + at) as u8)
-        .collect()
-}
-
-/// A foreground: appends and commits, in whatever way it draws.
-fn foreground(world: &World, mut session: Session, who: u32) {
-    for which in 0..EACH {
-        let bytes = record(who, which);
-        let mode = [
-            CommitMode::WAIT_IMMEDIATE,
-            CommitMode::WAIT_IMMEDIATE,
-            CommitMode::NOWAIT_BATCH,
-        ][below(3) as usize];
-        let told = session
-            .append(&[&bytes])
-            .and_then(|rba| session.commit(mode).map(|commit| (rba, commit.durable)));
-        match told {
-            Ok((rba, true)) => {
-                let acknowledged = (rba, bytes);
-                world.acknowledged.lock().expect("whole").push(acknowledged);
+/// What goes on beside the foregrounds as long as they are busy.
+fn beside(world: &World, log: &Log, case: Case) {
+    while world.busy.load(Ordering::SeqCst) > 0 {
+        if case.looks {
+            match log.history() {
+                Ok(kept) => assert!(kept.is_some(), "it is kept"),
+                Err(Error::Poisoned(_)) => {}
+                Err(other) => panic!("{other}"),
             }
-            Ok((_, false)) => assert_eq!(mode, CommitMode::NOWAIT_BATCH),
-            Err(Error::Poisoned(_)) => break,
+        }
+        if case.polls {
+            log.set_polling(below(2) == 0);
+        }
+        match log.checkpoint(log.durable()) {
+            Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
             Err(other) => panic!("{other}"),
         }
     }
-    world.busy.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Closes or drops the log.
+fn end(log: Log) {
+    if below(2) == 0 {
+        match log.close() {
+            Ok(()) | Err(Error::Poisoned(_) | Error::CheckpointIncomplete) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
 }
 
 fn history(case: Case) {
@@ -220,6 +159,7 @@ fn history(case: Case) {
     let data = Arc::new(Drawn {
         disk,
         fails: Arc::default(),
+        blocking: case.blocking,
     });
     let gather = below(2) == 0;
     let options = Options {
@@ -231,6 +171,8 @@ fn history(case: Case) {
             ..Policy::default()
         },
         planted: case.planted,
+        record_history: case.looks,
+        triggers: case.triggers,
         ..Options::default()
     };
     let opened = Log::open_devices(data.clone(), shared, options);
@@ -245,37 +187,30 @@ fn history(case: Case) {
     let threads: Vec<_> = (0..SESSIONS)
         .map(|who| {
             let (world, session) = (Arc::clone(&world), log.session());
-            thread::spawn(move || foreground(&world, session, who))
+            let later = log.completions(EACH as usize);
+            thread::spawn(move || foreground(&world, session, later, who))
         })
         .collect();
     let checkpoints = {
         let (world, log) = (Arc::clone(&world), Arc::clone(&log));
-        thread::spawn(move || {
-            while world.busy.load(Ordering::SeqCst) > 0 {
-                match log.checkpoint(log.durable()) {
-                    Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
-                    Err(other) => panic!("{other}"),
-                }
-            }
-        })
+        thread::spawn(move || beside(&world, &log, case))
     };
     for _ in 0..below(40) {
         thread::yield_now();
     }
     let cut = world.cut();
-    for thread in threads {
-        thread.join().expect("no panic");
-    }
+    let left: Vec<Later> = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("no panic"))
+        .collect();
     checkpoints.join().expect("no panic");
     world.judge(cut);
     let log = Arc::into_inner(log).expect("all others are gone");
-    if below(2) == 0 {
-        match log.close() {
-            Ok(()) | Err(Error::Poisoned(_) | Error::CheckpointIncomplete) => {}
-            Err(other) => panic!("{other}"),
+    end(log);
+    for mut later in left {
+        while later.wait() > 0 {
+            take(&world, &mut later);
         }
-    } else {
-        drop(log);
     }
     world.judge(world.cut());
     assert_eq!(world.data.disk.violations(), Vec::<String>::new());
@@ -316,6 +251,17 @@ fn healthy(log_writer: LogWriter) -> Case {
         planted: Planted::none(),
         fails: 0,
         depth: 1,
+        blocking: false,
+        polls: false,
+        looks: false,
+        triggers: Triggers::default(),
+    }
+}
+
+fn workers(log_writer: LogWriter) -> Case {
+    Case {
+        blocking: true,
+        ..healthy(log_writer)
     }
 }
 
@@ -340,17 +286,70 @@ fn a_pipelined_log_writer_has_several_batches_in_flight() {
     }
 }
 
+#[test]
+fn workers_end_what_they_are_given_in_any_order() {
+    for log_writer in [
+        LogWriter::Workers(1),
+        LogWriter::Workers(3),
+        LogWriter::Adaptive,
+    ] {
+        draw(1_000, move || history(workers(log_writer)));
+    }
+}
+
+#[test]
+fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
+    for case in [
+        healthy(LogWriter::Inline),
+        healthy(LogWriter::Lgwr),
+        workers(LogWriter::Workers(2)),
+    ] {
+        let case = Case {
+            polls: true,
+            ..case
+        };
+        draw(1_000, move || history(case));
+    }
+}
+
+/// No flush trigger writes for who finds the log buffer full while another one leads who wants
+/// nothing afterwards.
+#[test]
+fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
+    let triggers = Triggers {
+        commit: true,
+        ..Triggers::NONE
+    };
+    let case = Case {
+        triggers,
+        ..healthy(LogWriter::Inline)
+    };
+    draw(2_000, move || history(case));
+}
+
+/// Who finds the baton taken by somebody that only looks is not forgotten.
+#[test]
+fn who_looks_at_the_history_hands_the_baton_on() {
+    let case = Case {
+        looks: true,
+        ..healthy(LogWriter::Inline)
+    };
+    draw(2_000, move || history(case));
+}
+
 /// After the first failure nothing more is acknowledged, and everybody is told.
 #[test]
 fn a_failure_is_told_to_all() {
-    for (log_writer, depth) in [
-        (LogWriter::Inline, 1),
-        (LogWriter::Lgwr, 1),
-        (LogWriter::Lgwr, 4),
+    for (log_writer, depth, blocking) in [
+        (LogWriter::Inline, 1, false),
+        (LogWriter::Lgwr, 1, false),
+        (LogWriter::Lgwr, 4, false),
+        (LogWriter::Workers(2), 1, true),
     ] {
         let case = Case {
             fails: 6,
             depth,
+            blocking,
             ..healthy(log_writer)
         };
         draw(2_000, move || history(case));

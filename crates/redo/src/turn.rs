@@ -30,6 +30,8 @@ use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner, LogFileSync};
 use std::sync::Arc;
+#[cfg(not(loom))]
+use std::sync::PoisonError;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(any(loom, shuttle)))]
@@ -168,6 +170,13 @@ impl<H> Turn<H> {
         drop(self.baton.lock());
     }
 
+    /// What the baton guards, of a log that is closed, for what is left to be waited for; also when
+    /// its last holder died.
+    #[cfg(not(loom))]
+    pub(crate) fn settle(&self, wait: impl FnOnce(&mut H)) {
+        wait(&mut self.baton.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Writes out what is left in the buffer of a closed log.
     ///
     /// # Errors
@@ -219,6 +228,17 @@ impl<H> Turn<H> {
             self.poison(Cause::Abandoned);
             self.refusal()
         })
+    }
+
+    /// Looks at what the baton guards, and hands on to whoever found it taken meanwhile.
+    #[cfg(not(loom))]
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&H) -> R) -> Result<R, Error> {
+        let holder = self.baton()?;
+        let seen = look(&holder);
+        drop(holder);
+        fence(Ordering::SeqCst);
+        self.hand_off();
+        Ok(seen)
     }
 
     /// Leads with the baton, lays it down, hands on and wakes.
@@ -326,14 +346,15 @@ impl<H> Turn<H> {
 
     fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
         self.check()?;
-        if self.inline {
-            if let Some(holder) = self.try_baton() {
-                self.lead(holder, lead);
-                return Ok(());
-            }
-        } else {
-            self.post();
+        if self.inline
+            && let Some(holder) = self.try_baton()
+        {
+            self.lead(holder, lead);
+            return Ok(());
         }
+        // Who leads may have released already what he will, and hands on only to who waits for a
+        // batch: the fallback log writer comes after him.
+        self.post();
         self.buffer.space.wait(seen);
         Ok(())
     }

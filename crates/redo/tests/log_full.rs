@@ -2,13 +2,13 @@
 //! checkpoint that would free a file fails or never comes.
 
 use device::fault::{EIO, Fault, Injection, Target};
-use device::{FaultDevice, LogDevice, SimDisk};
+use device::{Caps, Completion, DeviceError, FaultDevice, LogDevice, Op, Queue, Region, SimDisk};
 use redo::commit::{CommitPost, CommitWait};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::group::Geometry;
 use redo::writer::Cause;
-use redo::{CommitMode, Error, Log, Options};
+use redo::{CommitMode, Error, Log, LogWriter, Options, Triggers};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -20,6 +20,7 @@ const NOWAIT_IMMEDIATE: CommitMode = CommitMode {
     wait: CommitWait::Nowait,
     post: CommitPost::Immediate,
 };
+const PATIENCE: Duration = Duration::from_secs(60);
 const RECORD: &[u8] = b"redo of one commit";
 
 struct Rig {
@@ -166,4 +167,143 @@ fn closing_a_log_that_waits_for_a_checkpoint_ends_and_says_why() {
         let (_log, found) = rig.open();
         assert_eq!(found.len() as u64, BLOCKS, "close: {close}");
     }
+}
+
+/// A device that carries out nothing before somebody waits for it.
+struct Late {
+    disk: Arc<dyn LogDevice>,
+    in_flight: Arc<AtomicU64>,
+}
+
+impl LogDevice for Late {
+    fn caps(&self) -> Caps {
+        self.disk.caps()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.disk.bytes()
+    }
+
+    fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+        Ok(Box::new(LateQueue {
+            inner: self.disk.queue(region)?,
+            held: Vec::new(),
+            in_flight: Arc::clone(&self.in_flight),
+        }))
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+        self.disk.read(addr, out)
+    }
+}
+
+struct LateQueue {
+    inner: Box<dyn Queue>,
+    held: Vec<Op>,
+    in_flight: Arc<AtomicU64>,
+}
+
+impl Queue for LateQueue {
+    fn submit(&mut self, ops: &[Op]) {
+        self.held.extend_from_slice(ops);
+        self.in_flight.fetch_add(ops.len() as u64, Ordering::SeqCst);
+    }
+
+    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+        if wait {
+            self.inner.submit(&self.held);
+            self.held.clear();
+        }
+        let ended = self.inner.poll(out, wait);
+        self.in_flight.fetch_sub(ended as u64, Ordering::SeqCst);
+        ended
+    }
+}
+
+/// Whoever opens the log next must not be overtaken by a write of who had it before, though
+/// sessions that live on still hold its queue.
+#[test]
+fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
+    for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        let rig = Rig::new();
+        let in_flight = Arc::new(AtomicU64::new(0));
+        let data = Arc::new(Late {
+            disk: Arc::clone(&rig.data),
+            in_flight: Arc::clone(&in_flight),
+        });
+        let options = Options {
+            log_writer,
+            triggers: Triggers::NONE,
+            ..Options::default()
+        };
+        let opened = Log::open_devices(data, rig.control.clone(), options);
+        let log = opened.expect("it opens").0;
+        let mut session = log.session();
+        for _ in 0..BLOCKS - 2 {
+            session.append(&[RECORD]).expect("room");
+            log.flush().expect("room");
+        }
+        // Two blocks fit; what is behind them needs a checkpoint that does not come.
+        session.append(&[&[7; 2000]]).expect("buffered");
+        let refused = log.close();
+        assert!(
+            matches!(refused, Err(Error::CheckpointIncomplete)),
+            "{log_writer}: {refused:?}"
+        );
+        assert_eq!(in_flight.load(Ordering::SeqCst), 0, "{log_writer}");
+        assert!(matches!(
+            session.commit(CommitMode::WAIT_IMMEDIATE),
+            Err(Error::CheckpointIncomplete)
+        ));
+    }
+}
+
+/// Who fills the log buffer while another one leads, who wants nothing afterwards, is written out
+/// though no flush trigger asks for it and nobody waits for the batch.
+#[test]
+fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
+    let rig = Rig::new();
+    let data = Arc::new(FaultDevice::new(Arc::clone(&rig.data)));
+    let options = Options {
+        log_writer: LogWriter::Inline,
+        triggers: Triggers {
+            commit: true,
+            ..Triggers::NONE
+        },
+        ..Options::default()
+    };
+    let opened = Log::open_devices(data.clone(), rig.control.clone(), options);
+    let log = opened.expect("it opens").0;
+    let gate = data.gate();
+    let (mut leader, mut filler) = (log.session(), log.session());
+    let leads = std::thread::spawn(move || {
+        leader.append(&[RECORD]).expect("room");
+        leader.commit(CommitMode::WAIT_IMMEDIATE)
+    });
+    let held = gate.await_pending(1, PATIENCE).expect("the write");
+    assert!(gate.release(held[0].ticket));
+    // The write's blocks were released: the leader does so no more.
+    gate.await_pending(1, PATIENCE).expect("the flush");
+    let room = log.buffer_bytes() / 512;
+    let filled = Arc::new(AtomicU64::new(0));
+    let (told, ends) = channel();
+    let fills = {
+        let filled = Arc::clone(&filled);
+        std::thread::spawn(move || {
+            for _ in 0..room + room / 4 {
+                filler.append(&[&[7; 440]]).expect("room in the end");
+                filled.fetch_add(1, Ordering::SeqCst);
+            }
+            told.send(()).expect("somebody listens");
+        })
+    };
+    // It may sleep by then, or not yet: both must do.
+    while filled.load(Ordering::SeqCst) < room {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    drop(gate);
+    assert!(leads.join().expect("no panic").expect("durable").durable);
+    ends.recv_timeout(PATIENCE).expect("somebody writes");
+    fills.join().expect("no panic");
 }

@@ -1,5 +1,6 @@
 //! Rules about documents: what is generated is fresh, the layout's document was read when the
-//! layout changed, decisions have their shape, links lead somewhere.
+//! layout changed, tests that assumptions name exist, decisions have their shape, links lead
+//! somewhere.
 
 use super::Violation;
 use crate::docs;
@@ -11,6 +12,10 @@ use std::path::Path;
 pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
     generated(files, &mut found);
+    assumptions(files, &mut found);
+    for (path, message) in crate::figures::stale(files) {
+        found.push(Violation::new(&path, 1, "figures", message));
+    }
     for file in files.iter().filter(|file| file.ending() == "md") {
         decision(file, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);
@@ -47,6 +52,38 @@ fn generated(files: &[File], found: &mut Vec<Violation>) {
             "layout-hash",
             message,
         ));
+    }
+}
+
+/// A test is named in code, as a path whose last part has several words.
+fn assumptions(files: &[File], found: &mut Vec<Violation>) {
+    let Some(file) = files
+        .iter()
+        .find(|f| f.path == policy::ASSUMPTIONS_DOCUMENT)
+    else {
+        return;
+    };
+    let stands = |name: &str| {
+        let (test, module) = (format!("fn {name}("), format!("/{name}"));
+        let is_code = |f: &&File| f.ending() == "rs";
+        let mut code = files.iter().filter(is_code);
+        code.any(|f| f.text.contains(&test) || f.path.contains(&module))
+    };
+    for (index, line) in file.text.lines().enumerate() {
+        for code in line.split('`').skip(1).step_by(2) {
+            let name = code.rsplit("::").next().unwrap_or(code);
+            let words = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            let is_test = code.contains("::") && name.contains('_') && name.chars().all(words);
+            if is_test && !stands(name) {
+                let message = format!("there is no `{code}`");
+                found.push(Violation::new(
+                    &file.path,
+                    index + 1,
+                    "assumptions",
+                    message,
+                ));
+            }
+        }
     }
 }
 
@@ -161,6 +198,21 @@ fn first_word(target: &str) -> String {
 mod tests {
     use super::super::{fired, made_up};
     use super::*;
+
+    #[test]
+    fn assumptions_name_tests_that_exist() {
+        let text =
+            "1. `a::tests::it_holds`, `a::tests::it_went`,\n `device::sim_disk`, `some_word`.";
+        let files = [
+            made_up(policy::ASSUMPTIONS_DOCUMENT, text),
+            made_up("crates/a/src/lib.rs", "fn it_holds() {}\n// it_went\n"),
+            made_up("crates/device/src/sim_disk/state.rs", ""),
+        ];
+        let mut found = Vec::new();
+        assumptions(&files, &mut found);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].message, "there is no `a::tests::it_went`");
+    }
 
     #[test]
     fn links_lead_somewhere() {

@@ -291,6 +291,10 @@ impl UringQueue {
 
     /// Reads what has ended, also what the kernel had set aside.
     pub(super) fn reap(&mut self) {
+        // Of a ring that was given up everything has ended already, whatever the kernel says later.
+        if self.broken.is_some() {
+            return;
+        }
         loop {
             while let Some(ended) = self.ring.pop() {
                 match ended.user_data {
@@ -389,6 +393,12 @@ impl UringQueue {
             self.inside = 0;
         }
         for number in self.parts.all() {
+            let part = self.parts.get(number);
+            if let Work::Flush { .. } = part.work {
+                // It may have failed, and then it was the one that was told.
+                let state = &self.shared.files[part.file];
+                state.lost.store(true, Ordering::Release);
+            }
             self.fail_part(number, errno);
         }
     }
@@ -456,6 +466,24 @@ pub(super) mod tests {
             let ended = queue.done.pop().expect("every part was answered");
             assert_eq!(ended.id, op.id);
             ended.result.map_err(|f| f.errno)
+        }
+
+        /// Gives the ring up while the kernel has these writes; what the kernel says of them is
+        /// there afterwards.
+        pub(in crate::uring) fn give_up_with(mut self, ops: &[Op], errno: i32) -> Box<dyn Queue> {
+            let queue = &mut self.0;
+            for op in ops {
+                match op.kind {
+                    OpKind::Write { addr, pieces } => queue.add_write(op.id, addr, pieces),
+                    OpKind::Flush => unreachable!("writes only"),
+                }
+            }
+            queue.fill();
+            queue.ring.enter(0).expect("submitted");
+            queue.give_up(errno);
+            let all = u32::try_from(ops.len()).expect("a few");
+            queue.ring.wait(all).expect("ended");
+            Box::new(self.0)
         }
 
         /// Parks as if an operation were in flight that never ends.

@@ -489,3 +489,26 @@ fn a_ring_ends_a_wait_whose_operation_does_not_end() {
         assert_eq!(bell.sleepers(), 0, "round {round}");
     }
 }
+
+/// What the kernel says of operations that were failed with the ring is nobody's any more, however
+/// often the queue is asked, and whatever takes their numbers.
+#[test]
+fn a_ring_that_was_given_up_tells_each_operation_once() {
+    let scratch = Scratch::new();
+    let Some(device) = rings(&scratch, 1, SyncMethod::Buffered) else {
+        return;
+    };
+    let region = Arc::new(Region::new(8192).expect("memory"));
+    let queue = Injected::new(&device, region);
+    let ops = [1, 2].map(|id| write(id, 4096 * id, [(0, 4096), (0, 0)]));
+    let errno = Errno::NXIO.raw_os_error();
+    let mut queue = queue.give_up_with(&ops, errno);
+    let failed = |id| (id, Err(errno));
+    assert_eq!(all(&mut *queue, 2), [failed(1), failed(2)]);
+    assert_eq!(
+        run(&mut *queue, &[flush_op(3), ops[0]]),
+        [(1, Err(errno)), (3, Ok(0))]
+    );
+    let bell = Arc::new(Doorbell::default());
+    queue.park(&bell, bell.read(), Some(Duration::from_millis(1)));
+}

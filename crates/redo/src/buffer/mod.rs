@@ -18,7 +18,6 @@
 mod batch;
 mod memory;
 
-use crate::divisor::Divisor;
 use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
@@ -55,8 +54,6 @@ pub(crate) struct LogBuffer {
     batches: Box<[Isolated<BatchSlot>]>,
     geometry: Geometry,
     ring_blocks: u64,
-    by_ring: Divisor,
-    by_payload: Divisor,
     incarnation: u32,
     summer: Summer,
     planted: Planted,
@@ -101,8 +98,6 @@ impl LogBuffer {
             batches: (0..BATCH_SLOTS).map(|_| Isolated::default()).collect(),
             geometry,
             ring_blocks,
-            by_ring: Divisor::new(ring_blocks),
-            by_payload: Divisor::new(geometry.payload().into()),
             incarnation,
             summer,
             planted,
@@ -128,18 +123,11 @@ impl LogBuffer {
     }
 
     fn ring_slot(&self, block: StreamBlock) -> usize {
-        self.by_ring.divide(block).1 as usize
+        (block % self.ring_blocks) as usize
     }
 
     fn byte_of(&self, block: StreamBlock) -> usize {
         self.ring_slot(block) * self.geometry.block_bytes as usize
-    }
-
-    /// Of payload byte `at` of a batch: how many blocks lie before its own, and where it lies there.
-    #[inline]
-    pub(crate) fn place(&self, at: u32) -> (u64, u32) {
-        let (blocks, inside) = self.by_payload.divide(at.into());
-        (blocks, inside as u32)
     }
 
     /// Where the blocks `start..start + blocks` lie in the buffer: one piece, or two at the
@@ -232,7 +220,7 @@ impl LogBuffer {
             };
             let end = self
                 .geometry
-                .round_up(start + self.by_payload.divide(u64::from(counted + payload - 1)).0);
+                .round_up(start + u64::from(counted.div_ceil(payload)));
             let released = self.released.load(Ordering::Acquire);
             let room = released + self.ring_blocks;
             if end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
@@ -283,8 +271,7 @@ impl LogBuffer {
     ) -> u32 {
         let payload = self.geometry.payload();
         let at = reservation.offset + done;
-        let (blocks, inside) = self.place(at);
-        let block = reservation.start + blocks;
+        let (block, inside) = (reservation.start + u64::from(at / payload), at % payload);
         let left = reservation.len - done;
         let n = left.min(payload - inside);
         let base = self.byte_of(block);

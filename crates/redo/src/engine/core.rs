@@ -2,10 +2,8 @@
 //! the holder of the baton owns, and the clock.
 
 use super::host::Host;
-use crate::divisor::Divisor;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::rba::Rba;
 use crate::sync::EngineClock;
 use crate::turn::{Led, Turn};
 
@@ -14,7 +12,6 @@ pub(crate) struct Core {
     pub(crate) geometry: Geometry,
     pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
-    by_log: Divisor,
     /// Tells the open logs of a process apart.
     pub(crate) id: u64,
 }
@@ -39,19 +36,7 @@ impl Core {
             geometry,
             clock,
             max_record,
-            by_log: Divisor::new(geometry.blocks_per_group),
             id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
-        }
-    }
-
-    /// The address of byte `offset` of `block`'s payload, as [`Geometry::rba`] has it.
-    #[inline]
-    pub(crate) fn rba(&self, block: StreamBlock, offset: u32) -> Rba {
-        let (before, inside) = self.by_log.divide(block);
-        Rba {
-            log_seq: before + 1,
-            block: inside as u32,
-            offset: offset as u16,
         }
     }
 

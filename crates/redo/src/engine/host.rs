@@ -145,6 +145,13 @@ impl Host {
         }
     }
 
+    /// Waits for what a leader left in flight that gave up: its outcome is told to nobody, but its
+    /// bytes must not reach the device later than those of who opens the log next.
+    pub(crate) fn settle(&mut self) {
+        let mut ended = Vec::new();
+        while self.hands.queue.poll(&mut ended, true) > 0 {}
+    }
+
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
         #[cfg(feature = "experiment")]

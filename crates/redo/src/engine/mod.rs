@@ -40,6 +40,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open redo log. See the crate's documentation for an example.
+///
+/// It may be shared between threads: every method but closing takes `&self`. Dropped without
+/// [`Log::close`] it is left as by a crash: nothing acknowledged is lost. It is locked against
+/// other processes until it is dropped; sessions and queues that outlive it get errors.
 pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
@@ -71,6 +75,12 @@ impl Log {
     #[must_use]
     pub fn learned(&self) -> Option<Learned> {
         self.core.learned()
+    }
+
+    /// For schedules: the policy of adaptive learning changed its mind.
+    #[cfg(all(test, shuttle))]
+    pub(crate) fn set_polling(&self, polls: bool) {
+        self.core.set_polling(polls);
     }
 
     /// What has redo written.
@@ -173,7 +183,7 @@ impl Log {
     /// # Errors
     /// A poisoned log.
     pub fn history(&self) -> Result<Option<History>, Error> {
-        Ok(self.core.baton()?.history.clone())
+        self.core.look(|host| host.history.clone())
     }
 
     /// A writer as this log's was when it was opened, to replay its history on.
@@ -215,11 +225,17 @@ impl Log {
             let _ = thread.join();
         }
     }
+
+    /// Nothing is written any more, though sessions that live on hold the log's queue.
+    fn settle(&self) {
+        self.core.settle(host::Host::settle);
+    }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop();
+        self.settle();
     }
 }
 

@@ -199,6 +199,7 @@ pub struct Options {
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
     pub record_history: bool,
     /// A bug that a test plants.
+    #[doc(hidden)]
     pub planted: Planted,
     /// Lead by the hand-fused loop of experiments/line-cost.
     #[cfg(feature = "experiment")]

@@ -79,8 +79,10 @@ impl Session {
         std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
         core.appended(&reservation);
-        let (blocks, offset) = core.buffer.place(reservation.offset);
-        Ok(core.rba(reservation.start + blocks, offset))
+        let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
+        Ok(core
+            .geometry
+            .rba(block, reservation.offset % core.geometry.payload()))
     }
 
     #[cold]

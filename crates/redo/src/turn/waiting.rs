@@ -159,7 +159,7 @@ impl<H> Turn<H> {
     }
 
     /// For models: the policy of adaptive learning changed its mind.
-    #[cfg(all(test, loom))]
+    #[cfg(all(test, any(loom, shuttle)))]
     pub(crate) fn set_polling(&self, polls: bool) {
         self.polling.store(polls.into(), Ordering::Relaxed);
     }

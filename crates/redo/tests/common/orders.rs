@@ -13,6 +13,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 pub const PATIENCE: Duration = Duration::from_secs(300);
+/// The same beside a planted bug, whose sign may be that somebody waits for ever.
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// Long enough for a host that does wrong to be seen at it, most of the time.
 const MOMENT: Duration = Duration::from_millis(2);
 pub const BATCHES: usize = 3;
@@ -158,6 +160,10 @@ pub fn live(
     fault: Option<(Target, u64)>,
     planted: Planted,
 ) -> Result<Vec<usize>, String> {
+    let patience = match planted {
+        sound if sound == Planted::none() => PATIENCE,
+        _ => SHORT_PATIENCE,
+    };
     let disks = Disks::new(by);
     let log = disks.open(pipelined(planted));
     let counts = disks.data.counts();
@@ -177,7 +183,7 @@ pub fn live(
     let mut told = Vec::new();
     for which in 0..BATCHES {
         told.push(Some(committer(&log, which)));
-        let held = gate.await_pending(which + 1, PATIENCE);
+        let held = gate.await_pending(which + 1, patience);
         held.ok_or("a further batch is written while others are in flight")?;
         // It is held before it is counted: the next one must not be counted first.
         while disks.data.counts().writes <= counts.writes + which as u64 {
@@ -188,7 +194,7 @@ pub fn live(
     if writes.iter().any(is_flush) {
         return Err("nothing is complete, and yet a flush was submitted".to_owned());
     }
-    let options = release_all(&gate, choices, &writes, fault, &mut told)?;
+    let options = release_all(&gate, choices, &writes, (fault, patience), &mut told)?;
     drop(gate);
     let history = log.history();
     if fault.is_none() {
@@ -209,14 +215,14 @@ fn release_all(
     gate: &Gate,
     choices: &[usize],
     writes: &[Held],
-    fault: Option<(Target, u64)>,
+    (fault, patience): (Option<(Target, u64)>, Duration),
     told: &mut Told,
 ) -> Result<Vec<usize>, String> {
     let (mut model, mut options, mut flushes) = (Model::default(), Vec::new(), 0);
     let mut expected = writes.len();
     loop {
         let held = gate
-            .await_pending(expected, PATIENCE)
+            .await_pending(expected, patience)
             .ok_or_else(|| format!("{expected} operations in flight were expected"))?;
         if held.is_empty() {
             break;
@@ -247,7 +253,7 @@ fn release_all(
             model.written[which.ok_or("a write of nobody")?] = true;
         }
         expected += usize::from(model.flush_due());
-        hear(told, &model)?;
+        hear(told, &model, patience)?;
     }
     if told.iter().any(Option::is_some) {
         return Err("somebody still waits".to_owned());
@@ -256,11 +262,11 @@ fn release_all(
 }
 
 /// Whoever must have been told is told, and nobody else.
-fn hear(told: &mut Told, model: &Model) -> Result<(), String> {
+fn hear(told: &mut Told, model: &Model, patience: Duration) -> Result<(), String> {
     for (which, slot) in told.iter_mut().enumerate() {
         let Some(waits) = slot else { continue };
         if which < model.durable || model.failed {
-            let answer = waits.recv_timeout(PATIENCE);
+            let answer = waits.recv_timeout(patience);
             let answer = answer.map_err(|e| format!("batch {which} waits on: {e}"))?;
             match (answer, which < model.durable) {
                 (Ok(()), true) | (Err(Error::Poisoned(_)), false) => *slot = None,

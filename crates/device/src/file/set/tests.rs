@@ -52,6 +52,32 @@ fn what_is_written_is_read_under_every_method() {
 }
 
 #[test]
+fn reads_come_from_the_medium_where_the_file_system_lets_them() {
+    use std::os::unix::fs::OpenOptionsExt;
+    for method in SyncMethod::ALL {
+        let scratch = Scratch::new();
+        let Some(set) = set(&scratch, 1, method) else {
+            continue;
+        };
+        let direct = rustix::fs::OFlags::DIRECT.bits();
+        let path = scratch.0.join("log0");
+        let mut options = std::fs::OpenOptions::new();
+        let opened = options
+            .read(true)
+            .custom_flags(direct.cast_signed())
+            .open(&path);
+        if opened.is_err() {
+            println!("skipped: the temporary directory refuses O_DIRECT");
+            assert!(!set.reads_bypass_cache(), "{method}: it cannot");
+            continue;
+        }
+        let mut back = vec![0; 4096];
+        set.read(0, &mut back).expect("readable");
+        assert!(set.reads_bypass_cache(), "{method}");
+    }
+}
+
+#[test]
 fn a_write_over_boundaries_is_divided() {
     // Address, pieces (a ring's end and start) in the region; checked byte for byte.
     let cases = [

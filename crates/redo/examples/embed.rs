@@ -1,0 +1,27 @@
+//! A program that embeds the log: recovers what earlier runs committed, commits one more record,
+//! and ends without closing, as in a crash. Run it several times.
+//!
+//! `cargo run -p redolab-redo --example embed -- DIRECTORY`
+
+use redo::{CommitMode, Log, Options, Shape};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
+    let directory = std::path::Path::new(&directory);
+    if !directory.join("redo.ctl").exists() {
+        let shape = Shape {
+            file_bytes: 1 << 20,
+            ..Shape::default()
+        };
+        Log::create(directory, shape, &|_done, _total| {}, &|| false)?;
+    }
+    let (log, recovery) = Log::open(directory, Options::default())?;
+    let found = recovery.for_each(|rba, record| {
+        println!("recovered {rba}: {}", String::from_utf8_lossy(record));
+    })?;
+    let mut session = log.session();
+    session.append(&[b"order ", found.to_string().as_bytes()])?;
+    session.commit(CommitMode::WAIT_IMMEDIATE)?;
+    println!("committed order {found}");
+    std::process::exit(0); // no close: as in a crash
+}

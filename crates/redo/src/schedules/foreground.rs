@@ -1,0 +1,92 @@
+//! Foregrounds of drawn schedules: they append and commit in every way that there is.
+//!
+//! What it must not know: how the log is written.
+
+use super::{EACH, World, below};
+use crate::commit::CommitPost;
+use crate::engine::{Completions, Session};
+use crate::{CommitMode, Error, Rba};
+use shuttle::thread;
+use std::sync::atomic::Ordering;
+
+/// A record that no other equals; the longest nearly fills a block, so many lie in two.
+fn record(who: u32, which: u32) -> Vec<u8> {
+    let len = [20, 200, 440][((who + which) % 3) as usize];
+    (0..len)
+        .map(|at| (who * 83 + which * 29 + at) as u8)
+        .collect()
+}
+
+/// Commits that are told later, by what is to be recovered of each.
+pub(super) type Later = Completions<(Rba, Vec<u8>)>;
+
+/// A foreground: appends and commits, in whatever way it draws. It may leave commits that it was
+/// not told of.
+pub(super) fn foreground(world: &World, mut session: Session, mut later: Later, who: u32) -> Later {
+    for which in 0..EACH {
+        let bytes = record(who, which);
+        let done = match session.append(&[&bytes]) {
+            Ok(rba) => commit(world, &mut session, &mut later, (rba, bytes)),
+            Err(refused) => Err(refused),
+        };
+        match done {
+            Ok(()) => {}
+            Err(Error::Poisoned(_)) => break,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    if below(2) == 0 {
+        let posts = below(2) == 0;
+        while !later.is_empty() {
+            let decided = if posts { later.poll() } else { later.wait() };
+            if decided == 0 {
+                thread::yield_now();
+            }
+            take(world, &mut later);
+        }
+    }
+    world.busy.fetch_sub(1, Ordering::SeqCst);
+    later
+}
+
+fn commit(
+    world: &World,
+    session: &mut Session,
+    later: &mut Later,
+    redo: (Rba, Vec<u8>),
+) -> Result<(), Error> {
+    let mode = match below(4) {
+        0 => CommitMode::NOWAIT_BATCH,
+        1 => {
+            let ticket = session.commit_async(CommitPost::Immediate)?;
+            assert!(later.push(ticket, redo).is_ok(), "room for each");
+            if below(2) == 0 {
+                later.poll();
+                take(world, later);
+            }
+            return Ok(());
+        }
+        _ => CommitMode::WAIT_IMMEDIATE,
+    };
+    if session.commit(mode)?.durable {
+        world.acknowledged.lock().expect("whole").push(redo);
+    } else {
+        assert_eq!(mode, CommitMode::NOWAIT_BATCH);
+    }
+    Ok(())
+}
+
+/// Takes what is decided; after the first that failed none is durable.
+pub(super) fn take(world: &World, later: &mut Later) {
+    let mut failed = false;
+    while let Some(told) = later.take() {
+        match told.outcome {
+            Ok(()) => {
+                assert!(!failed, "durable behind one that failed");
+                world.acknowledged.lock().expect("whole").push(told.tag);
+            }
+            Err(Error::Poisoned(_) | Error::Closed | Error::CheckpointIncomplete) => failed = true,
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
