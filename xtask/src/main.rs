@@ -10,6 +10,7 @@
 mod check;
 mod docs;
 mod figures;
+mod generate;
 mod harness;
 mod packages;
 mod policy;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         }
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
+        ["generate", options @ ..] => generate::run(options),
         ["power-cuts", options @ ..] => power_cuts::run(&root, options),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -95,6 +95,8 @@ fn synthetic() -> Run {
         need: Need::default(),
         verdict: None,
         report: None,
+        diagnostics: Vec::new(),
+        imported: None,
     }
 }
 

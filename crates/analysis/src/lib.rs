@@ -10,6 +10,7 @@
 pub mod envelope;
 pub mod findings;
 pub mod format;
+pub mod import;
 pub mod published;
 pub mod report;
 pub mod thresholds;

@@ -185,6 +185,8 @@ fn run_of(text: &str) -> Run {
         need: Need::default(),
         verdict: None,
         report: some(),
+        diagnostics: Vec::new(),
+        imported: None,
     }
 }
 
@@ -414,4 +416,69 @@ fn published_platforms_stand_only_beside_log_file_sync() {
 fn shares_are_not_rounded_to_all() {
     let html = report::html(&judged(run_of("x")));
     assert!(html.contains("&gt; 99.9 %") && !html.contains(">100 %<"));
+}
+
+/// A run of evidence that has `text` in every place that a file can fill.
+fn evidence_of(text: &str) -> Run {
+    use measure::imported::{
+        Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
+    };
+    let some = || text.to_owned();
+    let mut run = run_of(text);
+    run.origin = Origin::Imported;
+    run.rows.truncate(1);
+    run.diagnostics = vec![Diagnostic {
+        severity: Severity::Warning,
+        id: some(),
+        file: some(),
+        line: Some(1),
+        column: Some(1),
+        detail: some(),
+        count: 1,
+    }];
+    run.imported = Some(Imported {
+        sources: vec![Source {
+            file: some(),
+            kind: some(),
+            packing: some(),
+            facts: vec![(some(), some())],
+            ..Source::default()
+        }],
+        tables: vec![Table {
+            id: some(),
+            title: some(),
+            file: some(),
+            columns: vec![Column {
+                key: some(),
+                heading: some(),
+            }],
+            rows: vec![vec![Cell::Text(some())]; 3],
+            ..Table::default()
+        }],
+        series: vec![Series {
+            row: 0,
+            event: some(),
+            axis: Axis::Sequence,
+            width: 1.0,
+            points: vec![Point {
+                at: 1.0,
+                count: 1,
+                mean_ns: 5.0,
+                max_ns: 5,
+                blocks: 1,
+            }],
+        }],
+    });
+    run
+}
+
+#[test]
+fn no_text_of_evidence_becomes_structure() {
+    let plain = structure(&report::html(&evidence_of("plain")));
+    for payload in payloads() {
+        let html = report::html(&evidence_of(&payload));
+        let shown: String = payload.chars().take(40).collect();
+        assert_eq!(structure(&html), plain, "{shown:?} changed the structure");
+        assert!(html.contains("imported"), "the origin stands in it");
+    }
 }

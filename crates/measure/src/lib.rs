@@ -9,6 +9,7 @@
 pub mod catalogue;
 pub mod clock;
 pub mod histogram;
+pub mod imported;
 pub mod judgement;
 pub mod run;
 pub mod stack;

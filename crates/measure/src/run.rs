@@ -1,7 +1,8 @@
 //! `Run`: the waist of the hourglass. Whatever is measured, simulated or imported becomes this
 //! plain data; whatever is shown, judged or compared is read from it.
 //!
-//! Invariants: units are in the key; a value that was not measured is `None`, never zero.
+//! Invariants: units are in the key; a value that was not measured is `None`, never zero. Rows of
+//! imported runs name in `not_measured` the fields that their evidence does not tell.
 
 mod row;
 mod target;
@@ -9,6 +10,7 @@ mod target;
 pub use row::*;
 pub use target::{ProbeRow, Target};
 
+use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +72,12 @@ pub struct Run {
     /// The report that was written.
     #[serde(default)]
     pub report: Option<String>,
+    /// What is wrong or unusual in the evidence, for `import`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was read beside the rows, for `import`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// What was run.

@@ -8,6 +8,7 @@
 
 pub mod cleanup;
 pub mod cli;
+pub mod evidence;
 pub mod experiment;
 pub mod folder;
 pub mod observe;

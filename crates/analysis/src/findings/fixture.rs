@@ -151,6 +151,8 @@ pub(crate) fn clean_run() -> Run {
         need: Need::default(),
         verdict: None,
         report: None,
+        diagnostics: Vec::new(),
+        imported: None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod block;
 pub(crate) mod cache;
 pub(crate) mod concurrency;
+pub mod evidence;
 pub(crate) mod latency;
 mod layers;
 mod load;
@@ -50,7 +51,7 @@ pub fn axis(id: &str) -> Axis {
     match id.split('.').next() {
         Some("stack" | "mount" | "durability") => Axis::Durability,
         Some("need") => Axis::Need,
-        Some("validity") => Axis::Validity,
+        Some("validity" | "evidence") => Axis::Validity,
         _ => Axis::Performance,
     }
 }

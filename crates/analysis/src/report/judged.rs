@@ -10,6 +10,16 @@ use measure::judgement::{Answer, Finding, Performance, Verdict, Weight};
 use measure::run::Run;
 
 pub(super) fn banner(run: &Run) -> String {
+    if run.imported.is_some() {
+        return format!(
+            "<header>\n<h1>What the evidence shows: {}</h1>\n<p class=\"meta\">{} · run {} · {} · redolab {}</p>\n</header>\n",
+            esc(place(run)),
+            origin_tag(run),
+            esc(&run.run_id),
+            esc(&run.created),
+            esc(&run.redolab_version),
+        );
+    }
     format!(
         "<header>\n<h1>Should a redo log live on {}?</h1>\n<p class=\"meta\">{} · run {} · {} · redolab {}</p>\n{}\n{}\n</header>\n",
         esc(place(run)),

@@ -10,6 +10,7 @@ mod bars;
 mod chart;
 pub mod escape;
 mod figures;
+mod imported;
 mod judged;
 mod scale;
 mod series;
@@ -32,7 +33,31 @@ const MAX_ENTRIES: usize = 200;
 /// The report of a run.
 #[must_use]
 pub fn html(run: &Run) -> String {
-    let sections = [
+    let sections = match &run.imported {
+        Some(evidence) => {
+            let mut sections = imported::sections(run, evidence);
+            sections.extend([trust::validity(run), target::command(run)]);
+            sections
+        }
+        None => measured(run),
+    };
+    let mut out = String::with_capacity(256 * 1024);
+    out.push_str(&head(run));
+    out.push_str("<body>\n");
+    out.push_str(&judged::banner(run));
+    out.push_str("<main>\n");
+    for section in sections.iter().filter(|s| !s.is_empty()) {
+        out.push_str(section);
+        out.push('\n');
+    }
+    out.push_str("</main>\n");
+    out.push_str(&footer(run));
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+fn measured(run: &Run) -> Vec<String> {
+    vec![
         judged::reasons(run),
         judged::scope(run),
         target::stack(run),
@@ -48,20 +73,7 @@ pub fn html(run: &Run) -> String {
         trust::validity(run),
         target::environment(run),
         target::command(run),
-    ];
-    let mut out = String::with_capacity(256 * 1024);
-    out.push_str(&head(run));
-    out.push_str("<body>\n");
-    out.push_str(&judged::banner(run));
-    out.push_str("<main>\n");
-    for section in sections.iter().filter(|s| !s.is_empty()) {
-        out.push_str(section);
-        out.push('\n');
-    }
-    out.push_str("</main>\n");
-    out.push_str(&footer(run));
-    out.push_str("</body>\n</html>\n");
-    out
+    ]
 }
 
 fn head(run: &Run) -> String {

@@ -73,6 +73,9 @@ fn unit_below(metric: &catalogue::Metric) -> String {
 /// A row's value of a metric as text; `None` where it was not measured. Only digits and
 /// punctuation of this module's making: nothing of the run's text.
 fn cell(key: &str, row: &Row) -> Option<String> {
+    if row.not_measured.iter().any(|field| field == key) {
+        return None;
+    }
     Some(match key {
         "nodes" => row.nodes.to_string(),
         "jobs" => row.jobs.to_string(),

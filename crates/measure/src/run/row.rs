@@ -244,6 +244,10 @@ pub struct Row {
     /// Seconds of the row.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+    /// Fields of this row that the evidence does not tell: they hold zero here, are `null` in the
+    /// JSON that commands print, and empty elsewhere. Empty in a measured row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_measured: Vec<String>,
 }
 
 /// A worker of the log writer.

@@ -8,6 +8,7 @@ mod check;
 mod common;
 mod devices;
 mod ground;
+mod import;
 mod inspect;
 mod inspect_text;
 mod probe;
@@ -45,6 +46,7 @@ Start here:
   redolab check /dev/sdx --destroy /dev/sdx
                                    judge a raw device; everything on it is lost
   redolab devices                  what stands below each file system, layer by layer
+  redolab import *.trc             why a production log file sync is slow: read its evidence
 
 Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no,
 4 incomplete or undetermined, 130 interrupted.";
@@ -59,6 +61,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// File systems and devices as a log sees them, layer by layer
     Devices(devices::DevicesArgs),
+    /// Evidence that others recorded (traces, histograms, listings) into a run, with its tables
+    Import(import::ImportArgs),
     /// What is in a log, read-only: shape, records, how it ends, damage
     Inspect(inspect::InspectArgs),
     /// List, show, export, load and delete stored runs
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(&args),
         Command::Probe(args) => probe::main(&args),
         Command::Devices(args) => devices::main(&args),
+        Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Report(args) => runs::report(&args),

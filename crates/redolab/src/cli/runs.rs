@@ -2,7 +2,7 @@
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
 use super::{CommandError, FAILED, INCOMPLETE};
-use crate::output::{csv, sanitize, table, verdict, workers};
+use crate::output::{csv, imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
@@ -210,6 +210,9 @@ fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, Comman
 }
 
 fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
+    if run.imported.is_some() {
+        return imported::text(run, style, verbose);
+    }
     let mut parts = Vec::new();
     if !run.rows.is_empty() {
         parts.push(table::rows(run, style));

@@ -219,6 +219,8 @@ pub(crate) fn begin(path: &Path, kind: &str, stack: Stack) -> Run {
         need: measure::judgement::Need::default(),
         verdict: None,
         report: None,
+        diagnostics: Vec::new(),
+        imported: None,
     }
 }
 

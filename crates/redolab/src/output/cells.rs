@@ -51,6 +51,9 @@ impl Cell {
 /// The value of the metric `key` (see [`measure::catalogue::ROW`]); `None` for an unknown key.
 #[must_use]
 pub fn cell(row: &Row, key: &str) -> Option<Cell> {
+    if row.not_measured.iter().any(|field| field == key) {
+        return Some(Cell::Missing);
+    }
     Some(match key {
         "workload" => Cell::Text(row.workload.clone()),
         "nodes" => Cell::Count(u64::from(row.nodes)),

@@ -6,6 +6,7 @@
 pub mod back_end;
 pub mod cells;
 pub mod csv;
+pub mod imported;
 pub mod json;
 pub mod progress;
 pub mod sanitize;

@@ -383,6 +383,8 @@ pub(crate) mod tests {
             need: measure::judgement::Need::default(),
             verdict: None,
             report: None,
+            diagnostics: Vec::new(),
+            imported: None,
         }
     }
 

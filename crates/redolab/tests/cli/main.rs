@@ -7,6 +7,7 @@ mod busy;
 mod check;
 mod device_list;
 mod harness;
+mod import;
 mod input;
 mod inspect;
 mod interrupted;

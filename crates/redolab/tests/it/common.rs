@@ -1,6 +1,9 @@
 //! A run in which every field of every structure is filled, for the tests of formats.
 
 use measure::Histogram;
+use measure::imported::{
+    Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
+};
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
     AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
@@ -47,6 +50,60 @@ fn layer() -> Layer {
         integrity: text("none"),
         size_bytes: Some(1 << 40),
         copy_on_write: Some(false),
+    }
+}
+
+fn diagnostic() -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        id: "trace.cut_line".to_owned(),
+        file: "lg00.trc".to_owned(),
+        line: Some(3),
+        column: Some(7),
+        detail: "d".to_owned(),
+        count: 2,
+    }
+}
+
+fn imported() -> Imported {
+    let column = |key: &str| Column {
+        key: key.to_owned(),
+        heading: "h".to_owned(),
+    };
+    Imported {
+        sources: vec![Source {
+            file: "lg00.trc".to_owned(),
+            kind: "oracle-trace".to_owned(),
+            packing: "gzip".to_owned(),
+            bytes: 10,
+            lines: 1,
+            facts: vec![("Release".to_owned(), "6".to_owned())],
+        }],
+        tables: vec![Table {
+            id: "worker_latency".to_owned(),
+            title: "t".to_owned(),
+            file: "lg00.trc".to_owned(),
+            line: Some(1),
+            columns: vec![column("process"), column("waits"), column("max_ms")],
+            rows: vec![vec![
+                Cell::Text("LG00".to_owned()),
+                Cell::Count(u64::MAX),
+                Cell::Real(13.0),
+            ]],
+        }],
+        series: vec![Series {
+            row: 0,
+            event: "log_file_sync".to_owned(),
+            axis: Axis::Time,
+            width: 0.5,
+            points: vec![Point {
+                at: 1.0,
+                count: 2,
+                mean_ns: 1.5,
+                max_ns: 2,
+                blocks: 3,
+            }],
+        }],
     }
 }
 
@@ -146,6 +203,7 @@ pub fn row(h: &Histogram) -> Row {
             note: "n".to_owned(),
         }),
         background_write_pct: Some(0.5),
+        not_measured: vec!["flushes".to_owned()],
         log_file_sync_switches: Some(1),
         log_file_sync_polled_pct: Some(50.0),
         log_file_sync_switch_log: vec![SyncSwitch {
@@ -230,5 +288,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         },
         verdict: Some(verdict()),
         report: Some("r.html".to_owned()),
+        diagnostics: vec![diagnostic()],
+        imported: Some(imported()),
     }
 }

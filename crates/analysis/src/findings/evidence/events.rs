@@ -1,0 +1,178 @@
+//! Wait events: averages against time and number, printed averages that hide a ratio, shares
+//! against the time that they are shares of.
+
+use super::super::note::Note;
+use super::super::{Bad, Caution};
+use super::RULE;
+use super::view::{Line, Tables, lines, place, show};
+use crate::import::value;
+use measure::imported::Table;
+
+/// Tables of wait events.
+const TABLES: [&str; 3] = ["top_events", "foreground_waits", "background_waits"];
+/// A ratio is hidden where the printed one is off by this factor.
+const HIDDEN: f64 = 1.25;
+/// What figures may differ by beyond their rounding.
+const SLACK: f64 = 0.03;
+/// Shares are compared where rounding is finer than this.
+const SHARE_DIGITS: f64 = 0.02;
+
+pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    for id in TABLES {
+        let of: Vec<&Table> = tables.of(id).collect();
+        of.iter().for_each(|t| averages(t, notes));
+        of.iter().for_each(|t| shares(t, notes));
+        for (i, a) in of.iter().enumerate() {
+            for b in &of[i + 1..] {
+                ratios(a, b, notes);
+            }
+        }
+    }
+}
+
+/// The printed number of a column and how far it may be off, in its own unit.
+fn printed(line: &Line<'_>, key: &str) -> Option<(f64, f64)> {
+    let n = value::number(line.text(key))?;
+    let factor = n.count()? / n.value.abs().max(1e-300);
+    Some((
+        n.count()?,
+        n.half_digit() * if n.value == 0.0 { 1.0 } else { factor },
+    ))
+}
+
+/// Mean wait from time and number, in ms, and how far rounding of the time allows it to be off.
+fn exact(line: &Line<'_>) -> Option<(f64, f64)> {
+    let waits = line.number("waits").filter(|w| *w > 0.0)?;
+    let time = line.number("time_s").filter(|t| *t > 0.0)?;
+    let (shown, half) = printed(line, "time")?;
+    let off = half / shown.max(1e-300);
+    Some((1000.0 * time / waits, off))
+}
+
+fn averages(table: &Table, notes: &mut Vec<Note>) {
+    for line in lines(table) {
+        let Some((mean, off)) = exact(&line) else {
+            continue;
+        };
+        let Some(average) = line.number("avg_wait_ms") else {
+            continue;
+        };
+        let Some(n) = value::number(line.text("avg_wait")) else {
+            continue;
+        };
+        let half = n.half_digit() * average / n.value.max(1e-300);
+        // Whole milliseconds are cut by some releases and rounded by others.
+        let half = if n.decimals == 0 {
+            1.0_f64.max(2.0 * half)
+        } else {
+            half
+        };
+        let allowed = half + mean * (off + SLACK);
+        if (average - mean).abs() <= allowed {
+            continue;
+        }
+        let claim = format!(
+            "{}: {} waits in {} s are {} ms each, not the {} that is printed ({})",
+            line.text("event"),
+            show(line.number("waits").unwrap_or(0.0)),
+            line.text("time"),
+            show(mean),
+            line.text("avg_wait"),
+            place(table)
+        );
+        notes.push(
+            Note::new("evidence.average", Caution, claim)
+                .number("computed_ms", mean)
+                .number("printed_ms", average)
+                .rule(format!("within rounding, {} ms", show(allowed)), RULE),
+        );
+    }
+}
+
+/// The same event in two tables: the ratio of the printed averages against the exact one.
+fn ratios(a: &Table, b: &Table, notes: &mut Vec<Note>) {
+    for x in lines(a) {
+        let event = x.text("event");
+        let Some(y) = lines(b).find(|y| y.text("event") == event) else {
+            continue;
+        };
+        let (Some((mx, ox)), Some((my, oy))) = (exact(&x), exact(&y)) else {
+            continue;
+        };
+        let (px, py) = (x.number("avg_wait_ms"), y.number("avg_wait_ms"));
+        let (Some(px), Some(py)) = (px.filter(|p| *p > 0.0), py.filter(|p| *p > 0.0)) else {
+            continue;
+        };
+        let (shown, real) = (py / px, my / mx);
+        let off = (real / shown).max(shown / real);
+        if ox + oy > 0.05 || off < HIDDEN {
+            continue;
+        }
+        let part = |l: &Line<'_>, m: f64| {
+            let waits = show(l.number("waits").unwrap_or(0.0));
+            format!("{} s / {waits} waits = {m:.3} ms", l.text("time"))
+        };
+        let claim = format!(
+            "{event}: printed as {} against {} ms, a ratio of {shown:.2}; it is {} against {}, a ratio \
+             of {real:.1} ({} and {})",
+            x.text("avg_wait"),
+            y.text("avg_wait"),
+            part(&x, mx),
+            part(&y, my),
+            place(a),
+            place(b)
+        );
+        notes.push(
+            Note::new("evidence.rounding", Bad, claim)
+                .number("printed_ratio", shown)
+                .number("ratio", real)
+                .number("a_ms", mx)
+                .number("b_ms", my)
+                .rule(format!("ratios within a factor of {HIDDEN}"), RULE)
+                .advice("compare time / waits, never averages in whole milliseconds"),
+        );
+    }
+}
+
+/// Time / share is the same total for every event of a table.
+fn shares(table: &Table, notes: &mut Vec<Note>) {
+    let key = ["db_time_pct", "bg_time_pct", "call_time_pct"]
+        .into_iter()
+        .find(|k| table.columns.iter().any(|c| c.key == *k));
+    let Some(key) = key else { return };
+    let mut totals: Vec<(f64, f64, &str)> = Vec::new();
+    for line in lines(table) {
+        let (Some(time), Some(pct)) = (line.number("time_s"), line.number(key)) else {
+            continue;
+        };
+        let Some((shown, half)) = printed(&line, "time").filter(|_| pct > 0.0 && time > 0.0) else {
+            continue;
+        };
+        // Shares are printed with one or two decimals: the coarser is assumed.
+        let off = half / shown + 0.05 / pct;
+        if off <= SHARE_DIGITS {
+            totals.push((time / (pct / 100.0), off, line.text("event")));
+        }
+    }
+    let by = |a: &&(f64, f64, &str), b: &&(f64, f64, &str)| a.0.total_cmp(&b.0);
+    let (Some(low), Some(high)) = (totals.iter().min_by(by), totals.iter().max_by(by)) else {
+        return;
+    };
+    if high.0 / low.0 - 1.0 <= low.1 + high.1 + SLACK {
+        return;
+    }
+    let claim = format!(
+        "shares and times of {} do not fit one total: time / share is {} s by {} and {} s by {}",
+        place(table),
+        show(low.0),
+        low.2,
+        show(high.0),
+        high.2
+    );
+    notes.push(
+        Note::new("evidence.shares", Caution, claim)
+            .number("lowest_total_s", low.0)
+            .number("highest_total_s", high.0)
+            .rule("one total within rounding", RULE),
+    );
+}

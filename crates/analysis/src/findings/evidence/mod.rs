@@ -1,0 +1,48 @@
+//! Consistency of imported evidence: what its own figures say against each other, each finding with
+//! its arithmetic. Nothing here knows a study: every rule is about tables by their ids and columns.
+//!
+//! Rules stay silent where the figures' rounding can explain a difference.
+
+mod clock;
+mod events;
+mod flash;
+mod iostat;
+mod samples;
+mod shares;
+mod sweep;
+mod sweep_claims;
+mod view;
+mod window;
+
+use super::note::Note;
+use measure::imported::Imported;
+use measure::judgement::Finding;
+use measure::run::Run;
+
+/// The rule behind each finding here.
+const RULE: &str = "arithmetic on the evidence's own figures, within their printed digits";
+
+/// What the evidence's own figures say against each other, the gravest first.
+#[must_use]
+pub fn findings(run: &Run) -> Vec<Finding> {
+    run.imported.as_ref().map(of).unwrap_or_default()
+}
+
+/// The same of tables that are no run yet.
+#[must_use]
+pub fn of(imported: &Imported) -> Vec<Finding> {
+    let tables = view::Tables(&imported.tables);
+    let mut notes: Vec<Note> = Vec::new();
+    clock::collect(&tables, &mut notes);
+    window::collect(&tables, &mut notes);
+    events::collect(&tables, &mut notes);
+    shares::collect(&tables, &mut notes);
+    iostat::collect(&tables, &mut notes);
+    flash::collect(&tables, &mut notes);
+    samples::collect(&tables, &mut notes);
+    sweep::collect(&tables, &mut notes);
+    sweep_claims::collect(&tables, &mut notes);
+    let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
+    out.sort_by_key(|f| std::cmp::Reverse(f.weight));
+    out
+}

@@ -1,0 +1,176 @@
+//! Samples in short: maxima cut at a ceiling, and what a t test says beside what it does not.
+
+use super::super::note::Note;
+use super::super::{Bad, Caution};
+use super::RULE;
+use super::view::{Line, Tables, place, show};
+
+/// How near maxima stand to each other and below a round number to look cut.
+const CEILING: f64 = 0.001;
+/// Cohen's d under which an effect is called small; J. Cohen, Statistical Power Analysis, 1988.
+const SMALL: f64 = 0.2;
+/// The tail of a normal distribution for 95 %.
+const Z95: f64 = 1.959_964;
+
+pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    ceiling(tables, notes);
+    for line in tables.lines("welch_t_test") {
+        test(&line, notes);
+    }
+}
+
+/// The next round number above: 1, 2, 4, 5 or 8 times a power of ten.
+fn round_above(x: f64) -> f64 {
+    let power = 10_f64.powf(x.log10().floor());
+    let steps = [1.0, 2.0, 4.0, 5.0, 8.0, 10.0];
+    let next = steps
+        .iter()
+        .map(|s| s * power)
+        .find(|r| *r >= x * (1.0 - 1e-12));
+    next.unwrap_or(10.0 * power)
+}
+
+fn ceiling(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    let maxima: Vec<(f64, Line<'_>)> = tables
+        .lines("r_summary")
+        .filter_map(|l| Some((l.number("max").filter(|m| *m > 0.0)?, l)))
+        .collect();
+    let mut cut: Vec<&(f64, Line<'_>)> = Vec::new();
+    for (i, a) in maxima.iter().enumerate() {
+        let near = |b: &(f64, Line<'_>)| (a.0 / b.0 - 1.0).abs() <= CEILING;
+        let others = maxima.iter().enumerate().any(|(j, b)| i != j && near(b));
+        let round = round_above(a.0);
+        if others && (round - a.0) / round <= CEILING {
+            cut.push(a);
+        }
+    }
+    let Some((max, line)) = cut.first().copied() else {
+        return;
+    };
+    let round = round_above(*max);
+    let shown: Vec<String> = cut.iter().map(|(m, _)| format!("{m}")).collect();
+    let unit = line.text("unit");
+    let claim = format!(
+        "the maxima of {} samples, {}, stand within {} % of each other right below {round} {unit}: the \
+         data looks cut there, and cannot judge outliers ({})",
+        cut.len(),
+        shown.join(" and "),
+        100.0 * CEILING,
+        place(line.table())
+    );
+    notes.push(
+        Note::new("evidence.ceiling", Bad, claim.replace("  ", " "))
+            .number("ceiling", round)
+            .number("maximum", *max)
+            .rule("maxima of different samples differ", RULE)
+            .advice("look for a filter in how the samples were taken; longer values are missing"),
+    );
+}
+
+/// Both samples' standard deviations from t, the degrees of freedom and the difference, if each has
+/// `n` values: from s1² + s2² = S and df = (n - 1) S² / (s1⁴ + s2⁴).
+fn deviations(difference: f64, t: f64, df: f64, n: f64) -> Option<(f64, f64)> {
+    let sum = n * (difference / t).powi(2);
+    let fourth = (n - 1.0) * sum * sum / df;
+    let apart = (2.0 * fourth - sum * sum).max(0.0).sqrt();
+    let (a, b) = ((sum + apart) / 2.0, (sum - apart) / 2.0);
+    (a > 0.0 && b > 0.0).then(|| (a.sqrt(), b.sqrt()))
+}
+
+/// The smallest number of one digit that two samples of it can have these degrees of freedom.
+fn round_size(df: f64) -> f64 {
+    let least = (df / 2.0 + 1.0).max(2.0);
+    let power = 10_f64.powf(least.log10().floor());
+    (least / power).ceil() * power
+}
+
+fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
+    let get = |key: &str| line.number(key);
+    let (Some(t), Some(df), Some(x), Some(y)) = (get("t"), get("df"), get("mean_x"), get("mean_y"))
+    else {
+        return;
+    };
+    let difference = x - y;
+    if t == 0.0 || df < 2.0 || y == 0.0 || difference == 0.0 {
+        return;
+    }
+    let error = difference / t;
+    interval(line, difference, error, df, notes);
+    // Without the sizes: the fewest values that both can have.
+    let n = round_size(df);
+    let effect = t.abs() * (2.0 / n).sqrt();
+    let p = get("p_value").unwrap_or(1.0);
+    if p > 0.001 || effect >= SMALL {
+        return;
+    }
+    let spread = match deviations(difference, t, df, n) {
+        Some((a, b)) => format!(
+            "; standard deviations of about {} and {} are solved back from t and df, assuming {} \
+             values each",
+            show(a.max(b)),
+            show(a.min(b)),
+            crate::format::digits(n)
+        ),
+        None => String::new(),
+    };
+    let claim = format!(
+        "the difference of {difference:.4} ({:+.1} %) is highly significant (p {} {p:e}) and small: \
+         Cohen's d is {effect:.2} ({} x sqrt(2 / {})){spread} ({})",
+        100.0 * difference / y,
+        if line.text("p_is_below") == "yes" {
+            "<"
+        } else {
+            "="
+        },
+        show(t.abs()),
+        crate::format::digits(n),
+        place(line.table())
+    );
+    let note = Note::new("evidence.small_effect", Caution, claim)
+        .number("cohens_d", effect)
+        .number("difference_pct", 100.0 * difference / y)
+        .number("difference", difference)
+        .number("assumed_values_each", n);
+    let solved = deviations(difference, t, df, n);
+    notes.push(
+        note.maybe("assumed_sd_larger", solved.map(|(a, b)| a.max(b)))
+            .maybe("assumed_sd_smaller", solved.map(|(a, b)| a.min(b)))
+            .rule(
+                format!("p under 0.001 and d under {SMALL}"),
+                "Cohen, 1988, for the effect's size",
+            )
+            .advice("say both: with this many values every difference is significant"),
+    );
+}
+
+/// The interval from the printed digits of t and the means against the printed one.
+fn interval(line: &Line<'_>, difference: f64, error: f64, df: f64, notes: &mut Vec<Note>) {
+    let level = line.number("level_pct").unwrap_or(95.0);
+    let (Some(low), Some(high)) = (line.number("ci_low"), line.number("ci_high")) else {
+        return;
+    };
+    if level != 95.0 || df < 30.0 {
+        return;
+    }
+    // The first terms of the t distribution's quantile by the normal one's.
+    let z = Z95 + (Z95.powi(3) + Z95) / (4.0 * df);
+    let (a, b) = (difference - z * error.abs(), difference + z * error.abs());
+    // Means are printed with seven digits.
+    let mean = line.number("mean_x").unwrap_or(0.0).abs();
+    let allowed = 2e-6 * mean.max(1.0) + 0.01 * error.abs();
+    if (a - low).abs() <= allowed && (b - high).abs() <= allowed {
+        return;
+    }
+    let claim = format!(
+        "t and the means give a 95 % interval of {a:.5} to {b:.5} ({difference:.4} +- {z:.4} x {:.5}), \
+         not the printed {low} to {high} ({})",
+        error.abs(),
+        place(line.table())
+    );
+    notes.push(
+        Note::new("evidence.interval", Caution, claim)
+            .number("ci_low", a)
+            .number("ci_high", b)
+            .rule("within the printed digits", RULE),
+    );
+}

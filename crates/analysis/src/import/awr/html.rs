@@ -1,0 +1,214 @@
+//! HTML into tables of text: as much of it as reports of AWR and Statspack need. Tags are markers
+//! and never kept; entities become characters; nothing is trusted to be closed.
+
+use super::Grid;
+
+/// Bytes of a cell, a title or a tag that are kept.
+const TEXT_MAX: usize = 2000;
+/// Cells of a row.
+const CELLS_MAX: usize = 256;
+
+/// Reads HTML as it comes, however it is cut.
+#[derive(Debug, Default)]
+pub struct Html {
+    line: u64,
+    tag: Option<Vec<u8>>,
+    text: Vec<u8>,
+    /// Text outside of tables: the last heading.
+    title: String,
+    table: Option<Grid>,
+    row: Vec<String>,
+    in_cell: bool,
+    heads: usize,
+    skipping: bool,
+}
+
+impl Html {
+    /// Takes the next text; hands each table's rows so far to `each` when it ends.
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(Grid)) {
+        for &b in bytes {
+            if b == b'\n' {
+                self.line += 1;
+            }
+            match (&mut self.tag, b) {
+                (Some(_), b'>') => {
+                    let tag = self.tag.take().expect("matched above");
+                    self.take_tag(&String::from_utf8_lossy(&tag), each);
+                }
+                // A `<` inside a tag: the tag before was text, or cut.
+                (Some(tag), b'<') => tag.clear(),
+                (Some(tag), _) if tag.len() < TEXT_MAX => tag.push(b),
+                (Some(_), _) => {}
+                (None, b'<') => self.tag = Some(Vec::new()),
+                (None, _) if self.text.len() < TEXT_MAX => self.text.push(b),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Ends the file inside whatever it was cut in. A row that is not closed is not given: it may
+    /// have been cut in a number.
+    pub fn end(&mut self, each: &mut impl FnMut(Grid)) -> u64 {
+        if let Some(grid) = self.table.take() {
+            each(grid);
+        }
+        self.line
+    }
+
+    fn take_tag(&mut self, tag: &str, each: &mut impl FnMut(Grid)) {
+        let (slash, rest) = match tag.strip_prefix('/') {
+            Some(rest) => ("/", rest),
+            None => ("", tag),
+        };
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        let word = rest[..end.unwrap_or(rest.len())].to_ascii_lowercase();
+        let name = format!("{slash}{word}");
+        let text = std::mem::take(&mut self.text);
+        if self.skipping {
+            self.skipping = !matches!(name.as_str(), "/script" | "/style");
+            return;
+        }
+        match name.as_str() {
+            "script" | "style" => self.skipping = true,
+            "table" => {
+                self.close_table(&text, each);
+                let summary = attribute(tag, "summary").unwrap_or_default();
+                self.table = Some(Grid {
+                    title: format!("{} {summary}", self.title).trim().to_owned(),
+                    line: self.line + 1,
+                    ..Grid::default()
+                });
+            }
+            "/table" => self.close_table(&text, each),
+            "tr" | "/tr" => {
+                self.end_cell(&text);
+                self.end_row();
+            }
+            "td" | "th" => {
+                self.end_cell(&text);
+                self.in_cell = true;
+                self.heads += usize::from(name == "th");
+            }
+            "/td" | "/th" => self.end_cell(&text),
+            "h1" | "h2" | "h3" | "p" | "/h1" | "/h2" | "/h3" => {
+                let text = decode(&text);
+                if self.table.is_none() && !text.is_empty() {
+                    self.title = text;
+                }
+            }
+            // Any other tag inside of text: a link, a line break.
+            _ => {
+                self.text = text;
+                if name == "br" {
+                    self.text.push(b' ');
+                }
+            }
+        }
+    }
+
+    fn end_cell(&mut self, text: &[u8]) {
+        if std::mem::take(&mut self.in_cell) && self.row.len() < CELLS_MAX {
+            self.row.push(decode(text));
+        }
+    }
+
+    fn end_row(&mut self) {
+        let row = std::mem::take(&mut self.row);
+        let heads = std::mem::take(&mut self.heads);
+        let line = self.line + 1;
+        let Some(grid) = self.table.as_mut().filter(|_| !row.is_empty()) else {
+            return;
+        };
+        if heads == row.len() && grid.rows.is_empty() {
+            grid.headings = row;
+        } else {
+            grid.push(line, row);
+        }
+    }
+
+    fn close_table(&mut self, text: &[u8], each: &mut impl FnMut(Grid)) {
+        self.end_cell(text);
+        self.end_row();
+        if let Some(grid) = self.table.take() {
+            each(grid);
+        }
+    }
+}
+
+fn attribute(tag: &str, name: &str) -> Option<String> {
+    let at = tag.find(&format!("{name}="))? + name.len() + 1;
+    let rest = &tag[at..];
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = &rest[1..];
+    Some(inner[..inner.find(quote).unwrap_or(inner.len())].to_owned())
+}
+
+/// Characters for the entities that reports use; white space as single spaces.
+fn decode(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.bytes().take(10).position(|b| b == b';');
+        let known = end.and_then(|end| Some((entity(&rest[1..end])?, end)));
+        match known {
+            Some((c, end)) => {
+                out.push(c);
+                rest = &rest[end + 1..];
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn entity(name: &str) -> Option<char> {
+    Some(match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" | "#160" => ' ',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                None => number.parse().ok()?,
+            };
+            char::from_u32(code)?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_with_and_without_ends() {
+        let page = "<style>td {}</style><h3>Top <i>Events</i></h3><p>\n\
+            <table summary='waits'><tr><th>Event</th><th>Waits<br/>all</th></tr>\n\
+            <tr><td>a &lt;&amp;&#62;&nbsp;b</td><td> 1,2</td></tr><tr><td>c<td>3\n\
+            <table><tr><td>x</td></tr><tr><td>cu";
+        for step in [1, 3, 1000] {
+            let (mut html, mut grids) = (Html::default(), Vec::new());
+            for chunk in page.as_bytes().chunks(step) {
+                html.feed(chunk, &mut |g| grids.push(g));
+            }
+            html.end(&mut |g| grids.push(g));
+            assert_eq!(grids.len(), 2);
+            assert_eq!(grids[0].title, "Top Events waits");
+            assert_eq!(grids[0].headings, ["Event", "Waits all"]);
+            assert_eq!(grids[0].rows[0].1, ["a <&> b", "1,2"]);
+            assert_eq!(grids[0].rows[1].1, ["c", "3"]);
+            assert_eq!(grids[1].rows.len(), 1, "the row that is cut is not given");
+        }
+    }
+}

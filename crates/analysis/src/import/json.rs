@@ -1,0 +1,364 @@
+//! JSON as it comes: values with their paths, objects as they close. Nothing is built, so that
+//! memory does not grow with the file; what is cut gives what was whole; any depth is survived.
+
+/// Depth of which names are kept: nothing that is read lies deeper.
+const KEPT_DEPTH: usize = 16;
+/// Depth that is followed.
+const DEPTH_MAX: usize = 10_000;
+/// Bytes of a name or value that are kept.
+const TEXT_MAX: usize = 4096;
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A member of an object.
+    Key(String),
+    /// An element of an array.
+    Index(u64),
+}
+
+/// What was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met<'a> {
+    /// A number, word or string.
+    Value(&'a str),
+    /// The end of an object or array.
+    Close,
+}
+
+/// Where and what the text stops being JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Line, from 1.
+    pub line: u64,
+    /// What was found.
+    pub what: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum In {
+    /// Before a document: whatever does not begin with a brace is passed over.
+    Outside,
+    Value,
+    Key,
+    Colon,
+    Comma,
+    Text {
+        key: bool,
+        escaped: bool,
+        unicode: u8,
+    },
+    Word,
+}
+
+/// Reads JSON as it comes, however it is cut.
+#[derive(Debug)]
+pub struct Json {
+    state: In,
+    /// Whether each open container is an object.
+    open: Vec<bool>,
+    path: Vec<Step>,
+    text: Vec<u8>,
+    code: u32,
+    at_line_start: bool,
+    /// Lines so far.
+    pub line: u64,
+    /// Where it broke; nothing is read after that.
+    pub broken: Option<Broken>,
+    /// Documents that began.
+    pub documents: u64,
+}
+
+impl Default for Json {
+    fn default() -> Json {
+        Json {
+            state: In::Outside,
+            open: Vec::new(),
+            path: Vec::new(),
+            text: Vec::new(),
+            code: 0,
+            at_line_start: true,
+            line: 1,
+            broken: None,
+            documents: 0,
+        }
+    }
+}
+
+impl Json {
+    /// Takes the next text; hands what is met to `each` with its path.
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&[Step], Met<'_>)) {
+        for &b in bytes {
+            if self.broken.is_none() {
+                self.byte(b, each);
+            }
+            if b == b'\n' {
+                self.line += 1;
+            }
+        }
+    }
+
+    /// Whether the file ended inside a document.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    fn byte(&mut self, b: u8, each: &mut impl FnMut(&[Step], Met<'_>)) {
+        match self.state {
+            In::Outside => self.outside(b),
+            In::Text {
+                key,
+                escaped,
+                unicode,
+            } => self.string(b, key, escaped, unicode, each),
+            In::Word => {
+                let ends = b.is_ascii_whitespace() || matches!(b, b',' | b'}' | b']');
+                if !ends {
+                    self.keep(b);
+                    return;
+                }
+                self.give(each);
+                self.state = In::Comma;
+                self.byte(b, each);
+            }
+            _ if b.is_ascii_whitespace() => {}
+            In::Value => match b {
+                b'{' => self.push(true),
+                b'[' => self.push(false),
+                b']' if self.open.last() == Some(&false) => self.pop(each),
+                b'"' => {
+                    self.state = In::Text {
+                        key: false,
+                        escaped: false,
+                        unicode: 0,
+                    }
+                }
+                b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'N' | b'i' => {
+                    self.state = In::Word;
+                    self.keep(b);
+                }
+                _ => self.breaks(b, "a value"),
+            },
+            In::Key => match b {
+                b'"' => {
+                    self.state = In::Text {
+                        key: true,
+                        escaped: false,
+                        unicode: 0,
+                    }
+                }
+                b'}' => self.pop(each),
+                _ => self.breaks(b, "a name"),
+            },
+            In::Colon => match b {
+                b':' => self.state = In::Value,
+                _ => self.breaks(b, "a colon"),
+            },
+            In::Comma => match (b, self.open.last()) {
+                (b',', Some(true)) => self.state = In::Key,
+                (b',', Some(false)) => {
+                    let depth = self.open.len();
+                    if let Some(Step::Index(i)) = self.path.get_mut(depth - 1) {
+                        *i += 1;
+                    }
+                    self.state = In::Value;
+                }
+                (b'}', Some(true)) | (b']', Some(false)) => self.pop(each),
+                _ => self.breaks(b, "a comma or an end"),
+            },
+        }
+    }
+
+    fn outside(&mut self, b: u8) {
+        match b {
+            b'{' | b'[' if self.at_line_start => {
+                self.documents += 1;
+                self.push(b == b'{');
+            }
+            b'\n' => self.at_line_start = true,
+            b' ' | b'\t' | b'\r' => {}
+            _ => self.at_line_start = false,
+        }
+    }
+
+    fn string(
+        &mut self,
+        b: u8,
+        key: bool,
+        escaped: bool,
+        unicode: u8,
+        each: &mut impl FnMut(&[Step], Met<'_>),
+    ) {
+        let text = |escaped, unicode| In::Text {
+            key,
+            escaped,
+            unicode,
+        };
+        let mut next = text(false, 0);
+        if unicode > 0 {
+            let Some(digit) = (b as char).to_digit(16) else {
+                self.breaks(b, "a digit of an escape");
+                return;
+            };
+            self.code = self.code * 16 + digit;
+            if unicode == 1 {
+                let c = char::from_u32(self.code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                let mut bytes = [0; 4];
+                c.encode_utf8(&mut bytes).bytes().for_each(|b| self.keep(b));
+            }
+            next = text(false, unicode - 1);
+        } else if escaped {
+            match b {
+                b'u' => {
+                    self.code = 0;
+                    next = text(false, 4);
+                }
+                b'n' => self.keep(b'\n'),
+                b't' => self.keep(b'\t'),
+                b'r' => self.keep(b'\r'),
+                _ => self.keep(b),
+            }
+        } else {
+            match b {
+                b'\\' => next = text(true, 0),
+                b'"' if key => {
+                    self.name();
+                    next = In::Colon;
+                }
+                b'"' => {
+                    self.give(each);
+                    next = In::Comma;
+                }
+                _ => self.keep(b),
+            }
+        }
+        self.state = next;
+    }
+
+    fn name(&mut self) {
+        let name = String::from_utf8_lossy(&self.text).into_owned();
+        self.text.clear();
+        if let Some(step) = self.path.get_mut(self.open.len() - 1) {
+            *step = Step::Key(name);
+        }
+    }
+
+    fn keep(&mut self, b: u8) {
+        if self.text.len() < TEXT_MAX {
+            self.text.push(b);
+        }
+    }
+
+    fn give(&mut self, each: &mut impl FnMut(&[Step], Met<'_>)) {
+        if self.open.len() <= KEPT_DEPTH {
+            let text = String::from_utf8_lossy(&self.text);
+            each(&self.path, Met::Value(&text));
+        }
+        self.text.clear();
+    }
+
+    fn push(&mut self, object: bool) {
+        if self.open.len() >= DEPTH_MAX {
+            self.broken = Some(Broken {
+                line: self.line,
+                what: format!("nested over {DEPTH_MAX} deep"),
+            });
+            return;
+        }
+        self.open.push(object);
+        if self.open.len() <= KEPT_DEPTH {
+            self.path.push(match object {
+                true => Step::Key(String::new()),
+                false => Step::Index(0),
+            });
+        }
+        self.state = if object { In::Key } else { In::Value };
+    }
+
+    fn pop(&mut self, each: &mut impl FnMut(&[Step], Met<'_>)) {
+        if self.open.len() <= KEPT_DEPTH {
+            self.path.pop();
+            each(&self.path, Met::Close);
+        }
+        self.open.pop();
+        self.state = match self.open.is_empty() {
+            true => In::Outside,
+            false => In::Comma,
+        };
+        self.at_line_start = true;
+    }
+
+    fn breaks(&mut self, b: u8, wanted: &str) {
+        self.broken = Some(Broken {
+            line: self.line,
+            what: format!(
+                "`{}` where {wanted} is expected",
+                (b as char).escape_default()
+            ),
+        });
+    }
+}
+
+/// The name at a depth of a path.
+#[must_use]
+pub fn key(path: &[Step], depth: usize) -> Option<&str> {
+    match path.get(depth) {
+        Some(Step::Key(name)) => Some(name),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, step: usize) -> (Vec<String>, Json) {
+        let (mut json, mut out) = (Json::default(), Vec::new());
+        for chunk in text.as_bytes().chunks(step) {
+            json.feed(chunk, &mut |path, met| {
+                let path: Vec<String> = path
+                    .iter()
+                    .map(|s| match s {
+                        Step::Key(k) => k.clone(),
+                        Step::Index(i) => i.to_string(),
+                    })
+                    .collect();
+                if let Met::Value(v) = met {
+                    out.push(format!("{}={v}", path.join(".")));
+                }
+            });
+        }
+        (out, json)
+    }
+
+    #[test]
+    fn values_with_paths() {
+        let text = "fio: warning [x]\n{\"a\": [1, {\"b\\u00b5\": \"c\\\"\"}], \"d\": {}, \"e\": null}\n\
+            bye\n[2]";
+        for step in [1, 2, 7, 1000] {
+            let (out, json) = read(text, step);
+            assert_eq!(out, ["a.0=1", "a.1.bµ=c\"", "e=null", "0=2"]);
+            assert!(json.broken.is_none() && !json.is_cut());
+            assert_eq!((json.documents, json.line), (2, 4));
+        }
+    }
+
+    #[test]
+    fn what_is_broken_or_deep_ends_it() {
+        for (text, what) in [
+            ("{\"a\" 1}", "a colon"),
+            ("{\"a\": }", "a value"),
+            ("{1}", "a name"),
+            ("[1 2]", "a comma"),
+            ("[1}", "a comma"),
+        ] {
+            let (_, json) = read(text, 3);
+            assert!(json.broken.is_some_and(|b| b.what.contains(what)), "{text}");
+        }
+        let (_, json) = read(&"[".repeat(100_000), 4096);
+        assert!(json.broken.is_some_and(|b| b.what.contains("deep")));
+        let (out, json) = read("{\"a\": 1, \"b\": 2", 5);
+        assert_eq!((out, json.is_cut()), (vec!["a=1".to_owned()], true));
+    }
+}

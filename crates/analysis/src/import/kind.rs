@@ -1,0 +1,297 @@
+//! The kinds of evidence, and how each is told from its content.
+//!
+//! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
+//! says whether the head of a file is one. They are asked in order, the most specific first.
+
+use super::Refusal;
+use super::notes::quote;
+use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Oracle's extended SQL trace, and what log writers write into theirs.
+    OracleTrace,
+    /// Listings of `v$event_histogram`.
+    EventHistogram,
+    /// `count,elapsed`, as the script of study 000 writes.
+    CountElapsed,
+    /// A report of AWR or Statspack in HTML.
+    AwrHtml,
+    /// A report of AWR or Statspack as text, or a passage of one.
+    AwrText,
+    /// Output of sysstat's `iostat`.
+    Iostat,
+    /// The same as JSON.
+    IostatJson,
+    /// fio's JSON or JSON+.
+    FioJson,
+    /// Output of `pg_test_fsync`.
+    PgTestFsync,
+    /// An HdrHistogram interval log.
+    Hlog,
+    /// `V$LGWRIO_OUTLIER` or `X$KSFDSTLL`.
+    LgwrOutliers,
+    /// Metrics of a cell's flash log.
+    CellMetrics,
+    /// R's `summary` and `t.test`.
+    RSummary,
+    /// A table of a published study.
+    StudyTable,
+}
+
+struct Spec {
+    kind: Kind,
+    name: &'static str,
+    looked_for: &'static str,
+    is: fn(&Head<'_>) -> bool,
+}
+
+/// Every kind, the most specific first.
+const KINDS: &[Spec] = &[
+    Spec {
+        kind: Kind::OracleTrace,
+        name: "oracle-trace",
+        looked_for: "lines `WAIT #1: nam='…' ela= …` of a 10046 trace, or a log writer's warnings",
+        is: trace::recognise,
+    },
+    Spec {
+        kind: Kind::AwrHtml,
+        name: "awr-html",
+        looked_for: "an AWR or Statspack report in HTML",
+        is: awr::recognise_html,
+    },
+    Spec {
+        kind: Kind::IostatJson,
+        name: "iostat-json",
+        looked_for: "the JSON of `iostat -o JSON`",
+        is: json_reader::is_iostat,
+    },
+    Spec {
+        kind: Kind::FioJson,
+        name: "fio-json",
+        looked_for: "the JSON of fio --output-format=json or json+",
+        is: json_reader::is_fio,
+    },
+    Spec {
+        kind: Kind::Hlog,
+        name: "hlog",
+        looked_for: "an HdrHistogram interval log, V2",
+        is: hlog::recognise,
+    },
+    Spec {
+        kind: Kind::PgTestFsync,
+        name: "pg-test-fsync",
+        looked_for: "output of pg_test_fsync",
+        is: listing::is_pg_test_fsync,
+    },
+    Spec {
+        kind: Kind::LgwrOutliers,
+        name: "lgwr-outliers",
+        looked_for: "a listing of V$LGWRIO_OUTLIER or X$KSFDSTLL with IO_LATENCY",
+        is: listing::is_outliers,
+    },
+    Spec {
+        kind: Kind::CellMetrics,
+        name: "cell-metrics",
+        looked_for: "metrics FL_* as CellCLI lists them",
+        is: listing::is_cell_metrics,
+    },
+    Spec {
+        kind: Kind::RSummary,
+        name: "r-summary",
+        looked_for: "a summary (`Min. 1st Qu. Median …`) or t test of R",
+        is: listing::is_r_summary,
+    },
+    Spec {
+        kind: Kind::StudyTable,
+        name: "study-table",
+        looked_for: "a published sweep of jobs, workers' shares or block sizes",
+        is: listing::is_study,
+    },
+    Spec {
+        kind: Kind::Iostat,
+        name: "iostat",
+        looked_for: "headings `Device … w/s …` of iostat",
+        is: listing::is_iostat,
+    },
+    Spec {
+        kind: Kind::AwrText,
+        name: "awr-text",
+        looked_for: "sections of an AWR or Statspack report as text",
+        is: listing::is_awr,
+    },
+    Spec {
+        kind: Kind::EventHistogram,
+        name: "event-histogram",
+        looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO beside WAIT_COUNT of v$event_histogram",
+        is: event_histogram::recognise,
+    },
+    Spec {
+        kind: Kind::CountElapsed,
+        name: "count-elapsed",
+        looked_for: "lines of `count,elapsed`",
+        is: count_elapsed::recognise,
+    },
+];
+
+impl Kind {
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        KINDS.iter().map(|s| s.kind)
+    }
+
+    /// Its name on the command line and in a run.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// What is looked for in such a file.
+    #[must_use]
+    pub fn looked_for(self) -> &'static str {
+        self.spec().looked_for
+    }
+
+    fn spec(self) -> &'static Spec {
+        let spec = KINDS.iter().find(|s| s.kind == self);
+        spec.expect("every kind stands in the table: a test sees to it")
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no kind.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("`{given}` is no kind of evidence: use {known}")]
+pub struct KindError {
+    given: String,
+    known: String,
+}
+
+impl FromStr for Kind {
+    type Err = KindError;
+
+    fn from_str(name: &str) -> Result<Kind, KindError> {
+        let found = KINDS.iter().find(|s| s.name == name);
+        found.map(|s| s.kind).ok_or_else(|| KindError {
+            given: name.to_owned(),
+            known: names(),
+        })
+    }
+}
+
+/// The names of every kind.
+#[must_use]
+pub fn names() -> String {
+    let names: Vec<&str> = KINDS.iter().map(|s| s.name).collect();
+    names.join(", ")
+}
+
+/// The beginning of a file, as its kind is told from it.
+#[derive(Debug)]
+pub struct Head<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// Its lines without their ends; the last one may be cut.
+    pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let lines = self.bytes.split(|b| *b == b'\n');
+        lines.map(super::lines::trim_cr)
+    }
+
+    /// Whether `needle` stands anywhere in it.
+    #[must_use]
+    pub fn has(&self, needle: &str) -> bool {
+        memchr::memmem::find(self.bytes, needle.as_bytes()).is_some()
+    }
+}
+
+/// The kind of a file by its head.
+///
+/// # Errors
+/// A file of another database, or one that no kind fits.
+pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
+    let head = Head { bytes: head };
+    if let Some(what) = look_alike::of(&head) {
+        let file = file.to_owned();
+        return Err(Refusal::LookAlike { file, what });
+    }
+    if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
+        return Ok(spec.kind);
+    }
+    let first = head.lines().find(|l| !l.trim_ascii().is_empty());
+    Err(Refusal::Unknown {
+        file: file.to_owned(),
+        found: match first {
+            _ if archive(head.bytes).is_some() => {
+                let what = archive(head.bytes).unwrap_or_default();
+                format!("the file is {what}: unpack it, and import what is in it")
+            }
+            Some(line) => format!("the file begins with {}", quote(line)),
+            None => "the file is empty".to_owned(),
+        },
+        looked_for: looked_for(),
+    })
+}
+
+/// Files that hold files, and what is no text at all.
+fn archive(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("a zip archive"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
+        [b'%', b'P', b'D', b'F', ..] => Some("a PDF document"),
+        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] => Some("packed twice"),
+        _ if head.get(257..262) == Some(b"ustar") => Some("a tar archive"),
+        _ => None,
+    }
+}
+
+/// What is looked for in a file of no stated kind.
+fn looked_for() -> String {
+    let each = KINDS
+        .iter()
+        .map(|s| format!("{} ({})", s.looked_for, s.name));
+    each.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_stands_in_the_table_once() {
+        for kind in Kind::all() {
+            assert_eq!(KINDS.iter().filter(|s| s.kind == kind).count(), 1);
+            assert_eq!(kind.name().parse::<Kind>(), Ok(kind));
+        }
+        assert!("x".parse::<Kind>().is_err());
+    }
+
+    #[test]
+    fn what_no_kind_fits_says_what_was_looked_for() {
+        for (head, word) in [
+            (&b""[..], "empty"),
+            (b"\n \nhello\x1b[2J", "`hello"),
+            (b"PK\x03\x04", "zip"),
+        ] {
+            let refused = recognise("f.txt", head)
+                .expect_err("fits nothing")
+                .to_string();
+            assert!(
+                refused.contains(word) && refused.contains("count,elapsed"),
+                "{refused}"
+            );
+            assert!(!refused.contains('\x1b'));
+        }
+    }
+}

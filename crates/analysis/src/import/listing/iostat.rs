@@ -1,0 +1,420 @@
+//! `iostat` of sysstat: extended and basic, old and new columns, kB, MB and sectors, decimal
+//! commas, time stamps, the device first or last. Columns are read by heading, never by position.
+//!
+//! The first report after a banner covers the time since boot (unless `-y` was given, which the
+//! output does not tell): it is set apart from the intervals.
+
+use crate::import::Notes;
+use crate::import::sheets::{Sheets, text};
+use crate::import::value;
+use measure::imported::{Cell, Severity};
+use std::collections::BTreeMap;
+
+/// Devices that are summed up.
+const DEVICES_MAX: usize = 4096;
+const MB: f64 = 1_048_576.0;
+
+/// Fields of a sample, in the order of the table.
+const FIELDS: [(&str, &str); 15] = [
+    ("reads_per_s", "r/s"),
+    ("writes_per_s", "w/s"),
+    ("read_mb_per_s", "rMB/s"),
+    ("write_mb_per_s", "wMB/s"),
+    ("request_kb", "avg request kB"),
+    ("write_request_kb", "avg write kB"),
+    ("queue", "avg queue"),
+    ("await_ms", "await ms"),
+    ("read_await_ms", "r_await ms"),
+    ("write_await_ms", "w_await ms"),
+    ("flushes_per_s", "f/s"),
+    ("flush_await_ms", "f_await ms"),
+    ("service_ms", "svctm ms"),
+    ("util_pct", "%util"),
+    ("discards_per_s", "d/s"),
+];
+const WRITES: usize = 1;
+const WRITE_MB: usize = 3;
+const AWAIT: usize = 7;
+const WRITE_AWAIT: usize = 9;
+const UTIL: usize = 13;
+
+/// The field of a column and the factor to its unit.
+fn role(heading: &str) -> Option<(usize, f64)> {
+    Some(match heading {
+        "r/s" => (0, 1.0),
+        "w/s" => (WRITES, 1.0),
+        "rMB/s" | "MB_read/s" => (2, 1.0),
+        "rkB/s" | "kB_read/s" => (2, 1.0 / 1024.0),
+        "rsec/s" | "Blk_read/s" => (2, 512.0 / MB),
+        "wMB/s" | "MB_wrtn/s" => (WRITE_MB, 1.0),
+        "wkB/s" | "kB_wrtn/s" => (WRITE_MB, 1.0 / 1024.0),
+        "wsec/s" | "Blk_wrtn/s" => (WRITE_MB, 512.0 / MB),
+        "avgrq-sz" => (4, 0.5),
+        "areq-sz" => (4, 1.0),
+        "wareq-sz" => (5, 1.0),
+        "avgqu-sz" | "aqu-sz" | "avqqu-sz" => (6, 1.0),
+        "await" | "avwait" => (AWAIT, 1.0),
+        "r_await" => (8, 1.0),
+        "w_await" => (WRITE_AWAIT, 1.0),
+        "f/s" => (10, 1.0),
+        "f_await" => (11, 1.0),
+        "svctm" => (12, 1.0),
+        "%util" | "util" => (UTIL, 1.0),
+        "d/s" => (14, 1.0),
+        _ => return None,
+    })
+}
+
+/// Other columns of `iostat` that are known and not kept.
+const KNOWN: &[&str] = &[
+    "rrqm/s",
+    "wrqm/s",
+    "drqm/s",
+    "frqm/s",
+    "%rrqm",
+    "%wrqm",
+    "%drqm",
+    "%frqm",
+    "rrqm",
+    "wrqm",
+    "drqm",
+    "rareq-sz",
+    "dareq-sz",
+    "dkB/s",
+    "dMB/s",
+    "dsec/s",
+    "d_await",
+    "tps",
+    "kB_dscd/s",
+    "MB_dscd/s",
+    "Blk_dscd/s",
+    "kB_read",
+    "kB_wrtn",
+    "kB_dscd",
+    "MB_read",
+    "MB_wrtn",
+    "MB_dscd",
+    "Blk_read",
+    "Blk_wrtn",
+    "Blk_dscd",
+    "kB/s",
+    "MB/s",
+    "rqm/s",
+    "sec/s",
+];
+
+/// Whether a line is a heading of `iostat`.
+pub fn is_heading(line: &str) -> bool {
+    columns(line).is_some()
+}
+
+fn columns(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_device = |w: &str| matches!(w, "Device" | "Device:");
+    let ends =
+        words.first().is_some_and(|w| is_device(w)) || words.last().is_some_and(|w| is_device(w));
+    if !ends || words.len() < 3 || words.len() > 64 {
+        return None;
+    }
+    let known = |w: &&&str| role(w).is_some() || KNOWN.contains(*w);
+    (words.iter().filter(known).count() >= 2).then_some(words)
+}
+
+/// A sample from values by column name, and the unknown names.
+#[must_use]
+pub fn reading<'a>(pairs: impl Iterator<Item = (&'a str, f64)>) -> [Option<f64>; FIELDS.len()] {
+    let mut out = [None; FIELDS.len()];
+    for (name, value) in pairs {
+        if let Some((field, factor)) = role(name) {
+            out[field] = Some(value * factor);
+        }
+    }
+    out
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Device {
+    samples: u64,
+    writes: f64,
+    write_mb: f64,
+    util: f64,
+    util_max: f64,
+    write_await_max: f64,
+}
+
+/// The samples of a file.
+#[derive(Debug, Default)]
+pub struct Samples {
+    columns: Vec<String>,
+    device_at: usize,
+    table: Option<usize>,
+    report: u64,
+    since_boot: bool,
+    banner: bool,
+    stamp: String,
+    label: String,
+    alone: Option<String>,
+    devices: BTreeMap<String, Device>,
+    /// What the banner says.
+    pub facts: Vec<(String, String)>,
+    comma: bool,
+}
+
+impl Samples {
+    /// Takes a line. `label` is what a page calls the listing that follows.
+    pub fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        label: &str,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let trimmed = line.trim();
+        if let Some(words) = columns(line) {
+            self.heading(&words, number, label, notes);
+            return;
+        }
+        if trimmed.is_empty() {
+            self.alone = None;
+            return;
+        }
+        if trimmed.starts_with("Linux ") && trimmed.contains('(') && trimmed.len() < 200 {
+            self.banner = true;
+            self.columns.clear();
+            if self.facts.is_empty() {
+                self.facts.push(("iostat".to_owned(), trimmed.to_owned()));
+            }
+            return;
+        }
+        if trimmed.starts_with("avg-cpu:") {
+            self.columns.clear();
+            return;
+        }
+        if is_stamp(trimmed) {
+            trimmed.clone_into(&mut self.stamp);
+            self.columns.clear();
+            return;
+        }
+        if !self.columns.is_empty() {
+            self.row(trimmed, number, sheets, notes);
+        }
+    }
+
+    fn heading(&mut self, words: &[&str], number: u64, label: &str, notes: &mut Notes) {
+        self.columns = words.iter().map(|w| (*w).to_owned()).collect();
+        self.device_at = if words[0].starts_with("Device") {
+            0
+        } else {
+            words.len() - 1
+        };
+        self.report += 1;
+        self.since_boot = std::mem::take(&mut self.banner);
+        label.clone_into(&mut self.label);
+        if self.since_boot {
+            notes.add(
+                Severity::Note,
+                "iostat.since_boot",
+                Some(number),
+                None,
+                || {
+                    "the first report after a banner covers the time since boot (unless iostat -y \
+                 made it): set apart from the intervals"
+                        .to_owned()
+                },
+            );
+        }
+        for word in words {
+            let known = role(word).is_some() || KNOWN.contains(word) || word.starts_with("Device");
+            if !known {
+                notes.add(
+                    Severity::Warning,
+                    "iostat.unknown_column",
+                    Some(number),
+                    None,
+                    || format!("column `{word}` is unknown and was left out"),
+                );
+            }
+            if matches!(*word, "avqqu-sz" | "avwait") {
+                notes.add(
+                    Severity::Note,
+                    "iostat.misspelt_column",
+                    Some(number),
+                    None,
+                    || format!("column `{word}` is no name of iostat: taken as its likeness"),
+                );
+            }
+        }
+    }
+
+    fn row(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        let words: Vec<&str> = trimmed.split_whitespace().collect();
+        let wanted = self.columns.len();
+        let mut device = words
+            .get(self.device_at)
+            .map_or("", |w| w.trim_end_matches(':'))
+            .to_owned();
+        let mut values: Vec<&str> = words.clone();
+        if words.len() == wanted {
+            values.remove(self.device_at);
+        } else if words.len() == 1 && value::plain(words[0]).is_none() {
+            // A long name stands on a line of its own.
+            self.alone = Some(device);
+            return;
+        } else if let Some(name) = self.alone.take().filter(|_| words.len() + 1 == wanted) {
+            device = name;
+        } else {
+            notes.add(
+                Severity::Warning,
+                "iostat.columns",
+                Some(number),
+                None,
+                || format!("{} values under {wanted} headings: left out", words.len()),
+            );
+            return;
+        }
+        let headings = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != self.device_at);
+        let mut pairs = Vec::with_capacity(wanted);
+        for ((_, heading), word) in headings.zip(values) {
+            let plain = decimal(word);
+            let Some(n) = value::number(&plain) else {
+                notes.add(
+                    Severity::Warning,
+                    "iostat.no_number",
+                    Some(number),
+                    None,
+                    || format!("`{}` of {device} is no number", heading),
+                );
+                continue;
+            };
+            self.comma |= word.contains(',');
+            let scale = match n.suffix {
+                "k" | "K" if heading.contains("MB") => 1.0 / 1024.0,
+                "" | "%" | "k" | "K" => 1.0,
+                "M" if heading.contains("kB") || heading.contains("req-sz") => 1024.0,
+                "G" if heading.contains("kB") => MB,
+                _ => 1.0,
+            };
+            pairs.push((heading.as_str(), n.value * scale));
+        }
+        let found = reading(pairs.into_iter());
+        self.sample(&device, &found, number, sheets);
+    }
+
+    /// Begins the next report of a JSON file.
+    pub fn next_report(&mut self, stamp: &str, since_boot: bool) {
+        self.report += 1;
+        stamp.clone_into(&mut self.stamp);
+        self.since_boot = since_boot;
+    }
+
+    /// Adds a sample.
+    pub fn sample(
+        &mut self,
+        device: &str,
+        found: &[Option<f64>],
+        number: u64,
+        sheets: &mut Sheets,
+    ) {
+        let mut columns = vec![
+            ("report", "Report"),
+            ("time", "Time"),
+            ("covers", "Covers"),
+            ("device", "Device"),
+        ];
+        columns.extend(FIELDS);
+        let title = match self.label.as_str() {
+            "" => "iostat".to_owned(),
+            label => format!("iostat ({label})"),
+        };
+        let open = || sheets.open("iostat", &title, number, &columns);
+        let table = *self.table.get_or_insert_with(open);
+        let covers = if self.since_boot {
+            "since boot"
+        } else {
+            "interval"
+        };
+        let mut row = vec![
+            Cell::Count(self.report),
+            text(&self.stamp),
+            text(covers),
+            text(device),
+        ];
+        row.extend(found.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
+        sheets.row(table, row);
+        let known = self.devices.contains_key(device) || self.devices.len() < DEVICES_MAX;
+        if self.since_boot || !known {
+            return;
+        }
+        let sum = self.devices.entry(device.to_owned()).or_default();
+        let get = |i: usize| found.get(i).copied().flatten().unwrap_or(0.0);
+        sum.samples += 1;
+        sum.writes += get(WRITES);
+        sum.write_mb += get(WRITE_MB);
+        sum.util += get(UTIL);
+        sum.util_max = sum.util_max.max(get(UTIL));
+        let waited = get(WRITE_AWAIT).max(get(AWAIT));
+        sum.write_await_max = sum.write_await_max.max(waited);
+    }
+
+    /// Gives each device's intervals in short.
+    pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
+        if self.comma {
+            notes.add(Severity::Note, "iostat.decimal_comma", None, None, || {
+                "numbers have decimal commas, and are read as such".to_owned()
+            });
+        }
+        if self.devices.values().all(|d| d.samples < 2) {
+            return;
+        }
+        let columns = [
+            ("device", "Device"),
+            ("intervals", "Intervals"),
+            ("writes_per_s", "Mean w/s"),
+            ("write_mb_per_s", "Mean wMB/s"),
+            ("util_pct", "Mean %util"),
+            ("util_max_pct", "Max %util"),
+            ("await_max_ms", "Max await ms"),
+        ];
+        let table = sheets.open(
+            "iostat_devices",
+            "iostat by device, intervals only",
+            1,
+            &columns,
+        );
+        for (name, d) in &self.devices {
+            let n = d.samples.max(1) as f64;
+            let numbers = [
+                d.writes / n,
+                d.write_mb / n,
+                d.util / n,
+                d.util_max,
+                d.write_await_max,
+            ];
+            let mut row = vec![text(name), Cell::Count(d.samples)];
+            row.extend(numbers.map(Cell::Real));
+            sheets.row(table, row);
+            sheets.found -= 1;
+        }
+    }
+}
+
+/// `iostat` groups no digits: a comma is the decimal mark, also before three digits.
+fn decimal(word: &str) -> String {
+    word.replace(',', ".")
+}
+
+/// `11/30/2021 10:15:00 AM`, `2021-11-30T10:15:00+0000`, `10:15:00`.
+fn is_stamp(trimmed: &str) -> bool {
+    let digits = trimmed.bytes().filter(u8::is_ascii_digit).count();
+    let colons = trimmed.matches(':').count();
+    trimmed.len() <= 40
+        && digits >= 6
+        && colons >= 2
+        && trimmed.starts_with(|c: char| c.is_ascii_digit() || c.is_alphabetic())
+        && trimmed.split_whitespace().count() <= 4
+}

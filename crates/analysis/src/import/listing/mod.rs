@@ -1,0 +1,198 @@
+//! Evidence in lines: reports as text, `iostat`, listings of SQL*Plus and CellCLI, output of R,
+//! `pg_test_fsync`, tables of published studies. Files often hold several of these (a mail, a page,
+//! a session's spool), so each line is offered to all; each takes what is its own.
+//!
+//! A line that is longer than [`LINE_MAX`] is none of a listing and is left out.
+
+mod block_size;
+mod cell_metrics;
+mod formula;
+mod iostat;
+mod outliers;
+mod pg_test_fsync;
+mod r_summary;
+mod stated;
+mod study;
+mod sweep;
+
+pub use iostat::{Samples as IostatSamples, reading as iostat_reading};
+
+use super::awr::{give::Give, text::Text};
+use super::gathered::Ended;
+use super::kind::Head;
+use super::lines::{Line, Lines};
+use super::sheets::Sheets;
+use super::{Gathered, Options, Sink};
+use measure::imported::Severity;
+
+/// Bytes of a line of a listing.
+const LINE_MAX: usize = 4096;
+
+/// Whether the head is a report of AWR or Statspack as text, or a passage of one.
+pub(super) fn is_awr(head: &Head<'_>) -> bool {
+    let title = ["WORKLOAD REPOSITORY", "STATSPACK report", "AWR Report"];
+    if title.iter().any(|t| head.has(t)) {
+        return true;
+    }
+    lines(head).any(|line| {
+        let line = line.trim();
+        let begins = [
+            "Load Profile",
+            "Foreground Wait Events",
+            "Background Wait Events",
+        ];
+        begins.iter().any(|b| line.starts_with(b))
+            || line.starts_with("Event Waits ")
+            || (line.starts_with("Event ")
+                && line.contains(" Waits ")
+                && (line.contains("Time") || line.contains(" <")))
+            || matches!(line, "Function Name" | "Filetype Name" | "Host CPU")
+            || (line.starts_with("Function Name") && line.contains("Data"))
+            || (line.starts_with("Filetype Name") && line.contains("Data"))
+            || (line.contains("Data/Sec") && line.contains("Reqs/Sec"))
+            || (line.starts_with("Statistic ") && line.contains("Total"))
+    })
+}
+
+/// Whether the head is output of `iostat`.
+pub(super) fn is_iostat(head: &Head<'_>) -> bool {
+    lines(head).any(|l| iostat::is_heading(&l))
+}
+
+/// Whether the head lists slow log writes.
+pub(super) fn is_outliers(head: &Head<'_>) -> bool {
+    lines(head).any(|l| outliers::opens(&l))
+}
+
+/// Whether the head lists metrics of a cell's flash log.
+pub(super) fn is_cell_metrics(head: &Head<'_>) -> bool {
+    lines(head).any(|l| cell_metrics::is_metric(&l))
+}
+
+/// Whether the head is a summary or a t test of R.
+pub(super) fn is_r_summary(head: &Head<'_>) -> bool {
+    lines(head).any(|l| r_summary::opens(&l))
+}
+
+/// Whether the head is output of `pg_test_fsync`.
+pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
+    lines(head).any(|l| pg_test_fsync::opens(&l))
+}
+
+/// Whether the head holds a table of a published study.
+pub(super) fn is_study(head: &Head<'_>) -> bool {
+    lines(head).any(|l| study::opens(&l) || block_size::opens(&l))
+}
+
+fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
+    let short = head.lines().filter(|l| l.len() <= LINE_MAX);
+    short.map(String::from_utf8_lossy)
+}
+
+/// Reads one file.
+#[derive(Debug)]
+pub struct Reader {
+    lines: Lines,
+    state: State,
+}
+
+#[derive(Debug)]
+struct State {
+    file: String,
+    sheets: Sheets,
+    give: Give,
+    report: Text,
+    iostat: iostat::Samples,
+    outliers: outliers::Outliers,
+    metrics: cell_metrics::Metrics,
+    r: r_summary::Summaries,
+    fsync: pg_test_fsync::Tests,
+    study: study::Study,
+    blocks: block_size::Sizes,
+    stated: stated::Stated,
+    formulas: formula::Formulas,
+}
+
+impl Reader {
+    /// A reader of the file of that name.
+    #[must_use]
+    pub fn new(_options: &Options, file: &str) -> Reader {
+        Reader {
+            lines: Lines::default(),
+            state: State {
+                file: file.to_owned(),
+                sheets: Sheets::new(file),
+                give: Give::default(),
+                report: Text::default(),
+                iostat: iostat::Samples::default(),
+                outliers: outliers::Outliers::default(),
+                metrics: cell_metrics::Metrics::default(),
+                r: r_summary::Summaries::default(),
+                fsync: pg_test_fsync::Tests::default(),
+                study: study::Study::default(),
+                blocks: block_size::Sizes::default(),
+                stated: stated::Stated::default(),
+                formulas: formula::Formulas::default(),
+            },
+        }
+    }
+
+    /// Takes the next text.
+    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
+        let state = &mut self.state;
+        self.lines.feed(text, |line| state.line(line, sink));
+    }
+
+    /// Ends the file.
+    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
+        let mut state = self.state;
+        let lines = self.lines.end(|line| state.line(line, sink));
+        let facts = state.end(sink, out);
+        Ended { lines, facts }
+    }
+}
+
+impl State {
+    fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        let n = line.number;
+        if line.cut || line.bytes.len() > LINE_MAX {
+            sink.notes.add(
+                Severity::Warning,
+                "listing.long_line",
+                Some(n),
+                None,
+                || format!("a line of over {LINE_MAX} bytes is none of a listing: left out"),
+            );
+            return;
+        }
+        let text = String::from_utf8_lossy(line.bytes);
+        let text = text.as_ref();
+        let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
+        let label = self.report.label().to_owned();
+        self.report.line(text, n, &mut self.give, sheets, notes);
+        self.iostat.line(text, n, &label, sheets, notes);
+        self.outliers.line(text, n, sheets, notes);
+        self.metrics.line(text, n, sheets);
+        self.r.line(text, n, sheets, notes);
+        self.fsync.line(text, n, sheets, notes);
+        self.study.line(text, n, sheets, notes);
+        self.blocks.line(text, n, sheets);
+        self.stated.line(text, n);
+        self.formulas.line(text, n, sheets);
+    }
+
+    fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Vec<(String, String)> {
+        let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
+        self.report.end(&mut self.give, sheets, notes);
+        self.iostat.end(sheets, notes);
+        self.metrics.end(sheets);
+        self.outliers.end(notes);
+        self.study.end(sheets, notes, out);
+        let mut facts = self.give.end(&self.file, sheets, out);
+        facts.append(&mut self.iostat.facts);
+        self.stated.end(sheets);
+        out.yielded += sheets.found;
+        out.tables.extend(self.sheets.into_tables(notes));
+        facts
+    }
+}

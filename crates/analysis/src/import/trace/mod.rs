@@ -1,0 +1,145 @@
+//! Oracle's extended SQL trace (event 10046), of every release from 8i on and of every process: log
+//! writer, its workers, foregrounds, and merges of several.
+//!
+//! ```text
+//! chunks ─► blocks of whole lines ─► scan (any thread) ─► Scanned ─► merge (in order) ─► give
+//! ```
+//! `scan::scan` knows one block, `merge::Merge` knows the file. A block is scanned as if it
+//! began between records; where the block before it ended inside a statement it is scanned again.
+//!
+//! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither
+//! a header nor anything that only newer releases write tells the release, microseconds are taken
+//! and an error says so.
+
+mod cell;
+mod give;
+mod header;
+mod merge;
+mod scan;
+mod text;
+mod wait;
+
+pub use scan::Scanned;
+
+use super::gathered::Ended;
+use super::kind::Head;
+use super::lines::Blocks;
+use super::{Gathered, Options, Sink};
+use measure::imported::Severity;
+use merge::Merge;
+use text::Mode;
+
+/// Whether the head of a file is a trace, or what log writers write into theirs.
+pub(super) fn recognise(head: &Head<'_>) -> bool {
+    head.lines().any(|line| {
+        let line = line.trim_ascii_start();
+        let is_wait = line.starts_with(wait::WAIT) && wait::tolerant(line).is_ok();
+        is_wait
+            || line.starts_with(b"PARSING IN CURSOR #")
+            || line.starts_with(b"Warning: log write ")
+            || line.starts_with(b"kcrfw_alfs_update_mode")
+            || line.starts_with(b"Log file sync switching to ")
+            || (line.starts_with(b"*** SESSION ID:(") && line.contains(&b')'))
+            || (line.starts_with(b"Trace file ") && head.has("Oracle"))
+            || (text::is_call(line) && line.contains(&b'#') && has_tim(line))
+    })
+}
+
+fn has_tim(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"tim=").is_some()
+}
+
+/// Reads one file.
+#[derive(Debug)]
+pub struct Reader {
+    file: String,
+    redact: bool,
+    blocks: Blocks,
+    block: Vec<u8>,
+    mode: Mode,
+    merge: Merge,
+}
+
+/// Scans a block of whole lines, whatever stands before it; for [`Reader::absorb`].
+#[must_use]
+pub fn scan(block: &[u8]) -> Scanned {
+    scan::scan(block, Mode::Records)
+}
+
+impl Reader {
+    /// A reader of the file of that name.
+    #[must_use]
+    pub fn new(options: &Options, file: &str) -> Reader {
+        Reader {
+            file: file.to_owned(),
+            redact: options.redact_sql,
+            blocks: Blocks::default(),
+            block: Vec::new(),
+            mode: Mode::Records,
+            merge: Merge::new(options.ela_unit_ns),
+        }
+    }
+
+    /// Takes the next text.
+    pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
+        let mut block = std::mem::take(&mut self.block);
+        self.cut(text, &mut block);
+        if !block.is_empty() {
+            let scanned = scan::scan(&block, std::mem::take(&mut self.mode));
+            self.take(scanned, sink);
+        }
+        self.block = block;
+    }
+
+    /// Cuts a chunk into a block of whole lines, to be scanned anywhere and absorbed in order.
+    pub fn cut(&mut self, chunk: &[u8], block: &mut Vec<u8>) {
+        self.blocks.feed(chunk, block);
+    }
+
+    /// Takes the next block and what [`scan`] found in it.
+    pub fn absorb(&mut self, block: &[u8], scanned: Scanned, sink: &mut Sink) {
+        if self.mode == Mode::Records {
+            self.take(scanned, sink);
+        } else {
+            // The block before ended in a statement.
+            let scanned = scan::scan(block, std::mem::take(&mut self.mode));
+            self.take(scanned, sink);
+        }
+    }
+
+    fn take(&mut self, mut scanned: Scanned, sink: &mut Sink) {
+        self.mode = std::mem::take(&mut scanned.exit);
+        if self.redact {
+            scanned.odd.iter_mut().for_each(|odd| odd.text.clear());
+        }
+        self.merge.absorb(&scanned, sink);
+    }
+
+    /// Ends the file.
+    pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
+        let rest = self.blocks.end();
+        if !rest.is_empty() {
+            let scanned = scan::scan(&rest, std::mem::take(&mut self.mode));
+            self.take(scanned, sink);
+        }
+        if let Some(held) = std::mem::take(&mut self.mode).into_held() {
+            // More of the file might have shown it to be text: a part says no more than the whole.
+            let at = Some(self.merge.lines);
+            sink.notes.add(Severity::Warning, "trace.ends_in_text", at, None, || {
+                format!(
+                    "the file ends inside a statement or bind value; its last {} bytes were not \
+                     read as records",
+                    held.text.len()
+                )
+            });
+        }
+        let dropped = self.blocks.dropped();
+        if dropped > 0 {
+            sink.notes
+                .add(Severity::Warning, "trace.long_line", None, None, || {
+                    format!("{dropped} bytes of lines over 1 MiB were not read")
+                });
+        }
+        give::give(self.merge, &self.file, sink, out)
+    }
+}

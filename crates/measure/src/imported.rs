@@ -1,0 +1,148 @@
+//! What a run holds beside its rows when it was read from evidence that others recorded: what was
+//! read, the tables as the evidence has them, latency over time or sequence, and what is wrong.
+//!
+//! Invariants: exact values stay exact; the source's own name of a thing stands beside ours; a
+//! cell that the evidence leaves blank is [`Cell::Blank`], never zero. All text here came from a
+//! file of somebody else: whoever shows it makes it harmless first.
+
+use serde::{Deserialize, Serialize};
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Unusual, and understood.
+    Note,
+    /// Something could not be read, or is doubtful; the figures hold without it.
+    Warning,
+    /// Figures are missing or wrong because of it.
+    Error,
+}
+
+/// Something about the evidence, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// Stable identifier, such as `trace.cut_line`.
+    pub id: String,
+    /// The file as the user named it; `-` is standard input.
+    pub file: String,
+    /// Line of the first occurrence, counted from 1; `None` where it concerns the whole file.
+    pub line: Option<u64>,
+    /// Byte in that line, counted from 1.
+    pub column: Option<u64>,
+    /// What it is, and what was done about it.
+    pub detail: String,
+    /// Occurrences that this entry stands for, itself included.
+    pub count: u64,
+}
+
+/// What was read from evidence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The files.
+    pub sources: Vec<Source>,
+    /// Tables, in the order of the evidence.
+    pub tables: Vec<Table>,
+    /// Latency over time or sequence.
+    pub series: Vec<Series>,
+}
+
+/// One file that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The file as the user named it.
+    pub file: String,
+    /// What it is, such as `oracle-trace`.
+    pub kind: String,
+    /// How it was packed: `gzip`, `bzip2`, `xz`, `zstd`; empty when it was not.
+    pub packing: String,
+    /// Bytes after unpacking.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// What the file says of itself, by its own names: version, instance, host.
+    pub facts: Vec<(String, String)>,
+}
+
+/// A table of the evidence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Stable identifier, such as `worker_latency`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The file it comes from; empty when it joins several.
+    pub file: String,
+    /// Line of its heading, counted from 1.
+    pub line: Option<u64>,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its lines: as many cells as columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Our name, with the unit in it: `wait_count`, `avg_wait_ns`.
+    pub key: String,
+    /// The evidence's own heading.
+    pub heading: String,
+}
+
+/// A cell of a [`Table`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// The evidence says nothing.
+    #[default]
+    Blank,
+    /// A whole number.
+    Count(u64),
+    /// Any other number.
+    Real(f64),
+    /// Text of the evidence.
+    Text(String),
+}
+
+/// What the positions of a [`Series`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Seconds since the first one: the evidence has time stamps.
+    Time,
+    /// The number of the wait, from 1: the evidence has no time stamps.
+    Sequence,
+}
+
+/// Latency over time or sequence, in at most a few hundred points of equal width.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Index into the run's rows.
+    pub row: usize,
+    /// Key of the wait in the row's `waits`.
+    pub event: String,
+    /// What the positions are.
+    pub axis: Axis,
+    /// Width of a point, in seconds or waits.
+    pub width: f64,
+    /// The points, in order; empty stretches are left out.
+    pub points: Vec<Point>,
+}
+
+/// A stretch of a [`Series`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Where it begins.
+    pub at: f64,
+    /// Waits in it.
+    pub count: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Blocks written, where the evidence tells.
+    pub blocks: u64,
+}

@@ -1,0 +1,257 @@
+//! `redolab import`: evidence that people already hold, into a run with the studies' tables.
+
+use super::common::{Format, OutputArgs, StoreArgs};
+use super::session::begin;
+use super::{CommandError, INCOMPLETE};
+use crate::evidence::feed::{self, Failed};
+use crate::evidence::find::{self, Input};
+use crate::output::table::Style;
+use crate::output::{imported, sanitize};
+use crate::signals::{self, Interrupt};
+use analysis::import::{Import, Kind, Options};
+use clap::Args;
+use measure::imported::Severity;
+use measure::run::{Environment, Origin, Run, Target, WorkloadInfo};
+use measure::stack::Stack;
+use measure::units::parse_bytes;
+use std::ffi::OsStr;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of `import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files may be packed with gzip, bzip2, xz or zstd. In a directory, and by a pattern, what is no
+evidence is passed over and said; a file that is named has to be evidence.")]
+pub(crate) struct ImportArgs {
+    /// Files, directories, patterns in quotes, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the files are, instead of recognising each from its content
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Print count,elapsed (µs) of every log file parallel write, as study 000 did; -o names a file
+    #[arg(long)]
+    csv: bool,
+    /// The wait of --csv, by its own name
+    #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
+    event: String,
+    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: what the trace's header says]
+    #[arg(long, value_name = "UNIT")]
+    ela_unit: Option<String>,
+    /// Replace statements and bind values before anything is kept
+    #[arg(long)]
+    redact_sql: bool,
+    /// Bytes that a packed file may unpack to
+    #[arg(long, value_name = "SIZE", default_value = "64G")]
+    max_unpacked: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// What became of the files.
+#[derive(Default)]
+struct Told {
+    /// Named files that gave nothing, or were cut: each with why.
+    bad: Vec<String>,
+    cut: bool,
+}
+
+pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let options = Options {
+        kind: args.kind.as_deref().map(named_kind).transpose()?,
+        ela_unit_ns: args.ela_unit.as_deref().map(ela_unit).transpose()?,
+        redact_sql: args.redact_sql,
+        samples_of: args.csv.then(|| args.event.clone()),
+    };
+    let max_unpacked = parse_bytes(&args.max_unpacked)
+        .map_err(|e| CommandError::usage(format!("--max-unpacked: {e}")))?;
+    let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
+    // A store that cannot be used is told before hours of reading.
+    let store = args.store.open()?;
+    let mut import = Import::new(options);
+    if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
+        let message = "--csv with several files: -o names a directory, which gets a file for each";
+        return Err(CommandError::usage(message));
+    }
+    let told = read(args, &inputs, &mut import, max_unpacked, &interrupt)?;
+    if import.sources() == 0 {
+        let one = told.bad.join("\nredolab: ");
+        let none = || "no file is evidence that redolab reads; -v says why".to_owned();
+        let message = if one.is_empty() { none() } else { one };
+        return Err(CommandError::failed(message));
+    }
+    let mut run = make(&inputs, import);
+    if told.cut {
+        let detail = "a file could be read in part only; see the diagnostics";
+        run.validity.add("evidence_cut", false, detail);
+    }
+    run.findings = analysis::findings::evidence::findings(&run);
+    store.begin(&run.run_id)?.finish(&run)?;
+    print(args, &run)?;
+    for line in &told.bad {
+        eprintln!("redolab: {}", sanitize::line(line));
+    }
+    let whole = told.bad.is_empty() && !told.cut;
+    Ok(ExitCode::from(if whole { 0 } else { INCOMPLETE }))
+}
+
+fn ela_unit(name: &str) -> Result<u64, CommandError> {
+    match name {
+        "us" => Ok(1_000),
+        "cs" => Ok(10_000_000),
+        _ => Err(CommandError::usage(format!(
+            "--ela-unit {name}: use us or cs"
+        ))),
+    }
+}
+
+fn named_kind(name: &str) -> Result<Kind, CommandError> {
+    let parsed = name.parse::<Kind>();
+    parsed.map_err(|e| CommandError::usage(format!("--kind: {e}")))
+}
+
+fn read(
+    args: &ImportArgs,
+    inputs: &[Input],
+    import: &mut Import,
+    max_unpacked: u64,
+    interrupt: &Interrupt,
+) -> Result<Told, CommandError> {
+    let phase = args.output.progress().phase("reading", inputs.len() as u64);
+    let mut told = Told::default();
+    for (done, input) in inputs.iter().enumerate() {
+        phase.at(done as u64);
+        let name = input.path.display().to_string();
+        let mut samples = samples_to(args, input)?;
+        let fed = feed::file(input, import, max_unpacked, interrupt, &mut *samples);
+        let fed = fed.and_then(|()| samples.flush().map_err(Failed::Samples));
+        match fed {
+            Ok(()) => {}
+            Err(Failed::Interrupted) => {
+                return Err(CommandError {
+                    code: signals::INTERRUPTED as u8,
+                    message: "interrupted; nothing was stored".to_owned(),
+                });
+            }
+            // Whoever read the values has seen enough.
+            Err(Failed::Samples(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(Failed::Samples(e)) => {
+                return Err(CommandError::failed(format!("writing count,elapsed: {e}")));
+            }
+            Err(Failed::Cut(why)) => {
+                args.output.say(&sanitize::line(&why));
+                told.cut = true;
+            }
+            Err(Failed::Refused(refusal)) if !input.named => {
+                let why = refusal.to_string();
+                if args.output.verbose {
+                    args.output
+                        .say(&format!("Passed over: {}", sanitize::line(&why)));
+                }
+                import.note(Severity::Warning, "import.passed_over", &name, why);
+            }
+            Err(Failed::Refused(refusal)) => {
+                let why = refusal.to_string();
+                import.note(Severity::Error, "import.refused", &name, why.clone());
+                told.bad.push(why);
+            }
+            Err(Failed::Open(why)) => {
+                import.note(Severity::Error, "import.unreadable", &name, why.clone());
+                told.bad.push(why);
+            }
+        }
+    }
+    phase.done("read");
+    Ok(told)
+}
+
+/// The run: its machine is the evidence's, of which only its own words are known.
+fn make(inputs: &[Input], import: Import) -> Run {
+    let outcome = import.finish();
+    let first = inputs.first().map(|i| i.path.clone()).unwrap_or_default();
+    let names = outcome.rows.iter().map(|r| r.workload.clone());
+    let mut names: Vec<String> = names.collect();
+    names.dedup();
+    let shown = match inputs.len() {
+        1 => first,
+        n => PathBuf::from(format!("{} and {} more", first.display(), n - 1)),
+    };
+    let begun = begin(Path::new(""), "evidence", Stack::default());
+    Run {
+        origin: Origin::Imported,
+        target: Target {
+            kind: "evidence".to_owned(),
+            path: shown.display().to_string(),
+            ..Target::default()
+        },
+        workload: WorkloadInfo {
+            names,
+            ..WorkloadInfo::default()
+        },
+        environment: Environment::default(),
+        rows: outcome.rows,
+        diagnostics: outcome.diagnostics,
+        imported: Some(outcome.imported),
+        ..begun
+    }
+}
+
+/// Where a file's `count,elapsed` goes: nowhere without `--csv`.
+fn samples_to(args: &ImportArgs, input: &Input) -> Result<Box<dyn Write>, CommandError> {
+    if !args.csv {
+        return Ok(Box::new(std::io::sink()));
+    }
+    let Some(output) = &args.output.output else {
+        return Ok(Box::new(std::io::stdout().lock()));
+    };
+    let path = if output.is_dir() {
+        let name = input.path.file_name().unwrap_or(OsStr::new("stdin"));
+        let mut name = name.to_owned();
+        name.push(".csv");
+        output.join(name)
+    } else {
+        output.clone()
+    };
+    let failed = |e: std::io::Error| {
+        let why = match e.kind() {
+            std::io::ErrorKind::AlreadyExists => "exists, and is not overwritten".to_owned(),
+            _ => e.to_string(),
+        };
+        CommandError::failed(format!("{}: {why}", path.display()))
+    };
+    // Never over what is there: the name may be a trace by mistake.
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path);
+    Ok(Box::new(BufWriter::new(file.map_err(failed)?)))
+}
+
+fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
+    if args.csv {
+        if !args.output.quiet {
+            eprint!(
+                "{}",
+                imported::text(run, Style::detect(false, None), args.output.verbose)
+            );
+        }
+        return Ok(());
+    }
+    match args.output.format {
+        Format::Csv => {
+            let mut bytes = Vec::new();
+            imported::tables_csv(run, &mut bytes)
+                .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
+            args.output.emit(&bytes)
+        }
+        _ => args
+            .output
+            .emit_run(run, |style| imported::text(run, style, args.output.verbose)),
+    }
+}

@@ -1,0 +1,9 @@
+//! Files of evidence: finding them, unpacking them, and feeding them to `analysis::import`.
+//!
+//! Invariants: files are streamed, never mapped and never held whole; unpacked data is bounded in
+//! size and ratio; directories are walked without following symbolic links.
+
+pub mod feed;
+pub mod find;
+mod parallel;
+pub mod unpack;

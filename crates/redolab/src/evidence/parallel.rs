@@ -1,0 +1,121 @@
+//! The fast way of long traces: this thread reads and joins, others scan.
+//!
+//! Blocks go to the scanners in turn and come back in turn, so that they are joined in the order of
+//! the file; a few are under way at once, so that memory does not grow with the file.
+
+use super::feed::Failed;
+use crate::signals::Interrupt;
+use analysis::import::{Reading, trace};
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Bytes of a block.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Blocks under way for each scanner.
+const AHEAD: usize = 3;
+/// More scanners than this gain nothing: one thread joins.
+const SCANNERS_MAX: usize = 4;
+
+struct Scanner {
+    jobs: SyncSender<Vec<u8>>,
+    done: Receiver<(Vec<u8>, trace::Scanned)>,
+}
+
+/// Reads `from` to its end into `to`, which [`Reading::is_scannable`].
+pub(super) fn pump(
+    from: &mut dyn Read,
+    to: &mut Reading,
+    interrupt: &Interrupt,
+    samples: &mut dyn Write,
+) -> Result<(), Failed> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = processors.clamp(1, SCANNERS_MAX);
+    std::thread::scope(|scope| {
+        let scanners: Vec<Scanner> = (0..count)
+            .map(|_| {
+                let (jobs, todo) = sync_channel::<Vec<u8>>(AHEAD);
+                let (give, done) = sync_channel(AHEAD);
+                scope.spawn(move || {
+                    while let Ok(block) = todo.recv() {
+                        let scanned = trace::scan(&block);
+                        if give.send((block, scanned)).is_err() {
+                            return;
+                        }
+                    }
+                });
+                Scanner { jobs, done }
+            })
+            .collect();
+        let mut join = Join {
+            scanners: &scanners,
+            sent: 0,
+            taken: 0,
+            spare: Vec::new(),
+        };
+        let read = join.all(from, to, interrupt, samples);
+        while join.taken < join.sent {
+            join.take(to, samples)?;
+        }
+        read
+    })
+}
+
+/// Blocks in turn.
+struct Join<'a> {
+    scanners: &'a [Scanner],
+    sent: usize,
+    taken: usize,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Join<'_> {
+    fn all(
+        &mut self,
+        from: &mut dyn Read,
+        to: &mut Reading,
+        interrupt: &Interrupt,
+        samples: &mut dyn Write,
+    ) -> Result<(), Failed> {
+        let mut chunk = vec![0; BLOCK_BYTES];
+        let under_way = AHEAD * self.scanners.len();
+        loop {
+            if interrupt.requested() {
+                return Err(Failed::Interrupted);
+            }
+            let n = match from.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Failed::Cut(e.to_string())),
+            };
+            let mut block = self.spare.pop().unwrap_or_default();
+            to.cut_block(&chunk[..n], &mut block);
+            if block.is_empty() {
+                self.spare.push(block);
+                continue;
+            }
+            if self.sent - self.taken == under_way {
+                self.take(to, samples)?;
+            }
+            let scanner = &self.scanners[self.sent % self.scanners.len()];
+            let sent = scanner.jobs.send(block);
+            sent.expect("a scanner ends only when its channel does, or with a panic of its own");
+            self.sent += 1;
+        }
+    }
+
+    /// Joins the next block of the file.
+    fn take(&mut self, to: &mut Reading, samples: &mut dyn Write) -> Result<(), Failed> {
+        let scanner = &self.scanners[self.taken % self.scanners.len()];
+        let (block, scanned) = scanner
+            .done
+            .recv()
+            .expect("a scanner gives back every block that it was sent");
+        self.taken += 1;
+        to.absorb(&block, scanned);
+        self.spare.push(block);
+        samples
+            .write_all(&to.take_samples())
+            .map_err(Failed::Samples)
+    }
+}

@@ -1,0 +1,209 @@
+//! Packed evidence: gzip, bzip2, xz and zstd, told by their first bytes, streamed, and bounded.
+//!
+//! A bomb is stopped by size and by ratio; both say what to do. What was unpacked before a damage
+//! or a limit is read.
+
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+/// Ratio that no text reaches: longest runs of one line stay far below it.
+pub const RATIO_MAX: u64 = 2_000;
+/// Unpacked bytes below which the ratio is not looked at.
+const RATIO_FROM: u64 = 64 << 20;
+/// Memory of an unpacker.
+const WINDOW_MAX: u64 = 128 << 20;
+const MAGIC_BYTES: usize = 6;
+
+type Raw = BufReader<Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>>;
+
+/// Counts what is read.
+#[derive(Debug)]
+pub struct Counted<R> {
+    inner: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        self.bytes += n as u64;
+        Ok(n)
+    }
+}
+
+enum Stream {
+    Plain(Chain<Cursor<Vec<u8>>, Box<dyn Read>>),
+    Gzip(flate2::bufread::MultiGzDecoder<Raw>),
+    Bzip2(bzip2::bufread::MultiBzDecoder<Raw>),
+    Xz(Box<lzma_rust2::XzReader<Raw>>),
+    Zstd(Zstd),
+}
+
+/// Evidence as it is read, unpacked where it was packed.
+pub struct Unpacked {
+    stream: Stream,
+    given: u64,
+    max_bytes: u64,
+}
+
+/// zstd frames, one after the other.
+enum Zstd {
+    Between(Raw),
+    In(Box<StreamingDecoder<Raw, FrameDecoder>>),
+    Ended(u64),
+}
+
+impl Unpacked {
+    /// Looks at the first bytes of `file`, and unpacks what follows if they say so. At most
+    /// `max_bytes` are unpacked.
+    ///
+    /// # Errors
+    /// The system's, while reading the first bytes.
+    pub fn new(mut file: Box<dyn Read>, max_bytes: u64) -> io::Result<Unpacked> {
+        let mut magic = Vec::new();
+        file.by_ref()
+            .take(MAGIC_BYTES as u64)
+            .read_to_end(&mut magic)?;
+        let kind = packing(&magic);
+        let whole = Cursor::new(magic).chain(file);
+        let raw = |inner| BufReader::with_capacity(256 << 10, Counted { inner, bytes: 0 });
+        let window_kib = u32::try_from(WINDOW_MAX >> 10).unwrap_or(u32::MAX);
+        let stream = match kind {
+            "gzip" => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(raw(whole))),
+            "bzip2" => Stream::Bzip2(bzip2::bufread::MultiBzDecoder::new(raw(whole))),
+            "xz" => {
+                let reader = lzma_rust2::XzReader::new_mem_limit(raw(whole), true, window_kib);
+                Stream::Xz(Box::new(reader))
+            }
+            "zstd" => Stream::Zstd(Zstd::Between(raw(whole))),
+            _ => Stream::Plain(whole),
+        };
+        Ok(Unpacked {
+            stream,
+            given: 0,
+            max_bytes,
+        })
+    }
+
+    /// How it was packed: `gzip`, `bzip2`, `xz`, `zstd`, or empty.
+    #[must_use]
+    pub fn packing(&self) -> &'static str {
+        match self.stream {
+            Stream::Plain(_) => "",
+            Stream::Gzip(_) => "gzip",
+            Stream::Bzip2(_) => "bzip2",
+            Stream::Xz(_) => "xz",
+            Stream::Zstd(_) => "zstd",
+        }
+    }
+
+    /// Packed bytes that were read.
+    fn taken(&self) -> u64 {
+        match &self.stream {
+            Stream::Plain(_) => u64::MAX,
+            Stream::Gzip(d) => d.get_ref().get_ref().bytes,
+            Stream::Bzip2(d) => d.get_ref().get_ref().bytes,
+            Stream::Xz(d) => d.inner().get_ref().bytes,
+            Stream::Zstd(Zstd::Between(raw)) => raw.get_ref().bytes,
+            Stream::Zstd(Zstd::In(d)) => d.get_ref().get_ref().bytes,
+            Stream::Zstd(Zstd::Ended(bytes)) => *bytes,
+        }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let taken = self.taken();
+        if taken == u64::MAX {
+            return Ok(());
+        }
+        if self.given > self.max_bytes {
+            return Err(io::Error::other(format!(
+                "unpacks to over {} bytes; --max-unpacked raises the limit",
+                self.max_bytes
+            )));
+        }
+        if self.given > RATIO_FROM && self.given / taken.max(1) > RATIO_MAX {
+            return Err(io::Error::other(format!(
+                "unpacks to over {RATIO_MAX} times its size, which no evidence does; unpack it \
+                 yourself if it is one"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = match &mut self.stream {
+            Stream::Plain(r) => r.read(buf),
+            Stream::Gzip(r) => r.read(buf),
+            Stream::Bzip2(r) => r.read(buf),
+            Stream::Xz(r) => r.read(buf),
+            Stream::Zstd(r) => r.read(buf),
+        }?;
+        self.given += n as u64;
+        self.check()?;
+        Ok(n)
+    }
+}
+
+impl Read for Zstd {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(self, Zstd::Ended(0)) {
+                Zstd::Ended(bytes) => {
+                    *self = Zstd::Ended(bytes);
+                    return Ok(0);
+                }
+                Zstd::Between(mut raw) => {
+                    if raw.fill_buf()?.is_empty() {
+                        *self = Zstd::Ended(raw.get_ref().bytes);
+                    } else if !skip_frame(&mut raw)? {
+                        let decoder = StreamingDecoder::new_with_max_window_size(raw, WINDOW_MAX);
+                        *self = Zstd::In(Box::new(decoder.map_err(damaged)?));
+                    } else {
+                        *self = Zstd::Between(raw);
+                    }
+                }
+                Zstd::In(mut decoder) => {
+                    let n = decoder.read(buf)?;
+                    if n > 0 || buf.is_empty() {
+                        *self = Zstd::In(decoder);
+                        return Ok(n);
+                    }
+                    *self = Zstd::Between(decoder.into_inner());
+                }
+            }
+        }
+    }
+}
+
+/// Skips a frame that holds no data, if one begins here.
+fn skip_frame(raw: &mut Raw) -> io::Result<bool> {
+    let head = raw.fill_buf()?;
+    let is_skippable =
+        head.len() >= 8 && (0x50..=0x5f).contains(&head[0]) && head[1..4] == [0x2a, 0x4d, 0x18];
+    if !is_skippable {
+        return Ok(false);
+    }
+    let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    raw.consume(8);
+    io::copy(&mut raw.by_ref().take(u64::from(length)), &mut io::sink())?;
+    Ok(true)
+}
+
+fn damaged(e: FrameDecoderError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, e.to_string())
+}
+
+/// How a file that begins so is packed; empty where it is not.
+#[must_use]
+pub fn packing(magic: &[u8]) -> &'static str {
+    match magic {
+        [0x1f, 0x8b, 0x08, ..] => "gzip",
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2",
+        [0xfd, b'7', b'z', b'X', b'Z', 0x00, ..] => "xz",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => "zstd",
+        _ => "",
+    }
+}

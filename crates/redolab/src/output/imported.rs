@@ -1,0 +1,215 @@
+//! What was read from evidence, for people and for spreadsheets.
+//!
+//! Every text here came from a file of somebody else: it passes [`sanitize`] before a terminal
+//! sees it and [`super::csv::safe`] before a spreadsheet does.
+
+use super::csv::safe;
+use super::table::{self, Style};
+use super::{cells, sanitize};
+use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, Table};
+use measure::judgement::Weight;
+use measure::run::Run;
+use std::io::{self, Write};
+
+/// Lines of a table that are shown unless more is asked for.
+const LINES_SHOWN: usize = 40;
+/// Diagnostics that are shown unless more is asked for.
+const DIAGNOSTICS_SHOWN: usize = 12;
+
+/// The tables of an imported run, its series in short, and what is wrong with it.
+#[must_use]
+pub fn text(run: &Run, style: Style, verbose: bool) -> String {
+    let mut out = format!("{}\n", table::caption(run));
+    let nothing = Imported::default();
+    let imported = run.imported.as_ref().unwrap_or(&nothing);
+    for source in &imported.sources {
+        let packing = match source.packing.as_str() {
+            "" => String::new(),
+            packing => format!(" ({})", sanitize::line(packing)),
+        };
+        out.push_str(&format!(
+            "  {}: {}{packing}, {} bytes, {} lines\n",
+            sanitize::line(&source.file),
+            sanitize::line(&source.kind),
+            cells::grouped(source.bytes),
+            cells::grouped(source.lines),
+        ));
+    }
+    let limit = if verbose { usize::MAX } else { LINES_SHOWN };
+    for table in &imported.tables {
+        out.push_str(&format!("\n{}", one(table, limit, style)));
+    }
+    if !imported.series.is_empty() {
+        out.push_str(&format!("\n{}", over_time(run, &imported.series)));
+    }
+    if !run.findings.is_empty() {
+        out.push_str(&format!("\n{}", findings(run)));
+    }
+    if !run.diagnostics.is_empty() {
+        let limit = if verbose {
+            usize::MAX
+        } else {
+            DIAGNOSTICS_SHOWN
+        };
+        out.push_str(&format!("\n{}", diagnostics(&run.diagnostics, limit)));
+    }
+    out
+}
+
+fn one(t: &Table, limit: usize, style: Style) -> String {
+    let mut title = sanitize::line(&t.title);
+    if !t.file.is_empty() {
+        title.push_str(&format!("  [{}", sanitize::line(&t.file)));
+        if let Some(line) = t.line {
+            title.push_str(&format!(":{line}"));
+        }
+        title.push(']');
+    }
+    let headings: Vec<String> = t
+        .columns
+        .iter()
+        .map(|c| sanitize::line(&c.heading))
+        .collect();
+    let names: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let shown = t.rows.iter().take(limit);
+    let lines = shown.map(|row| row.iter().map(short).collect()).collect();
+    let is_text = |i: usize| {
+        let column = || t.rows.iter().filter_map(|r| r.get(i));
+        column().any(|c| matches!(c, Cell::Text(_)))
+    };
+    let texts = (0..t.columns.len()).take_while(|i| is_text(*i)).count();
+    let mut out = format!("{title}\n{}", table::draw(&names, lines, texts, style));
+    if t.rows.len() > limit {
+        let more = t.rows.len() - limit;
+        out.push_str(&format!(
+            "({more} more lines with --verbose, or with --format json)\n"
+        ));
+    }
+    out
+}
+
+fn short(cell: &Cell) -> String {
+    match cell {
+        Cell::Blank => "-".to_owned(),
+        Cell::Count(n) => cells::grouped(*n),
+        Cell::Real(x) if x.abs() < 1000.0 => format!("{x:.2}"),
+        Cell::Real(x) => cells::real(*x),
+        Cell::Text(text) => sanitize::line(text),
+    }
+}
+
+/// Which axis each series has: time where there are stamps, else sequence; and its worst stretch.
+fn over_time(run: &Run, series: &[Series]) -> String {
+    let mut out = String::from("Latency over time or sequence (all points with --format json)\n");
+    for s in series.iter().take(LINES_SHOWN) {
+        let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
+        let axis = match s.axis {
+            Axis::Time => format!("over time, {} s a point", s.width),
+            Axis::Sequence => format!("over sequence (no time stamps), {} waits a point", s.width),
+        };
+        let worst = s.points.iter().max_by_key(|p| p.max_ns);
+        let worst = worst.map_or(String::new(), |p| {
+            let at = match s.axis {
+                Axis::Time => format!("{:.2} s", p.at),
+                Axis::Sequence => format!("wait {}", cells::grouped(p.at as u64)),
+            };
+            format!("; longest {} ms at {at}", cells::ns_as_ms(p.max_ns as f64))
+        });
+        out.push_str(&format!(
+            "  {} {}: {axis}{worst}\n",
+            sanitize::line(name),
+            sanitize::line(&s.event)
+        ));
+    }
+    out
+}
+
+/// What the evidence's own figures say against each other, one paragraph each.
+fn findings(run: &Run) -> String {
+    let mut out = String::from("What the figures say against each other\n");
+    for f in &run.findings {
+        let weight = match f.weight {
+            Weight::Bad => "wrong",
+            Weight::Caution => "doubtful",
+            Weight::Good | Weight::Info => "note",
+        };
+        out.push_str(&format!(
+            "  {weight}: {} [{}]\n",
+            sanitize::line(&f.claim),
+            sanitize::line(&f.id)
+        ));
+        if !f.advice.is_empty() {
+            out.push_str(&format!("    {}\n", sanitize::line(&f.advice)));
+        }
+    }
+    out
+}
+
+/// One line a diagnostic: `file:line:column: severity: what [id]`.
+#[must_use]
+pub fn diagnostics(all: &[Diagnostic], limit: usize) -> String {
+    let mut worst: Vec<&Diagnostic> = all.iter().collect();
+    worst.sort_by_key(|d| std::cmp::Reverse(d.severity));
+    let mut out = String::from("Diagnostics\n");
+    for d in worst.iter().take(limit) {
+        out.push_str(&format!("  {}\n", diagnostic(d)));
+    }
+    if worst.len() > limit {
+        out.push_str(&format!(
+            "  ({} more with --verbose)\n",
+            worst.len() - limit
+        ));
+    }
+    out
+}
+
+/// One diagnostic on one line.
+#[must_use]
+pub fn diagnostic(d: &Diagnostic) -> String {
+    let number = |n: Option<u64>| n.map_or(String::new(), |n| format!(":{n}"));
+    let severity = match d.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let more = match d.count {
+        1 => String::new(),
+        n => format!(" (and {} like it)", n - 1),
+    };
+    format!(
+        "{}{}{}: {severity}: {}{more} [{}]",
+        sanitize::line(&d.file),
+        number(d.line),
+        number(d.column),
+        sanitize::line(&d.detail),
+        sanitize::line(&d.id),
+    )
+}
+
+/// The tables as CSV, one below the other: a line with the table's name, its headings, its lines.
+///
+/// # Errors
+/// An error of `out`.
+pub fn tables_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(out);
+    let tables = run.imported.iter().flat_map(|i| &i.tables);
+    for table in tables {
+        let keys = table.columns.iter().map(|c| safe(&c.key));
+        let head = ["table".to_owned(), "file".to_owned()];
+        writer.write_record(head.into_iter().chain(keys))?;
+        for row in &table.rows {
+            let lead = [safe(&table.id), safe(&table.file)];
+            writer.write_record(lead.into_iter().chain(row.iter().map(exact)))?;
+        }
+    }
+    writer.flush()
+}
+
+fn exact(cell: &Cell) -> String {
+    match cell {
+        Cell::Blank => String::new(),
+        Cell::Count(n) => n.to_string(),
+        Cell::Real(x) => x.to_string(),
+        Cell::Text(text) => safe(text),
+    }
+}

@@ -1,0 +1,213 @@
+//! `import` through the binary: packed files, patterns, directories, samples, refusals, hostile
+//! files in bounded memory.
+
+use crate::harness::{Place, schema_problems};
+use std::io::Write;
+use std::path::Path;
+
+#[path = "../../../../xtask/src/generate/trace.rs"]
+mod generate;
+
+fn plan(waits: u64) -> generate::Plan {
+    generate::Plan {
+        seed: 7,
+        waits,
+        processes: 1,
+        style: generate::Style::V12,
+        writers: true,
+        defects: Vec::new(),
+    }
+}
+
+/// Long enough to be scanned by several threads.
+fn long_trace() -> (Vec<u8>, generate::Answer) {
+    let mut text = Vec::new();
+    let answers = generate::write(&plan(40_000), &mut text).expect("memory");
+    (text, answers.processes[0].clone())
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).expect("a fresh file");
+}
+
+fn pack(text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text).expect("memory");
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(text).expect("memory");
+    let zstd = ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest);
+    vec![
+        ("gzip", gzip.finish().expect("memory")),
+        ("bzip2", bzip2.finish().expect("memory")),
+        ("zstd", zstd),
+    ]
+}
+
+#[test]
+fn packed_files_give_what_plain_ones_give() {
+    let place = Place::new();
+    let (text, answer) = long_trace();
+    let plain = place.path().join("t.trc");
+    write(&plain, &text);
+    let json = |name: &str| {
+        let done = place.run(&["import", name, "--format", "json", "-q"]);
+        done.expect(0, &[]).json()
+    };
+    let of_plain = json("t.trc");
+    assert_eq!(
+        schema_problems("run-1.schema.json", &of_plain),
+        Vec::<String>::new()
+    );
+    let write_of = &of_plain["rows"][0]["waits"]["log_file_parallel_write"];
+    assert_eq!(write_of["count"], answer.waits);
+    assert_eq!(write_of["total_ns"], answer.total_ns);
+    assert_eq!(write_of["max_ns"], answer.max_ns);
+    assert_eq!(of_plain["origin"], "imported");
+    assert_eq!(
+        of_plain["rows"][0]["commit_latency_ms"],
+        serde_json::Value::Null
+    );
+    for (packing, bytes) in pack(&text) {
+        let name = format!("t.{packing}");
+        write(&place.path().join(&name), &bytes);
+        let packed = json(&name);
+        assert_eq!(packed["rows"], of_plain["rows"], "{packing}");
+        assert_eq!(
+            packed["imported"]["series"], of_plain["imported"]["series"],
+            "{packing}"
+        );
+        assert_eq!(packed["imported"]["sources"][0]["packing"], packing);
+        // Cut: what stands before the cut is read, and it is said.
+        write(&place.path().join("cut"), &bytes[..bytes.len() / 2]);
+        let done = place.run(&["import", "cut", "--format", "json", "-q"]);
+        let cut = done.expect(4, &[]).json();
+        let count = cut["rows"][0]["waits"]["log_file_parallel_write"]["count"].as_u64();
+        assert!(
+            count.is_some_and(|n| n > 0 && n < answer.waits),
+            "{packing}: {count:?}"
+        );
+        assert!(done.out.contains("import.cut_short"), "{packing}");
+    }
+}
+
+#[test]
+fn count_elapsed_is_what_study_000_wrote() {
+    let place = Place::new();
+    let (text, answer) = long_trace();
+    write(&place.path().join("t.trc"), &text);
+    place
+        .run(&["import", "t.trc", "--csv", "-q", "-o", "out.csv"])
+        .expect(0, &[]);
+    let csv = std::fs::read_to_string(place.path().join("out.csv")).expect("written");
+    assert!(csv.starts_with("1,"), "no heading: {}", &csv[..20]);
+    assert_eq!(csv.lines().count() as u64, answer.waits);
+    let sum: u64 = csv
+        .lines()
+        .map(|l| {
+            l.rsplit(',')
+                .next()
+                .and_then(|e| e.parse::<u64>().ok())
+                .expect("microseconds")
+        })
+        .sum();
+    assert_eq!(sum * 1000, answer.total_ns);
+    // What was written reads back, and nothing is overwritten.
+    let back = place.run(&["import", "out.csv", "--format", "json", "-q"]);
+    let back = back.expect(0, &[]).json();
+    let write_of = &back["rows"][0]["waits"]["log_file_parallel_write"];
+    assert_eq!(write_of["total_ns"], answer.total_ns);
+    place
+        .run(&["import", "t.trc", "--csv", "-o", "out.csv"])
+        .expect(1, &["out.csv", "not overwritten"]);
+    place
+        .run(&["import", "t.trc", "out.csv", "--csv"])
+        .expect(2, &["--csv with several files"]);
+}
+
+#[test]
+fn what_is_no_evidence_is_an_error_or_passed_over() {
+    let place = Place::new();
+    let folder = place.path().join("traces");
+    std::fs::create_dir(&folder).expect("fresh");
+    let (text, _) = long_trace();
+    write(&folder.join("a.trc"), &text);
+    write(&folder.join("b.txt"), b"hello\x1b]0;owned\x07 world\n");
+    write(&place.path().join("pg.log"), b"LOG:  duration: 3 ms\n");
+    place
+        .run(&["import", "traces", "-q"])
+        .expect(0, &["import.passed_over"]);
+    place
+        .run(&["import", "traces/*.trc", "-q"])
+        .expect(0, &["LG00 (127312)"]);
+    let done = place.run(&["import", "traces/b.txt"]);
+    done.expect(1, &["looked for", "count,elapsed", "WAIT #1"]);
+    assert!(!format!("{}{}", done.out, done.err).contains('\x1b'));
+    place.run(&["import", "pg.log"]).expect(1, &["PostgreSQL"]);
+    place
+        .run(&["import", "pg.log", "traces/a.trc", "-q"])
+        .expect(4, &["PostgreSQL", "LG00"]);
+    place.run(&["import", "none.trc"]).expect(2, &["none.trc"]);
+    place
+        .run(&["import", "*.none"])
+        .expect(2, &["no file fits"]);
+    place
+        .run(&["import", "traces", "--kind", "x"])
+        .expect(2, &["no kind of evidence"]);
+    place
+        .run(&["import", "--kind", "event-histogram", "traces/a.trc"])
+        .expect(1, &["read as event-histogram", "WAIT_COUNT"]);
+    // What was stored is shown again.
+    place
+        .run(&["runs", "show", "last"])
+        .expect(0, &["origin: imported", "Diagnostics"]);
+    place
+        .run(&["report", "last", "-o", "r.html"])
+        .expect(0, &[]);
+}
+
+#[test]
+fn hostile_traces_take_little_memory() {
+    let place = Place::new();
+    let wait = "WAIT #1: nam='log file sync' ela= 5 obj#=-1 tim=9\n";
+    let mut many = String::new();
+    for n in 0..300_000_u64 {
+        many.push_str(&format!(
+            "WAIT #{n}: nam='event {n}' ela= {n} obj#=-1 tim={n}\n"
+        ));
+    }
+    let mut processes = String::new();
+    for n in 0..20_000_u64 {
+        processes.push_str(&format!("*** [ Unix process pid: {n} ]\n{wait}"));
+    }
+    let long = format!("{wait}{}\n{wait}", "x".repeat(64 << 20));
+    let cases = [("many", many), ("processes", processes), ("long", long)];
+    for (name, text) in cases {
+        write(&place.path().join(name), text.as_bytes());
+        let mut command = place.command(&["import", name, "-q", "-o", "out.txt"]);
+        let child = command.spawn().expect("starts");
+        let pid = rustix::process::Pid::from_child(&child);
+        let peak = peak_kib(pid);
+        crate::harness::Running::of(child, name.to_owned())
+            .wait()
+            .expect(0, &[]);
+        let peak = peak.join().expect("watches");
+        assert!(peak < 256 << 10, "{name}: {peak} KiB");
+    }
+}
+
+/// Watches a process's peak of memory until it ends.
+fn peak_kib(pid: rustix::process::Pid) -> std::thread::JoinHandle<u64> {
+    let path = format!("/proc/{}/status", pid.as_raw_nonzero());
+    std::thread::spawn(move || {
+        let mut peak = 0;
+        while let Ok(text) = std::fs::read_to_string(&path) {
+            let Some(line) = text.lines().find(|l| l.starts_with("VmHWM:")) else {
+                break;
+            };
+            let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+            peak = peak.max(digits.parse().expect("a number"));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        peak
+    })
+}
