@@ -30,12 +30,19 @@ fn every_file_of_the_corpora_is_survived() {
     for kind in Kind::all() {
         let folder = corpus.join(kind.name());
         let entries = std::fs::read_dir(&folder);
+        let mut evidence = 0;
         for entry in entries.unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
             let path = entry.expect("an entry").path();
             let bytes = std::fs::read(&path).expect("a file");
             let what = path.display();
             files += 1;
             let whole = read(kind, &bytes, bytes.len().max(1));
+            evidence += usize::from(whole.is_ok());
+            if path.file_stem().is_some_and(|n| n == "whole") {
+                let told = analysis::import::kind::recognise("f", &bytes);
+                assert_eq!(told, Ok(kind), "{what}");
+                assert!(whole.is_ok(), "{what}: {whole:?}");
+            }
             for step in [1, 7, 64] {
                 let parts = read(kind, &bytes, step);
                 let figures = |r: &Result<Outcome, Refusal>| {
@@ -61,6 +68,7 @@ fn every_file_of_the_corpora_is_survived() {
                 assert!(waits(&part) <= waits(&whole), "{what} cut at {cut}");
             }
         }
+        assert!(evidence > 0, "no file of {kind} is evidence");
     }
     assert!(files > 20, "{files} files");
 }

@@ -1,0 +1,9 @@
+//! See [`common`].
+
+#![no_main]
+
+mod common;
+
+use analysis::import::Kind;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(Kind::AwrHtml, bytes));
