@@ -19,6 +19,9 @@ use std::path::Path;
 /// Longest file of intervals: a day of one-second intervals of five series takes a tenth of it.
 const HLOG_MAX_BYTES: u64 = 16 << 30;
 
+/// Characters of a run's name that tell its second: `YYYYMMDD-HHMMSS`.
+const SECOND_IN_NAME: usize = 15;
+
 /// What a run in the store is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -43,6 +46,15 @@ pub struct Entry {
     pub detail: String,
     /// What a listing shows; of a draft where the run is incomplete.
     pub summary: Option<Summary>,
+}
+
+impl Entry {
+    /// What runs are sorted by. A name's random end says nothing of time, and is last.
+    fn age(&self) -> (&str, &str, &str) {
+        let second = self.id.get(..SECOND_IN_NAME).unwrap_or(&self.id);
+        let created = self.summary.as_ref().map_or("", |s| s.created.as_str());
+        (second, created, &self.id)
+    }
 }
 
 /// What a listing shows of a run.
@@ -117,17 +129,20 @@ pub struct Histograms {
 }
 
 impl Store {
-    /// All runs, by name and hence by time. One bad run is an entry like any other.
+    /// All runs, oldest first: by the second in their names, within one by `created`, which tells
+    /// milliseconds. One bad run is an entry like any other.
     ///
     /// # Errors
     /// Only when the store itself cannot be read.
     pub fn list(&self) -> Result<Vec<Entry>, StoreError> {
         let names = self.root.names().map_err(|e| self.failed("listing", e))?;
-        Ok(names
+        let mut entries: Vec<Entry> = names
             .into_iter()
             .filter(|name| is_name(name) && name != super::MARKER)
             .map(|id| self.entry(id))
-            .collect())
+            .collect();
+        entries.sort_by(|a, b| a.age().cmp(&b.age()));
+        Ok(entries)
     }
 
     fn entry(&self, id: String) -> Entry {

@@ -270,6 +270,24 @@ fn names_stay_in_the_store() {
     assert!(outside.join("manifest.json").exists());
 }
 
+/// A test that began three imports within a second was shown the second one as `last`: names tell
+/// seconds, and their ends are random.
+#[test]
+fn runs_of_one_second_are_listed_by_their_time() {
+    let (_dir, store) = temporary();
+    for (end, created) in [("fff", "15.001"), ("000", "15.900"), ("777", "15.250")] {
+        let id = format!("20261120-101515-{end}");
+        let mut run = full_run(&id, &histogram(1, 10));
+        run.created = format!("2026-11-20T10:15:{created}Z");
+        let writer = store.begin(&id).expect("begins");
+        writer.finish(&run).expect("finishes");
+    }
+    stored(&store, "20261120-101516-000", 1);
+    let entries = store.list().expect("lists");
+    let ends: Vec<&str> = entries.iter().map(|e| &e.id[13..]).collect();
+    assert_eq!(ends, ["15-fff", "15-777", "15-000", "16-000"]);
+}
+
 #[test]
 fn a_store_is_a_store() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -2,7 +2,7 @@
 //! `pg_test_fsync`, tables of published studies. Files often hold several of these (a mail, a page,
 //! a session's spool), so each line is offered to all; each takes what is its own.
 //!
-//! A line that is longer than [`LINE_MAX`] is none of a listing and is left out.
+//! A line that is longer than `LINE_MAX` is none of a listing and is left out.
 
 mod block_size;
 mod cell_metrics;
