@@ -4,7 +4,7 @@
 use super::{Class, Opened, Peer, Place, Step, blocking};
 use crate::AnyError;
 use redo::commit::CommitPost;
-use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,34 +36,52 @@ pub const ADAPTIVE: Peer = Peer {
     ..INLINE
 };
 
-/// How a variant runs the log: a log writer, and how many commits each committer keeps under way
-/// (`lgwr`, `workers=2`, `inline+async=1024`).
-pub fn mode(variant: &str) -> Result<(LogWriter, u32), AnyError> {
-    let (writer, under_way) = match variant.split_once("+async=") {
-        None => (variant, 1),
-        Some((writer, count)) => match count.parse() {
-            Ok(count) if (1..=1 << 20).contains(&count) => (writer, count),
-            _ => return Err(format!("async={count}: use 1 to {}", 1 << 20).into()),
-        },
+/// How a variant runs the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    pub writer: LogWriter,
+    pub learn: LogFileSync,
+    /// Commits that each committer keeps under way.
+    pub under_way: u32,
+}
+
+/// The mode of a variant: a log writer, then how foregrounds learn and how many commits each keeps
+/// under way where that is not post/wait and one (`lgwr`, `inline+polling`, `inline+async=1024`).
+pub fn mode(variant: &str) -> Result<Mode, AnyError> {
+    let mut parts = variant.split('+');
+    let mut mode = Mode {
+        writer: parts.next().unwrap_or("").parse()?,
+        learn: LogFileSync::PostWait,
+        under_way: 1,
     };
-    Ok((writer.parse::<LogWriter>()?, under_way))
+    for part in parts {
+        match part.split_once('=') {
+            Some(("async", count)) => match count.parse() {
+                Ok(count) if (1..=1 << 20).contains(&count) => mode.under_way = count,
+                _ => return Err(format!("async={count}: use 1 to {}", 1 << 20).into()),
+            },
+            _ => mode.learn = part.parse()?,
+        }
+    }
+    Ok(mode)
 }
 
 fn open(place: &Place) -> Result<Opened, AnyError> {
-    let (log_writer, in_flight) = mode(place.variant)?;
+    let mode = mode(place.variant)?;
     let shape = Shape {
         file_bytes: 128 << 20,
         ..Shape::default()
     };
     Log::create(place.directory, shape, &|_, _| {}, &|| false)?;
     let options = Options {
-        log_writer,
+        log_writer: mode.writer,
+        log_file_sync: mode.learn,
         ..Options::default()
     };
     let log = Arc::new(Log::open(place.directory, options)?.0);
-    let committer = |_| match in_flight {
+    let committer = |_| match mode.under_way {
         1 => waiting(&log),
-        _ => asynchronous(&log, in_flight),
+        under_way => asynchronous(&log, under_way),
     };
     let steps = (0..place.threads).map(committer).collect();
     let checkpointed = Arc::clone(&log);
@@ -78,7 +96,7 @@ fn open(place: &Place) -> Result<Opened, AnyError> {
     });
     Ok(Opened {
         steps,
-        in_flight,
+        in_flight: mode.under_way,
         housekeeping: Some(housekeeping),
         log: Box::new(log),
     })
@@ -121,10 +139,29 @@ mod tests {
 
     #[test]
     fn variants_are_log_writers_and_commits_under_way() {
-        assert_eq!(mode("lgwr").expect("known"), (LogWriter::Lgwr, 1));
-        let (writer, under_way) = mode("inline+async=1024").expect("known");
-        assert_eq!((writer, under_way), (LogWriter::Inline, 1024));
-        for wrong in ["", "fast", "lgwr+async=0", "lgwr+async=many", "+async=4"] {
+        let (plain, learn) = (LogWriter::Lgwr, LogFileSync::PostWait);
+        for (variant, writer, learn, under_way) in [
+            ("lgwr", plain, learn, 1),
+            ("inline+async=1024", LogWriter::Inline, learn, 1024),
+            ("lgwr+polling", plain, LogFileSync::Polling, 1),
+            ("lgwr+adaptive+async=4", plain, LogFileSync::Adaptive, 4),
+        ] {
+            let found = mode(variant).expect("known");
+            let wanted = Mode {
+                writer,
+                learn,
+                under_way,
+            };
+            assert_eq!(found, wanted, "{variant}");
+        }
+        for wrong in [
+            "",
+            "fast",
+            "lgwr+async=0",
+            "lgwr+async=many",
+            "+async=4",
+            "lgwr+asking",
+        ] {
             assert!(mode(wrong).is_err(), "{wrong}");
         }
     }
