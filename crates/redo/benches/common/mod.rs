@@ -129,8 +129,8 @@ pub fn waited_for(
     Ok((all, start.elapsed()))
 }
 
-/// Megabytes (2^20 bytes) a second that fio writes to a log's files (1 MiB, depth 8, huge pages
-/// where some are reserved, a final flush counted), where it is installed. Makes the log if there is
+/// Megabytes (2^20 bytes) a second that fio writes to a log's files, where it is installed: 1 MiB,
+/// depth 8, huge pages where some are reserved, a final flush counted. Makes the log if there is
 /// none.
 pub fn fio(directory: &Path, shape: Shape, time: Duration) -> Result<Option<f64>, AnyError> {
     if !directory.join("redo01.log").exists() {
