@@ -26,8 +26,7 @@ fn centre(values: &[f64]) -> Result<Vec<f64>, Refusal> {
     if values.iter().all(|v| v == &values[0]) {
         return Err(Refusal::Constant);
     }
-    // Scaled, so that no product overflows.
-    let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let scale = super::scale_of(values);
     let mut centred: Vec<f64> = values.iter().map(|v| v / scale).collect();
     let middle = mean(&centred);
     for v in &mut centred {

@@ -123,3 +123,14 @@ fn checked_level(level: f64) -> Result<(), Refusal> {
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
+
+/// A power of two by which squares of the values neither overflow nor vanish, and by which no
+/// digit is lost; 1 for ordinary values.
+fn scale_of(values: &[f64]) -> f64 {
+    let largest = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    if largest == 0.0 || (1e-100..1e100).contains(&largest) {
+        1.0
+    } else {
+        largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
+    }
+}

@@ -41,13 +41,8 @@ impl Moments {
     pub fn of(values: &[f64]) -> Result<Moments, Refusal> {
         checked(values, 1)?;
         let n = values.len() as f64;
-        let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        if scale == 0.0 {
-            let (mean, sd) = (0.0, 0.0);
-            return Ok(Moments { n, mean, sd });
-        }
-        // Divided by the largest, so that no sum of squares overflows.
-        let rough = values.iter().map(|v| v / scale).sum::<f64>() / n;
+        let scale = super::scale_of(values);
+        let rough = values.iter().map(|v| v / scale / n).sum::<f64>();
         let (mut first, mut second) = (0.0, 0.0);
         for v in values {
             let d = v / scale - rough;
