@@ -150,6 +150,14 @@ impl ViewArgs {
     }
 }
 
+/// What is stored of a run beside its histograms.
+#[derive(Debug, Args)]
+pub(crate) struct EventArgs {
+    /// Store every log file sync and log file parallel write one by one, as Parquet in the run
+    #[arg(long, help_heading = "Run store")]
+    pub(crate) events: bool,
+}
+
 /// Where runs are stored.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {

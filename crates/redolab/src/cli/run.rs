@@ -1,8 +1,12 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
-use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
+use super::common::{
+    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
+};
+use super::session::{
+    Bench, Look, begin, begin_events, describe, end_events, finish, keep, lab_overhead,
+};
 use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
@@ -67,6 +71,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    events: EventArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
@@ -125,7 +131,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(args, &mut bench, (&setup, &specs), &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     doubt_zeros(&mut run);
@@ -149,9 +155,9 @@ fn text(run: &Run, style: table::Style) -> String {
 
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
+    args: &RunArgs,
     bench: &mut Bench<'_>,
-    setup: &Setup,
-    specs: &[Spec],
+    (setup, specs): (&Setup, &[Spec]),
     run: &mut Run,
     writer: &mut RunWriter,
 ) -> Result<(), Failure> {
@@ -170,7 +176,11 @@ fn measure(
     if bench.look.is_some() {
         bench.written = setup.footprint_bytes();
     }
+    if args.events.events {
+        begin_events(&target, writer)?;
+    }
     bench.rows(run, &target, specs, Some(writer))?;
+    end_events(&target, writer, run)?;
     finish(target, folder)
 }
 
