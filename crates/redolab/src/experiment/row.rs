@@ -171,7 +171,9 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let clock = lab.target.log.clock();
     let seed = spec.seed.wrapping_add(number as u64);
     let pool = spec.payload.pool(spec.seed, POOL_BYTES);
-    let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), clock.now()));
+    let window = lab.sampler.begin();
+    let started = clock.now();
+    let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
     let shared = Shared {
         control: Arc::clone(&control),
         recorder: Arc::clone(&lab.target.recorder),
@@ -182,13 +184,21 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         payload: spec.payload,
         pacer: spec.arrivals.map(pace),
     };
-    if spec.commits.is_some() {
+    let from = match (spec.commits, spec.arrivals) {
+        (Some(_), _) => Some(Nanos::ZERO),
+        (None, Some(_)) => Some(started.plus(spec.warmup)),
+        (None, None) => None,
+    };
+    if let Some(from) = from {
         let _ = lab.target.recorder.take();
-        control.from_ns.store(0, Ordering::SeqCst);
+        control.from_ns.store(from.0, Ordering::SeqCst);
     }
-    let window = lab.sampler.begin();
-    lab.target.recorder.open(0);
-    let started = clock.now();
+    if spec.arrivals.is_some() {
+        // Both ends are known before: no arrival is lost or counted for want of a moment.
+        let until = started.plus(spec.warmup).plus(spec.time);
+        control.until_ns.store(until.0, Ordering::SeqCst);
+    }
+    lab.target.recorder.open(from.unwrap_or_default().0);
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, started, window);
@@ -260,12 +270,7 @@ fn measure(
     let mut from = started;
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        // Before anything counts, so that the first samples are not thrown away with the warm-up.
-        lab.target.recorder.open(u64::MAX);
-        let _ = lab.target.recorder.take();
-        from = clock.now();
-        lab.target.recorder.open(from.0);
-        control.from_ns.store(from.0, Ordering::SeqCst);
+        from = open_window(lab, spec, control, started);
         window = lab.sampler.begin();
     }
     let mut all = Collected {
@@ -293,11 +298,15 @@ fn measure(
             next.min(end)
         };
         await_until(lab, control, until)?;
-        let now = clock.now();
+        let mut now = clock.now();
         let over = control.running.load(Ordering::SeqCst) == 0
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
+            if spec.arrivals.is_some() {
+                // Also where all were served before: nothing more was due.
+                now = end;
+            }
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);
@@ -322,6 +331,20 @@ fn measure(
         let (part, rate) = progress(spec, &all, now.since(from));
         (lab.progress)(part, rate);
     }
+}
+
+/// Has transactions count from now on; those of an open loop do so by themselves. When that is.
+fn open_window(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Nanos {
+    if spec.arrivals.is_some() {
+        return started.plus(spec.warmup);
+    }
+    // Before anything counts, so that the first samples are not thrown away with the warm-up.
+    lab.target.recorder.open(u64::MAX);
+    let _ = lab.target.recorder.take();
+    let from = lab.target.log.clock().now();
+    lab.target.recorder.open(from.0);
+    control.from_ns.store(from.0, Ordering::SeqCst);
+    from
 }
 
 /// Has the sessions end. In an open loop what was due before the end may still begin for a while:
