@@ -3,11 +3,12 @@
 use super::common::{
     EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
 };
+use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
 use super::session::{Bench, Look, begin_events, describe, end_events, finish, keep, lab_overhead};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, floor, site};
+use crate::experiment::{Failure, floor, payload, site};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -57,6 +58,12 @@ pub(crate) struct CheckArgs {
     /// Time before each row that is not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME")]
     warmup: Option<String>,
+    /// A long run after the others, such as 45m: steady state, decay, caps. LGWR-LAT1 with 8 jobs, or
+    /// with --rate an open loop; only --max-write bounds what it writes
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    soak: Option<String>,
+    #[command(flatten)]
+    load: LoadArgs,
     /// Where to write the report [default: redolab-RUN.html in the current directory]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -84,6 +91,8 @@ pub(crate) struct CheckArgs {
 /// the medium.
 const ROW_BYTES: u64 = 4 << 30;
 const QUICK_ROW_BYTES: u64 = 1 << 30;
+/// Name of the long row.
+const SOAK: &str = "soak";
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
@@ -203,6 +212,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     if time == Nanos::ZERO {
         return Err(CommandError::usage("--time: must be over 0"));
     }
+    let payload = args.load.payload()?;
     let mut specs = Vec::new();
     for workload in Workload::standard() {
         let quick: &[u32] = match workload.name.as_str() {
@@ -216,22 +226,48 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
             (None, false) => DEFAULT_JOBS.to_vec(),
         };
         specs.extend(jobs.into_iter().map(|jobs| Spec {
-            workload: workload.clone(),
-            jobs,
             api,
-            time,
-            warmup,
-            commits: None,
-            cpu_per_txn: Nanos::ZERO,
-            seed: 1,
             max_redo_bytes: if args.quick {
                 QUICK_ROW_BYTES
             } else {
                 ROW_BYTES
             },
+            payload,
+            ..Spec::closed(workload.clone(), jobs, time, warmup)
         }));
     }
+    specs.extend(soak(args, warmup)?.map(|spec| Spec {
+        api,
+        payload,
+        ..spec
+    }));
     Ok(specs)
+}
+
+/// The long row, if one was asked for. It has a name of its own: its sessions and its rate are not
+/// those of the ladder.
+fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
+    let Some(text) = &args.soak else {
+        return match args.load.rate {
+            None => Ok(None),
+            Some(_) => Err(CommandError::usage(
+                "--rate: check measures how much the device can do, in closed loops; use --rate \
+                 with --soak, or with redolab run",
+            )),
+        };
+    };
+    let time = soak_time(text)?;
+    let arrivals = args.load.arrivals(time)?;
+    let jobs = arrivals.map_or(SOAK_JOBS, |_| OPEN_JOBS);
+    let workload = Workload {
+        name: SOAK.to_owned(),
+        ..Workload::standard().swap_remove(0)
+    };
+    Ok(Some(Spec {
+        arrivals,
+        soak: true,
+        ..Spec::closed(workload, jobs, time, warmup)
+    }))
 }
 
 fn plan(
@@ -247,9 +283,13 @@ fn plan(
     let files = setup.footprint_bytes() + floor::FILE_BYTES * (1 + fresh);
     let device_bytes = site::device_bytes(floor::FILE_BYTES);
     // A row goes on to the end of a second; the floor writes at most what a fast device takes.
-    let rows: u64 = specs.iter().map(|s| s.max_redo_bytes * 3 / 2).sum();
+    let most = |s: &Spec| match s.soak {
+        true => loads::expected_bytes(s),
+        false => s.max_redo_bytes * 3 / 2,
+    };
+    let rows = specs.iter().map(most).fold(0, u64::saturating_add);
     let max_write_bytes = args.safety.max_write_bytes()?;
-    let write_bytes = files + rows + (8 << 30);
+    let write_bytes = rows.saturating_add(files + (8 << 30));
     Ok(Plan {
         footprint_bytes: files,
         device_bytes: device_bytes.max(redo::engine::raw::device_bytes(&setup.shape)),
@@ -260,6 +300,7 @@ fn plan(
 }
 
 fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+    let soak = specs.iter().find(|s| s.soak);
     let mut jobs: Vec<u32> = specs.iter().map(|s| s.jobs).collect();
     jobs.sort_unstable();
     jobs.dedup();
@@ -278,6 +319,10 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: 1,
+        arrivals: soak.and_then(|s| s.arrivals),
+        soak_s: soak.map(|s| s.time.as_secs()),
+        payload: specs.first().map(payload::measured),
+        size_sweep: None,
     }
 }
 

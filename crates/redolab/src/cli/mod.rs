@@ -11,6 +11,7 @@ mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
+mod loads;
 mod probe;
 mod run;
 mod runs;

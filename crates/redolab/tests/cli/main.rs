@@ -11,6 +11,7 @@ mod import;
 mod input;
 mod inspect;
 mod interrupted;
+mod loads;
 mod raw;
 mod sessions;
 mod stored;

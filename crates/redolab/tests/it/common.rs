@@ -212,7 +212,33 @@ pub fn row(h: &Histogram) -> Row {
             left_per_s: 1e4,
             taken_per_s: 2e4,
         }],
+        redo_bytes_per_txn: Some(1997),
+        records_per_txn: Some(1),
+        commits_per_session: Some(9),
+        sessions: vec![measure::run::SessionFigures {
+            session: 3,
+            commits: 9,
+            elapsed_ns: 10,
+            mean_ns: 1.5,
+            max_ns: 4,
+        }],
+        offered_tps: Some(5000.0),
+        backlog_end: Some(17),
+        lateness_ms: Some(0.02),
+        open_loop: Some(measure::run::OpenLoop {
+            arrivals: 100,
+            not_served: 3,
+            oldest_not_served_ns: Some(5),
+            backlog_max: 20,
+            queue: h.stats(),
+            lateness: h.stats(),
+            lateness_pct: 1.5,
+            lab_busy_pct: Some(2.5),
+        }),
+        soak: true,
         intervals: vec![Interval {
+            rss_bytes: Some(1 << 24),
+            backlog: Some(5),
             log_file_sync_p99_ns: Some(1),
             device_util_pct: Some(2.0),
             ..Interval::default()
@@ -267,6 +293,29 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             jobs: vec![64],
             time_s: Some(30.0),
             commits: Some(9),
+            arrivals: measure::workload::arrivals::Arrivals::new(
+                5000.0,
+                measure::workload::arrivals::Process::Poisson,
+                "5@1s".parse().ok(),
+            )
+            .ok(),
+            soak_s: Some(60.0),
+            payload: Some(measure::run::PayloadInfo {
+                compressibility: 2.0,
+                dedupe: 1.0,
+                measured_compressibility: 1.97,
+                measured_dedupe: 1.0,
+                compressor: "deflate".to_owned(),
+                sample_bytes: 1 << 22,
+            }),
+            size_sweep: Some(measure::run::SizeSweep {
+                sizes_bytes: vec![1024, 2048],
+                flush_threshold_bytes: Some(1 << 20),
+                buffer_third_bytes: Some(5_592_405),
+                redo_block_bytes: 4096,
+                archiving: false,
+                smart_flash_logging: false,
+            }),
             ..WorkloadInfo::default()
         },
         environment: Environment {
