@@ -6,15 +6,21 @@
 
 mod block;
 pub(crate) mod cache;
+pub mod catalogue;
 pub(crate) mod concurrency;
+mod endurance;
 pub mod evidence;
+mod flush;
 pub(crate) mod latency;
 mod layers;
 mod load;
 pub mod need;
 mod note;
 mod peaks;
+mod protection;
 pub(crate) mod space;
+mod steady;
+mod sustained;
 mod validity;
 
 pub use space::cache_resident;
@@ -70,7 +76,9 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     peaks::collect(run, t, &mut notes);
     concurrency::collect(run, t, &mut notes);
     load::collect(run, t, &mut notes);
+    steady::collect(run, t, &mut notes);
     space::collect(run, t, &mut notes);
+    endurance::collect(run, t, &mut notes);
     let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out
@@ -133,5 +141,7 @@ pub(crate) use Weight::{Bad, Caution, Good, Info};
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod need_tests;
 #[cfg(test)]
 mod tests;
