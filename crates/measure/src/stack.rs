@@ -200,10 +200,10 @@ pub struct ControllerCache {
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
     /// Every drive below keeps its cache over power loss.
-    Drives,
+    Plp,
     /// The controller's write cache is kept by a battery or flash backup that is in order, and
     /// the caches of its disks are off.
-    Controller,
+    Battery,
 }
 
 /// A declaration, and what it rests on in the user's words.

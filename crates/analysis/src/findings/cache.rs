@@ -89,7 +89,8 @@ pub(super) fn behind(disk: &Layer) -> Behind {
 }
 
 /// A RAID controller hides its disks and its cache.
-pub(super) fn has_controller(stack: &Stack) -> bool {
+#[must_use]
+pub fn has_controller(stack: &Stack) -> bool {
     disks(stack).any(|d| behind(d) == Behind::Controller)
 }
 
@@ -192,7 +193,7 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
 
 const CACHE_RULE: &str =
     "the drive's own word before queue/write_cache, which an administrator can write";
-const PROVE: &str = "Prove the flush with a power test, or --declare drives from the data sheet.";
+const PROVE: &str = "Prove the flush with a power test, or --declare plp from the data sheet.";
 
 fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     let kernel = disk.write_cache.as_deref();
@@ -280,7 +281,7 @@ fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, Str
             "stack.write_cache",
             Caution,
             format!("Nothing tells whether {name} has a volatile write cache."),
-            "Run as root, or --declare drives from the data sheet.",
+            "Run as root, or --declare plp from the data sheet.",
         ),
     }
 }

@@ -23,6 +23,7 @@ mod steady;
 mod sustained;
 mod validity;
 
+pub use cache::has_controller;
 pub use space::cache_resident;
 
 use crate::thresholds::Thresholds;

@@ -178,7 +178,7 @@ fn whose_word_protects_a_disk() {
         Answer::Conditional,
     ));
     let mut run = volatile();
-    run.target.stack.declared = vec![declare(Protection::Drives)];
+    run.target.stack.declared = vec![declare(Protection::Plp)];
     cases.push(("the user", run.clone(), Durability::Declared, Answer::Yes));
     run.target.stack.hypervisor = Some("KVM".to_owned());
     cases.push((
@@ -188,7 +188,7 @@ fn whose_word_protects_a_disk() {
         Answer::Conditional,
     ));
     let mut run = volatile();
-    run.target.stack.declared = vec![declare(Protection::Controller)];
+    run.target.stack.declared = vec![declare(Protection::Battery)];
     cases.push((
         "of something else",
         run,
@@ -221,7 +221,7 @@ fn whose_word_protects_a_disk() {
         Answer::Conditional,
     ));
     let mut run = behind_a_controller();
-    run.target.stack.declared = vec![declare(Protection::Controller)];
+    run.target.stack.declared = vec![declare(Protection::Battery)];
     cases.push(("an inspection", run, Durability::Declared, Answer::Yes));
     for (name, change, durability, answer) in [
         ("sound", None, Durability::Declared, Answer::Yes),

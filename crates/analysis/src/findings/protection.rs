@@ -55,8 +55,8 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
         })
     };
     match behind(disk) {
-        Behind::Plain => declared(Protection::Drives).or_else(|| model(disk)),
-        Behind::Controller => declared(Protection::Controller).or_else(|| tool(stack)),
+        Behind::Plain => declared(Protection::Plp).or_else(|| model(disk)),
+        Behind::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
         Behind::CloudVolume | Behind::InstanceStore => None,
     }
 }
@@ -109,7 +109,7 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
     .advice(if shelter.is_some() {
         "Watch the battery's state: the answer holds while it is in order."
     } else {
-        "Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare controller after an inspection."
+        "Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection."
     })
 }
 

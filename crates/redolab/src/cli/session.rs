@@ -4,15 +4,17 @@
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
+use super::judge::note_failure;
 use crate::cleanup::WorkFolder;
 use crate::experiment::Failure;
 use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::observe::diskstats::Counters;
+use crate::observe::mountstats::Share;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::observe::{background, machine};
+use crate::observe::{background, machine, tools};
 use crate::safety::{self, Holder, Plan, Room};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
@@ -34,7 +36,8 @@ impl Look {
     /// Identifies what `path` names and what stands below it.
     pub(crate) fn at(path: &Path, safety: &SafetyArgs) -> Result<Look, CommandError> {
         let ground = Ground::at(path, safety)?;
-        let stack = ground.stack()?;
+        let mut stack = ground.stack()?;
+        tools::complete(&mut stack);
         let failed = |e| CommandError::usage(format!("{}: {e}", path.display()));
         let room = ground.room().map_err(failed)?;
         let counted = counted_devices(&stack);
@@ -165,7 +168,7 @@ impl Look {
 /// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
 /// reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
+    note_failure(run, &failure);
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
@@ -256,7 +259,8 @@ impl Bench<'_> {
     ) -> Result<(), Failure> {
         let counters = || self.look.and_then(Look::counters);
         let declares_cache = counters().and_then(|c| c.declares_cache());
-        let sampler = Sampler::start(counters(), Duration::from_secs(1))
+        let share = self.look.and_then(|look| Share::of(&look.stack));
+        let sampler = Sampler::start_on(counters(), share, Duration::from_secs(1))
             .map_err(Failure::system("starting the sampling thread"))?;
         let progress = self.output.progress();
         for (index, spec) in specs.iter().enumerate() {

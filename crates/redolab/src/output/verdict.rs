@@ -78,7 +78,7 @@ fn performance(performance: Performance) -> &'static str {
 }
 
 /// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
-fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
+pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
     let indent = mark.len();
     out.push_str(mark);
     let mut column = indent;
@@ -111,6 +111,7 @@ mod tests {
             numbers: Vec::new(),
             threshold: String::new(),
             source: String::new(),
+            confidence: measure::judgement::Confidence::Medium,
             advice: format!("Do something about {claim}."),
         };
         Verdict {

@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .at(Figure::Stack),
     Entry::new("stack.controller", Medium, "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool tells.")
         .rule("RAID controllers: conditional on the battery", STACK_RULE)
-        .advice("Check battery and cache policy (storcli, ssacli), or --declare controller after an inspection.")
+        .advice("Check battery and cache policy (storcli, ssacli), or --declare battery after an inspection.")
         .at(Figure::Stack),
     Entry::new("stack.controller_unprotected", Medium, "A RAID controller writes back although its battery or flash backup is not in order.")
         .rule("write back without protection: no", STACK_RULE)
@@ -95,7 +95,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .at(Figure::Stack),
     Entry::new("stack.write_cache", Medium, "Whether a disk has a volatile write cache: by its own word, or only by the kernel's setting.")
         .rule(WORD, STACK_RULE)
-        .advice("Prove the flush with a power test, or --declare drives from the data sheet.")
+        .advice("Prove the flush with a power test, or --declare plp from the data sheet.")
         .at(Figure::Stack),
     Entry::new("stack.flush_suppressed", High, "A disk has a volatile cache by its own word, and the kernel is told to send it no flushes.")
         .rule(WORD, STACK_RULE)
