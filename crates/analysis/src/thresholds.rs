@@ -167,14 +167,12 @@ thresholds! {
     steady_range_pct,
     /// Fall or rise of the line through the rounds of a window, percent of their mean.
     steady_slope_pct,
-    /// Loss of rate from the first fifth of a row to the last.
+    /// Loss of rate from the level at a row's beginning to that at its end.
     decay_pct,
     /// Fall of the rate from one level to another.
     step_pct,
     /// Variation of a rate that a limiter holds.
     cap_flat_pct,
-    /// Growth of latency with depth at a cap.
-    cap_latency_ratio,
     /// Minutes of one row after which a cloud volume's rate is a sustained one.
     soak_min,
     /// Bytes written over the controller's cache, from which the disks behind it show.

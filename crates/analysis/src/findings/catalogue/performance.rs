@@ -78,8 +78,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         .limit("span and slope over five rounds", &["steady_range_pct", "steady_slope_pct", "steady_min_s"])
         .advice("Run longer; a rate that has not settled is no rate to plan with.")
         .at(Figure::Seconds),
-    Entry::new("steady.decay", Medium, "The rate fell from the first fifth of a row to the last.")
-        .limit("fall of the mean rate", &["decay_pct", "steady_min_s"])
+    Entry::new("steady.decay", Medium, "The rate fell from level to level by and by, and was lower at the end of a row.")
+        .limit("fall of the level", &["decay_pct", "steady_min_s"])
         .advice("A fast cache that fills, heat, or garbage collection: plan with the rate at the end, and soak.")
         .at(Figure::Seconds),
     Entry::new("steady.step", Medium, "The rate fell from one level to another within a row and stayed there.")
@@ -87,7 +87,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .advice("Spent burst credits or a full fast cache: the lower level is the sustained rate.")
         .at(Figure::Seconds),
     Entry::new("steady.cap", Low, "A flat plateau whose latency grows with depth: a provisioned cap.")
-        .limit("rate that is held evenly while depth and latency grow", &["cap_flat_pct", "cap_latency_ratio"])
+        .limit("rate that is held evenly while depth and latency grow", &["cap_flat_pct"])
         .advice("Compare the level with what is provisioned; a larger volume or instance type may raise it.")
         .at(Figure::Throughput),
     Entry::new("load.processors", High, "The processors were so busy that the load generator may be the limit.")

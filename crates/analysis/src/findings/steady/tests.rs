@@ -114,7 +114,7 @@ fn noise_is_no_step() {
 }
 
 /// Three rows at one level with waits that grow with the jobs.
-fn plateau(levels: [f64; 3], waits_ns: [f64; 3]) -> Run {
+fn capped(levels: [f64; 3], waits_ns: [f64; 3]) -> Run {
     let mut run = clean_run();
     let rows = [2, 8, 32].into_iter().zip(levels.into_iter().zip(waits_ns));
     run.rows = rows
@@ -140,7 +140,7 @@ fn a_flat_plateau_whose_latency_grows_is_a_cap() {
         collect(run, &Thresholds::default(), &mut notes);
         notes.into_iter().map(Note::done).next()
     };
-    let run = plateau([124.0, 125.0, 125.5], [1e6, 4e6, 16e6]);
+    let run = capped([124.0, 125.0, 125.5], [1e6, 4e6, 16e6]);
     let cap = judge(&run).expect("a cap");
     assert_eq!((cap.id.as_str(), cap.weight), ("steady.cap", Weight::Info));
     assert_eq!(number(&cap, "latency_growth"), 16.0);
@@ -150,11 +150,11 @@ fn a_flat_plateau_whose_latency_grows_is_a_cap() {
     assert_eq!(judge(&cloud).map(|f| f.weight), Some(Weight::Caution));
     // Rising, or flat without longer waits, or limited by processors: none.
     assert_eq!(
-        judge(&plateau([100.0, 125.0, 150.0], [1e6, 4e6, 16e6])),
+        judge(&capped([100.0, 125.0, 150.0], [1e6, 4e6, 16e6])),
         None
     );
     assert_eq!(
-        judge(&plateau([124.0, 125.0, 125.5], [1e6, 1e6, 1.2e6])),
+        judge(&capped([124.0, 125.0, 125.5], [1e6, 1e6, 1.2e6])),
         None
     );
     let mut busy = run;
