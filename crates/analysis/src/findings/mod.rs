@@ -55,6 +55,10 @@ pub const DECLARED: &str = "durability.declared";
 /// The axis of a finding, from the prefix of its id.
 #[must_use]
 pub fn axis(id: &str) -> Axis {
+    // Acknowledged redo that a later write can tear is no matter of speed.
+    if id == "block.below_physical" {
+        return Axis::Durability;
+    }
     match id.split('.').next() {
         Some("stack" | "mount" | "durability") => Axis::Durability,
         Some("need") => Axis::Need,

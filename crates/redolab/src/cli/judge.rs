@@ -71,3 +71,6 @@ pub(crate) fn of_the_device(failure: &Failure) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

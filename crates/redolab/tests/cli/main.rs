@@ -6,12 +6,15 @@
 mod busy;
 mod check;
 mod device_list;
+mod findings;
 mod harness;
 mod import;
 mod input;
 mod inspect;
 mod interrupted;
 mod raw;
+mod recording;
 mod sessions;
 mod stored;
+mod verdict_rows;
 mod volumes;

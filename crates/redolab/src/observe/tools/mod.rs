@@ -12,7 +12,7 @@ use measure::stack::Stack;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A tool that takes longer hangs in its controller.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -40,25 +40,21 @@ fn run(program: &Path, arguments: &[&str]) -> Option<String> {
         .spawn()
         .ok()?;
     let out = child.stdout.take()?;
-    let reader = std::thread::spawn(move || {
+    let (sender, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
         let mut text = Vec::new();
         let read = out.take(OUTPUT_MAX).read_to_end(&mut text);
-        read.is_ok()
-            .then(|| String::from_utf8_lossy(&text).into_owned())
+        // Nobody waits any more after the deadline.
+        let _ = sender.send(
+            read.is_ok()
+                .then(|| String::from_utf8_lossy(&text).into_owned()),
+        );
     });
-    let end = Instant::now() + DEADLINE;
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => return reader.join().ok().flatten(),
-            Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(20)),
-            // Its reader ends with it.
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
+    let text = heard.recv_timeout(DEADLINE).ok().flatten();
+    // All was said, or too much time has passed: in either case it is not needed any more.
+    let _ = child.kill();
+    let _ = child.wait();
+    text
 }
 
 /// Where a program of this name is installed: in the places of `PATH`, then in `more`.
