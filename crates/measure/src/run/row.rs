@@ -166,10 +166,23 @@ pub struct FlushAudit {
     pub status: AuditStatus,
     /// Durable completions that the log relied on.
     pub needed: u64,
-    /// Flushes that the kernel counted on the device; `None` where it counts none.
+    /// Flushes that the kernel counted on the device; `None` where it counts none. Of NFS the
+    /// requests that can make data durable: COMMIT, and WRITE (which may ask for FILE_SYNC).
     pub counted: Option<u64>,
+    /// What the NFS client sent in the row, from mountstats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsRequests>,
     /// Why, in words.
     pub note: String,
+}
+
+/// Requests that an NFS client sent for a mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsRequests {
+    /// WRITE, whatever stability they asked for.
+    pub writes: u64,
+    /// COMMIT.
+    pub commits: u64,
 }
 
 /// What a flush audit is worth.

@@ -4,6 +4,7 @@
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
+use super::judge::note_failure;
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
 use crate::experiment::load::CommitApi;
@@ -11,9 +12,10 @@ use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, doubt};
 use crate::observe::diskstats::Counters;
+use crate::observe::mountstats::Share;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::observe::{background, machine};
+use crate::observe::{background, machine, tools};
 use crate::safety::{self, Holder, Plan, Room};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
@@ -37,7 +39,8 @@ impl Look {
     /// Identifies what `path` names and what stands below it.
     pub(crate) fn at(path: &Path, safety: &SafetyArgs) -> Result<Look, CommandError> {
         let ground = Ground::at(path, safety)?;
-        let stack = ground.stack()?;
+        let mut stack = ground.stack()?;
+        tools::complete(&mut stack);
         let failed = |e| CommandError::usage(format!("{}: {e}", path.display()));
         let room = ground.room().map_err(failed)?;
         let counted = counted_devices(&stack);
@@ -168,7 +171,7 @@ impl Look {
 /// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
 /// reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
+    note_failure(run, &failure);
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
@@ -299,7 +302,8 @@ impl Bench<'_> {
         // As long as the longest intervals: what is kept of a soak is bounded.
         let interval = specs.iter().map(|s| s.interval().0).max();
         let interval = Duration::from_nanos(interval.unwrap_or(row::INTERVAL.0));
-        let sampler = Sampler::start(counters(), interval)
+        let share = self.look.and_then(|look| Share::of(&look.stack));
+        let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let progress = self.output.progress();
         for (index, spec) in specs.iter().enumerate() {

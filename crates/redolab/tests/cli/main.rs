@@ -6,6 +6,7 @@
 mod busy;
 mod check;
 mod device_list;
+mod findings;
 mod harness;
 mod import;
 mod input;
@@ -13,6 +14,8 @@ mod inspect;
 mod interrupted;
 mod loads;
 mod raw;
+mod recording;
 mod sessions;
 mod stored;
+mod verdict_rows;
 mod volumes;

@@ -211,5 +211,6 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
+        nfs: observed.nfs,
     }));
 }
