@@ -2,14 +2,14 @@
 
 use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
 use super::session::{Bench, Look, describe, finish, keep, lab_overhead};
-use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor, site};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
-use crate::store::RunWriter;
+use crate::store::{RunWriter, Store};
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use device::SyncMethod;
@@ -126,7 +126,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     }
     judge(&mut run, &thresholds, args);
     // A report that cannot be written costs neither the run nor its result.
-    let report = write_report(args, &mut run);
+    let report = write_report(args, &store, &mut run);
     writer.finish(&run)?;
     look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
@@ -349,7 +349,7 @@ fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
     ));
 }
 
-fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
+fn write_report(args: &CheckArgs, store: &Store, run: &mut Run) -> Result<(), CommandError> {
     if args.no_report {
         return Ok(());
     }
@@ -358,7 +358,7 @@ fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("redolab-{}.html", run.run_id)));
     run.report = Some(path.display().to_string());
-    std::fs::write(&path, analysis::report::html(run)).map_err(|e| {
+    std::fs::write(&path, report::html(store, run)).map_err(|e| {
         run.report = None;
         CommandError::failed(format!("{}: writing the report: {e}", path.display()))
     })

@@ -12,6 +12,7 @@ mod import;
 mod inspect;
 mod inspect_text;
 mod probe;
+mod report;
 mod run;
 mod runs;
 mod session;
@@ -68,7 +69,7 @@ enum Command {
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
-    Report(runs::ReportArgs),
+    Report(report::ReportArgs),
     /// Print completions for a shell
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for each command
@@ -95,7 +96,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Runs(args) => runs::main(&args),
-        Command::Report(args) => runs::report(&args),
+        Command::Report(args) => report::main(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     };
