@@ -64,7 +64,7 @@ impl Buckets {
             .collect();
         let labels: Vec<String> = used.iter().map(|(bound, _)| under(*bound)).collect();
         let widest = |all: &[String]| all.iter().map(|t| width(t)).fold(0.0, f64::max);
-        let left = widest(&labels) + 10.0;
+        let left = widest(&labels).max(width("under")) + 12.0;
         let right = WIDTH - widest(&notes) - 8.0;
         // A single wait is to be seen: decades begin at a third.
         let decades = (most as f64).log10() + 0.5;

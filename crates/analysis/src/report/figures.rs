@@ -35,6 +35,10 @@ pub(super) fn load(run: &Run) -> Option<Section> {
     let mut figures = Vec::new();
     for (i, name) in names(run).iter().enumerate() {
         let rows = rows_of(run, name);
+        // One number of jobs is no line: its figures are in the table.
+        if rows.len() < 2 {
+            continue;
+        }
         figures.push(throughput(run, i, name, &rows).of(name));
         figures.push(sync(run, i, name, &rows).of(name));
     }

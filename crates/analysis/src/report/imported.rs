@@ -21,6 +21,8 @@ const LINES_MAX: usize = 400;
 const CHARTS_MAX: usize = 12;
 /// Most lines of a percentile figure.
 const CURVES_MAX: usize = 6;
+/// Points of a curve that says something: some fifty waits.
+const CURVE_LEAST: usize = 12;
 const WIDE: (f64, f64) = (1060.0, 196.0);
 
 /// Everything that stands in the place of the sections of a measured run.
@@ -59,17 +61,19 @@ fn is_sweep(run: &Run) -> bool {
     workloads(run).iter().any(told)
 }
 
-fn grid(head: &[String], rows: &[Vec<String>]) -> String {
-    let head: String = head
-        .iter()
-        .map(|h| format!("<th class=\"t\">{h}</th>"))
-        .collect();
+/// A table; `texts` are the columns that hold words, which stand to the left.
+fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
+    let cells = |tag: &str, cells: &[String]| -> String {
+        let one = |(i, c): (usize, &String)| match texts.contains(&i) {
+            true => format!("<{tag} class=\"t\">{c}</{tag}>"),
+            false => format!("<{tag}>{c}</{tag}>"),
+        };
+        cells.iter().enumerate().map(one).collect()
+    };
+    let head = cells("th", head);
     let body: String = rows
         .iter()
-        .map(|row| {
-            let cells: String = row.iter().map(|c| format!("<td>{c}</td>")).collect();
-            format!("<tr>{cells}</tr>")
-        })
+        .map(|row| format!("<tr>{}</tr>", cells("td", row)))
         .collect();
     format!(
         "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -95,11 +99,16 @@ fn sources(imported: &Imported) -> Option<Section> {
             ]
         })
         .collect();
-    Section::html("sources", "Evidence", "What was read.", grid(&head, &rows))
+    Section::html(
+        "sources",
+        "Evidence",
+        "What was read.",
+        grid(&head, &rows, &[0, 1, 2, 5]),
+    )
 }
 
-/// The first table has the id that findings of evidence lead to.
-fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
+/// A table as markup: its first lines.
+pub(super) fn table_html(table: &imported::Table) -> String {
     let head: Vec<String> = table.columns.iter().map(|c| esc(&c.heading)).collect();
     let cell = |cell: &Cell| match cell {
         Cell::Blank => "–".to_owned(),
@@ -113,6 +122,16 @@ fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
         .take(LINES_MAX)
         .map(|row| row.iter().map(cell).collect())
         .collect();
+    let is_text = |i: &usize| {
+        let mut cells = table.rows.iter().filter_map(|r| r.get(*i));
+        cells.any(|c| matches!(c, Cell::Text(_)))
+    };
+    let texts: Vec<usize> = (0..table.columns.len()).filter(is_text).collect();
+    grid(&head, &rows, &texts)
+}
+
+/// The first table has the id that findings of evidence lead to.
+fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
     let mut how = table.file.clone();
     if table.rows.len() > LINES_MAX {
         let more = table.rows.len() - LINES_MAX;
@@ -125,7 +144,7 @@ fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
         (0, Some(id)) => id.to_owned(),
         _ => format!("table-{i}"),
     };
-    let section = Section::html(&id, &table.title, &how, grid(&head, &rows))?;
+    let section = Section::html(&id, &table.title, &how, table_html(table))?;
     let section = section.tagged(origin_tag(run));
     Some(if i == 0 {
         section.shows(Topic::Evidence)
@@ -145,7 +164,9 @@ fn percentiles(run: &Run) -> Option<Section> {
             .rows
             .iter()
             .filter_map(|row| Some((row, row.curves.get(*event)?)));
-        let with: Vec<_> = with.filter(|(_, curve)| curve.len() > 2).collect();
+        let with: Vec<_> = with
+            .filter(|(_, curve)| curve.len() >= CURVE_LEAST)
+            .collect();
         let lines = with.iter().take(CURVES_MAX).enumerate();
         let series =
             lines.map(|(k, (row, points))| figures::curve(k, row.workload.clone(), points));
@@ -255,18 +276,13 @@ fn place_label(axis: imported::Axis) -> (&'static str, &'static str) {
 }
 
 /// What a dot stands for.
-fn stretch(s: &imported::Series) -> String {
-    match s.axis {
-        imported::Axis::Sequence if s.width <= 1.0 => "A dot is one wait.".to_owned(),
-        imported::Axis::Sequence => format!(
-            "A dot stands for {} waits: their longest, exactly, and their mean.",
-            digits(s.width)
-        ),
-        imported::Axis::Time => format!(
-            "A dot stands for {} s: the longest wait in it, exactly, and the mean.",
-            digits(s.width)
-        ),
-    }
+fn stretch(s: &imported::Series, is_single: bool) -> String {
+    let each = match s.axis {
+        _ if is_single => return "A dot is one wait.".to_owned(),
+        imported::Axis::Sequence => format::plural(s.width as u64, "wait"),
+        imported::Axis::Time => format!("{} s", digits(s.width)),
+    };
+    format!("Two dots stand for {each}: the longest wait, exactly, and the mean.")
 }
 
 fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
@@ -275,10 +291,11 @@ fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
         points: s.points.iter().map(|p| (p.at, y(p))).collect(),
         class,
     };
-    let dots = [
-        dots("dot c1", |p| p.max_ns as f64),
-        dots("dot c0", |p| p.mean_ns),
-    ];
+    let is_single = s.points.iter().all(|p| p.count == 1);
+    let mut both = vec![dots("dot c1", |p| p.max_ns as f64)];
+    if !is_single {
+        both.push(dots("dot c0", |p| p.mean_ns));
+    }
     let (id, title) = (format!("im{i}"), format!("{what} {over}"));
     let longest = s.points.iter().map(|p| p.max_ns).max().unwrap_or(0);
     let waits: u64 = s.points.iter().map(|p| p.count).sum();
@@ -288,15 +305,15 @@ fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
         format::latency(longest as f64)
     );
     let axes = (Axis::count(label), Axis::latency("latency"));
-    let chart = scatter::chart((&id, &title, &desc), WIDE, axes, &dots);
+    let chart = scatter::chart((&id, &title, &desc), WIDE, axes, &both);
     let how = format!(
-        "{} Orange is the longest, blue the mean; peaks at even distances have a clock behind them.",
-        stretch(s)
+        "{} Peaks at even distances have a clock behind them; two bands are two ways of being served.",
+        stretch(s, is_single)
     );
-    let tag = format!(
-        "{}<span class=\"tag k1\">longest</span><span class=\"tag k0\">mean</span>",
-        origin_tag(run)
-    );
+    let mut tag = origin_tag(run);
+    if !is_single {
+        tag.push_str("<span class=\"tag k1\">longest</span><span class=\"tag k0\">mean</span>");
+    }
     let mut figure = Figure::of_chart(Topic::Longest, &chart, tag, &how);
     figure.table = points(s, label);
     figure
@@ -370,6 +387,6 @@ fn diagnostics(all: &[Diagnostic]) -> Option<Section> {
         "diagnostics",
         "Diagnostics",
         "What is wrong or unusual in the evidence.",
-        grid(&head, &rows),
+        grid(&head, &rows, &[0, 1, 4]),
     )
 }

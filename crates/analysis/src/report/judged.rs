@@ -304,7 +304,11 @@ fn reason(f: &Finding, place: usize, links: &Links) -> String {
             facts.push_str(&format!("<span>{label}: {}</span>", esc(text)));
         }
     }
-    facts.push_str(&format!("<span class=\"id\">{}</span>", esc(&f.id)));
+    facts.push_str(&format!(
+        "<span class=\"id\">{} · finding {}</span>",
+        esc(&f.id),
+        place + 1
+    ));
     let advice = if f.advice.is_empty() {
         String::new()
     } else {

@@ -10,11 +10,13 @@
 mod bars;
 mod buckets;
 mod chart;
+pub mod compare;
 pub mod data;
 mod density;
 pub mod escape;
 mod figure;
 mod figures;
+mod forest;
 pub mod grid;
 mod heat;
 mod imported;
@@ -108,17 +110,21 @@ fn footer(run: &Run) -> String {
 
 /// Where figures come from, as a label for tables and plots.
 fn origin_tag(run: &Run) -> String {
-    let (word, class) = match run.origin {
-        Origin::Measured => ("measured", "tag"),
-        Origin::Simulated => ("simulated", "tag loud"),
-        Origin::Imported => ("imported", "tag loud"),
-    };
     let doubt = if run.validity.valid {
         ""
     } else {
         " <span class=\"tag loud\">run invalid</span>"
     };
-    format!("<span class=\"{class}\">{word}</span>{doubt}")
+    format!("{}{doubt}", origin_class(run.origin))
+}
+
+fn origin_class(origin: Origin) -> String {
+    let (word, class) = match origin {
+        Origin::Measured => ("measured", "tag"),
+        Origin::Simulated => ("simulated", "tag loud"),
+        Origin::Imported => ("imported", "tag loud"),
+    };
+    format!("<span class=\"{class}\">{word}</span>")
 }
 
 /// A list of at most [`MAX_ENTRIES`] of what `entry` makes, and how many more there are.

@@ -311,10 +311,15 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
 }
 
 pub(super) fn command(run: &Run) -> Option<Section> {
-    if run.command.is_empty() {
+    command_of(&run.command)
+}
+
+/// A command, quoted so that a shell takes it as it was given.
+pub(super) fn command_of(command: &[String]) -> Option<Section> {
+    if command.is_empty() {
         return None;
     }
-    let line: Vec<String> = run.command.iter().map(|a| quoted(a)).collect();
+    let line: Vec<String> = command.iter().map(|a| quoted(a)).collect();
     Section::html(
         "repeat",
         "Repeat this run",
