@@ -106,6 +106,8 @@ pub(super) struct Chart<'a> {
     /// Points that the axes take in besides those of the lines.
     pub(super) domain: Vec<(f64, f64)>,
     pub(super) under: Option<Under<'a>>,
+    /// Names stand above the plot: for lines that all end at one place.
+    pub(super) has_legend: bool,
 }
 
 /// Where a chart draws.
@@ -139,6 +141,7 @@ impl<'a> Chart<'a> {
             marks: Vec::new(),
             domain: Vec::new(),
             under: None,
+            has_legend: false,
         }
     }
 
@@ -163,7 +166,11 @@ impl<'a> Chart<'a> {
         for series in self.muted_first() {
             draw(series, &frame, &mut svg);
         }
-        self.labels(&frame, &mut svg);
+        if self.has_legend {
+            self.legend(&frame, &mut svg);
+        } else {
+            self.labels(&frame, &mut svg);
+        }
         svg.close()
     }
 
@@ -185,14 +192,12 @@ impl<'a> Chart<'a> {
         } else {
             0.0
         };
-        let label = self
-            .series
-            .iter()
-            .map(|s| width(&s.name))
-            .fold(least, f64::max);
+        let named = self.series.iter().filter(|_| !self.has_legend);
+        let label = named.map(|s| width(&s.name)).fold(least, f64::max);
         let (w, h) = self.size;
         let (left, right) = (58.0, w - label.min(w * 0.3) - 26.0);
-        let top = if self.marks.is_empty() { 22.0 } else { 36.0 };
+        let is_high = !self.marks.is_empty() || self.has_legend;
+        let top = if is_high { 38.0 } else { 22.0 };
         let bottom = h - 38.0;
         let lines = || self.series.iter().flat_map(|s| s.points.iter());
         let points = || lines().chain(&self.domain);
@@ -241,9 +246,9 @@ impl<'a> Chart<'a> {
         let mut free_from = f64::NEG_INFINITY;
         for (value, text) in &self.marks {
             let at = f.x.place(*value);
-            svg.line("mark", (at, f.top - 14.0), (at, f.bottom));
+            svg.line("mark", (at, f.top - 17.0), (at, f.bottom));
             if at >= free_from {
-                svg.text("tk mt", (at + 4.0, f.top - 6.0), Anchor::Start, text);
+                svg.text("tk mt", (at + 4.0, f.top - 9.0), Anchor::Start, text);
                 free_from = at + width(text) + 10.0;
             }
         }
@@ -268,6 +273,24 @@ impl<'a> Chart<'a> {
                 svg.text("tk xt", (*at, f.bottom + 16.0), Anchor::Middle, text);
                 free_from = at + half + 6.0;
             }
+        }
+    }
+
+    /// Names with their line's look, in a row above the plot as far as there is room.
+    fn legend(&self, f: &Frame, svg: &mut Svg) {
+        let mut x = f.left;
+        for series in self.series.iter().filter(|s| !s.name.is_empty()) {
+            if x + 24.0 > f.right {
+                return;
+            }
+            svg.group(&class(series.look));
+            svg.path("ln", &[(x, f.top - 13.0), (x + 18.0, f.top - 13.0)]);
+            if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+                svg.marker(shape, (x + 9.0, f.top - 13.0));
+            }
+            svg.text("lb", (x + 23.0, f.top - 9.3), Anchor::Start, &series.name);
+            svg.end();
+            x += 38.0 + width(&series.name);
         }
     }
 

@@ -388,7 +388,8 @@ fn densities(c: &Comparison) -> Option<Section> {
             Axis::count("% of waits per decade"),
         );
         let desc = "Densities of the runs over each other on a logarithmic axis.";
-        let chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
+        let mut chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
+        chart.has_legend = true;
         Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
     });
     let figures: Vec<Figure> = figures.collect();

@@ -82,7 +82,8 @@ pub(super) fn figure(
         Axis::count("% of waits per decade"),
     );
     let desc = desc.join("; ");
-    let chart = Chart::new((id, title, &desc), SMALL, axes, series.collect());
+    let mut chart = Chart::new((id, title, &desc), SMALL, axes, series.collect());
+    chart.has_legend = true;
     Figure::of_chart(Topic::Density, &chart, tags, HOW)
 }
 

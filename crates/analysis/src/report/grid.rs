@@ -154,6 +154,21 @@ impl Column {
     }
 }
 
+/// How many of the lowest places of `counts` hold less than one value in a thousand together: a
+/// drawing begins above them, so that a few strays do not push all else into a corner.
+#[must_use]
+pub fn strays(counts: &[u64]) -> usize {
+    let total: u64 = counts.iter().sum();
+    let mut sum = 0;
+    counts
+        .iter()
+        .position(|n| {
+            sum += n;
+            sum * 1000 > total
+        })
+        .unwrap_or(0)
+}
+
 /// `columns` joined in groups of equal number until at most `most` are left; exact as they are.
 #[must_use]
 pub fn joined(columns: &[Column], most: usize) -> Vec<Column> {
@@ -227,6 +242,14 @@ mod tests {
         }
         assert_eq!(grid.fine().iter().sum::<u64>(), grid.count());
         assert_eq!(grid.doublings().iter().sum::<u64>(), grid.count());
+    }
+
+    #[test]
+    fn strays_are_fewer_than_one_in_a_thousand() {
+        assert_eq!(strays(&[]), 0);
+        assert_eq!(strays(&[0, 0, 5]), 2);
+        assert_eq!(strays(&[1, 0, 0, 998, 1]), 0);
+        assert_eq!(strays(&[1, 0, 0, 5000, 1]), 3);
     }
 
     #[test]

@@ -41,7 +41,8 @@ pub(super) struct Strip {
 /// What maps that are compared have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
-    low_ns: f64,
+    /// The lowest band that is drawn; what is below counts in it.
+    low: usize,
     high_ns: f64,
     /// Most waits of a cell.
     most: u64,
@@ -87,15 +88,33 @@ impl Strip {
 
     /// What it takes to show it; `None` without waits.
     pub(super) fn range(&self) -> Option<Range> {
-        let low = self.cells().map(|(band, _)| band).min()?;
+        let mut bands = vec![0; self.columns.first()?.1.bands.len()];
+        for (band, n) in self.cells() {
+            bands[band] += n;
+        }
+        let low = grid::strays(&bands);
         let high = self.cells().map(|(band, _)| band).max()?;
         let longest = self.columns.iter().map(|(_, c)| c.max_ns).max()?;
         Some(Range {
-            low_ns: grid::edge_ns(low, BANDS),
+            low,
             high_ns: grid::edge_ns(high + 1, BANDS).max(longest as f64),
             most: self.cells().map(|(_, n)| n).max()?,
             end_s: self.end_s,
         })
+    }
+
+    /// Waits of a cell; the lowest that is drawn has all below.
+    fn count(&self, column: &Column, band: usize, low: usize) -> u64 {
+        let from = if band == low { 0 } else { band };
+        column.bands.get(from..=band).map_or(0, |b| b.iter().sum())
+    }
+
+    /// Waits in the lowest band that is drawn that are shorter than it.
+    fn below(&self, low: usize) -> u64 {
+        self.cells()
+            .filter(|(band, _)| *band < low)
+            .map(|(_, n)| n)
+            .sum()
     }
 
     /// The longest wait of each stretch, as steps.
@@ -151,7 +170,7 @@ impl Range {
     /// What it takes to show both on one scale.
     pub(super) fn with(self, other: Range) -> Range {
         Range {
-            low_ns: self.low_ns.min(other.low_ns),
+            low: self.low.min(other.low),
             high_ns: self.high_ns.max(other.high_ns),
             most: self.most.max(other.most),
             end_s: self.end_s.max(other.end_s),
@@ -201,7 +220,10 @@ pub(super) fn map(
     };
     let axes = (Axis::count("measured seconds"), Axis::latency("latency"));
     let mut chart = Chart::new((id, title, &desc), SIZE, axes, vec![line]);
-    chart.domain = vec![(0.0, range.low_ns), (range.end_s, range.high_ns)];
+    chart.domain = vec![
+        (0.0, grid::edge_ns(range.low, BANDS)),
+        (range.end_s, range.high_ns),
+    ];
     if strip.rows.len() > 1 {
         chart.marks.clone_from(&strip.rows);
     }
@@ -210,17 +232,18 @@ pub(super) fn map(
         legend(range, f, svg);
         rug(&strip.switches, f, svg);
     }));
-    let how = format!(
-        "Time runs to the right, latency upwards in decades; the darker or brighter a cell stands \
-         out, the more waits fell into it, each colour a fixed multiple of the one before. The \
-         line is the longest wait of each stretch, exactly: look for bands that split, climb or \
-         come back at intervals.{}",
-        if strip.switches.is_empty() {
-            ""
-        } else {
-            " Ticks along the top are seconds in which a log switch began."
-        }
-    );
+    let mut how = "A cell's colour says how many waits fell into it, each colour a fixed multiple of the one before; the line is the longest wait of each stretch, exactly. Look for bands that split, climb or come back at intervals.".to_owned();
+    if !strip.switches.is_empty() {
+        how.push_str(" Ticks along the top: a log switch began.");
+    }
+    let below = strip.below(range.low);
+    if below > 0 {
+        how.push_str(&format!(
+            " The lowest cells hold {} shorter than {} too.",
+            format::plural(below, "wait"),
+            format::latency(grid::edge_ns(range.low, BANDS))
+        ));
+    }
     let mut figure = Figure::of_chart(topic, &chart, tags, &how);
     figure.table = strip.numbers();
     figure
@@ -231,7 +254,7 @@ fn cells(strip: &Strip, range: Range, f: &Frame, svg: &mut Svg) {
     let mut runs: Vec<Vec<(f64, f64, f64)>> = vec![Vec::new(); LEVELS];
     let bands = strip.cells().map(|(band, _)| band + 1).max().unwrap_or(0);
     let mut height: f64 = 1.0;
-    for band in 0..bands {
+    for band in range.low..bands {
         let (low, high) = (grid::edge_ns(band, BANDS), grid::edge_ns(band + 1, BANDS));
         let (bottom, top) = (f.y.place(low), f.y.place(high));
         height = height.max(bottom - top);
@@ -239,7 +262,7 @@ fn cells(strip: &Strip, range: Range, f: &Frame, svg: &mut Svg) {
         // Level, left and right end of the run that is going on.
         let mut going: Option<(usize, f64, f64)> = None;
         for (start, c) in &strip.columns {
-            let count = c.bands.get(band).copied().unwrap_or(0);
+            let count = strip.count(c, band, range.low);
             let (left, right) = (f.x.place(start + c.start_s), f.x.place(start + c.end_s));
             let level = (count > 0).then(|| range.level(count));
             going = match (going, level) {
@@ -345,7 +368,7 @@ mod tests {
     #[test]
     fn colours_are_multiples() {
         let range = Range {
-            low_ns: 1e4,
+            low: 24,
             high_ns: 1e6,
             most: 100_000_000,
             end_s: 1.0,
