@@ -14,7 +14,7 @@ use crate::experiment::{Failure, floor, payload, site};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
-use crate::store::RunWriter;
+use crate::store::{RunWriter, Store};
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use device::SyncMethod;
@@ -129,11 +129,11 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         &mut writer,
     );
     if let Err(failure) = outcome {
-        return Err(failed(args, failure, &thresholds, &mut run, &writer));
+        return Err(failed(args, &store, failure, &thresholds, &mut run, &writer));
     }
     judge::judge(&mut run, &thresholds, not_judged(args));
     // A report that cannot be written costs neither the run nor its result.
-    let report = write_report(args, &mut run);
+    let report = write_report(args, &store, &mut run);
     writer.finish(&run)?;
     look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
@@ -338,13 +338,14 @@ fn report_path(args: &CheckArgs, run: &Run) -> Option<PathBuf> {
     (!args.no_report).then(|| args.report.clone().unwrap_or_else(default))
 }
 
-fn write_report(args: &CheckArgs, run: &mut Run) -> Result<(), CommandError> {
-    report_path(args, run).map_or(Ok(()), |path| judge::write_report(run, &path))
+fn write_report(args: &CheckArgs, store: &Store, run: &mut Run) -> Result<(), CommandError> {
+    report_path(args, run).map_or(Ok(()), |path| judge::write_report(store, run, &path))
 }
 
 /// What a device that failed leaves: the run as far as it came, judged, shown and kept as invalid.
 fn failed(
     args: &CheckArgs,
+    store: &Store,
     failure: Failure,
     thresholds: &Thresholds,
     run: &mut Run,
@@ -356,7 +357,7 @@ fn failed(
         judge::judge(run, thresholds, not_judged(args));
         // The failure is what is told; these are views of it.
         let verbose = args.output.verbose;
-        let _ = write_report(args, run);
+        let _ = write_report(args, store, run);
         let _ = writer.draft(run);
         let _ = args.output.emit_run(run, |style| text(run, style, verbose));
     }

@@ -2,8 +2,9 @@
 //!
 //! Invariant: a run that failed is judged like any other; it is invalid, and every view says so.
 
-use super::CommandError;
+use super::{CommandError, report};
 use crate::experiment::Failure;
+use crate::store::Store;
 use analysis::thresholds::Thresholds;
 use measure::judgement::Scope;
 use measure::run::Run;
@@ -38,9 +39,13 @@ pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<Stri
 ///
 /// # Errors
 /// The system's; the run then names no report.
-pub(crate) fn write_report(run: &mut Run, path: &Path) -> Result<(), CommandError> {
+pub(crate) fn write_report(
+    store: &Store,
+    run: &mut Run,
+    path: &Path,
+) -> Result<(), CommandError> {
     run.report = Some(path.display().to_string());
-    std::fs::write(path, analysis::report::html(run)).map_err(|e| {
+    std::fs::write(path, report::html(store, run)).map_err(|e| {
         run.report = None;
         CommandError::failed(format!("{}: writing the report: {e}", path.display()))
     })

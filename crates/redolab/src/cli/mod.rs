@@ -16,6 +16,7 @@ mod judge;
 mod loads;
 mod need;
 mod probe;
+mod report;
 mod run;
 mod runs;
 mod session;
@@ -74,7 +75,7 @@ enum Command {
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
-    Report(runs::ReportArgs),
+    Report(report::ReportArgs),
     /// Print completions for a shell
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for each command
@@ -102,7 +103,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),
-        Command::Report(args) => runs::report(&args),
+        Command::Report(args) => report::main(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     };

@@ -3,6 +3,7 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod browser;
 mod busy;
 mod check;
 mod device_list;
