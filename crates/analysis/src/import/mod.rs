@@ -36,6 +36,7 @@ mod tally;
 mod text;
 pub mod trace;
 pub mod value;
+mod wrapped;
 
 pub use gathered::Gathered;
 pub use kind::{Kind, KindError};

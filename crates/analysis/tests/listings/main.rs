@@ -6,6 +6,8 @@ mod findings;
 mod formats;
 mod generate;
 mod studies;
+mod wild_awr;
+mod wild_lists;
 
 use analysis::import::{Import, Kind, Options, Outcome, Refusal};
 use measure::imported::{Cell, Table};

@@ -48,30 +48,42 @@ impl Give {
             .map(|h| squeeze(h))
             .unwrap_or_default();
         let has = |name: &str| grid.column(|h| h == name).is_some();
-        let starts = |s: &str| grid.column(|h| h.starts_with(s)).is_some();
         // The section's own title stands above these headings.
         let ends = |s: &str| grid.column(|h| h.ends_with(s)).is_some();
         if has("persecond") && has("pertransaction") {
             self.load_profile(grid, sheets);
         } else if has("snaptime") && has("snapid") {
             self.snapshots(grid);
-        } else if ["dbname", "hostname", "instance", "host"].contains(&first.as_str()) {
+        } else if [
+            "dbname",
+            "database",
+            "hostname",
+            "instance",
+            "host",
+            "containerdbid",
+        ]
+        .contains(&first.as_str())
+        {
             self.facts(grid);
         } else if first == "event"
             && has("waits")
-            && (starts("avg") || starts("time") || starts("total"))
+            && grid
+                .column(|h| h.contains("time") && !h.contains("out"))
+                .is_some()
         {
             count_cells(grid, notes);
             self.comma(grid, notes);
             self.sync_ms = events::waits(grid, sheets).or(self.sync_ms);
         } else if first == "event" && events::is_histogram(grid) {
             events::histogram(grid, sheets);
-        } else if ["functionname", "filetypename"].contains(&first.as_str()) {
+        } else if ["functionname", "filetypename"].contains(&first.as_str())
+            || (first == "function" && ends("requests/sec"))
+        {
             count_cells(grid, notes);
             io::by(grid, sheets);
         } else if first == "statistic" && has("total") {
             self.statistics(grid, sheets);
-        } else if ends("%user") && ends("%idle") {
+        } else if (ends("%user") && ends("%idle")) || (has("user") && has("idle")) {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
             parameters(grid, sheets);
@@ -116,20 +128,19 @@ impl Give {
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
             let name = row.first().map_or("", String::as_str);
-            let rest = row.iter().skip(1).find(|c| !c.is_empty());
-            self.snapshot_line(
-                name,
-                rest.map_or("", String::as_str),
-                &row[1.min(row.len())..],
-            );
+            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let rest = rest.join(" ");
+            self.snapshot_line(name, rest.trim());
         }
     }
 
     /// `Elapsed: 60.25 (mins)`, `Begin Snap: 38483 …`.
-    pub fn snapshot_line(&mut self, name: &str, first: &str, rest: &[String]) {
+    pub fn snapshot_line(&mut self, name: &str, rest: &str) {
         let name = name.trim().trim_end_matches(':');
-        let mut words = first.split_whitespace();
+        let mut words = rest.split_whitespace();
         let number = words.next().and_then(value::plain);
+        // What stands behind the unit is another figure of the same line.
+        let first = &rest[..rest.find(')').map_or(rest.len(), |at| at + 1)];
         match (name, number) {
             ("Elapsed", Some(n)) => {
                 let unit = match words.next().unwrap_or("(mins)") {
@@ -140,8 +151,8 @@ impl Give {
                 self.elapsed_s = Some(n * unit);
                 self.fact("Elapsed", first);
             }
-            ("DB Time", Some(_)) => self.fact("DB Time", first),
-            ("Begin Snap" | "End Snap", _) => self.fact(name, &rest.join(" ")),
+            ("DB Time" | "DB time", Some(_)) => self.fact("DB Time", first),
+            ("Begin Snap" | "End Snap", _) => self.fact(name, rest),
             _ => {}
         }
     }
@@ -199,7 +210,19 @@ impl Give {
     }
 
     fn host_cpu(&mut self, grid: &Grid, sheets: &mut Sheets) {
-        if let Some((_, row)) = grid.rows.first() {
+        let Some((_, row)) = grid.rows.first() else {
+            return;
+        };
+        // Statspack: the load may be blank, and idle stands before waiting for I/O.
+        if let Some(user) = grid.column(|h| h == "user") {
+            let at = |name: &str| grid.column(|h| h == name).and_then(|i| row.get(i));
+            let blank = String::new();
+            let load = |i: Option<usize>| i.and_then(|i| row.get(i)).unwrap_or(&blank).clone();
+            let mut cells = vec![load(user.checked_sub(2)), load(user.checked_sub(1))];
+            let shares = ["user", "system", "wio", "idle"];
+            cells.extend(shares.map(|name| at(name).unwrap_or(&blank).clone()));
+            self.host_cpu_line(grid.line, &cells, sheets);
+        } else {
             self.host_cpu_line(grid.line, row, sheets);
         }
     }
