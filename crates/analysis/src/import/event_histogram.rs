@@ -11,7 +11,7 @@ use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
-use super::wrapped::{Took, Wrapped};
+use super::wrapped::{Took, Wrapped, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 
@@ -25,8 +25,16 @@ const US_NS: u64 = 1_000;
 /// Whether the head of a file is such a listing.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
     let is_heading = |l: &[u8]| columns(l, None).is_some();
+    // The first heading of rows that take several lines.
+    let is_part = |l: &[u8]| {
+        let line = String::from_utf8_lossy(&l[..l.len().min(LINE_MAX)]);
+        let mut words = line.split_whitespace();
+        is_heading_line(&line) && words.any(|w| matches!(w, "WAIT_TIME_MILLI" | "WAIT_TIME_MICRO"))
+    };
     let is_query = |l: &[u8]| upper(l).contains("V$EVENT_HISTOGRAM");
-    head.lines().any(|l| is_heading(l) || is_query(l)) || is_bare(head)
+    head.lines()
+        .any(|l| is_heading(l) || is_query(l) || is_part(l))
+        || is_bare(head)
 }
 
 /// At least three lines of two numbers, the first of them doubling, and nothing else.

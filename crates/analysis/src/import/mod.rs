@@ -77,6 +77,16 @@ pub enum Refusal {
         /// What it is.
         what: &'static str,
     },
+    /// It is a report or the output of a tool that tells too little.
+    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
+    NotRead {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
     /// Its kind was not recognised.
     #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
     Unknown {

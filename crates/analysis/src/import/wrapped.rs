@@ -101,8 +101,9 @@ impl Wrapped {
     }
 }
 
-/// Names of columns alone.
-fn is_heading(line: &str) -> bool {
+/// Whether a line holds names of columns alone.
+#[must_use]
+pub fn is_heading(line: &str) -> bool {
     let name = |w: &str| {
         w.starts_with(|c: char| c.is_ascii_uppercase())
             && w.bytes()

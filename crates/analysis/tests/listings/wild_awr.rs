@@ -53,7 +53,7 @@ fn pages_of_sqlplus_cost_no_line() {
     let top = table(&out, "top_events");
     assert_eq!(top.rows.len(), 5, "{:?}", top.rows);
     assert_eq!(number(top, 2, "avg_wait_ms"), 20_510.0);
-    assert_eq!(number(top, 4, "avg_wait_ms"), 0.0003001);
+    assert!((number(top, 4, "avg_wait_ms") - 0.000_300_1).abs() < 1e-12);
     assert_eq!(table(&out, "load_profile").rows.len(), 6);
     assert_eq!(table(&out, "foreground_waits").rows.len(), 4);
     assert_eq!(value(&out, "iostat_by_function", "Others", "waits"), 1900.0);
@@ -98,6 +98,18 @@ fn histograms_name_their_bounds() {
     assert_eq!(number(all[0], 2, "pct_under_2ms"), 100.0);
     assert_eq!(number(all[0], 1, "waits"), 3_138_000.0);
     assert_eq!(number(all[1], 0, "pct_under_1_8s"), 2.3);
+    let over = table(&out, "redo_waits_over");
+    for (key, want) in [
+        ("over_1ms_pct", 29.7),
+        ("over_8ms_pct", 26.5),
+        ("over_32ms_pct", 12.4),
+    ] {
+        assert!(
+            (number(over, 0, key) - want).abs() < 1e-9,
+            "{key}: {:?}",
+            over.rows
+        );
+    }
     assert!(
         all[2]
             .columns

@@ -55,7 +55,7 @@ const ONE_EVENT: &[(&str, &str)] = &[
         "a query of several lines, the event in it only",
         "SQL> select wait_time_milli, wait_count\n  2  from v$event_histogram\n  3  where event = \
          'log file sync'\n  4  order by 1;\n\nWAIT_TIME_MILLI WAIT_COUNT\n--------------- ----------\n\
-                       1    5000123\n              2       4123\n              4         11\n",
+         \x20             1    5000123\n              2       4123\n              4         11\n",
     ),
     (
         "rows of two lines",

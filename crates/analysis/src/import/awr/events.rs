@@ -1,5 +1,6 @@
 //! Wait events and their histograms.
 
+use super::over::Over;
 use super::{Grid, squeeze};
 use crate::import::sheets::{Sheets, text};
 use crate::import::value::{self, Number};
@@ -195,13 +196,14 @@ fn bound(heading: &str) -> bool {
 
 /// A histogram of wait events: the headings, which move by release, are the buckets' bounds; the
 /// values are percent of the waits.
-pub fn histogram(grid: &Grid, sheets: &mut Sheets) {
+pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut Over) {
     let keys: Vec<String> = grid.headings.iter().map(|h| key(h)).collect();
     let columns: Vec<(&str, &str)> = keys
         .iter()
         .zip(&grid.headings)
         .map(|(k, h)| (k.as_str(), h.as_str()))
         .collect();
+    let bounds: Vec<String> = grid.headings.iter().map(|h| squeeze(h)).collect();
     let range = grid.headings.get(1).map_or("", String::as_str);
     let title = format!("Wait event histogram, percent of waits ({range})");
     let table = sheets.open("wait_histogram", &title, grid.line, &columns);
@@ -217,7 +219,9 @@ pub fn histogram(grid: &Grid, sheets: &mut Sheets) {
             }
             _ => value::cell(c),
         });
-        sheets.row(table, cells.collect());
+        let cells: Vec<Cell> = cells.collect();
+        over.row(grid.line, &bounds, &cells);
+        sheets.row(table, cells);
     }
 }
 

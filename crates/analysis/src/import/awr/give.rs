@@ -1,5 +1,6 @@
 //! What each grid of a report is, by its headings; and the run's row that all of them give.
 
+use super::over::Over;
 use super::{Grid, events, io, squeeze};
 use crate::import::Notes;
 use crate::import::gathered::{Gathered, row, tells};
@@ -37,6 +38,7 @@ pub struct Give {
     sync_ms: Option<f64>,
     cpu: Option<[f64; 4]>,
     comma_said: bool,
+    over: Over,
 }
 
 impl Give {
@@ -75,7 +77,7 @@ impl Give {
             self.comma(grid, notes);
             self.sync_ms = events::waits(grid, sheets).or(self.sync_ms);
         } else if first == "event" && events::is_histogram(grid) {
-            events::histogram(grid, sheets);
+            events::histogram(grid, sheets, &mut self.over);
         } else if ["functionname", "filetypename"].contains(&first.as_str())
             || (first == "function" && ends("requests/sec"))
         {
@@ -83,7 +85,7 @@ impl Give {
             io::by(grid, sheets);
         } else if first == "statistic" && has("total") {
             self.statistics(grid, sheets);
-        } else if (ends("%user") && ends("%idle")) || (has("user") && has("idle")) {
+        } else if ends("user") && ends("idle") && ends("system") {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
             parameters(grid, sheets);
@@ -213,18 +215,14 @@ impl Give {
         let Some((_, row)) = grid.rows.first() else {
             return;
         };
-        // Statspack: the load may be blank, and idle stands before waiting for I/O.
-        if let Some(user) = grid.column(|h| h == "user") {
-            let at = |name: &str| grid.column(|h| h == name).and_then(|i| row.get(i));
-            let blank = String::new();
-            let load = |i: Option<usize>| i.and_then(|i| row.get(i)).unwrap_or(&blank).clone();
-            let mut cells = vec![load(user.checked_sub(2)), load(user.checked_sub(1))];
-            let shares = ["user", "system", "wio", "idle"];
-            cells.extend(shares.map(|name| at(name).unwrap_or(&blank).clone()));
-            self.host_cpu_line(grid.line, &cells, sheets);
-        } else {
-            self.host_cpu_line(grid.line, row, sheets);
-        }
+        // By name: Statspack has idle before waiting for I/O. The load stands before the user's.
+        let at = |name: &str| grid.column(|h| h.ends_with(name));
+        let cell = |i: Option<usize>| i.and_then(|i| row.get(i)).cloned().unwrap_or_default();
+        let user = at("user").unwrap_or_default();
+        let load = [user.checked_sub(2), user.checked_sub(1)].map(cell);
+        let shares = ["user", "system", "wio", "idle"].map(|name| cell(at(name)));
+        let cells: Vec<String> = load.into_iter().chain(shares).collect();
+        self.host_cpu_line(grid.line, &cells, sheets);
     }
 
     /// Load average at begin and end, then shares of user, system, waiting for I/O, idle: the last
@@ -257,6 +255,7 @@ impl Give {
         sheets: &mut Sheets,
         out: &mut Gathered,
     ) -> Vec<(String, String)> {
+        self.over.give(sheets);
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
