@@ -6,6 +6,10 @@ mod findings;
 mod formats;
 mod generate;
 mod studies;
+mod wild_awr;
+mod wild_lists;
+mod wild_named;
+mod wild_tools;
 
 use analysis::import::{Import, Kind, Options, Outcome, Refusal};
 use measure::imported::{Cell, Table};

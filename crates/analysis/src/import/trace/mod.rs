@@ -40,8 +40,9 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
         is_wait
             || line.starts_with(b"PARSING IN CURSOR #")
             || line.starts_with(b"Warning: log write ")
-            || line.starts_with(b"kcrfw_alfs_update_mode")
-            || line.starts_with(b"Log file sync switching to ")
+            || header::ADAPTIVE
+                .iter()
+                .any(|a| line.starts_with(a.as_bytes()))
             || (line.starts_with(b"*** SESSION ID:(") && line.contains(&b')'))
             || (line.starts_with(b"Trace file ") && head.has("Oracle"))
             || (text::is_call(line) && line.contains(&b'#') && has_tim(line))

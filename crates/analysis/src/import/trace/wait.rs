@@ -172,11 +172,17 @@ pub fn tolerant(bytes: &[u8]) -> Result<Record<'_>, Broken> {
 
 fn skip_blanks(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    let blanks = rest.iter().take_while(|b| matches!(b, b' ' | b'\t'));
-    (from + blanks.count()).min(bytes.len())
+    let mut at = 0;
+    while let Some(blank) = BLANKS.iter().find(|b| rest[at..].starts_with(b)) {
+        at += blank.len();
+    }
+    (from + at).min(bytes.len())
 }
 
-/// Quotes as they stand in traces and in copies of them: ASCII, Windows-1252, UTF-8.
+/// Blanks as they stand in traces and in copies of pages.
+const BLANKS: &[&[u8]] = &[b" ", b"\t", b"&nbsp;", "\u{a0}".as_bytes()];
+
+/// Quotes as they stand in traces and in copies of them: ASCII, Windows-1252, UTF-8, HTML.
 const QUOTES: &[&[u8]] = &[
     b"'",
     b"\"",
@@ -190,6 +196,22 @@ const QUOTES: &[&[u8]] = &[
     "\u{201c}".as_bytes(),
     "\u{201d}".as_bytes(),
     "\u{b4}".as_bytes(),
+    "\u{2032}".as_bytes(),
+    "\u{2033}".as_bytes(),
+    "\u{ab}".as_bytes(),
+    "\u{bb}".as_bytes(),
+    b"&#39;",
+    b"&#039;",
+    b"&apos;",
+    b"&quot;",
+    b"&#8216;",
+    b"&#8217;",
+    b"&#8220;",
+    b"&#8221;",
+    b"&lsquo;",
+    b"&rsquo;",
+    b"&ldquo;",
+    b"&rdquo;",
 ];
 
 fn quote_len(bytes: &[u8]) -> usize {
@@ -279,6 +301,10 @@ mod tests {
             "WAIT #1: nam=\"log file sync\" ela=77 tim=5",
             "WAIT #1:  nam='log file sync'  ela=    77 p1=1  tim=5 ",
             "WAIT #-40: nam='log file sync' ela= 77 tim=5",
+            "WAIT #1: nam=&#8216;log file sync&#8217; ela=&nbsp;77 tim=5",
+            "WAIT #1: nam=&#39;log file sync&#39; ela=\u{a0}77 tim=5",
+            "WAIT #1: nam=\u{2032}log file sync\u{2032} ela= 77 tim=5",
+            "WAIT #1: nam=\u{2033}log file sync\u{2033} ela= 77 tim=5",
         ] {
             let record = tolerant(line.as_bytes()).expect(line);
             assert_eq!(record.event, b"log file sync", "{line}");
