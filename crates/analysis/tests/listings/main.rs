@@ -4,8 +4,11 @@
 mod cut;
 mod findings;
 mod formats;
-mod generate;
+mod generated;
 mod studies;
+
+#[path = "../../../../xtask/src/generate/evidence/mod.rs"]
+mod generate;
 
 use analysis::import::{Import, Kind, Options, Outcome, Refusal};
 use measure::imported::{Cell, Table};

@@ -6,6 +6,7 @@
 mod busy;
 mod check;
 mod device_list;
+mod evidence;
 mod harness;
 mod import;
 mod input;

@@ -83,7 +83,9 @@ impl Text {
     }
 
     fn remember(&mut self, line: &str, trimmed: &str) {
-        if trimmed.is_empty() {
+        // What is underlined is a title and no heading, however far it reaches over the columns.
+        let underline = trimmed.len() > 2 && trimmed.bytes().all(|b| b == b'~');
+        if trimmed.is_empty() || underline {
             self.recent.clear();
             return;
         }
