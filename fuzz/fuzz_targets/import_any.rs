@@ -1,7 +1,8 @@
-//! See [`common`]: the kind is told from the content, look-alikes are refused.
+//! See [`promise`]: the kind is told from the content, look-alikes are refused.
 
 #![no_main]
 
-mod common;
+#[path = "../promises/import.rs"]
+mod promise;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(None, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| promise::bear(None, bytes));

@@ -248,6 +248,10 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
                 let what = archive(head.bytes).unwrap_or_default();
                 format!("the file is {what}: unpack it, and import what is in it")
             }
+            _ if look_alike::iostat(&head).is_some() => {
+                let what = look_alike::iostat(&head).unwrap_or_default();
+                format!("the file is {what}, and only that of sysstat is read")
+            }
             Some(line) => format!("the file begins with {}", quote(line)),
             None => "the file is empty".to_owned(),
         },

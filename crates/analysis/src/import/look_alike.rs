@@ -156,6 +156,18 @@ const OTHER_TOOLS: &[Other] = &[
     ),
 ];
 
+/// `iostat` of other systems, whose columns are others: what it is, and words that all stand in it,
+/// the most specific first.
+const IOSTATS: &[(&str, &[&str])] = &[
+    ("iostat of FreeBSD", &["extended device statistics", "qlen"]),
+    (
+        "iostat of Solaris",
+        &["extended device statistics", "svc_t"],
+    ),
+    ("iostat of AIX", &["% tm_act"]),
+    ("iostat of macOS or a BSD", &["KB/t", "tps", "MB/s"]),
+];
+
 /// Bytes in which a banner stands.
 const BANNER_BYTES: usize = 4096;
 
@@ -201,5 +213,12 @@ pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
     }
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = LOOK_ALIKES.iter().find(|(_, words)| all(words));
+    found.map(|(what, _)| *what)
+}
+
+/// Whose `iostat` the file is, if it is not sysstat's.
+pub(super) fn iostat(head: &Head<'_>) -> Option<&'static str> {
+    let all = |words: &[&str]| words.iter().all(|w| head.has(w));
+    let found = IOSTATS.iter().find(|(_, words)| all(words));
     found.map(|(what, _)| *what)
 }

@@ -129,7 +129,14 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         &mut writer,
     );
     if let Err(failure) = outcome {
-        return Err(failed(args, &store, failure, &thresholds, &mut run, &writer));
+        return Err(failed(
+            args,
+            &store,
+            failure,
+            &thresholds,
+            &mut run,
+            &writer,
+        ));
     }
     judge::judge(&mut run, &thresholds, not_judged(args));
     // A report that cannot be written costs neither the run nor its result.

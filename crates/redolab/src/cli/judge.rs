@@ -39,11 +39,7 @@ pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<Stri
 ///
 /// # Errors
 /// The system's; the run then names no report.
-pub(crate) fn write_report(
-    store: &Store,
-    run: &mut Run,
-    path: &Path,
-) -> Result<(), CommandError> {
+pub(crate) fn write_report(store: &Store, run: &mut Run, path: &Path) -> Result<(), CommandError> {
     run.report = Some(path.display().to_string());
     std::fs::write(path, report::html(store, run)).map_err(|e| {
         run.report = None;

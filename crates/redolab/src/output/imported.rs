@@ -178,13 +178,9 @@ fn over_time(run: &Run, series: &[Series]) -> String {
 fn findings(run: &Run) -> String {
     let mut out = String::from("What the figures say against each other\n");
     for f in &run.findings {
-        let weight = match f.weight {
-            Weight::Bad => "wrong",
-            Weight::Caution => "doubtful",
-            Weight::Good | Weight::Info => "note",
-        };
         out.push_str(&format!(
-            "  {weight}: {} [{}]\n",
+            "  {}: {} [{}]\n",
+            weight(f.weight),
             sanitize::line(&f.claim),
             sanitize::line(&f.id)
         ));
@@ -237,6 +233,7 @@ pub fn diagnostic(d: &Diagnostic) -> String {
 }
 
 /// The tables as CSV, one below the other: a line with the table's name, its headings, its lines.
+/// The last is of the findings, a line for each number that they are made of.
 ///
 /// # Errors
 /// An error of `out`.
@@ -252,7 +249,38 @@ pub fn tables_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
             writer.write_record(lead.into_iter().chain(row.iter().map(exact)))?;
         }
     }
+    findings_csv(run, &mut writer)?;
     writer.flush()
+}
+
+fn findings_csv(run: &Run, writer: &mut csv::Writer<&mut dyn Write>) -> io::Result<()> {
+    if run.findings.is_empty() {
+        return Ok(());
+    }
+    writer.write_record(["table", "finding", "weight", "claim", "number", "value"])?;
+    for f in &run.findings {
+        let lead = ["findings", &f.id, weight(f.weight), &f.claim].map(safe);
+        let mut line = |name: &str, value: String| {
+            let more = [safe(name), value];
+            writer.write_record(lead.iter().chain(&more))
+        };
+        if f.numbers.is_empty() {
+            line("", String::new())?;
+        }
+        for (name, value) in &f.numbers {
+            line(name, value.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// What a finding is called.
+fn weight(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Bad => "wrong",
+        Weight::Caution => "doubtful",
+        Weight::Good | Weight::Info => "note",
+    }
 }
 
 fn exact(cell: &Cell) -> String {

@@ -7,6 +7,7 @@ mod browser;
 mod busy;
 mod check;
 mod device_list;
+mod evidence;
 mod findings;
 mod harness;
 mod import;

@@ -39,11 +39,24 @@ pub struct Give {
     cpu: Option<[f64; 4]>,
     comma_said: bool,
     over: Over,
+    /// The report prints decimal commas: `66.310` is grouped there.
+    commas: bool,
 }
 
 impl Give {
     /// Takes a grid, if it is one of those that are read.
     pub fn grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
+        self.commas |= prints_commas(grid);
+        if self.commas {
+            self.comma(grid, notes);
+            self.pointed_grid(&pointed(grid), sheets, notes);
+        } else {
+            self.pointed_grid(grid, sheets, notes);
+        }
+    }
+
+    /// Takes a grid whose numbers have decimal points.
+    fn pointed_grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
         let first = grid
             .headings
             .first()
@@ -335,6 +348,36 @@ impl Give {
         ] = cpu;
         tells(&mut row, &told);
         row
+    }
+}
+
+/// Whether numbers of a grid have decimal commas, and none a decimal point.
+fn prints_commas(grid: &Grid) -> bool {
+    let cells = || grid.rows.iter().flat_map(|(_, row)| row);
+    let numbers = || cells().filter_map(|c| value::number(c));
+    // Three digits behind a point may be a group.
+    let has_point = |n: &value::Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
+    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+}
+
+/// The grid with points for commas and commas for points in its numbers.
+fn pointed(grid: &Grid) -> Grid {
+    let cell = |c: &String| match value::number(c) {
+        Some(_) => c.chars().map(other_mark).collect(),
+        None => c.clone(),
+    };
+    let row = |(line, row): &(u64, Vec<String>)| (*line, row.iter().map(cell).collect());
+    Grid {
+        rows: grid.rows.iter().map(row).collect(),
+        ..grid.clone()
+    }
+}
+
+fn other_mark(c: char) -> char {
+    match c {
+        ',' => '.',
+        '.' => ',',
+        c => c,
     }
 }
 

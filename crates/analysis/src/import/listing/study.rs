@@ -188,7 +188,9 @@ fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
             .filter(|n| n.suffix == "%")
             .map(|n| Cell::Real(n.value))
     };
+    // Minutes are none: `13.66m` is a line that was cut.
     let ms = value::number(max)
+        .filter(|n| n.suffix != "m")
         .and_then(|n| n.nanos(1e6))
         .map(|ns| Cell::Real(ns / 1e6));
     let (Some(a), Some(b), Some(c), Some(max)) = (pct(a), pct(b), pct(c), ms) else {

@@ -6,7 +6,7 @@ use analysis::import::{Import, Kind, Options, Outcome, Reading, Refusal, trace};
 
 /// Imports `bytes` as `kind`, or as what they are recognised as, in one piece, in chunks of the
 /// length that the first byte says, and up to the line that the last byte says.
-pub fn import(kind: Option<Kind>, bytes: &[u8]) {
+pub fn bear(kind: Option<Kind>, bytes: &[u8]) {
     let step = 1 + usize::from(bytes.first().copied().unwrap_or(0));
     let whole = read(kind, bytes, bytes.len().max(1), false);
     let parts = read(kind, bytes, step, false);
@@ -19,6 +19,9 @@ pub fn import(kind: Option<Kind>, bytes: &[u8]) {
             let figures = finding.numbers.iter().all(|(_, value)| value.is_finite());
             assert!(figures, "{}: {:?}", finding.id, finding.numbers);
         }
+    }
+    if kind.is_none() && whole.is_err() {
+        return;
     }
     let line = usize::from(bytes.last().copied().unwrap_or(0));
     let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n');
