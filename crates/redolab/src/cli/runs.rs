@@ -231,7 +231,7 @@ fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
 }
 
 /// A finished run, or what an unfinished one had written; `false` says that it is the latter.
-fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
+pub(super) fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
     let why = match store.load(id) {
         Ok(run) => return Ok((run, true)),
         Err(why @ (StoreError::Incomplete { .. } | StoreError::Running { .. })) => why,
@@ -290,7 +290,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
 }
 
 /// The run that `name` names.
-fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
+pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
     let entries = store.list()?;
     let shown = sanitize::line(name);
     if name == LAST {
