@@ -5,6 +5,7 @@
 
 mod busy;
 mod check;
+mod compare;
 mod device_list;
 mod harness;
 mod import;
