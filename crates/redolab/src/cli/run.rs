@@ -49,6 +49,13 @@ pub(crate) struct RunArgs {
     /// Run on the null device: what the lab itself costs
     #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+/// What is run, and how; where is for others to say.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
     /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125, LGWR-THR, storm or size-sweep
     #[arg(short, long, value_name = "NAME", default_value = "LGWR-LAT1")]
     workload: String,
@@ -92,13 +99,39 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
-    safety: SafetyArgs,
+    pub(super) safety: SafetyArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(super) output: OutputArgs,
     #[command(flatten)]
-    events: EventArgs,
+    pub(super) events: EventArgs,
     #[command(flatten)]
-    store: StoreArgs,
+    pub(super) store: StoreArgs,
+}
+
+impl RunOptions {
+    /// Rows, set-up of the log, and what `times` runs of all rows would write.
+    pub(super) fn plan(&self, times: u32) -> Result<(Vec<Spec>, Setup, Plan), CommandError> {
+        let specs = specs(self)?;
+        let (mut setup, method) = self.log.setup()?;
+        ends(&specs, &setup.triggers)?;
+        loads::sweep_fits(&specs, &setup)?;
+        setup.sync_method = method.unwrap_or(setup.sync_method);
+        setup.probe = method.is_none();
+        let max_write_bytes = self.safety.max_write_bytes()?;
+        let (footprint, expected) = (
+            setup.footprint_bytes(),
+            expected_bytes(&specs, &setup, times),
+        );
+        let plan = Plan {
+            footprint_bytes: footprint,
+            device_bytes: redo::engine::raw::device_bytes(&setup.shape),
+            // The log files are written whole before anything can stop.
+            write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
+            max_write_bytes,
+            endurance_bytes: None,
+        };
+        Ok((specs, setup, plan))
+    }
 }
 
 /// Rows of a run at most: more is a typing error.
@@ -107,26 +140,13 @@ const MAX_ROWS: usize = 1024;
 pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let specs = specs(args)?;
-    let (mut setup, method) = args.log.setup()?;
-    ends(&specs, &setup.triggers)?;
-    loads::sweep_fits(&specs, &setup)?;
-    setup.sync_method = method.unwrap_or(setup.sync_method);
-    setup.probe = method.is_none();
-    let max_write_bytes = args.safety.max_write_bytes()?;
-    let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
-    let plan = Plan {
-        footprint_bytes: footprint,
-        device_bytes: redo::engine::raw::device_bytes(&setup.shape),
-        // The log files are written whole before anything can stop.
-        write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
-        max_write_bytes,
-        endurance_bytes: None,
-    };
-    let look = if args.null {
+    let (path, null) = (&args.path, args.null);
+    let args = &args.options;
+    let (specs, setup, plan) = args.plan(1)?;
+    let look = if null {
         None
     } else {
-        let look = Look::at(&args.path, &args.safety)?;
+        let look = Look::at(path, &args.safety)?;
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
@@ -136,7 +156,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
             args.output.say(&line);
         }
     }
-    if args.null && args.safety.dry_run {
+    if null && args.safety.dry_run {
         args.output
             .say("Dry run: the null device takes no writes, and nothing was run.");
         return Ok(ExitCode::SUCCESS);
@@ -190,7 +210,7 @@ fn text(run: &Run, style: table::Style) -> String {
 
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
-    args: &RunArgs,
+    args: &RunOptions,
     bench: &mut Bench<'_>,
     (setup, specs): (&Setup, &[Spec]),
     run: &mut Run,
@@ -221,14 +241,16 @@ fn measure(
     finish(target, folder)
 }
 
-/// A guess for the announcement.
-fn expected_bytes(specs: &[Spec], setup: &Setup) -> u64 {
+/// A guess for the announcement of `times` runs of all rows.
+fn expected_bytes(specs: &[Spec], setup: &Setup, times: u32) -> u64 {
     let rows = specs.iter().map(loads::expected_bytes);
-    rows.fold(setup.footprint_bytes(), u64::saturating_add)
+    let rows = rows.fold(0_u64, u64::saturating_add);
+    rows.saturating_mul(times.into())
+        .saturating_add(setup.footprint_bytes())
 }
 
 /// The workloads that the options name: one, or a sweep's points.
-fn workloads(args: &RunArgs) -> Result<Vec<Workload>, CommandError> {
+fn workloads(args: &RunOptions) -> Result<Vec<Workload>, CommandError> {
     let named = Workload::by_name(&args.workload).ok_or_else(|| {
         CommandError::usage(format!(
             "--workload: no `{}`; use {}",
@@ -285,7 +307,7 @@ fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
 }
 
 /// Jobs, and commits of each session, when none are named.
-fn defaults(args: &RunArgs, workload: &str) -> Result<(Vec<u32>, Option<u64>), CommandError> {
+fn defaults(args: &RunOptions, workload: &str) -> Result<(Vec<u32>, Option<u64>), CommandError> {
     let timed = args.time.is_some() || args.soak.is_some() || args.load.rate.is_some();
     match workload {
         STORM if timed => Err(CommandError::usage(
@@ -303,7 +325,7 @@ fn defaults(args: &RunArgs, workload: &str) -> Result<(Vec<u32>, Option<u64>), C
     }
 }
 
-fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
+fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
     let workloads = workloads(args)?;
     let api = args.sessions.api()?;
     let name = workloads.first().map_or("", |w| w.name.as_str());
@@ -370,7 +392,7 @@ fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandError> {
 }
 
 /// A row without commits is no measurement: its zeros are not short waits.
-fn doubt_zeros(run: &mut Run) {
+pub(super) fn doubt_zeros(run: &mut Run) {
     for row in run.rows.iter().filter(|row| row.commits == 0) {
         let nothing = nothing_measured(row);
         run.validity.add("no_commits", true, nothing);
@@ -397,7 +419,7 @@ fn jobs(specs: &[Spec]) -> Vec<u32> {
     first.collect()
 }
 
-fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+pub(super) fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
     let first = specs.first();
     WorkloadInfo {
         names: first.map(|s| s.workload.name.clone()).into_iter().collect(),

@@ -6,6 +6,7 @@
 mod browser;
 mod busy;
 mod check;
+mod compare;
 mod device_list;
 mod evidence;
 mod findings;
