@@ -83,28 +83,25 @@ impl Join<'_> {
         let mut chunk = vec![0; BLOCK_BYTES];
         let under_way = AHEAD * self.scanners.len();
         loop {
-            if interrupt.requested() {
-                return Err(Failed::Interrupted);
-            }
-            let n = match from.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(n) => n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Failed::Cut(e.to_string())),
-            };
+            let (n, ended) = fill(from, &mut chunk, interrupt);
             let (mut block, scanned) = self.spare.pop().unwrap_or_default();
             to.cut_block(&chunk[..n], &mut block);
             if block.is_empty() {
                 self.spare.push((block, scanned));
-                continue;
+            } else {
+                if self.sent - self.taken == under_way {
+                    self.take(to, samples)?;
+                }
+                let scanner = &self.scanners[self.sent % self.scanners.len()];
+                let sent = scanner.jobs.send((block, scanned));
+                sent.expect(
+                    "a scanner ends only when its channel does, or with a panic of its own",
+                );
+                self.sent += 1;
             }
-            if self.sent - self.taken == under_way {
-                self.take(to, samples)?;
+            if let Some(ended) = ended {
+                return ended;
             }
-            let scanner = &self.scanners[self.sent % self.scanners.len()];
-            let sent = scanner.jobs.send((block, scanned));
-            sent.expect("a scanner ends only when its channel does, or with a panic of its own");
-            self.sent += 1;
         }
     }
 
@@ -122,4 +119,26 @@ impl Join<'_> {
             .write_all(&to.take_samples())
             .map_err(Failed::Samples)
     }
+}
+
+/// Fills `chunk`: pipes and unpackers give little at once, and small blocks gain nothing. The bytes
+/// that are there, and how the file ended if it did.
+fn fill(
+    from: &mut dyn Read,
+    chunk: &mut [u8],
+    interrupt: &Interrupt,
+) -> (usize, Option<Result<(), Failed>>) {
+    let mut filled = 0;
+    while filled < chunk.len() {
+        if interrupt.requested() {
+            return (filled, Some(Err(Failed::Interrupted)));
+        }
+        match from.read(&mut chunk[filled..]) {
+            Ok(0) => return (filled, Some(Ok(()))),
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return (filled, Some(Err(Failed::Cut(e.to_string())))),
+        }
+    }
+    (filled, None)
 }

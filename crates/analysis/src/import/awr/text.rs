@@ -53,7 +53,9 @@ impl Text {
         let trimmed = line.trim();
         let rule = spans(line);
         if let Some((grid, spans)) = &mut self.grid {
-            let goes_on = !trimmed.is_empty() && !line.starts_with('\u{c}') && rule.is_none();
+            // A rule may also be cut until it is too short to be one.
+            let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
+            let goes_on = !drawn && !line.starts_with('\u{c}') && rule.is_none();
             if goes_on {
                 let row = slice(line, spans);
                 join_or_push(grid, number, row);
