@@ -7,7 +7,6 @@ use super::ground::Ground;
 use super::judge::note_failure;
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
-use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, doubt};

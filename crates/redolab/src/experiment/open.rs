@@ -61,6 +61,9 @@ impl<'a> Kept<'a> {
                 latency_ns: served.latency().0,
                 sync_ns: waits.then(|| commit.log_file_sync().0),
                 path: commit.path(),
+                requested_ns: commit.requested.0,
+                batch: Some(commit.batch),
+                session: self.shard as u32,
             });
         }
         let old = served.ended.since(self.handed_over).0 > BUFFERED_NS;

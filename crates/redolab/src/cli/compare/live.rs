@@ -217,7 +217,7 @@ impl Rounds<'_> {
         if let Some(busy) = &ready.busy {
             run.validity.add("busy_device", false, busy.clone());
         }
-        run.workload = workload_info(self.args, self.specs, self.setup);
+        run.workload = workload_info(self.specs, self.setup);
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, target);
         let mut writer = self.store.begin(&run.run_id)?;

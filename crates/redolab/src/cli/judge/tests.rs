@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::cli::session::{begin, keep};
-use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::observe::sampler::Sampler;
@@ -66,16 +65,10 @@ const FAULTS: [(&str, Target, Fault, &str, &str); 6] = [
 ];
 
 fn spec(jobs: u32) -> Spec {
+    let workload = Workload::standard().remove(0);
     Spec {
-        workload: Workload::standard().remove(0),
-        jobs,
-        api: CommitApi::Sync,
-        time: Nanos::ZERO,
-        warmup: Nanos::ZERO,
         commits: Some(20),
-        cpu_per_txn: Nanos::ZERO,
-        seed: 1,
-        max_redo_bytes: u64::MAX,
+        ..Spec::closed(workload, jobs, Nanos::ZERO, Nanos::ZERO)
     }
 }
 
@@ -170,7 +163,7 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
         let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(value["validity"]["valid"], false, "{name}");
         assert_eq!(value["verdict"]["answer"], "undetermined", "{name}");
-        let html = analysis::report::html(&run);
+        let html = analysis::report::html(&run, &analysis::report::ReportData::default());
         assert!(
             html.contains("Invalid: do not use these figures."),
             "{name}"
