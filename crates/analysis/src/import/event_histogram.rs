@@ -15,10 +15,13 @@ use super::wrapped::{Took, Wrapped, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 
-/// Buckets of a file that are kept.
-const BUCKETS_MAX: usize = 200_000;
+/// Buckets of a file that are kept: with the differences of snapshots twice as many lines of a
+/// table, some 2 kB of memory each until they are stored.
+const BUCKETS_MAX: usize = 60_000;
 /// Bytes of a line that are looked at.
 const LINE_MAX: usize = 4096;
+/// Characters of a name that are kept; Oracle's have 64 at most.
+const NAME_MAX: usize = 200;
 const MS_NS: u64 = 1_000_000;
 const US_NS: u64 = 1_000;
 
@@ -330,7 +333,7 @@ impl State {
             let (label, count) = bare_pair(line.trim_ascii())?;
             let unit_ns = self.unit_ns.unwrap_or(MS_NS);
             return Some(Bucket {
-                event: self.asked.clone().unwrap_or_default(),
+                event: short(self.asked.clone().unwrap_or_default()),
                 instance: String::new(),
                 snap: String::new(),
                 bound_ns: label.checked_mul(unit_ns)?,
@@ -360,9 +363,9 @@ impl State {
         let instance = part("INST_ID").or_else(|| part("INSTANCE_NUMBER"));
         let instance = instance.map(|v| format!("instance {v}"));
         Some(Bucket {
-            event: event.or_else(|| self.asked.clone()).unwrap_or_default(),
-            instance: instance.unwrap_or_default(),
-            snap: snap.unwrap_or_default(),
+            event: short(event.or_else(|| self.asked.clone()).unwrap_or_default()),
+            instance: short(instance.unwrap_or_default()),
+            snap: short(snap.unwrap_or_default()),
             bound_ns: label.checked_mul(columns.unit_ns)?,
             count,
         })
@@ -411,6 +414,14 @@ struct Bucket {
     snap: String,
     bound_ns: u64,
     count: u64,
+}
+
+/// A name, cut where it is longer than any.
+fn short(mut name: String) -> String {
+    if let Some((at, _)) = name.char_indices().nth(NAME_MAX) {
+        name.truncate(at);
+    }
+    name
 }
 
 /// The fields of a line by its columns: by position where the hyphens told it, else by words, the

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 /// Metrics of one snapshot that are kept.
 const KEPT: usize = 4096;
+/// Values of a file that are kept.
+const VALUES_MAX: u64 = 200_000;
 
 /// Whether a line is a metric.
 pub fn is_metric(line: &str) -> bool {
@@ -153,7 +155,8 @@ impl Metrics {
         }
         let values = self.values.entry(key).or_default();
         let snapshot = values.len() as u64 + 1;
-        if let Some(n) = value::plain(&found.value).filter(|_| values.len() < KEPT) {
+        let is_kept = values.len() < KEPT && self.seen < VALUES_MAX;
+        if let Some(n) = value::plain(&found.value).filter(|_| is_kept) {
             values.push((number, n));
         }
         self.seen += 1;
