@@ -48,7 +48,7 @@ fn write(place: &Path) {
     let shape = Shape {
         block_bytes: Some(4096),
         groups: 2,
-        file_bytes: 128 << 10,
+        file_bytes: 512 << 10,
     };
     Log::create(place, shape, &|_, _| {}, &|| false).expect("a new log");
     for life in 0..2 {

@@ -195,19 +195,10 @@ impl Figures {
     }
 
     fn facts(&self, layout: &str) -> Vec<Fact> {
-        let id = if layout.ends_with("html") || layout.ends_with("comma") {
-            ""
-        } else {
-            "top_events"
-        };
+        let table = "top_events";
         let waits: Vec<f64> = self.events.iter().map(|e| e.1).collect();
         let mut seconds: Vec<f64> = self.events.iter().map(|e| e.2).collect();
         seconds.push(self.cpu_s);
-        let table = if id.is_empty() {
-            "foreground_waits"
-        } else {
-            id
-        };
         let mut out = vec![
             Fact::of(table, "waits", &waits),
             Fact::of(table, "time_s", &seconds),
@@ -338,7 +329,7 @@ fn html(figures: &Figures, sections: &[Section], comma: bool) -> String {
         let heads = section
             .headings
             .iter()
-            .map(|h| format!("<th>{}</th>", h.replace('\n', " ")));
+            .map(|h| format!("<th>{}</th>", escaped(h)));
         let _ = writeln!(out, "<tr>{}</tr>", heads.collect::<String>());
         for row in &section.rows {
             let cells: String = row.iter().map(|c| cell(c)).collect();
@@ -347,6 +338,11 @@ fn html(figures: &Figures, sections: &[Section], comma: bool) -> String {
         out += "</table>\n";
     }
     out + "</body></html>\n"
+}
+
+fn escaped(heading: &str) -> String {
+    let text = heading.replace('\n', " ");
+    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn swapped(c: char) -> char {
