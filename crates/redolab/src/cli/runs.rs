@@ -1,4 +1,4 @@
-//! `redolab runs` and `redolab report`: what is in the run store.
+//! `redolab runs`: what is in the run store.
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
 use super::{CommandError, FAILED, INCOMPLETE};
@@ -63,18 +63,6 @@ enum RunsCommand {
     Path,
 }
 
-/// Options of `report`.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The run: its id, the unique beginning of it, or `last`
-    run: String,
-    /// The file [default: redolab-RUN.html in the current directory]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    store: StoreArgs,
-}
-
 pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
     match &args.command {
         None => list(&args.store.open()?, &ViewArgs::default()),
@@ -95,17 +83,6 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, CommandError> {
-    let store = args.store.open()?;
-    let id = resolve(&store, &args.run)?;
-    let (run, complete) = load_any(&store, &id)?;
-    let default = || PathBuf::from(format!("redolab-{id}.html"));
-    let path = args.output.clone().unwrap_or_else(default);
-    emit(Some(&path), analysis::report::html(&run).as_bytes())?;
-    eprintln!("Report: {}", path.display());
-    Ok(ended(complete))
 }
 
 #[derive(Serialize)]
@@ -248,7 +225,7 @@ pub(super) fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandEr
     Ok((run, false))
 }
 
-fn ended(complete: bool) -> ExitCode {
+pub(super) fn ended(complete: bool) -> ExitCode {
     ExitCode::from(if complete { 0 } else { INCOMPLETE })
 }
 

@@ -12,13 +12,13 @@ use super::recorder::Sample;
 use measure::workload::{CommitWait, Generator};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Commit, Completion, Completions, Log, Session};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Sessions for which the clock is read once.
 const GROUP: usize = 32;
 
 struct Job {
+    number: u32,
     session: Session,
     generator: Generator,
     done: u64,
@@ -31,8 +31,7 @@ struct Job {
 impl Job {
     /// A transaction that began at `start` and was recorded ended at `now`.
     fn counted(&mut self, now: Nanos) {
-        let first = self.span.counted.map_or(self.start, |(first, _)| first);
-        self.span.counted = Some((first, now));
+        self.span.count(self.start, now);
     }
 }
 
@@ -60,12 +59,13 @@ pub(super) fn run(
     let numbers: Vec<u32> = numbers.collect();
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
+        number,
         session: log.session(),
-        generator: Generator::new(Arc::clone(&shared.pool), number, shared.seed),
+        generator: shared.generator(number),
         done: 0,
         start: Nanos::ZERO,
         requested: Nanos::ZERO,
-        span: Span::default(),
+        span: Span::of(number),
     });
     let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {
@@ -142,6 +142,7 @@ impl Thread<'_> {
             return Ok(());
         }
         job.counted(now);
+        let number = job.number;
         let commit = Commit {
             batch: 0,
             durable: true,
@@ -154,6 +155,9 @@ impl Thread<'_> {
             latency_ns: commit.returned.since(job.start).0,
             sync_ns: Some(commit.log_file_sync().0),
             path: commit.path(),
+            requested_ns: commit.requested.0,
+            batch: None,
+            session: number,
         });
         if self.samples.len() >= BUFFERED {
             self.hand_over(now);
@@ -187,6 +191,9 @@ impl Thread<'_> {
                         latency_ns: commit.returned.since(job.start).0,
                         sync_ns: None,
                         path: None,
+                        requested_ns: commit.requested.0,
+                        batch: None,
+                        session: job.number,
                     });
                 }
                 job.start = commit.returned;

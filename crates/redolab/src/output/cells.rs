@@ -86,6 +86,11 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
         "context_switches_per_commit" => Cell::real(row.context_switches_per_commit),
         "log_file_sync_polled_pct" => Cell::real(row.log_file_sync_polled_pct),
         "log_file_sync_switches" => Cell::count(row.log_file_sync_switches),
+        "redo_bytes_per_txn" => Cell::count(row.redo_bytes_per_txn),
+        "commits_per_session" => Cell::count(row.commits_per_session),
+        "offered_tps" => Cell::real(row.offered_tps),
+        "backlog_end" => Cell::count(row.backlog_end),
+        "lateness_ms" => Cell::real(row.lateness_ms),
         "threads" => {
             Cell::count((row.threads < row.jobs && row.threads > 0).then(|| row.threads.into()))
         }
