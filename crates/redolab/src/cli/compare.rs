@@ -4,14 +4,19 @@ mod live;
 mod stored;
 
 use super::common::{Format, emit};
+use super::report;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::output::{comparison, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
+use analysis::report::ReportData;
+use analysis::report::compare::Held;
 use clap::Args;
 use measure::comparison::Comparison;
+use measure::run::Run;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Rounds at most: beyond, longer rounds tell more than further ones.
@@ -61,6 +66,9 @@ pub(crate) struct CompareArgs {
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value = "1")]
     bootstrap_seed: u64,
+    /// Write the report as one self-contained HTML file, too
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -76,6 +84,10 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
         }
     };
     show(args, &comparison)?;
+    if let Some(path) = &args.report {
+        emit(Some(path), html(args, &comparison)?.as_bytes())?;
+        eprintln!("Report: {}", path.display());
+    }
     Ok(ended(&comparison))
 }
 
@@ -129,6 +141,24 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
         }
     }
     emit(output.output.as_deref(), &bytes)
+}
+
+/// The report, with heat maps of the runs that the store holds.
+fn html(args: &CompareArgs, found: &Comparison) -> Result<String, CommandError> {
+    let store = args.options.store.open()?;
+    let held: Vec<Option<(Run, ReportData)>> = found
+        .runs
+        .iter()
+        .map(|run| {
+            let data = report::data(&store, &run.run_id).ok()?;
+            Some((store.load(&run.run_id).ok()?, data))
+        })
+        .collect();
+    let held: Vec<Option<Held<'_>>> = held
+        .iter()
+        .map(|held| held.as_ref().map(|(run, data)| (run, data)))
+        .collect();
+    Ok(analysis::report::compare::html(found, &held))
 }
 
 /// 3 where a condition is breached; 4 where one could not be judged, a run is not whole or wrong,

@@ -108,6 +108,9 @@ pub(crate) struct RunOptions {
     pub(super) store: StoreArgs,
 }
 
+/// Rows of a run at most: more is a typing error.
+const MAX_ROWS: usize = 1024;
+
 impl RunOptions {
     /// Rows, set-up of the log, and what `times` runs of all rows would write.
     pub(super) fn plan(&self, times: u32) -> Result<(Vec<Spec>, Setup, Plan), CommandError> {
@@ -118,10 +121,8 @@ impl RunOptions {
         setup.sync_method = method.unwrap_or(setup.sync_method);
         setup.probe = method.is_none();
         let max_write_bytes = self.safety.max_write_bytes()?;
-        let (footprint, expected) = (
-            setup.footprint_bytes(),
-            expected_bytes(&specs, &setup, times),
-        );
+        let footprint = setup.footprint_bytes();
+        let expected = expected_bytes(&specs, &setup, times);
         let plan = Plan {
             footprint_bytes: footprint,
             device_bytes: redo::engine::raw::device_bytes(&setup.shape),
@@ -132,10 +133,17 @@ impl RunOptions {
         };
         Ok((specs, setup, plan))
     }
-}
 
-/// Rows of a run at most: more is a typing error.
-const MAX_ROWS: usize = 1024;
+    /// Says what would be run, for a dry run.
+    pub(super) fn announce(&self, specs: &[Spec]) {
+        if self.safety.dry_run {
+            self.output.say("Would run:");
+            for line in loads::announced(specs) {
+                self.output.say(&line);
+            }
+        }
+    }
+}
 
 pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
@@ -150,12 +158,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
-    if args.safety.dry_run {
-        args.output.say("Would run:");
-        for line in loads::announced(&specs) {
-            args.output.say(&line);
-        }
-    }
+    args.announce(&specs);
     if null && args.safety.dry_run {
         args.output
             .say("Dry run: the null device takes no writes, and nothing was run.");
@@ -241,12 +244,13 @@ fn measure(
     finish(target, folder)
 }
 
-/// A guess for the announcement of `times` runs of all rows.
+/// A guess for the announcement.
 fn expected_bytes(specs: &[Spec], setup: &Setup, times: u32) -> u64 {
     let rows = specs.iter().map(loads::expected_bytes);
-    let rows = rows.fold(0_u64, u64::saturating_add);
-    rows.saturating_mul(times.into())
-        .saturating_add(setup.footprint_bytes())
+    let once = rows.fold(0, u64::saturating_add);
+    setup
+        .footprint_bytes()
+        .saturating_add(once.saturating_mul(u64::from(times)))
 }
 
 /// The workloads that the options name: one, or a sweep's points.
