@@ -7,6 +7,7 @@
 mod check;
 mod common;
 mod devices;
+mod export;
 mod ground;
 mod import;
 mod inspect;

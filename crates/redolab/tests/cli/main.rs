@@ -10,6 +10,7 @@ mod harness;
 mod import;
 mod input;
 mod inspect;
+mod interchange;
 mod interrupted;
 mod raw;
 mod sessions;

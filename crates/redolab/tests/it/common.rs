@@ -6,8 +6,8 @@ use measure::imported::{
 };
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
-    AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
+    AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit,
+    Interval, Origin, Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 

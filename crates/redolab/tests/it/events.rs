@@ -2,9 +2,7 @@
 
 use crate::common::{full_run, histogram};
 use measure::workload::split_mix;
-use redolab::store::events::{
-    Chunk, Column, EventKind, Query, RowFacts, SyncEvent, WriteEvent,
-};
+use redolab::store::events::{Chunk, Column, EventKind, Query, RowFacts, SyncEvent, WriteEvent};
 use redolab::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -113,7 +111,11 @@ fn events_are_read_back_as_they_were_recorded() {
     let store = store_with(dir.path(), counts, true);
     assert_eq!(parts(dir.path()).len(), 6);
     let chunks = read(&store, all(Some(EventKind::LogFileSync), Some(2))).expect("reads");
-    let column = |c: Column| chunks.iter().flat_map(move |chunk| chunk.column(c).to_vec());
+    let column = |c: Column| {
+        chunks
+            .iter()
+            .flat_map(move |chunk| chunk.column(c).to_vec())
+    };
     let mut latency = column(Column::LatencyNs);
     let (mut queue, mut wake) = (column(Column::QueueNs), column(Column::WakeNs));
     let (mut us, mut extra) = (column(Column::StartUtcUs), column(Column::StartExtraNs));
@@ -123,8 +125,8 @@ fn events_are_read_back_as_they_were_recorded() {
         assert_eq!(latency.next(), figure(event.latency_ns));
         let part = |index: usize| Some(event.parts_ns.map(|p| p[index] as i64));
         assert_eq!((queue.next(), wake.next()), (part(0), part(3)));
-        let utc_ns = us.next().flatten().expect("a start") * 1000
-            + extra.next().flatten().expect("a start");
+        let utc_ns =
+            us.next().flatten().expect("a start") * 1000 + extra.next().flatten().expect("a start");
         assert_eq!(utc_ns, UTC_AT_ZERO_NS + event.start_ns as i64);
         assert_eq!(batch.next(), Some(event.batch.map(|b| b as i64)));
         assert_eq!(commits.next(), Some(None), "no figure is null, not zero");
@@ -133,15 +135,27 @@ fn events_are_read_back_as_they_were_recorded() {
 
     let chunks = read(&store, all(Some(EventKind::LogFileParallelWrite), None)).expect("reads");
     assert!(chunks.iter().all(|c| c.events <= 65_536));
-    let both: Vec<WriteEvent> = writes(1, counts.1).into_iter().chain(writes(2, counts.1)).collect();
+    let both: Vec<WriteEvent> = writes(1, counts.1)
+        .into_iter()
+        .chain(writes(2, counts.1))
+        .collect();
     for (column, figure) in [
-        (Column::LatencyNs, &(|e: &WriteEvent| Some(e.write_ns + e.flush_ns)) as &dyn Fn(&_) -> _),
-        (Column::RedoBytes, &|e: &WriteEvent| Some(u64::from(e.redo_bytes))),
-        (Column::LogSwitch, &|e: &WriteEvent| Some(u64::from(e.log_switch))),
+        (
+            Column::LatencyNs,
+            &(|e: &WriteEvent| Some(e.write_ns + e.flush_ns)) as &dyn Fn(&_) -> _,
+        ),
+        (Column::RedoBytes, &|e: &WriteEvent| {
+            Some(u64::from(e.redo_bytes))
+        }),
+        (Column::LogSwitch, &|e: &WriteEvent| {
+            Some(u64::from(e.log_switch))
+        }),
         (Column::Worker, &|e: &WriteEvent| e.worker.map(u64::from)),
         (Column::Session, &|_: &WriteEvent| None),
     ] {
-        let found = chunks.iter().flat_map(|chunk| chunk.column(column).to_vec());
+        let found = chunks
+            .iter()
+            .flat_map(|chunk| chunk.column(column).to_vec());
         assert!(
             found.eq(both.iter().map(|e| figure(e).map(|v| v as i64))),
             "{}",
@@ -161,8 +175,14 @@ fn a_finished_run_whose_events_are_not_what_was_written_says_so() {
     for length in [0, 3, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&part, &whole[..length]).expect("writes");
         let error = read(&store, all(None, None)).expect_err("cut");
-        assert!(matches!(error, StoreError::CutShort { .. }), "{length}: {error}");
-        assert!(error.to_string().contains("log_file_sync-002-00001"), "{error}");
+        assert!(
+            matches!(error, StoreError::CutShort { .. }),
+            "{length}: {error}"
+        );
+        assert!(
+            error.to_string().contains("log_file_sync-002-00001"),
+            "{error}"
+        );
     }
     let mut flipped = whole.clone();
     flipped[whole.len() / 3] ^= 4;
@@ -172,7 +192,9 @@ fn a_finished_run_whose_events_are_not_what_was_written_says_so() {
     std::fs::remove_file(&part).expect("removes");
     let error = read(&store, all(None, None)).expect_err("missing");
     assert!(error.to_string().contains("missing"), "{error}");
-    store.delete("a").expect("a folder of events goes with its run");
+    store
+        .delete("a")
+        .expect("a folder of events goes with its run");
     assert!(!dir.path().join("a").exists());
 }
 
@@ -182,14 +204,19 @@ fn a_killed_run_is_readable_up_to_its_last_whole_part() {
     let store = store_with(dir.path(), (5000, 500), false);
     let part = parts(dir.path()).pop().expect("a part");
     let whole = std::fs::read(&part).expect("reads");
-    let seed = std::env::var("REDOLAB_SEED").ok().and_then(|s| s.parse().ok());
+    let seed = std::env::var("REDOLAB_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok());
     let mut state = seed.unwrap_or(7_u64);
     println!("REDOLAB_SEED={state}");
     let count = |reader: &mut redolab::store::events::EventReader| -> usize {
         let events = reader.map(|c| c.expect("an unfinished run loses a part, not all").events);
         events.sum()
     };
-    assert_eq!(count(&mut store.events("a", all(None, None)).expect("reads")), 11_000);
+    assert_eq!(
+        count(&mut store.events("a", all(None, None)).expect("reads")),
+        11_000
+    );
     for _ in 0..200 {
         let word = split_mix(&mut state);
         let at = (word >> 8) as usize % whole.len();
