@@ -145,7 +145,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
     args.output
-        .emit_run(&run, |style| text(&run, style, verbose))?;
+        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
     report?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }

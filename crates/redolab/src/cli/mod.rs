@@ -9,6 +9,7 @@ mod check;
 mod common;
 mod compare;
 mod devices;
+mod export;
 mod findings;
 mod ground;
 mod import;

@@ -197,7 +197,8 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     if let Some(look) = &look {
         look.ground.say_what_stays(&args.output, true);
     }
-    args.output.emit_run(&run, |style| text(&run, style))?;
+    args.output
+        .emit_stored(&store, &run, |style| text(&run, style))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -358,3 +358,81 @@ fn utc_now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capture whose thread does nothing yet.
+    fn idle() -> (Capture, Receiver<Message>) {
+        let (sender, receiver) = sync_channel(2 * BUFFERS + OTHER_MESSAGES);
+        let capture = Capture {
+            shared: Arc::default(),
+            syncs: (0..2).map(|_| Mutex::default()).collect(),
+            writes: Mutex::default(),
+            sender,
+            thread: None,
+        };
+        (capture, receiver)
+    }
+
+    fn sample(requested_ns: u64) -> Sample {
+        Sample {
+            latency_ns: 2000,
+            sync_ns: Some(1000),
+            path: None,
+            requested_ns,
+            batch: Some(1),
+            session: 0,
+        }
+    }
+
+    fn received(receiver: &Receiver<Message>) -> u64 {
+        let count = |message| match message {
+            Message::Syncs(events) => events.len() as u64,
+            _ => 0,
+        };
+        receiver.try_iter().map(count).sum()
+    }
+
+    #[test]
+    fn what_cannot_be_kept_up_with_is_counted_and_nobody_waits() {
+        let (capture, receiver) = idle();
+        capture.begin_row(1, "w", 1, Nanos(0));
+        let room = (BUFFERS * BUFFER_EVENTS) as u64;
+        let samples: Vec<Sample> = (0..64).map(sample).collect();
+        for _ in 0..(room + 6400) / 64 {
+            capture.samples(0, &samples);
+        }
+        // The second shard has no buffer at all.
+        capture.samples(1, &samples);
+        let lost = || capture.shared.lost.load(Ordering::SeqCst);
+        assert_eq!(lost(), 6400 + 64);
+        capture.hand_over_syncs(0);
+        let taken = received(&receiver);
+        assert_eq!(taken + lost(), room + 6400 + 64, "every event is told of");
+        assert_eq!(taken, room - BUFFER_EVENTS as u64);
+    }
+
+    #[test]
+    fn an_event_that_comes_after_the_row_is_not_of_it() {
+        let (capture, receiver) = idle();
+        capture.samples(0, &[sample(1)]);
+        capture.begin_row(1, "w", 1, Nanos(0));
+        capture.samples(0, &[sample(2), sample(3)]);
+        let without_wait = Sample {
+            sync_ns: None,
+            ..sample(4)
+        };
+        capture.samples(1, &[without_wait]);
+        capture.hand_over_syncs(0);
+        capture.hand_over_syncs(1);
+        capture.samples(0, &[sample(5)]);
+        capture.shared.active.store(false, Ordering::SeqCst);
+        capture.discard();
+        capture.samples(0, &[sample(6)]);
+        capture.hand_over_syncs(0);
+        assert_eq!(received(&receiver), 2);
+        assert_eq!(capture.shared.lost.load(Ordering::SeqCst), 0);
+    }
+}

@@ -14,6 +14,7 @@ mod harness;
 mod import;
 mod input;
 mod inspect;
+mod interchange;
 mod interrupted;
 mod loads;
 mod raw;

@@ -141,6 +141,40 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Hands every part of a run's events to `visit`, by its name and as it was written: for what
+    /// reads Parquet itself. `false`: no events were captured.
+    ///
+    /// # Errors
+    /// As [`Store::events`], and those of `visit`.
+    pub fn for_each_event_part<E: From<StoreError>>(
+        &self,
+        id: &str,
+        visit: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let query = Query {
+            event: None,
+            row: None,
+            columns: Vec::new(),
+        };
+        let mut parts = match self.events(id, query) {
+            Err(StoreError::NoEvents { .. }) => return Ok(false),
+            parts => parts?,
+        };
+        while let Some((event, row, name)) = parts.waiting.pop_front() {
+            // Verifies its length and sum, or leaves it out.
+            if parts.open_part(event, row, name.clone())?.is_none() {
+                continue;
+            }
+            let path = parts.folder.path().join(&name);
+            let bytes = parts.folder.read(&name, PART_MAX_BYTES);
+            let bytes = bytes.map_err(|e| unreadable(&path, "reading events", e))?;
+            visit(&name, &bytes)?;
+        }
+        Ok(true)
+    }
+}
+
 impl Iterator for EventReader {
     type Item = Result<Chunk, StoreError>;
 
