@@ -6,4 +6,4 @@ mod common;
 
 use analysis::import::Kind;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(Kind::RSummary, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(Some(Kind::RSummary), bytes));

@@ -47,6 +47,48 @@ fn met_or_missed() -> Vec<Case> {
             P::Misses,
         ),
         (
+            "redo rate met",
+            |r| r.need.redo_bytes_per_s = Some(5e8),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "redo rate without headroom",
+            |r| r.need.redo_bytes_per_s = Some(8e8),
+            A::Conditional,
+            D::Declared,
+            P::Marginal,
+        ),
+        (
+            "p99 met",
+            |r| r.need.p99_ns = Some(1_000_000),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "p99 without headroom",
+            |r| r.need.p99_ns = Some(210_000),
+            A::Conditional,
+            D::Declared,
+            P::Marginal,
+        ),
+        (
+            "p99 missed",
+            |r| r.need.p99_ns = Some(100_000),
+            A::No,
+            D::Declared,
+            P::Misses,
+        ),
+        (
+            "commits within p99",
+            |r| (r.need.commit_rate, r.need.p99_ns) = (Some(6e3), Some(210_000)),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
             "one of two missed",
             |r| {
                 (r.need.commit_rate, r.need.redo_bytes_per_s) = (Some(1e4), Some(1e12));

@@ -257,7 +257,7 @@ impl Reading {
     }
 
     /// Takes the next block and what was found in it.
-    pub fn absorb(&mut self, block: &[u8], scanned: trace::Scanned) {
+    pub fn absorb(&mut self, block: &[u8], scanned: &mut trace::Scanned) {
         if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
             reader.absorb(block, scanned, &mut self.sink);
         }

@@ -166,10 +166,23 @@ pub struct FlushAudit {
     pub status: AuditStatus,
     /// Durable completions that the log relied on.
     pub needed: u64,
-    /// Flushes that the kernel counted on the device; `None` where it counts none.
+    /// Flushes that the kernel counted on the device; `None` where it counts none. Of NFS the
+    /// requests that can make data durable: COMMIT, and WRITE (which may ask for FILE_SYNC).
     pub counted: Option<u64>,
+    /// What the NFS client sent in the row, from mountstats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsRequests>,
     /// Why, in words.
     pub note: String,
+}
+
+/// Requests that an NFS client sent for a mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsRequests {
+    /// WRITE, whatever stability they asked for.
+    pub writes: u64,
+    /// COMMIT.
+    pub commits: u64,
 }
 
 /// What a flush audit is worth.
@@ -317,10 +330,24 @@ pub struct Row {
     /// Seconds of the row; of a soak, intervals of more than a second.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+    /// Events that were stored one by one; missing where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<CapturedEvents>,
     /// Fields of this row that the evidence does not tell: they hold zero here, are `null` in the
     /// JSON that commands print, and empty elsewhere. Empty in a measured row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<String>,
+}
+
+/// What of a row was stored event by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedEvents {
+    /// Log file syncs.
+    pub log_file_syncs: u64,
+    /// Log file parallel writes.
+    pub log_file_parallel_writes: u64,
+    /// Events of both kinds that happened and could not be kept up with.
+    pub lost: u64,
 }
 
 /// A worker of the log writer.

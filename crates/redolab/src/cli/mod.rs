@@ -7,12 +7,16 @@
 mod check;
 mod common;
 mod devices;
+mod findings;
 mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
+mod judge;
 mod loads;
+mod need;
 mod probe;
+mod report;
 mod run;
 mod runs;
 mod session;
@@ -66,10 +70,12 @@ enum Command {
     Import(import::ImportArgs),
     /// What is in a log, read-only: shape, records, how it ends, damage
     Inspect(inspect::InspectArgs),
+    /// What each finding of a verdict claims, its thresholds with their sources, and what to do
+    Findings(findings::FindingsArgs),
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
-    Report(runs::ReportArgs),
+    Report(report::ReportArgs),
     /// Print completions for a shell
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for each command
@@ -95,8 +101,9 @@ pub fn main() -> ExitCode {
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
+        Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),
-        Command::Report(args) => runs::report(&args),
+        Command::Report(args) => report::main(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     };

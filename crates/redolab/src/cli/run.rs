@@ -1,9 +1,13 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
+use super::common::{
+    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
+};
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
-use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
+use super::session::{
+    Bench, Look, begin, begin_events, describe, end_events, finish, keep, lab_overhead,
+};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, payload};
@@ -92,6 +96,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    events: EventArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
@@ -160,7 +166,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(args, &mut bench, (&setup, &specs), &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     doubt_zeros(&mut run);
@@ -184,9 +190,9 @@ fn text(run: &Run, style: table::Style) -> String {
 
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
+    args: &RunArgs,
     bench: &mut Bench<'_>,
-    setup: &Setup,
-    specs: &[Spec],
+    (setup, specs): (&Setup, &[Spec]),
     run: &mut Run,
     writer: &mut RunWriter,
 ) -> Result<(), Failure> {
@@ -207,7 +213,11 @@ fn measure(
     if bench.look.is_some() {
         bench.written = setup.footprint_bytes();
     }
+    if args.events.events {
+        begin_events(&target, writer)?;
+    }
     bench.rows(run, &target, specs, Some(writer))?;
+    end_events(&target, writer, run)?;
     finish(target, folder)
 }
 

@@ -4,14 +4,18 @@
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
+use super::judge::note_failure;
 use crate::cleanup::WorkFolder;
+use crate::experiment::capture::Capture;
+use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, doubt};
 use crate::observe::diskstats::Counters;
+use crate::observe::mountstats::Share;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::observe::{background, machine};
+use crate::observe::{background, machine, tools};
 use crate::safety::{self, Holder, Plan, Room};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
@@ -35,7 +39,8 @@ impl Look {
     /// Identifies what `path` names and what stands below it.
     pub(crate) fn at(path: &Path, safety: &SafetyArgs) -> Result<Look, CommandError> {
         let ground = Ground::at(path, safety)?;
-        let stack = ground.stack()?;
+        let mut stack = ground.stack()?;
+        tools::complete(&mut stack);
         let failed = |e| CommandError::usage(format!("{}: {e}", path.display()));
         let room = ground.room().map_err(failed)?;
         let counted = counted_devices(&stack);
@@ -166,7 +171,7 @@ impl Look {
 /// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
 /// reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
+    note_failure(run, &failure);
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
@@ -176,6 +181,43 @@ pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> Comma
             .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
     }
     error
+}
+
+/// Has every event of what is run on `target` captured into the run.
+pub(crate) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+    let events = writer.begin_events()?;
+    let started = |shards| Capture::start(shards, events);
+    let outcome = target.recorder.capture_with(started);
+    outcome.map_err(Failure::system("starting the capture of events"))
+}
+
+/// Takes over what was captured, and says where something is missing.
+pub(crate) fn end_events(
+    target: &LogTarget,
+    writer: &mut RunWriter,
+    run: &mut Run,
+) -> Result<(), Failure> {
+    let Some(capture) = target.recorder.capture() else {
+        return Ok(());
+    };
+    writer.end_events(capture.end()?)?;
+    for row in &run.rows {
+        let Some(events) = row.events.as_ref().filter(|events| events.lost > 0) else {
+            continue;
+        };
+        let kept = events.log_file_syncs + events.log_file_parallel_writes;
+        let lost = format!(
+            "{} with {}: {} of {} events were lost, since they came faster than they could be \
+             stored; the histograms count all of them. Put the store on another device, leave a \
+             processor free, or measure without --events",
+            row.workload,
+            analysis::format::jobs(row.jobs),
+            events.lost,
+            kept + events.lost
+        );
+        run.validity.add("events_lost", true, lost);
+    }
+    Ok(())
 }
 
 /// Ends the log, and removes the folder that it was in, where there is one.
@@ -260,7 +302,8 @@ impl Bench<'_> {
         // As long as the longest intervals: what is kept of a soak is bounded.
         let interval = specs.iter().map(|s| s.interval().0).max();
         let interval = Duration::from_nanos(interval.unwrap_or(row::INTERVAL.0));
-        let sampler = Sampler::start(counters(), interval)
+        let share = self.look.and_then(|look| Share::of(&look.stack));
+        let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let progress = self.output.progress();
         for (index, spec) in specs.iter().enumerate() {

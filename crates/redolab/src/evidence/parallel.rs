@@ -16,9 +16,13 @@ const AHEAD: usize = 3;
 /// More scanners than this gain nothing: one thread joins.
 const SCANNERS_MAX: usize = 4;
 
+/// A block and what was found in it; both are used again, so that their memory is asked for once
+/// and what a scanner made it takes apart itself.
+type Job = (Vec<u8>, trace::Scanned);
+
 struct Scanner {
-    jobs: SyncSender<Vec<u8>>,
-    done: Receiver<(Vec<u8>, trace::Scanned)>,
+    jobs: SyncSender<Job>,
+    done: Receiver<Job>,
 }
 
 /// Reads `from` to its end into `to`, which [`Reading::is_scannable`].
@@ -33,11 +37,11 @@ pub(super) fn pump(
     std::thread::scope(|scope| {
         let scanners: Vec<Scanner> = (0..count)
             .map(|_| {
-                let (jobs, todo) = sync_channel::<Vec<u8>>(AHEAD);
+                let (jobs, todo) = sync_channel::<Job>(AHEAD);
                 let (give, done) = sync_channel(AHEAD);
                 scope.spawn(move || {
-                    while let Ok(block) = todo.recv() {
-                        let scanned = trace::scan(&block);
+                    while let Ok((block, mut scanned)) = todo.recv() {
+                        trace::scan(&block, &mut scanned);
                         if give.send((block, scanned)).is_err() {
                             return;
                         }
@@ -65,7 +69,7 @@ struct Join<'a> {
     scanners: &'a [Scanner],
     sent: usize,
     taken: usize,
-    spare: Vec<Vec<u8>>,
+    spare: Vec<Job>,
 }
 
 impl Join<'_> {
@@ -88,17 +92,17 @@ impl Join<'_> {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(Failed::Cut(e.to_string())),
             };
-            let mut block = self.spare.pop().unwrap_or_default();
+            let (mut block, scanned) = self.spare.pop().unwrap_or_default();
             to.cut_block(&chunk[..n], &mut block);
             if block.is_empty() {
-                self.spare.push(block);
+                self.spare.push((block, scanned));
                 continue;
             }
             if self.sent - self.taken == under_way {
                 self.take(to, samples)?;
             }
             let scanner = &self.scanners[self.sent % self.scanners.len()];
-            let sent = scanner.jobs.send(block);
+            let sent = scanner.jobs.send((block, scanned));
             sent.expect("a scanner ends only when its channel does, or with a panic of its own");
             self.sent += 1;
         }
@@ -107,13 +111,13 @@ impl Join<'_> {
     /// Joins the next block of the file.
     fn take(&mut self, to: &mut Reading, samples: &mut dyn Write) -> Result<(), Failed> {
         let scanner = &self.scanners[self.taken % self.scanners.len()];
-        let (block, scanned) = scanner
+        let (block, mut scanned) = scanner
             .done
             .recv()
             .expect("a scanner gives back every block that it was sent");
         self.taken += 1;
-        to.absorb(&block, scanned);
-        self.spare.push(block);
+        to.absorb(&block, &mut scanned);
+        self.spare.push((block, scanned));
         samples
             .write_all(&to.take_samples())
             .map_err(Failed::Samples)

@@ -2,11 +2,12 @@
 //!
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
 //! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
-//! them ([`recorder`]), one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is
-//! made of ([`payload`]), the raw floor ([`floor`]).
+//! them ([`recorder`]) and captured event by event ([`capture`]), one row ([`row`]), when a row is
+//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
 
+pub mod capture;
 pub mod doubt;
 pub mod floor;
 pub mod ladder;

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 const GROUP: usize = 32;
 
 struct Job {
+    number: u32,
     session: Session,
     generator: Generator,
     done: u64,
@@ -58,6 +59,7 @@ pub(super) fn run(
     let numbers: Vec<u32> = numbers.collect();
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
+        number,
         session: log.session(),
         generator: shared.generator(number),
         done: 0,
@@ -140,6 +142,7 @@ impl Thread<'_> {
             return Ok(());
         }
         job.counted(now);
+        let number = job.number;
         let commit = Commit {
             batch: 0,
             durable: true,
@@ -152,6 +155,9 @@ impl Thread<'_> {
             latency_ns: commit.returned.since(job.start).0,
             sync_ns: Some(commit.log_file_sync().0),
             path: commit.path(),
+            requested_ns: commit.requested.0,
+            batch: None,
+            session: number,
         });
         if self.samples.len() >= BUFFERED {
             self.hand_over(now);
@@ -185,6 +191,9 @@ impl Thread<'_> {
                         latency_ns: commit.returned.since(job.start).0,
                         sync_ns: None,
                         path: None,
+                        requested_ns: commit.requested.0,
+                        batch: None,
+                        session: job.number,
                     });
                 }
                 job.start = commit.returned;

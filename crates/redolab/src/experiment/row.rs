@@ -3,6 +3,7 @@
 mod figures;
 
 use super::Failure;
+use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
 use super::pace::Pacer;
 use super::recorder::{Background, Foreground};
@@ -12,7 +13,7 @@ use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use device::pool::IdleTime;
-use measure::run::{Interval, Row};
+use measure::run::{CapturedEvents, Interval, Row};
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{CommitPost, Payload, Workload};
 use measure::{Clock, Nanos, WaitEvent};
@@ -130,6 +131,8 @@ struct Collected {
     learned: Option<Learned>,
     /// What the log writer's workers did in the window.
     workers: Vec<WorkerWork>,
+    /// What was captured, where it was asked for.
+    events: Option<CapturedEvents>,
     /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
     backlog: (u64, u64),
 }
@@ -191,6 +194,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     };
     if let Some(from) = from {
         let _ = lab.target.recorder.take();
+        begin_events(lab, number, spec, from.max(started));
         control.from_ns.store(from.0, Ordering::SeqCst);
     }
     if spec.arrivals.is_some() {
@@ -268,9 +272,10 @@ fn measure(
     let clock = lab.target.log.clock();
     let control = &*shared.control;
     let mut from = started;
+    let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        from = open_window(lab, spec, control, started);
+        from = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
     let mut all = Collected {
@@ -283,6 +288,7 @@ fn measure(
         learned_before: lab.target.log.learned(),
         learned: None,
         workers: Vec::new(),
+        events: None,
         backlog: (0, 0),
     };
     let work_before = worker_stats(lab);
@@ -318,6 +324,7 @@ fn measure(
             drained(control, &lab.target.log, spec.workload.commit.post);
             all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
+            all.events = capture.map(Capture::end_row).transpose()?;
             all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
@@ -325,6 +332,9 @@ fn measure(
         if now >= last.plus(spec.interval()) {
             note_backlog(&mut all, shared, now);
             collect(lab, number, spec, &mut all, (from, last, now))?;
+            if let Some(failed) = capture.filter(|c| c.has_failed()) {
+                failed.end_row()?;
+            }
             last = now;
         }
         (lab.guard)(all.background.redo_bytes)?;
@@ -333,8 +343,21 @@ fn measure(
     }
 }
 
+/// What is captured from now on belongs to this row.
+fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
+    if let Some(capture) = lab.target.recorder.capture() {
+        capture.begin_row(number as u32, &spec.workload.name, spec.jobs, now);
+    }
+}
+
 /// Has transactions count from now on; those of an open loop do so by themselves. When that is.
-fn open_window(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Nanos {
+fn open_window(
+    lab: &Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+) -> Nanos {
     if spec.arrivals.is_some() {
         return started.plus(spec.warmup);
     }
@@ -342,6 +365,7 @@ fn open_window(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) ->
     lab.target.recorder.open(u64::MAX);
     let _ = lab.target.recorder.take();
     let from = lab.target.log.clock().now();
+    begin_events(lab, number, spec, from);
     lab.target.recorder.open(from.0);
     control.from_ns.store(from.0, Ordering::SeqCst);
     from

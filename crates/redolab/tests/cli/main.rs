@@ -3,9 +3,11 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod browser;
 mod busy;
 mod check;
 mod device_list;
+mod findings;
 mod harness;
 mod import;
 mod input;
@@ -13,6 +15,8 @@ mod inspect;
 mod interrupted;
 mod loads;
 mod raw;
+mod recording;
 mod sessions;
 mod stored;
+mod verdict_rows;
 mod volumes;

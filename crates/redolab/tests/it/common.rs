@@ -4,12 +4,15 @@ use measure::Histogram;
 use measure::imported::{
     Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
 };
-use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
-use measure::run::{
-    AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
+use measure::judgement::{
+    Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
 };
-use measure::stack::{Layer, LayerKind, Stack};
+use measure::run::{
+    AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit,
+    Interval, NfsRequests, Origin, Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker,
+    WorkloadInfo,
+};
+use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 
 /// A histogram of `n` pseudo-random values around 100 µs with a tail, from a seed.
 pub fn histogram(seed: u64, n: u64) -> Histogram {
@@ -115,6 +118,7 @@ fn finding() -> Finding {
         numbers: vec![("p99_ns".to_owned(), 1.5)],
         threshold: "t".to_owned(),
         source: "s".to_owned(),
+        confidence: Confidence::Low,
         advice: "a".to_owned(),
     }
 }
@@ -200,6 +204,10 @@ pub fn row(h: &Histogram) -> Row {
             status: AuditStatus::LowerBound,
             needed: 1,
             counted: Some(2),
+            nfs: Some(NfsRequests {
+                writes: 3,
+                commits: 4,
+            }),
             note: "n".to_owned(),
         }),
         background_write_pct: Some(0.5),
@@ -243,6 +251,11 @@ pub fn row(h: &Histogram) -> Row {
             device_util_pct: Some(2.0),
             ..Interval::default()
         }],
+        events: Some(CapturedEvents {
+            log_file_syncs: 8,
+            log_file_parallel_writes: 3,
+            lost: 0,
+        }),
     }
 }
 
@@ -266,6 +279,18 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 hypervisor: Some("kvm".to_owned()),
                 preload: Some("libeatmydata.so".to_owned()),
                 unknown: vec!["u".to_owned()],
+                controllers: vec![ControllerCache {
+                    name: "storcli: n".to_owned(),
+                    protection: Some("Optimal".to_owned()),
+                    protected: Some(true),
+                    cache_bytes: Some(8 << 30),
+                    forced_write_back: Some(false),
+                    drive_caches: Some(false),
+                }],
+                declared: vec![Declaration {
+                    protection: Protection::Plp,
+                    basis: "b".to_owned(),
+                }],
             },
             unwritten_extents: Some(0),
             io: "io_uring".to_owned(),
@@ -334,6 +359,8 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             commit_rate: Some(1.0),
             redo_bytes_per_s: Some(2.0),
             p99_ns: Some(3),
+            rated_bytes: Some(6e14),
+            years: Some(5.0),
         },
         verdict: Some(verdict()),
         report: Some("r.html".to_owned()),

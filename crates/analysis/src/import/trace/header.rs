@@ -29,6 +29,20 @@ pub enum Said {
     Nothing,
 }
 
+/// What `trcsess` and log writers put between the lines of two processes, whole and as they write
+/// it: the process's number, and the bytes with the line's end.
+#[inline]
+#[must_use]
+pub fn separator(bytes: &[u8]) -> Option<(u64, usize)> {
+    const BEFORE: &[u8] = b"*** [ Unix process pid: ";
+    const BEHIND: &[u8] = b" ]\n";
+    let rest = bytes.strip_prefix(BEFORE)?;
+    let (pid, digits) = leading_u64(rest)?;
+    let end = rest.get(digits..)?;
+    end.starts_with(BEHIND)
+        .then_some((pid, BEFORE.len() + digits + BEHIND.len()))
+}
+
 /// Reads one line.
 #[must_use]
 pub fn read(line: &[u8]) -> Said {

@@ -95,12 +95,23 @@ fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
 /// The number behind `tim=` where it ends the parameters, else 0.
 #[inline]
 fn tim_at_end(params: &[u8]) -> u64 {
-    let start = params.iter().rposition(|b| !b.is_ascii_digit());
-    let start = start.map_or(0, |at| at + 1);
-    if params[..start].ends_with(b"tim=") {
-        leading_u64(&params[start..]).map_or(0, |(tim, _)| tim)
-    } else {
+    let (mut tim, mut unit, mut at) = (0_u64, 1_u64, params.len());
+    while let Some(digit) = at.checked_sub(1).map(|i| params[i].wrapping_sub(b'0')) {
+        if digit > 9 {
+            break;
+        }
+        tim = tim.wrapping_add(u64::from(digit).wrapping_mul(unit));
+        unit = unit.wrapping_mul(10);
+        at -= 1;
+    }
+    let (before, digits) = params.split_at(at);
+    if !before.ends_with(b"tim=") {
         0
+    } else if digits.len() < 20 {
+        tim
+    } else {
+        // Past what the sum above holds, or zeros before it.
+        leading_u64(digits).map_or(0, |(tim, _)| tim)
     }
 }
 
@@ -244,6 +255,19 @@ mod tests {
         }
         let record = tolerant(USUAL[1].as_bytes()).expect("reads");
         assert_eq!((record.ela, record.tim, blocks(record.params)), (562, 9, 4));
+        for (tim, want) in [
+            ("9999999999999999999", 9_999_999_999_999_999_999),
+            ("18446744073709551615", u64::MAX),
+            ("18446744073709551616", 0),
+            ("00000000000000000000007", 7),
+            ("", 0),
+        ] {
+            assert_eq!(tim_at_end(format!(" x=1 tim={tim}").as_bytes()), want);
+        }
+        assert_eq!(
+            (tim_at_end(b"5"), tim_at_end(b"im=5"), tim_at_end(b"")),
+            (0, 0, 0)
+        );
         assert_eq!(blocks(b" p1=2 p2=17 p3=1"), 17);
         assert_eq!(blocks(b" requests=1"), 0);
     }

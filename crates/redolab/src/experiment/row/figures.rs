@@ -69,6 +69,7 @@ pub(super) fn row(
             .own
             .and_then(|own| per_commit(own.context_switches() as f64)),
         intervals: all.intervals.clone(),
+        events: all.events.clone(),
         ..Row::default()
     };
     add_load(&mut row, spec, shared, all);
@@ -210,5 +211,6 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
+        nfs: observed.nfs,
     }));
 }

@@ -1,0 +1,81 @@
+//! From a run to its judged views: findings, verdict, report.
+//!
+//! Invariant: a run that failed is judged like any other; it is invalid, and every view says so.
+
+use super::{CommandError, report};
+use crate::experiment::Failure;
+use crate::store::Store;
+use analysis::thresholds::Thresholds;
+use measure::judgement::Scope;
+use measure::run::Run;
+use redo::Error;
+use redo::writer::Cause;
+use std::path::Path;
+
+/// Fills findings and verdict of `run`; `not_judged` is what the caller left out.
+pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
+    run.findings = analysis::findings::findings(run, thresholds);
+    // Every view of the run says so, not the verdict alone.
+    let little = run.findings.iter().find(|f| f.id == "validity.little");
+    if let Some(claim) = little.map(|f| f.claim.clone()) {
+        run.validity.add("littles_law", false, claim);
+    }
+    let scope = Scope {
+        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
+        bytes_written: run
+            .rows
+            .iter()
+            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
+            .sum(),
+        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
+        cache_resident: analysis::findings::cache_resident(run, thresholds),
+        not_judged,
+    };
+    let verdict = analysis::verdict::verdict(run, &run.findings, &run.need, scope);
+    run.verdict = Some(verdict);
+}
+
+/// Writes the report of `run` to `path`, and notes it there.
+///
+/// # Errors
+/// The system's; the run then names no report.
+pub(crate) fn write_report(
+    store: &Store,
+    run: &mut Run,
+    path: &Path,
+) -> Result<(), CommandError> {
+    run.report = Some(path.display().to_string());
+    std::fs::write(path, report::html(store, run)).map_err(|e| {
+        run.report = None;
+        CommandError::failed(format!("{}: writing the report: {e}", path.display()))
+    })
+}
+
+/// Notes in `run` what a failure makes of it: the device's word where it was the device, and that
+/// the plan was not carried out.
+pub(crate) fn note_failure(run: &mut Run, failure: &Failure) {
+    if let Some(id) = of_the_device(failure) {
+        run.validity.add(id, true, format!("{failure}."));
+    }
+    run.validity.add("incomplete", true, failure.to_string());
+}
+
+/// The problem that a device made, by its id.
+pub(crate) fn of_the_device(failure: &Failure) -> Option<&'static str> {
+    match failure {
+        Failure::Log(Error::Poisoned(Cause::ShortWrite { .. })) => Some("short_write"),
+        Failure::Log(Error::Poisoned(_) | Error::Control { .. } | Error::Making { .. }) => {
+            Some("io_error")
+        }
+        Failure::Log(Error::Device(device::DeviceError::Io { .. }))
+        | Failure::Device(device::DeviceError::Io { .. }) => Some("io_error"),
+        Failure::System { source, .. } => match source.kind() {
+            std::io::ErrorKind::WriteZero => Some("short_write"),
+            _ => source.raw_os_error().map(|_| "io_error"),
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
