@@ -1,5 +1,6 @@
 //! When a row is to be doubted for what its load came to: pure, from the row alone.
 
+use crate::output::cells::label;
 use measure::run::{Row, Validity};
 
 /// The lab's own lateness may make up this share of an open loop's latencies, and of the time in
@@ -13,7 +14,7 @@ pub const LATE_P99_MS: f64 = 1.0;
 
 /// Adds what speaks against `row`.
 pub fn row(row: &Row, validity: &mut Validity) {
-    let name = format!("{} with {}", row.workload, analysis::format::jobs(row.jobs));
+    let name = format!("{} with {}", label(row), analysis::format::jobs(row.jobs));
     if let Some(detail) = late(row) {
         validity.add("generator_late", false, format!("{name}: {detail}"));
     }
