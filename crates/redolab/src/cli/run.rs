@@ -405,6 +405,15 @@ pub(super) fn doubt_zeros(run: &mut Run) {
 }
 
 fn nothing_measured(row: &Row) -> String {
+    if row.open_loop.is_some() {
+        return format!(
+            "{} with {}: every transaction that returned was due before the measured time: {} were \
+             waiting at its end; offer less (--rate), or more sessions (--jobs)",
+            row.workload,
+            analysis::format::jobs(row.jobs),
+            row.backlog_end.unwrap_or(0)
+        );
+    }
     format!(
         "{} with {}: no transaction began in the measured time, since every session waited for an \
          earlier one (for a flush trigger that came late or never, or for a device that stood \

@@ -56,6 +56,7 @@ mod tests {
             ("LAT25", 3.0),
             ("THR", 2.5),
             ("LAT125", 10.0),
+            ("LAT1", 20.0),
         ] {
             let workload = Workload::by_name(workload).expect("known");
             let mut spec = Spec::closed(workload, 1, Nanos::ZERO, Nanos::ZERO);

@@ -177,7 +177,7 @@ pub fn waits(run: &Run, style: Style) -> String {
                 continue;
             };
             let mut line = vec![
-                sanitize::line(&row.workload),
+                cells::label(row),
                 row.jobs.to_string(),
                 event.name().to_owned(),
             ];

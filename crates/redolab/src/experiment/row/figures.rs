@@ -27,7 +27,12 @@ pub(super) fn row(
     let waits = spec.workload.commit.wait == CommitWait::Wait;
     let cpu = observed.total.cpu;
     let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
-    let per_commit = |value: f64| (commits > 0).then(|| value / commits as f64);
+    // What was due in the window is not all that returned in it, where there is a backlog.
+    let returned = shared
+        .pacer
+        .as_ref()
+        .map_or(commits, |p| p.shares().returned);
+    let per_commit = |value: f64| (returned > 0).then(|| value / returned as f64);
     let mut row = Row {
         workload: spec.workload.name.clone(),
         nodes: 1,
