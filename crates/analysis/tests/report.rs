@@ -4,7 +4,7 @@
 use analysis::{Thresholds, findings, report, verdict};
 use measure::judgement::{Need, Scope};
 use measure::run::*;
-use measure::stack::{Layer, LayerKind, Stack};
+use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use std::collections::BTreeMap;
 
 fn stats(mean_ns: f64) -> WaitStats {
@@ -67,6 +67,7 @@ fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
             status: AuditStatus::Missing,
             needed: 7,
             counted: Some(3),
+            nfs: None,
             note: text.to_owned(),
         }),
         log_writer_switches: 2,
@@ -119,6 +120,15 @@ fn stack_of(text: &str) -> Stack {
         hypervisor: some(),
         preload: some(),
         unknown: vec![text.to_owned()],
+        controllers: vec![ControllerCache {
+            name: text.to_owned(),
+            protection: some(),
+            ..ControllerCache::default()
+        }],
+        declared: vec![Declaration {
+            protection: Protection::Plp,
+            basis: text.to_owned(),
+        }],
     }
 }
 
