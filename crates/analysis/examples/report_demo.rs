@@ -136,6 +136,7 @@ fn target() -> Target {
             hypervisor: Some("KVM".to_owned()),
             preload: None,
             unknown: vec!["vda: the drive's own word on its write cache".to_owned()],
+            ..Stack::default()
         },
         sync_method: "direct".to_owned(),
         redo_block_bytes: 512,
@@ -195,6 +196,7 @@ fn audit(needed: u64) -> FlushAudit {
         status: AuditStatus::LowerBound,
         needed,
         counted: Some(needed + 31),
+        nfs: None,
         note: "other processes wrote to the device".to_owned(),
     }
 }

@@ -6,10 +6,12 @@ use super::{CommandError, report};
 use crate::experiment::Failure;
 use crate::store::Store;
 use analysis::thresholds::Thresholds;
+use device::DeviceError;
 use measure::judgement::Scope;
 use measure::run::Run;
 use redo::Error;
 use redo::writer::Cause;
+use rustix::io::Errno;
 use std::path::Path;
 
 /// Fills findings and verdict of `run`; `not_judged` is what the caller left out.
@@ -60,18 +62,36 @@ pub(crate) fn note_failure(run: &mut Run, failure: &Failure) {
 pub(crate) fn of_the_device(failure: &Failure) -> Option<&'static str> {
     match failure {
         Failure::Log(Error::Poisoned(Cause::ShortWrite { .. })) => Some("short_write"),
-        Failure::Log(Error::Poisoned(_) | Error::Control { .. } | Error::Making { .. }) => {
-            Some("io_error")
+        Failure::Log(
+            Error::Poisoned(Cause::Write(_) | Cause::Flush(_) | Cause::Control(_))
+            | Error::Control { .. }
+            | Error::Making { .. }
+            | Error::Device(DeviceError::Io { .. }),
+        )
+        | Failure::Device(DeviceError::Io { .. }) => Some("io_error"),
+        Failure::System { source, .. } => {
+            let cut_short = source.kind() == std::io::ErrorKind::WriteZero;
+            let by_medium = source.raw_os_error().is_some_and(|e| MEDIUM.contains(&e));
+            match (cut_short, by_medium) {
+                (true, _) => Some("short_write"),
+                (_, true) => Some("io_error"),
+                _ => None,
+            }
         }
-        Failure::Log(Error::Device(device::DeviceError::Io { .. }))
-        | Failure::Device(device::DeviceError::Io { .. }) => Some("io_error"),
-        Failure::System { source, .. } => match source.kind() {
-            std::io::ErrorKind::WriteZero => Some("short_write"),
-            _ => source.raw_os_error().map(|_| "io_error"),
-        },
         _ => None,
     }
 }
+
+/// What media and their ways say when they fail, are full or are gone.
+const MEDIUM: [i32; 7] = [
+    Errno::IO.raw_os_error(),
+    Errno::NOSPC.raw_os_error(),
+    Errno::DQUOT.raw_os_error(),
+    Errno::NXIO.raw_os_error(),
+    Errno::NODEV.raw_os_error(),
+    Errno::REMOTEIO.raw_os_error(),
+    Errno::TIMEDOUT.raw_os_error(),
+];
 
 #[cfg(test)]
 mod tests;
