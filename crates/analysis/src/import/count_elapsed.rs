@@ -27,8 +27,8 @@ struct Layout {
     unit_ns: Option<u64>,
 }
 
-/// Whether the head of a file is one: a heading at most, then numbers in pairs, or under the heading
-/// a column of elapsed times.
+/// Whether the head of a file is one: a heading at most, then numbers in pairs, or under the
+/// heading a column of elapsed times.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
     let whole = head.bytes.ends_with(b"\n");
     let mut lines: Vec<&[u8]> = head
@@ -63,8 +63,8 @@ fn separator(line: &[u8]) -> Option<u8> {
     found.copied()
 }
 
-/// A line of numbers: `1,501`, `"1";"501"`, `1<TAB>0,501`; the elapsed time times `scale`. The count
-/// is 0 where the layout has none.
+/// A line of numbers: `1,501`, `"1";"501"`, `1<TAB>0,501`; the elapsed time times `scale`. The
+/// count is 0 where the layout has none.
 fn pair(line: &[u8], layout: Option<Layout>, scale: u64) -> Option<(u64, u64)> {
     let layout = layout?;
     let fields = fields(line, layout.separator, layout.columns)?;

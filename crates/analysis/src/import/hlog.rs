@@ -1,5 +1,5 @@
-//! HdrHistogram interval logs (`.hlog`, in the encodings V0, V1 and V2): each interval's histogram is
-//! decoded, merged by tag, and percentiles come from the merged counts, never from averages of
+//! HdrHistogram interval logs (`.hlog`, in the encodings V0, V1 and V2): each interval's histogram
+//! is decoded, merged by tag, and percentiles come from the merged counts, never from averages of
 //! percentiles.
 //!
 //! The log does not name its unit. Its `Interval_Max` does, since writers print it in milliseconds

@@ -1,5 +1,5 @@
-//! Listings of SQL*Plus whose rows are longer than its line: headings and rules stand in turn, and a
-//! row is as many lines.
+//! Listings of SQL*Plus whose rows are longer than its line: headings and rules stand in turn, and
+//! a row is as many lines.
 //!
 //! ```text
 //!    IO_SIZE FILE_NAME

@@ -36,7 +36,11 @@ fn every_release_has_its_load_profile_and_log_waits() {
         for report in [report.to_owned(), report.replace('\n', "\r\n")] {
             let out = import(&[&report]);
             let profile = table(&out, "load_profile");
-            let is_redo = |row: &Vec<Cell>| matches!(row.first(), Some(Cell::Text(t)) if t.starts_with("Redo size"));
+            let name = |row: &Vec<Cell>| match row.first() {
+                Some(Cell::Text(text)) => text.clone(),
+                _ => String::new(),
+            };
+            let is_redo = |row: &Vec<Cell>| name(row).starts_with("Redo size");
             let at = profile.rows.iter().position(is_redo).expect("redo size");
             assert_eq!(number(profile, at, "per_second"), redo);
             assert_eq!(value(&out, "top_events", "log file sync", "waits"), syncs);

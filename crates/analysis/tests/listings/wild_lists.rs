@@ -57,17 +57,7 @@ const ONE_EVENT: &[(&str, &str)] = &[
          'log file sync'\n  4  order by 1;\n\nWAIT_TIME_MILLI WAIT_COUNT\n--------------- ----------\n\
          \x20             1    5000123\n              2       4123\n              4         11\n",
     ),
-    (
-        "rows of two lines",
-        "    EVENT# EVENT                          WAIT_TIME_MILLI\n\
-         ---------- ------------------------------ ---------------\n\
-         WAIT_COUNT LAST_UPDATE_TIME                         CON_ID\n\
-         ---------- ------------------------------------ ----------\n       145 log file sync       \
-                                        1\n   5000123 12-MAR-24 10.11.12.123456 AM +01:00           \
-          0\n\n       145 log file sync                                2\n      4123\n\n       145 \
-         log file sync                                4\n        11 12-MAR-24 10.11.12.123456 AM \
-         +01:00           0\n\n3 rows selected.\n",
-    ),
+    ("rows of two lines", include_str!("wild/evh_wrapped.txt")),
 ];
 
 #[test]

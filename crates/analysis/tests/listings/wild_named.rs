@@ -1,4 +1,5 @@
-//! Files that only look like evidence: each is refused by its name, and says what to import instead.
+//! Files that only look like evidence: each is refused by its name, and says what to import
+//! instead.
 
 use crate::import_in;
 

@@ -1,4 +1,4 @@
-//! What the histograms of a report say of redo: the share of each redo wait over 1, 8, 16 and 32 ms.
+//! What the histograms of a report say of redo: the share of its waits over 1, 8, 16 and 32 ms.
 //!
 //! A histogram's buckets are percent of the event's waits, so what is over a bound is what the
 //! buckets up to it leave of 100. Bounds are powers of two of a millisecond (of 1024 µs from 12.2

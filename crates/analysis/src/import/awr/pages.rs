@@ -1,6 +1,6 @@
 //! Pages of SQL*Plus inside a report. `select * from table(dbms_workload_repository…)` prints the
-//! column's heading, `OUTPUT`, again on each page, under an empty line and above a rule. None of the
-//! three is the report's: left in, they cut its tables.
+//! column's heading, `OUTPUT`, again on each page, under an empty line and above a rule. None of
+//! the three is the report's: left in, they cut its tables.
 
 /// The column of the functions that return a report.
 const HEADING: &str = "OUTPUT";

@@ -14,8 +14,9 @@ pub fn opens(line: &str) -> bool {
 
 const METHODS: &[&str] = &["open_datasync", "fdatasync", "fsync", "open_sync"];
 
-/// `fdatasync   1234.567 ops/sec   810 usecs/op`, without the last two to 9.2, in the words of other
-/// languages (`1234,567 Op./s   810 µs/Op.`), or `8k write, fsync  1101.221/second` of 8.4.
+/// `fdatasync   1234.567 ops/sec   810 usecs/op`, without the last two to 9.2, in the words
+/// of other languages (`1234,567 Op./s   810 µs/Op.`), or `8k write, fsync  1101.2/second` of
+/// 8.4.
 fn result(line: &str) -> Option<(String, f64, Option<f64>)> {
     if line.len() > 200 || !line.contains('/') {
         return None;

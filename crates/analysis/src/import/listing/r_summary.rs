@@ -143,8 +143,8 @@ impl Summaries {
             .clone_into(&mut self.above);
     }
 
-    /// The next of the six lines of a data frame's summary; other lines between them (factors, NA's)
-    /// are left out.
+    /// The next of the six lines of a data frame's summary; other lines between them (factors,
+    /// missing values) are left out.
     fn frame(
         &mut self,
         names: Vec<String>,

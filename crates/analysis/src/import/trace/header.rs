@@ -43,8 +43,8 @@ pub fn separator(bytes: &[u8]) -> Option<(u64, usize)> {
         .then_some((pid, BEFORE.len() + digits + BEHIND.len()))
 }
 
-/// Beginnings of lines about the ways of log writers that change by themselves: post/wait or polling
-/// (to 11.2.0.2 under another name), one log writer or workers (from 12c on).
+/// Beginnings of lines about the ways of log writers that change by themselves: post/wait or
+/// polling (under two names), one log writer or workers (from 12c on).
 pub const ADAPTIVE: &[&str] = &[
     "kcrfw_alfs_update_mode",
     "kcrfw_update_adaptive_sync_mode",
