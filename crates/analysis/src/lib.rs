@@ -7,6 +7,7 @@
 //! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
 //! plain data.
 
+pub mod compare;
 pub mod envelope;
 pub mod findings;
 pub mod format;

@@ -261,14 +261,18 @@ pub fn figures(
             }
         }
     }
-    let (count, df) = freedom(parts.len(), block);
-    let scale = (count / (count - 1.0)).sqrt();
-    let told = |((value, spread), statistic): ((&Option<f64>, &Spread), &Statistic)| Figure {
-        value: value.unwrap_or(f64::NAN),
-        se_ln: (spread.n() == f64::from(plan.resamples) && value.is_some_and(|v| v > 0.0))
-            .then(|| (spread.sd() * scale).hypot(resolution(*statistic))),
-        df,
-        block,
+    let told = |((value, spread), statistic): ((&Option<f64>, &Spread), &Statistic)| {
+        let influence = value.map(|v| influence(parts, &grid, *statistic, v));
+        let missed = autocorrelation::missed(influence.as_deref().unwrap_or_default(), block);
+        let (count, df) = freedom(parts.len(), block.max(missed.values_per_independent));
+        let scale = missed.factor * (count / (count - 1.0)).sqrt();
+        let every = spread.n() == f64::from(plan.resamples) && value.is_some_and(|v| v > 0.0);
+        Figure {
+            value: value.unwrap_or(f64::NAN),
+            se_ln: every.then(|| (spread.sd() * scale).hypot(resolution(*statistic))),
+            df,
+            block,
+        }
     };
     Ok(values
         .iter()
@@ -297,24 +301,29 @@ fn longest_block(
     let mut longest = 1.0_f64;
     for (statistic, value) in statistics.iter().zip(values) {
         let Some(value) = value else { continue };
-        let over = |i: usize, bound: u64| -> f64 {
-            let above = grid.parts[i]
-                .iter()
-                .filter(|(b, _)| grid.buckets.get(*b as usize).is_some_and(|v| *v > bound));
-            above.map(|(_, c)| *c as f64).sum()
-        };
-        let influence: Vec<f64> = (0..parts.len())
-            .map(|i| match statistic {
-                Statistic::Mean => parts[i].sum - value * parts[i].weight,
-                Statistic::Quantile(q) => over(i, *value as u64) - (1.0 - q) * parts[i].weight,
-                Statistic::ShareOver(bound) => over(i, *bound) - value * parts[i].weight,
-            })
-            .collect();
+        let influence = influence(parts, grid, *statistic, *value);
         if let Ok(length) = autocorrelation::block_length(&influence) {
             longest = longest.max(length.circular.ceil());
         }
     }
     longest
+}
+
+/// By how much each interval pulls a figure of `value`, up to a factor.
+fn influence(parts: &[Part], grid: &Grid, statistic: Statistic, value: f64) -> Vec<f64> {
+    let over = |i: usize, bound: u64| -> f64 {
+        let counts = grid.parts.get(i).map(Vec::as_slice).unwrap_or_default();
+        let above = counts
+            .iter()
+            .filter(|(b, _)| grid.buckets.get(*b as usize).is_some_and(|v| *v > bound));
+        above.map(|(_, c)| *c as f64).sum()
+    };
+    let each = parts.iter().enumerate().map(|(i, part)| match statistic {
+        Statistic::Mean => part.sum - value * part.weight,
+        Statistic::Quantile(q) => over(i, value as u64) - (1.0 - q) * part.weight,
+        Statistic::ShareOver(bound) => over(i, bound) - value * part.weight,
+    });
+    each.collect()
 }
 
 /// The intervals drawn so far, added.

@@ -8,6 +8,8 @@
 //! Intervals are the estimate ± t standard errors, with the bootstrap's standard error times
 //! √(k/(k − 1)) and k − 1 degrees of freedom for the k blocks that the series holds: percentile
 //! intervals of few blocks are too short, because draws from k blocks vary by (k − 1)/k too little.
+//! What blocks cut off of the autocorrelation is made up for ([`super::autocorrelation`]). How
+//! often intervals hold is simulated in `tests/stats_simulation.rs`.
 
 use super::random::Random;
 use super::tails::t_critical;
@@ -229,8 +231,9 @@ fn replicate(
         drawer.draw(&mut random, |at| drawn.push(values[at]));
         spread.add(statistic(&mut drawn) - estimate);
     }
-    let (blocks, df) = freedom(values.len(), block);
-    let se = spread.sd() * (blocks / (blocks - 1.0)).sqrt();
+    let missed = autocorrelation::missed(values, block);
+    let (blocks, df) = freedom(values.len(), block.max(missed.values_per_independent));
+    let se = spread.sd() * missed.factor * (blocks / (blocks - 1.0)).sqrt();
     Ok(Replicates {
         estimate,
         se,

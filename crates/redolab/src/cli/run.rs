@@ -31,6 +31,13 @@ pub(crate) struct RunArgs {
     /// Run on the null device: what the lab itself costs
     #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+/// What is run, and how; where is for others to say.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
     /// LGWR-LAT1, LGWR-LAT25, LGWR-LAT125 or LGWR-THR
     #[arg(short, long, value_name = "NAME", default_value = "LGWR-LAT1")]
     workload: String,
@@ -63,39 +70,52 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     log: LogArgs,
     #[command(flatten)]
-    safety: SafetyArgs,
+    pub(super) safety: SafetyArgs,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(super) output: OutputArgs,
     #[command(flatten)]
-    store: StoreArgs,
+    pub(super) store: StoreArgs,
+}
+
+impl RunOptions {
+    /// Rows, set-up of the log, and what `times` runs of all rows would write.
+    pub(super) fn plan(&self, times: u32) -> Result<(Vec<Spec>, Setup, Plan), CommandError> {
+        let specs = specs(self)?;
+        let (mut setup, method) = self.log.setup()?;
+        ends(&specs, &setup.triggers)?;
+        setup.sync_method = method.unwrap_or(setup.sync_method);
+        setup.probe = method.is_none();
+        let max_write_bytes = self.safety.max_write_bytes()?;
+        let (footprint, expected) = (
+            setup.footprint_bytes(),
+            expected_bytes(&specs, &setup, times),
+        );
+        let plan = Plan {
+            footprint_bytes: footprint,
+            device_bytes: redo::engine::raw::device_bytes(&setup.shape),
+            // The log files are written whole before anything can stop.
+            write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
+            max_write_bytes,
+            endurance_bytes: None,
+        };
+        Ok((specs, setup, plan))
+    }
 }
 
 pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let specs = specs(args)?;
-    let (mut setup, method) = args.log.setup()?;
-    ends(&specs, &setup.triggers)?;
-    setup.sync_method = method.unwrap_or(setup.sync_method);
-    setup.probe = method.is_none();
-    let max_write_bytes = args.safety.max_write_bytes()?;
-    let (footprint, expected) = (setup.footprint_bytes(), expected_bytes(&specs, &setup));
-    let plan = Plan {
-        footprint_bytes: footprint,
-        device_bytes: redo::engine::raw::device_bytes(&setup.shape),
-        // The log files are written whole before anything can stop.
-        write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
-        max_write_bytes,
-        endurance_bytes: None,
-    };
-    let look = if args.null {
+    let (path, null) = (&args.path, args.null);
+    let args = &args.options;
+    let (specs, setup, plan) = args.plan(1)?;
+    let look = if null {
         None
     } else {
-        let look = Look::at(&args.path, &args.safety)?;
+        let look = Look::at(path, &args.safety)?;
         look.check_setup(&setup, &specs)?;
         Some(look)
     };
-    if args.null && args.safety.dry_run {
+    if null && args.safety.dry_run {
         args.output
             .say("Dry run: the null device takes no writes, and nothing was run.");
         return Ok(ExitCode::SUCCESS);
@@ -175,7 +195,7 @@ fn measure(
 }
 
 /// A guess for the announcement: as fast as fast devices are.
-fn expected_bytes(specs: &[Spec], setup: &Setup) -> u64 {
+fn expected_bytes(specs: &[Spec], setup: &Setup, times: u32) -> u64 {
     const FAST_BYTES_PER_S: f64 = 2e9;
     let rows: f64 = specs
         .iter()
@@ -184,10 +204,11 @@ fn expected_bytes(specs: &[Spec], setup: &Setup) -> u64 {
             None => (s.time.as_secs() + s.warmup.as_secs()) * FAST_BYTES_PER_S,
         })
         .sum();
+    let rows = rows * f64::from(times);
     setup.footprint_bytes().saturating_add(rows as u64)
 }
 
-fn workload(args: &RunArgs) -> Result<Workload, CommandError> {
+fn workload(args: &RunOptions) -> Result<Workload, CommandError> {
     let mut workload = Workload::by_name(&args.workload).ok_or_else(|| {
         let names: Vec<String> = Workload::standard().into_iter().map(|w| w.name).collect();
         CommandError::usage(format!(
@@ -226,7 +247,7 @@ fn commit_mode(text: &str) -> Result<CommitMode, CommandError> {
     Ok(CommitMode { wait, post })
 }
 
-fn specs(args: &RunArgs) -> Result<Vec<Spec>, CommandError> {
+fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
     let workload = workload(args)?;
     let api = args.sessions.api()?;
     let ladder = match &args.jobs {
@@ -278,7 +299,7 @@ fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandError> {
 }
 
 /// A row without commits is no measurement: its zeros are not short waits.
-fn doubt_zeros(run: &mut Run) {
+pub(super) fn doubt_zeros(run: &mut Run) {
     for row in run.rows.iter().filter(|row| row.commits == 0) {
         let nothing = nothing_measured(row);
         run.validity.add("no_commits", true, nothing);
@@ -295,7 +316,7 @@ fn nothing_measured(row: &Row) -> String {
     )
 }
 
-fn workload_info(args: &RunArgs, specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+pub(super) fn workload_info(args: &RunOptions, specs: &[Spec], setup: &Setup) -> WorkloadInfo {
     let first = specs.first();
     WorkloadInfo {
         names: first.map(|s| s.workload.name.clone()).into_iter().collect(),
