@@ -121,6 +121,8 @@ pub(super) struct Frame {
 }
 
 const LABEL_GAP: f64 = 14.0;
+/// Characters of a name that are shown.
+const NAME_MAX: usize = 22;
 
 impl<'a> Chart<'a> {
     /// A chart of lines.
@@ -193,7 +195,7 @@ impl<'a> Chart<'a> {
             0.0
         };
         let named = self.series.iter().filter(|_| !self.has_legend);
-        let label = named.map(|s| width(&s.name)).fold(least, f64::max);
+        let label = named.map(|s| width(&short(&s.name))).fold(least, f64::max);
         let (w, h) = self.size;
         let (left, right) = (58.0, w - label.min(w * 0.3) - 26.0);
         let is_high = !self.marks.is_empty() || self.has_legend;
@@ -288,9 +290,10 @@ impl<'a> Chart<'a> {
             if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
                 svg.marker(shape, (x + 9.0, f.top - 13.0));
             }
-            svg.text("lb", (x + 23.0, f.top - 9.3), Anchor::Start, &series.name);
+            let name = short(&series.name);
+            svg.text("lb", (x + 23.0, f.top - 9.3), Anchor::Start, &name);
             svg.end();
-            x += 38.0 + width(&series.name);
+            x += 38.0 + width(&name);
         }
     }
 
@@ -323,10 +326,21 @@ impl<'a> Chart<'a> {
             } else {
                 "lb"
             };
-            svg.text(name, (x, y + 3.7), Anchor::Start, &series.name);
+            svg.text(name, (x, y + 3.7), Anchor::Start, &short(&series.name));
             svg.end();
         }
     }
+}
+
+/// A name as a chart has room for it: its end tells more than its middle.
+fn short(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(NAME_MAX / 2 - 1).collect();
+    let tail: String = name.chars().skip(count - NAME_MAX / 2).collect();
+    format!("{head}…{tail}")
 }
 
 fn class(look: Look) -> String {

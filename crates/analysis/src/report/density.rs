@@ -25,11 +25,10 @@ pub(super) const HOW: &str = "Where waits are: the area under a curve between tw
 pub(super) fn points(grid: &LatencyGrid) -> Vec<(f64, f64)> {
     let fine = grid.fine();
     let total: u64 = fine.iter().sum();
-    let used = |n: &u64| *n > 0;
-    let (Some(first), Some(last)) = (fine.iter().position(used), fine.iter().rposition(used))
-    else {
+    let Some(last) = fine.iter().rposition(|n| *n > 0) else {
         return Vec::new();
     };
+    let first = grid::strays(fine);
     // Bins are as fine as their number of waits bears.
     let spread = (last - first + 1) as u64;
     let group = [1_usize, 2, 3, 4, 6]
@@ -71,7 +70,9 @@ pub(super) fn figure(
     let series = curves.iter().enumerate().map(|(k, (name, grid))| Series {
         name: name.clone(),
         points: points(grid),
-        look: if k % 2 == 0 {
+        look: if curves.len() == 1 {
+            Look::Plain(k)
+        } else if k % 2 == 0 {
             Look::Marked(k)
         } else {
             Look::Dashed(k)

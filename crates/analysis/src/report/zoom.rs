@@ -14,7 +14,7 @@ pub(super) const SCRIPT: &str = include_str!("zoom.js");
 /// Points of a workload's series when the page shows one workload: three hours of seconds.
 const POINTS_OF_ONE: usize = 12_000;
 /// Points of all series of a page together, when it shows several.
-const POINTS_IN_ALL: usize = 7_000;
+const POINTS_IN_ALL: usize = 5_000;
 /// A series of fewer points shows all of them without a script.
 const WORTH: usize = 120;
 

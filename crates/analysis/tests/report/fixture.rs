@@ -356,3 +356,14 @@ pub fn evidence_of(text: &str) -> Run {
     });
     run
 }
+
+/// Tags by name, attributes included: what a parser would see as structure.
+pub fn structure(html: &str) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    let body = html.split("<body>").nth(1).expect("the report has a body");
+    for tag in body.split('<').skip(1) {
+        let name: String = tag.chars().take_while(|c| !" >\n".contains(*c)).collect();
+        *out.entry(name).or_insert(0) += 1;
+    }
+    out
+}

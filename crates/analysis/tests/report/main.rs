@@ -1,23 +1,12 @@
 //! The report as a file: nothing of a run's text becomes markup, nothing is fetched, the size is
 //! bounded, and runs without figures are shown too.
 
+mod compare;
 mod figures;
 mod fixture;
 
-use fixture::{evidence_of, judged, page, payloads, row, run_of};
+use fixture::{evidence_of, judged, page, payloads, row, run_of, structure};
 use measure::run::Origin;
-use std::collections::BTreeMap;
-
-/// Tags by name, attributes included: what a parser would see as structure.
-fn structure(html: &str) -> BTreeMap<String, usize> {
-    let mut out = BTreeMap::new();
-    let body = html.split("<body>").nth(1).expect("the report has a body");
-    for tag in body.split('<').skip(1) {
-        let name: String = tag.chars().take_while(|c| !" >\n".contains(*c)).collect();
-        *out.entry(name).or_insert(0) += 1;
-    }
-    out
-}
 
 #[test]
 fn no_text_becomes_structure() {
