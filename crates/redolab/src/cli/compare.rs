@@ -91,7 +91,21 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     Ok(ended(&comparison))
 }
 
+/// Why a comparison is not printed as what is known of one run.
+fn of_runs_only() -> CommandError {
+    CommandError::usage(
+        "--format: fio-json and openmetrics say what one run gave; use table, json or csv, or \
+         `redolab runs export` for each run",
+    )
+}
+
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
+    if matches!(
+        args.options.output.format,
+        Format::FioJson | Format::Openmetrics
+    ) {
+        return Err(of_runs_only());
+    }
     let level = args.confidence / 100.0;
     if !(0.5..1.0).contains(&level) {
         let message = format!("--confidence {}: use 50 to 99.99", args.confidence);
@@ -139,6 +153,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             };
             bytes = comparison::text(found, style, output.verbose).into_bytes();
         }
+        Format::FioJson | Format::Openmetrics => return Err(of_runs_only()),
     }
     emit(output.output.as_deref(), &bytes)
 }
