@@ -131,10 +131,9 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         Some(look)
     };
     if args.safety.dry_run {
-        args.output.say("Would run:");
-        for line in loads::announced(&specs) {
-            args.output.say(&line);
-        }
+        let lines = loads::announced(&specs);
+        args.output
+            .say(&format!("Would run:\n{}", lines.join("\n")));
     }
     if args.null && args.safety.dry_run {
         args.output
