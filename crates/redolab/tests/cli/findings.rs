@@ -83,7 +83,10 @@ fn what_is_declared_and_rated_is_asked_for_in_words() {
         ),
         (&["--years", "5"], &["--tbw"]),
         (&["--tbw", "0"], &["--tbw: write a number of TB written"]),
-        (&["--tbw", "600", "--years", "0"], &["--years: write a number of years over 0"]),
+        (
+            &["--tbw", "600", "--years", "0"],
+            &["--years: write a number of years over 0"],
+        ),
         (
             &["--commit-rate", "nan"],
             &["--commit-rate: write a number of commits a second"],
