@@ -1,8 +1,10 @@
 //! What the tests need from the system, and installing it where that is allowed.
 //!
 //! Invariants: it asks nothing and ends in bounded time; it only adds packages, as root, through
-//! apt; what cannot be had is told with what will be skipped, and is not an error, since a test
+//! apt, and Python's in a folder of its own under `target`; what cannot be had is told with what will be skipped, and is not an error, since a test
 //! that lacks something skips itself with a reason.
+
+mod python;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,7 +85,7 @@ pub fn run() {
             tool.purpose
         );
     }
-    let mut complete = still.is_empty();
+    let mut complete = still.is_empty() && python::install();
     if !is_root() {
         complete = false;
         println!("missing: root: skips everything on loop devices and crash states");

@@ -5,10 +5,10 @@
 //! one of this crate's own hidden names), so nothing leaves the directory; only regular files are
 //! read; files are made with mode 0600, directories with 0700; what is replaced is replaced whole.
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Longest name that is accepted, in bytes.
@@ -139,6 +139,47 @@ impl Folder {
             return Err(e);
         }
         self.sync()
+    }
+
+    /// Puts a new file in place whole; an existing one is an error. It has no name before it is
+    /// whole, so a kill leaves nothing of it (where the file system knows no files without a name,
+    /// a temporary one). Nothing is synchronised.
+    ///
+    /// # Errors
+    /// The system's; nothing is left then.
+    pub fn place(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        check(name)?;
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let nameless = rustix::fs::openat(&self.fd, ".", flags, Mode::RUSR | Mode::WUSR);
+        let Ok(fd) = nameless else {
+            return self.place_renamed(name, bytes);
+        };
+        let mut file = File::from(fd);
+        file.write_all(bytes)?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let link = |fd| rustix::fs::linkat(CWD, &path, fd, name, AtFlags::SYMLINK_FOLLOW);
+        match link(&self.fd) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::EXIST) => Err(rustix::io::Errno::EXIST.into()),
+            // No /proc here, or a file system that links nothing.
+            Err(_) => self.place_renamed(name, bytes),
+        }
+    }
+
+    fn place_renamed(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = format!("{TEMPORARY}{name}");
+        let written = self
+            .create_file(&temporary)
+            .and_then(|mut file| file.write_all(bytes));
+        let placed = written.and_then(|()| {
+            let flags = RenameFlags::NOREPLACE;
+            rustix::fs::renameat_with(&self.fd, &temporary, &self.fd, name, flags)
+                .map_err(io::Error::from)
+        });
+        placed.inspect_err(|_| {
+            // The first error is the one to tell; a left-over temporary file is never read.
+            let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
+        })
     }
 
     /// Names of what is in it, sorted; names that are not UTF-8 are left out.

@@ -244,10 +244,24 @@ pub struct Row {
     /// Seconds of the row.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+    /// Events that were stored one by one; missing where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<CapturedEvents>,
     /// Fields of this row that the evidence does not tell: they hold zero here, are `null` in the
     /// JSON that commands print, and empty elsewhere. Empty in a measured row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<String>,
+}
+
+/// What of a row was stored event by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedEvents {
+    /// Log file syncs.
+    pub log_file_syncs: u64,
+    /// Log file parallel writes.
+    pub log_file_parallel_writes: u64,
+    /// Events of both kinds that happened and could not be kept up with.
+    pub lost: u64,
 }
 
 /// A worker of the log writer.

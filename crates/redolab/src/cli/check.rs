@@ -1,7 +1,9 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
-use super::session::{Bench, Look, describe, finish, keep, lab_overhead};
+use super::common::{
+    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
+};
+use super::session::{Bench, Look, begin_events, describe, end_events, finish, keep, lab_overhead};
 use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
@@ -73,6 +75,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    events: EventArgs,
+    #[command(flatten)]
     store: StoreArgs,
 }
 
@@ -131,7 +135,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
     args.output
-        .emit_run(&run, |style| text(&run, style, verbose))?;
+        .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
     report?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
 }
@@ -316,7 +320,11 @@ fn experiment(
     phase.done("written");
     describe(run, &target);
     bench.written = bench.plan.footprint_bytes;
+    if args.events.events {
+        begin_events(&target, writer)?;
+    }
     bench.rows(run, &target, specs, Some(writer))?;
+    end_events(&target, writer, run)?;
     finish(target, folder)
 }
 

@@ -4,6 +4,7 @@ use super::CommandError;
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
+use crate::interchange;
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
@@ -24,6 +25,10 @@ pub(crate) enum Format {
     Json,
     /// One line a row, the study's columns.
     Csv,
+    /// fio's JSON, a job a row, for what reads fio's results
+    FioJson,
+    /// OpenMetrics text, for Prometheus and node_exporter
+    Openmetrics,
 }
 
 /// Options of every command that prints a result.
@@ -70,6 +75,12 @@ impl OutputArgs {
         let written = match self.format {
             Format::Json => json::write(run, &mut bytes),
             Format::Csv => csv::write(&[run], &mut bytes),
+            Format::FioJson | Format::Openmetrics => {
+                return Err(CommandError::usage(
+                    "--format: fio-json and openmetrics are made from histograms, which only runs \
+                     that were measured have",
+                ));
+            }
             Format::Table => {
                 let style = match self.output {
                     Some(_) => table::Style::detect(false, None),
@@ -80,6 +91,26 @@ impl OutputArgs {
         };
         written.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
         self.emit(&bytes)
+    }
+}
+
+impl OutputArgs {
+    /// Prints a run that is in the store, whose histograms some formats need.
+    pub(crate) fn emit_stored(
+        &self,
+        store: &Store,
+        run: &Run,
+        text: impl FnOnce(table::Style) -> String,
+    ) -> Result<(), CommandError> {
+        if !matches!(self.format, Format::FioJson | Format::Openmetrics) || run.imported.is_some() {
+            return self.emit_run(run, text);
+        }
+        let histograms = &store.load_histograms(&run.run_id)?;
+        let source = interchange::Source { run, histograms };
+        self.emit(&match self.format {
+            Format::FioJson => interchange::fio_pretty(&interchange::fio_document(&source)),
+            _ => interchange::openmetrics_text(&source).into_bytes(),
+        })
     }
 }
 
@@ -148,6 +179,14 @@ impl ViewArgs {
         };
         emit(self.output.as_deref(), &bytes)
     }
+}
+
+/// What is stored of a run beside its histograms.
+#[derive(Debug, Args)]
+pub(crate) struct EventArgs {
+    /// Store every log file sync and log file parallel write one by one, as Parquet in the run
+    #[arg(long, help_heading = "Run store")]
+    pub(crate) events: bool,
 }
 
 /// Where runs are stored.

@@ -5,13 +5,14 @@ mod stored;
 
 use super::common::{Format, emit};
 use super::run::RunOptions;
-use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::output::{comparison, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
 use clap::Args;
 use measure::comparison::Comparison;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Rounds at most: beyond, longer rounds tell more than further ones.
@@ -61,6 +62,9 @@ pub(crate) struct CompareArgs {
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value = "1")]
     bootstrap_seed: u64,
+    /// Write the comparison as one self-contained HTML file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -76,10 +80,25 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
         }
     };
     show(args, &comparison)?;
+    if let Some(path) = &args.report {
+        let store = args.options.store.open()?;
+        let html = report::comparison(&store, &comparison);
+        emit(Some(path), html.as_bytes())?;
+        eprintln!("Report: {}", path.display());
+    }
     Ok(ended(&comparison))
 }
 
+fn no_such_format() -> CommandError {
+    CommandError::usage("compare: --format takes table, json or csv; other formats are of one run")
+}
+
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
+    let format = args.options.output.format;
+    if matches!(format, Format::FioJson | Format::Openmetrics) {
+        // Before anything is measured.
+        return Err(no_such_format());
+    }
     let level = args.confidence / 100.0;
     if !(0.5..1.0).contains(&level) {
         let message = format!("--confidence {}: use 50 to 99.99", args.confidence);
@@ -120,6 +139,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
+        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
             let style = match output.output {
                 Some(_) => table::Style::detect(false, None),

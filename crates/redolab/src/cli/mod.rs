@@ -9,6 +9,7 @@ mod check;
 mod common;
 mod compare;
 mod devices;
+mod export;
 mod ground;
 mod import;
 mod inspect;

@@ -1,8 +1,12 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration};
-use super::session::{Bench, Look, begin, describe, finish, keep, lab_overhead};
+use super::common::{
+    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
+};
+use super::session::{
+    Bench, Look, begin, begin_events, describe, end_events, finish, keep, lab_overhead,
+};
 use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
@@ -31,6 +35,8 @@ pub(crate) struct RunArgs {
     /// Run on the null device: what the lab itself costs
     #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
+    #[command(flatten)]
+    events: EventArgs,
     #[command(flatten)]
     options: RunOptions,
 }
@@ -105,7 +111,7 @@ impl RunOptions {
 pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let (path, null) = (&args.path, args.null);
+    let (path, null, events) = (&args.path, args.null, args.events.events);
     let args = &args.options;
     let (specs, setup, plan) = args.plan(1)?;
     let look = if null {
@@ -145,7 +151,13 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(&mut bench, &setup, &specs, &mut run, &mut writer) {
+    if let Err(failure) = measure(
+        (args, events),
+        &mut bench,
+        (&setup, &specs),
+        &mut run,
+        &mut writer,
+    ) {
         return Err(keep(failure, &mut run, &writer));
     }
     doubt_zeros(&mut run);
@@ -153,7 +165,8 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     if let Some(look) = &look {
         look.ground.say_what_stays(&args.output, true);
     }
-    args.output.emit_run(&run, |style| text(&run, style))?;
+    args.output
+        .emit_stored(&store, &run, |style| text(&run, style))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -169,9 +182,9 @@ fn text(run: &Run, style: table::Style) -> String {
 
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
+    events: bool,
     bench: &mut Bench<'_>,
-    setup: &Setup,
-    specs: &[Spec],
+    (setup, specs): (&Setup, &[Spec]),
     run: &mut Run,
     writer: &mut RunWriter,
 ) -> Result<(), Failure> {
@@ -190,7 +203,11 @@ fn measure(
     if bench.look.is_some() {
         bench.written = setup.footprint_bytes();
     }
+    if events {
+        begin_events(&target, writer)?;
+    }
     bench.rows(run, &target, specs, Some(writer))?;
+    end_events(&target, writer, run)?;
     finish(target, folder)
 }
 

@@ -1,6 +1,7 @@
 //! `redolab runs`: what is in the run store.
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
+use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE};
 use crate::output::{csv, imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, State, Store, StoreError};
@@ -39,14 +40,8 @@ enum RunsCommand {
         #[command(flatten)]
         output: Box<OutputArgs>,
     },
-    /// Write a run with its intervals as one JSON file
-    Export {
-        /// The run
-        id: String,
-        /// The file [default: standard output]
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// Write a run for another store (with its intervals, one JSON file) or for other programs
+    Export(ExportArgs),
     /// Load exported runs
     Load {
         /// Files that `runs export` wrote
@@ -68,12 +63,10 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
         None => list(&args.store.open()?, &ViewArgs::default()),
         Some(RunsCommand::List(view)) => list(&args.store.open()?, view),
         Some(RunsCommand::Show { id, output }) => show(&args.store.open()?, id, output),
-        Some(RunsCommand::Export { id, output }) => {
+        Some(RunsCommand::Export(wanted)) => {
             let store = args.store.open()?;
-            let mut bytes = Vec::new();
-            store.export(&resolve(&store, id)?, &mut bytes)?;
-            emit(output.as_deref(), &bytes)?;
-            Ok(ExitCode::SUCCESS)
+            let id = resolve(&store, &wanted.id)?;
+            export::main(&store, &id, wanted)
         }
         Some(RunsCommand::Load { files }) => load(&args.store.open()?, files),
         Some(RunsCommand::Delete { ids }) => delete(&args.store.open()?, ids),
@@ -182,7 +175,7 @@ fn text(listing: &Listing<'_>, style: table::Style) -> String {
 fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, CommandError> {
     let id = resolve(store, id)?;
     let (run, complete) = load_any(store, &id)?;
-    output.emit_run(&run, |style| tables(&run, style, output.verbose))?;
+    output.emit_stored(store, &run, |style| tables(&run, style, output.verbose))?;
     Ok(ended(complete))
 }
 

@@ -6,6 +6,7 @@ use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
 use crate::cleanup::WorkFolder;
 use crate::experiment::Failure;
+use crate::experiment::capture::Capture;
 use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
@@ -175,6 +176,43 @@ pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> Comma
             .push_str(&format!("; kept {rows} as run {} (incomplete)", run.run_id));
     }
     error
+}
+
+/// Has every event of what is run on `target` captured into the run.
+pub(crate) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+    let events = writer.begin_events()?;
+    let started = |shards| Capture::start(shards, events);
+    let outcome = target.recorder.capture_with(started);
+    outcome.map_err(Failure::system("starting the capture of events"))
+}
+
+/// Takes over what was captured, and says where something is missing.
+pub(crate) fn end_events(
+    target: &LogTarget,
+    writer: &mut RunWriter,
+    run: &mut Run,
+) -> Result<(), Failure> {
+    let Some(capture) = target.recorder.capture() else {
+        return Ok(());
+    };
+    writer.end_events(capture.end()?)?;
+    for row in &run.rows {
+        let Some(events) = row.events.as_ref().filter(|events| events.lost > 0) else {
+            continue;
+        };
+        let kept = events.log_file_syncs + events.log_file_parallel_writes;
+        let lost = format!(
+            "{} with {}: {} of {} events were lost, since they came faster than they could be \
+             stored; the histograms count all of them. Put the store on another device, leave a \
+             processor free, or measure without --events",
+            row.workload,
+            analysis::format::jobs(row.jobs),
+            events.lost,
+            kept + events.lost
+        );
+        run.validity.add("events_lost", true, lost);
+    }
+    Ok(())
 }
 
 /// Ends the log, and removes the folder that it was in, where there is one.

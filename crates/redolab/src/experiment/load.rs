@@ -258,7 +258,7 @@ fn run(
     let mut span = Span::default();
     let mut start = handed_over;
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
-        let sample = transaction(&mut session, clock, &mut generator, shared, start)?;
+        let sample = transaction(&mut session, clock, &mut generator, shared, (job, start))?;
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
         let counts = control.records(start.0);
@@ -291,7 +291,7 @@ fn transaction(
     clock: RealClock,
     generator: &mut Generator,
     shared: &Shared,
-    start: Nanos,
+    (job, start): (u32, Nanos),
 ) -> Result<Sample, redo::Error> {
     let workload = &*shared.workload;
     append(session, generator, workload)?;
@@ -302,6 +302,9 @@ fn transaction(
         latency_ns: commit.returned.since(start).0,
         sync_ns: waits.then(|| commit.log_file_sync().0),
         path: commit.path(),
+        requested_ns: commit.requested.0,
+        batch: Some(commit.batch),
+        session: job,
     })
 }
 

@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 const GROUP: usize = 32;
 
 struct Job {
+    number: u32,
     session: Session,
     generator: Generator,
     done: u64,
@@ -60,6 +61,7 @@ pub(super) fn run(
     let numbers: Vec<u32> = numbers.collect();
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
+        number,
         session: log.session(),
         generator: Generator::new(Arc::clone(&shared.pool), number, shared.seed),
         done: 0,
@@ -142,6 +144,7 @@ impl Thread<'_> {
             return Ok(());
         }
         job.counted(now);
+        let number = job.number;
         let commit = Commit {
             batch: 0,
             durable: true,
@@ -154,6 +157,9 @@ impl Thread<'_> {
             latency_ns: commit.returned.since(job.start).0,
             sync_ns: Some(commit.log_file_sync().0),
             path: commit.path(),
+            requested_ns: commit.requested.0,
+            batch: None,
+            session: number,
         });
         if self.samples.len() >= BUFFERED {
             self.hand_over(now);
@@ -187,6 +193,9 @@ impl Thread<'_> {
                         latency_ns: commit.returned.since(job.start).0,
                         sync_ns: None,
                         path: None,
+                        requested_ns: commit.requested.0,
+                        batch: None,
+                        session: job.number,
                     });
                 }
                 job.start = commit.returned;

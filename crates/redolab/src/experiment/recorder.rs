@@ -4,12 +4,13 @@
 //! the shards are emptied into an interval. The log writer's observer has a shard of its own.
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
+use super::capture::Capture;
 use measure::Histogram;
 use measure::run::CommitPath;
 use redo::commit::Path;
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Shards at most: memory is bounded by them, not by jobs.
 const SHARDS: usize = 16;
@@ -23,6 +24,12 @@ pub struct Sample {
     pub sync_ns: Option<u64>,
     /// Where that went, when it could be joined to its log write.
     pub path: Option<Path>,
+    /// When the commit was asked for, on the log's clock.
+    pub requested_ns: u64,
+    /// The batch that carried it, where it is known.
+    pub batch: Option<u64>,
+    /// The session.
+    pub session: u32,
 }
 
 /// What sessions did.
@@ -180,6 +187,7 @@ pub struct Recorder {
     window: [AtomicU64; 2],
     /// How the last log write was made: not known, alone, by workers.
     mode: AtomicU8,
+    capture: OnceLock<Capture>,
 }
 
 impl Default for Recorder {
@@ -189,6 +197,7 @@ impl Default for Recorder {
             background: Mutex::default(),
             window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
             mode: AtomicU8::new(0),
+            capture: OnceLock::new(),
         }
     }
 }
@@ -200,6 +209,29 @@ impl Recorder {
         for sample in samples {
             shard.add(sample);
         }
+        // Under the lock, so that the events that are handed over are those that were counted.
+        if let Some(capture) = self.capture.get() {
+            capture.samples(session % SHARDS, samples);
+        }
+    }
+
+    /// Has every event captured from now on.
+    ///
+    /// # Errors
+    /// The capture itself, where there is one already.
+    pub fn capture_with(
+        &self,
+        start: impl FnOnce(usize) -> std::io::Result<Capture>,
+    ) -> std::io::Result<()> {
+        let capture = start(SHARDS)?;
+        let one = |_| std::io::Error::other("events are being captured already");
+        self.capture.set(capture).map_err(one)
+    }
+
+    /// The capture, where there is one.
+    #[must_use]
+    pub fn capture(&self) -> Option<&Capture> {
+        self.capture.get()
     }
 
     /// Records log writes that are submitted from `from_ns`, until [`Recorder::close`].
@@ -225,6 +257,9 @@ impl Recorder {
         }
         let mut background = lock(&self.background);
         background.add(write);
+        if let Some(capture) = self.capture.get() {
+            capture.log_write(write);
+        }
         if before != 0 && before != mode {
             background.changed(at, write.scalable);
         }
@@ -234,15 +269,23 @@ impl Recorder {
     #[must_use]
     pub fn take(&self) -> (Foreground, Background) {
         let mut all = Foreground::default();
-        for shard in &self.foreground {
+        let capture = self.capture.get();
+        for (index, shard) in self.foreground.iter().enumerate() {
             let mut shard = lock(shard);
+            if let Some(capture) = capture {
+                capture.hand_over_syncs(index);
+            }
             all.merge(&shard);
             shard.latency.clear();
             shard.sync.clear();
             shard.path_ns = [0; 4];
             shard.attributed = 0;
         }
-        (all, std::mem::take(&mut *lock(&self.background)))
+        let mut background = lock(&self.background);
+        if let Some(capture) = capture {
+            capture.hand_over_writes();
+        }
+        (all, std::mem::take(&mut *background))
     }
 }
 
@@ -300,6 +343,9 @@ mod tests {
                 latency_ns: 1000 + session as u64,
                 sync_ns: Some(900),
                 path: None,
+                requested_ns: 1,
+                batch: None,
+                session: session as u32,
             };
             recorder.samples(session, &[sample, sample]);
         }

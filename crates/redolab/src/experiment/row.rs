@@ -3,6 +3,7 @@
 mod figures;
 
 use super::Failure;
+use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
 use super::recorder::{Background, Foreground};
 use super::target::LogTarget;
@@ -10,7 +11,7 @@ use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use device::pool::IdleTime;
-use measure::run::{Interval, Row};
+use measure::run::{CapturedEvents, Interval, Row};
 use measure::workload::{CommitPost, Workload, pool};
 use measure::{Clock, Nanos, WaitEvent};
 use redo::Log;
@@ -87,6 +88,8 @@ struct Collected {
     learned: Option<Learned>,
     /// What the log writer's workers did in the window.
     workers: Vec<WorkerWork>,
+    /// What was captured, where it was asked for.
+    events: Option<CapturedEvents>,
 }
 
 /// What a worker did: operations, waits for work (those too of which a part falls into the
@@ -134,6 +137,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let clock = lab.target.log.clock();
     if spec.commits.is_some() {
         let _ = lab.target.recorder.take();
+        begin_events(lab, number, spec, clock.now());
         control.from_ns.store(0, Ordering::SeqCst);
     }
     let window = lab.sampler.begin();
@@ -207,12 +211,14 @@ fn measure(
 ) -> Result<(Collected, Observation), Failure> {
     let clock = lab.target.log.clock();
     let mut from = started;
+    let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
         // Before anything counts, so that the first samples are not thrown away with the warm-up.
         lab.target.recorder.open(u64::MAX);
         let _ = lab.target.recorder.take();
         from = clock.now();
+        begin_events(lab, number, spec, from);
         lab.target.recorder.open(from.0);
         control.from_ns.store(from.0, Ordering::SeqCst);
         window = lab.sampler.begin();
@@ -227,6 +233,7 @@ fn measure(
         learned_before: lab.target.log.learned(),
         learned: None,
         workers: Vec::new(),
+        events: None,
     };
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
@@ -255,16 +262,27 @@ fn measure(
             drained(control, &lab.target.log, spec.workload.commit.post);
             all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
+            all.events = capture.map(Capture::end_row).transpose()?;
             all.elapsed = now.since(from);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
         collect(lab, number, spec, &mut all, (from, last, now))?;
+        if let Some(failed) = capture.filter(|c| c.has_failed()) {
+            failed.end_row()?;
+        }
         last = now;
         (lab.guard)(all.background.redo_bytes)?;
         let part = now.since(from).as_secs() / spec.time.as_secs().max(1e-9);
         let rate = all.foreground.latency.count() as f64 / now.since(from).as_secs().max(1e-9);
         (lab.progress)(part.min(1.0), rate);
+    }
+}
+
+/// What is captured from now on belongs to this row.
+fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
+    if let Some(capture) = lab.target.recorder.capture() {
+        capture.begin_row(number as u32, &spec.workload.name, spec.jobs, now);
     }
 }
 

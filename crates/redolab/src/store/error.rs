@@ -109,6 +109,28 @@ pub enum StoreError {
         /// What does not fit.
         what: String,
     },
+    /// A file is shorter than it was when it was written.
+    #[error(
+        "{path}: cut short: {bytes} of {stated} bytes are left; copy the run again, or delete it",
+        path = path.display()
+    )]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are there.
+        bytes: u64,
+        /// Bytes that were written.
+        stated: u64,
+    },
+    /// The run has no events.
+    #[error(
+        "run {id}: its events were not captured; measure with --events. (An exported run that was \
+         loaded has left its events behind.)"
+    )]
+    NoEvents {
+        /// The run.
+        id: String,
+    },
     /// The run cannot be stored as it is.
     #[error("run {id} cannot be stored: {what}")]
     NotStorable {

@@ -4,6 +4,7 @@
 //! STORE/store.json                    {"schema": "redolab.store/1"}
 //! STORE/20261120-101500-4f2a/         one run, mode 0700
 //!     03-LGWR-LAT1-64.hlog            interval histograms of a row, appended as they come
+//!     events/…-003-00001.parquet      every event of a row, where captured (see `events`)
 //!     draft.json                      the run so far; gone when it is finished
 //!     contents.json                   length and CRC32C of each file above and of the manifest
 //!     manifest.json                   the run (`redolab.run/1`): written last, by rename
@@ -15,6 +16,7 @@
 //! A run that is being written holds a lock on its directory, so it is told from a dead one.
 
 mod error;
+pub mod events;
 mod export;
 pub mod hlog;
 mod reader;
@@ -58,11 +60,15 @@ struct Contents {
     schema: String,
     manifest_crc32c: String,
     files: std::collections::BTreeMap<String, FileSum>,
+    /// Parts of the events, by their names in the folder `events`; missing where none were
+    /// captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    events: Option<std::collections::BTreeMap<String, FileSum>>,
 }
 
 const CONTENTS_SCHEMA: &str = "redolab.contents/1";
 
-#[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
+#[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
 struct FileSum {
     bytes: u64,
     crc32c: String,
@@ -196,7 +202,16 @@ impl Store {
             folder.sync().map_err(removing)?;
         }
         for name in names.iter().filter(|n| *n != MANIFEST) {
-            folder.remove_file(name).map_err(removing)?;
+            if name == events::FOLDER
+                && let Ok(parts) = folder.open(name)
+            {
+                for part in parts.names().map_err(removing)? {
+                    parts.remove_file(&part).map_err(removing)?;
+                }
+                folder.remove_folder(name).map_err(removing)?;
+            } else {
+                folder.remove_file(name).map_err(removing)?;
+            }
         }
         self.root.remove_folder(id).map_err(removing)?;
         self.root.sync().map_err(removing)

@@ -314,7 +314,7 @@ fn read_file(
     }
 }
 
-fn contents(folder: &Folder) -> Result<Contents, StoreError> {
+pub(super) fn contents(folder: &Folder) -> Result<Contents, StoreError> {
     let path = folder.path().join(CONTENTS);
     let bytes = folder
         .read(CONTENTS, MANIFEST_MAX_BYTES)
@@ -357,7 +357,7 @@ fn check_schema(id: &str, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     }
 }
 
-fn damaged(path: &Path, what: impl Into<String>) -> StoreError {
+pub(super) fn damaged(path: &Path, what: impl Into<String>) -> StoreError {
     StoreError::Damaged {
         path: path.to_owned(),
         what: what.into(),
@@ -365,7 +365,7 @@ fn damaged(path: &Path, what: impl Into<String>) -> StoreError {
 }
 
 /// What is refused because of what it is (a link, a FIFO, too long) is damage of the store.
-fn unreadable(path: &Path, action: &'static str, e: io::Error) -> StoreError {
+pub(super) fn unreadable(path: &Path, action: &'static str, e: io::Error) -> StoreError {
     let link = e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     match e.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => damaged(path, e.to_string()),

@@ -6,6 +6,7 @@
 //! device that is being measured.
 
 use super::error::io_error;
+use super::events::{self, EventWriter};
 use super::{
     CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store, StoreError, hex,
     hlog, named,
@@ -26,6 +27,8 @@ pub struct RunWriter {
     root: Folder,
     folder: Folder,
     files: BTreeMap<String, Appended>,
+    /// Parts of the events that are in place, where they are captured.
+    events: Option<BTreeMap<String, FileSum>>,
     /// An interval could not be stored: the run's figures say more than its histograms.
     lost: bool,
 }
@@ -75,6 +78,7 @@ impl RunWriter {
             root,
             folder,
             files: BTreeMap::new(),
+            events: None,
             lost: false,
         })
     }
@@ -135,6 +139,43 @@ impl RunWriter {
         file.append(text).map_err(failed)
     }
 
+    /// Makes the folder of the run's events.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin_events(&mut self) -> Result<EventWriter, StoreError> {
+        let failed = |e| io_error(self.folder.path(), "making the folder of events", e);
+        let folder = self.folder.create(events::FOLDER).map_err(failed)?;
+        Ok(EventWriter::new(folder))
+    }
+
+    /// Takes the events over into the run: every part is in place.
+    ///
+    /// # Errors
+    /// What went wrong when the parts were written; the run can then not be finished.
+    pub fn end_events(&mut self, events: EventWriter) -> Result<(), StoreError> {
+        self.events = events.into_parts();
+        self.lost |= self.events.is_none();
+        if self.lost {
+            return Err(
+                self.not_storable("an interval or an event could not be written".to_owned())
+            );
+        }
+        Ok(())
+    }
+
+    /// Makes the parts of the events durable.
+    fn sync_events(&self) -> io::Result<()> {
+        let Some(parts) = &self.events else {
+            return Ok(());
+        };
+        let folder = self.folder.open(events::FOLDER)?;
+        for name in parts.keys() {
+            folder.open_file(name)?.sync_all()?;
+        }
+        folder.sync()
+    }
+
     /// Stores the run so far, so that an interrupted run can say what it was. Replaces the
     /// earlier draft whole.
     ///
@@ -156,7 +197,9 @@ impl RunWriter {
     /// errors. The run then stays incomplete; [`RunWriter::draft`] can still keep its figures.
     pub fn finish(self, run: &Run) -> Result<(), StoreError> {
         if self.lost {
-            return Err(self.not_storable("an interval of it could not be written".to_owned()));
+            return Err(
+                self.not_storable("an interval or an event of it could not be written".to_owned())
+            );
         }
         let manifest = self.serialised(run)?;
         let failed = |action| move |e| (action, e);
@@ -171,10 +214,12 @@ impl RunWriter {
                 let bytes = appended.bytes;
                 files.insert(name.clone(), FileSum { bytes, crc32c });
             }
+            self.sync_events().map_err(failed("synchronising events"))?;
             let contents = Contents {
                 schema: CONTENTS_SCHEMA.to_owned(),
                 manifest_crc32c: hex(hlog::crc32c(&manifest)),
                 files,
+                events: self.events.clone(),
             };
             let text = serde_json::to_vec_pretty(&contents).expect("strings and integers are JSON");
             self.folder

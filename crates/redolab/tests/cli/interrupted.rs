@@ -137,3 +137,56 @@ fn an_output_that_is_closed_or_full_is_no_crash() {
         .run(&["runs", "show", "last", "-o", "nowhere/run.txt"])
         .expect(1, &["nowhere/run.txt"]);
 }
+
+#[test]
+fn a_run_that_is_killed_keeps_the_events_of_its_whole_parts_and_nothing_else() {
+    use redolab::store::Store;
+    use redolab::store::events::{Column, EventKind, Query};
+    let place = Place::new();
+    let arguments = [
+        "run",
+        "--null",
+        "-v",
+        "--jobs",
+        "1,2,1,1",
+        "--time",
+        "1s",
+        "--warmup",
+        "0",
+        "--events",
+        "--cpu-per-txn",
+        "50us",
+    ];
+    let child = place.command(&arguments).spawn().expect("starts");
+    let mut running = Running::of(child, arguments.join(" "));
+    // The first row is over, so its parts are in place.
+    running.until_said("LGWR-LAT1 2 jobs (2/4) ...");
+    running.signal(rustix::process::Signal::KILL);
+    running.wait();
+    let store = Store::open(&place.store).expect("opens");
+    let entry = store.list().expect("lists").remove(0);
+    assert_eq!(entry.state, redolab::store::State::Incomplete);
+    let names = entries(&place.store.join(&entry.id).join("events"));
+    assert!(names.len() >= 2, "{names:?}");
+    assert!(
+        names.iter().all(|name| name.ends_with(".parquet")),
+        "{names:?}"
+    );
+    let query = Query {
+        event: Some(EventKind::LogFileSync),
+        row: Some(1),
+        columns: vec![Column::LatencyNs],
+    };
+    let mut events = store.events(&entry.id, query).expect("reads");
+    let read: usize = events.by_ref().map(|c| c.expect("whole").events).sum();
+    let draft = store
+        .load_draft(&entry.id)
+        .expect("reads")
+        .expect("a row was finished");
+    let row = draft.rows[0].events.as_ref().expect("captured");
+    assert_eq!((read as u64, row.lost), (row.log_file_syncs, 0));
+    assert_eq!(events.cut(), []);
+    place
+        .run(&["runs", "delete", &entry.id])
+        .expect(0, &["Deleted"]);
+}

@@ -11,6 +11,7 @@ mod harness;
 mod import;
 mod input;
 mod inspect;
+mod interchange;
 mod interrupted;
 mod raw;
 mod sessions;

@@ -6,8 +6,8 @@ use measure::imported::{
 };
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{
-    AuditStatus, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit, Interval, Origin,
-    Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
+    AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit,
+    Interval, Origin, Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -217,6 +217,11 @@ pub fn row(h: &Histogram) -> Row {
             device_util_pct: Some(2.0),
             ..Interval::default()
         }],
+        events: Some(CapturedEvents {
+            log_file_syncs: 8,
+            log_file_parallel_writes: 3,
+            lost: 0,
+        }),
     }
 }
 

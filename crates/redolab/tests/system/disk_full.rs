@@ -114,3 +114,66 @@ fn a_full_disk_costs_what_comes_after_it_and_nothing_before() {
         "{full} full, {finished} finished: sizes say nothing"
     );
 }
+
+#[test]
+fn a_disk_that_fills_while_events_come_says_so_and_keeps_whole_parts() {
+    use redolab::store::events::{Column, Query, RowFacts, SyncEvent};
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut full = 0;
+    for step in 1..=16 {
+        let Some(_tmpfs) = Tmpfs::mount(dir.path(), 100 + step * 64) else {
+            println!("skipped: mounting a tmpfs needs root");
+            return;
+        };
+        let store = Store::open(dir.path()).expect("room for a marker");
+        let mut run = store.begin("a").expect("room for a folder");
+        let mut events = run.begin_events().expect("room for a folder");
+        let (mut written, mut failure) = (0, None);
+        for row in 1..=20 {
+            events.begin_row(RowFacts {
+                row,
+                workload: "w".to_owned(),
+                jobs: 1,
+                utc_at_zero_ns: 0,
+            });
+            // Latencies that do not compress: some 30 kB a row.
+            let mut state = u64::from(row);
+            let some: Vec<SyncEvent> = (0..4000)
+                .map(|i| SyncEvent {
+                    start_ns: i,
+                    latency_ns: measure::workload::split_mix(&mut state) >> 4,
+                    ..SyncEvent::default()
+                })
+                .collect();
+            events.syncs(&some);
+            match events.end_row() {
+                Ok(row) => written += row.syncs,
+                Err(e) => failure = failure.or(Some(e)),
+            }
+        }
+        if let Some(failure) = &failure {
+            assert!(matches!(failure, StoreError::NoSpace { .. }), "{failure}");
+            assert!(failure.to_string().contains("log_file_sync-"), "{failure}");
+            assert!(events.has_failed());
+            full += 1;
+        }
+        let taken = run.end_events(events);
+        assert_eq!(taken.is_err(), failure.is_some(), "a hole is never hidden");
+        drop(run);
+        assert_eq!(
+            store.list().expect("lists").remove(0).state,
+            State::Incomplete
+        );
+        let query = Query {
+            event: None,
+            row: None,
+            columns: vec![Column::LatencyNs],
+        };
+        let read: u64 = match store.events("a", query) {
+            Ok(events) => events.map(|c| c.expect("whole parts").events as u64).sum(),
+            Err(e) => panic!("{e}"),
+        };
+        assert_eq!(written, read, "what was said to be written is there");
+    }
+    assert!((4..16).contains(&full), "{full} of 16 sizes are too small");
+}

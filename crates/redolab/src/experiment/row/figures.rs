@@ -64,6 +64,7 @@ pub(super) fn row(
             .own
             .and_then(|own| per_commit(own.context_switches() as f64)),
         intervals: all.intervals.clone(),
+        events: all.events.clone(),
         ..Row::default()
     };
     add_waits(&mut row, fg, bg, control);

@@ -1,0 +1,302 @@
+//! What docs/interchange.md says other programs read, they read: its snippets are run as they stand
+//! there, and what they print is held against redolab's own figures.
+//!
+//! Python's packages are looked for in `target/interchange`, where `cargo xtask setup` puts them, or
+//! with the interpreter that REDOLAB_PYTHON names.
+
+use crate::harness::{Place, entries, schema_problems, skipped};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A place in which the first snippet was run.
+struct Lake {
+    place: Place,
+    run: Value,
+}
+
+impl Lake {
+    fn fill() -> Lake {
+        let place = Place::new();
+        let commands = blocks("sh").remove(0);
+        for line in commands.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words.first(), Some(&"redolab"), "{line}");
+            place.run(&words[1..]).expect(0, &[]);
+        }
+        let run = place.run(&["runs", "show", "last", "--format", "json"]);
+        let run = run.json();
+        let valid = schema_problems("run-1.schema.json", &run);
+        assert_eq!(valid, Vec::<String>::new());
+        Lake { place, run }
+    }
+
+    /// A figure of a wait in the row with so many jobs.
+    fn figure(&self, jobs: u64, event: &str, figure: &str) -> u64 {
+        let rows = self.run["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|row| row["jobs"] == jobs);
+        let row = row.expect("a row with these jobs");
+        let wait = match event {
+            "commit_latency" => &row["commit_latency"],
+            event => &row["waits"][event],
+        };
+        wait[figure]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{event} {figure}: {wait}"))
+    }
+
+    /// What a program printed in the lake.
+    fn said(&self, program: &Path, arguments: &[&str]) -> String {
+        let done = Command::new(program)
+            .args(arguments)
+            .current_dir(self.place.path())
+            .env("MPLCONFIGDIR", self.place.path().join("mpl"))
+            .output()
+            .expect("starts");
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{arguments:?}\n{said}{errors}");
+        said
+    }
+}
+
+/// The snippets of the document in a language, in their order.
+fn blocks(language: &str) -> Vec<String> {
+    let path = format!("{}/../../docs/interchange.md", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the document is in the repository");
+    let mut found = Vec::new();
+    for part in text.split("\n```").skip(1).step_by(2) {
+        if let Some(code) = part.strip_prefix(&format!("{language}\n")) {
+            found.push(code.to_owned());
+        }
+    }
+    assert!(!found.is_empty(), "no snippet in {language}");
+    found
+}
+
+/// The interpreter that has `modules`.
+fn python(modules: &[&str]) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/interchange/bin/python");
+    let named = std::env::var_os("REDOLAB_PYTHON").map(PathBuf::from);
+    let python = named.unwrap_or(here);
+    let import = format!("import {}", modules.join(", "));
+    let done = Command::new(&python).args(["-c", &import]).output();
+    if done.is_ok_and(|done| done.status.success()) {
+        return Some(python);
+    }
+    let modules = modules.join(", ");
+    skipped(&format!(
+        "no Python with {modules}: `cargo xtask setup` installs it"
+    ));
+    None
+}
+
+/// The snippet that contains `word`.
+fn block(language: &str, word: &str) -> String {
+    let mut all = blocks(language).into_iter();
+    all.find(|code| code.contains(word)).expect("a snippet")
+}
+
+#[test]
+fn duckdb_merges_histograms_and_reads_events() {
+    let Some(python) = python(&["duckdb"]) else {
+        return;
+    };
+    let lake = Lake::fill();
+    let ask = "import duckdb, sys\nfor row in duckdb.sql(sys.argv[1]).fetchall(): print(*row)";
+    let said = lake.said(&python, &["-c", ask, &block("sql", "p99_ns")]);
+    let mut judged = 0;
+    for line in said.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, jobs, event, waits, p99] = words.as_slice() else {
+            panic!("{line}");
+        };
+        let jobs = jobs.parse().expect("a number");
+        let count = lake.figure(jobs, event, "count").to_string();
+        assert_eq!(*waits, count, "{line}");
+        let p99_ns = lake.figure(jobs, event, "p99_ns").to_string();
+        assert_eq!(*p99, p99_ns, "{line}");
+        judged += 1;
+    }
+    assert_eq!(judged, 6, "three histograms of two rows:\n{said}");
+    let said = lake.said(&python, &["-c", ask, &block("sql", "mean_flush_ns")]);
+    for (line, jobs) in said.lines().zip([1, 4]) {
+        let sync = |figure| lake.figure(jobs, "log_file_sync", figure).to_string();
+        let want = [sync("count"), sync("total_ns"), sync("max_ns")];
+        let words: Vec<&str> = line.split_whitespace().skip(2).take(3).collect();
+        assert_eq!(words, want, "{line}");
+    }
+    for dataset in ["interval", "device"] {
+        let sql = format!(
+            "SELECT origin, count(*), count(DISTINCT run_id), count(node) > 0 FROM \
+             read_parquet('lake/{dataset}/*/*/*.parquet', hive_partitioning = true) GROUP BY ALL"
+        );
+        let said = lake.said(&python, &["-c", ask, &sql]);
+        assert!(said.starts_with("measured"), "{dataset}: {said}");
+        assert!(said.trim_end().ends_with("1 True"), "{dataset}: {said}");
+    }
+}
+
+#[test]
+fn pandas_reads_every_event() {
+    let Some(python) = python(&["pandas", "pyarrow"]) else {
+        return;
+    };
+    let lake = Lake::fill();
+    let said = lake.said(&python, &["-c", &block("python", "pandas")]);
+    for jobs in [1, 4] {
+        for (word, event) in [
+            ("sync", "log_file_sync"),
+            ("write", "log_file_parallel_write"),
+        ] {
+            let figure = |name| lake.figure(jobs, event, name);
+            let (count, total, max) = (figure("count"), figure("total_ns"), figure("max_ns"));
+            let want = format!("{word} LGWR-LAT1 {jobs} {count} {total} {max}\n");
+            assert!(said.contains(&want), "`{want}` is not in\n{said}");
+        }
+    }
+    let joined = said.lines().find_map(|l| l.strip_prefix("joined "));
+    let joined = joined.and_then(|l| l.split(' ').next()?.parse::<u64>().ok());
+    let all = lake.figure(1, "log_file_sync", "count") + lake.figure(4, "log_file_sync", "count");
+    let joined = joined.expect("a number");
+    assert!(joined > 0 && joined <= all, "{joined} of {all}");
+}
+
+#[test]
+fn r_reads_every_event() {
+    let has = |package: &str| {
+        let code = format!("library({package})");
+        let done = Command::new("Rscript").args(["-e", &code]).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !has("arrow") {
+        skipped("no R with the package arrow, which Debian does not have");
+        return;
+    }
+    let lake = Lake::fill();
+    let said = lake.said(Path::new("Rscript"), &["-e", &blocks("r")[0]]);
+    for jobs in [1, 4] {
+        let figure = |name| lake.figure(jobs, "log_file_sync", name);
+        let want = format!("sync {jobs} {} {}", figure("count"), figure("total_ns"));
+        assert!(said.contains(&want), "`{want}` is not in\n{said}");
+    }
+}
+
+#[test]
+fn pythons_hdrhistogram_reads_the_logs() {
+    let Some(python) = python(&["hdrh.log"]) else {
+        return;
+    };
+    let lake = Lake::fill();
+    let said = lake.said(&python, &["-c", &block("python", "hdrh")]);
+    assert_eq!(said.lines().count(), 6, "{said}");
+    for line in said.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [path, count, p99] = words.as_slice() else {
+            panic!("{line}");
+        };
+        let event = path.rsplit('.').nth(1).expect("an event");
+        let jobs = if path.contains("-1.") { 1 } else { 4 };
+        assert_eq!(
+            *count,
+            lake.figure(jobs, event, "count").to_string(),
+            "{line}"
+        );
+        let ours = lake.figure(jobs, event, "p99_ns") as f64;
+        let theirs: f64 = p99.parse().expect("a number");
+        assert!((theirs / ours - 1.0).abs() < 2e-3, "{line}, ours {ours}");
+    }
+}
+
+#[test]
+fn prometheus_reads_the_text() {
+    let Some(python) = python(&["prometheus_client"]) else {
+        return;
+    };
+    let lake = Lake::fill();
+    let said = lake.said(&python, &["-c", &block("python", "prometheus_client")]);
+    for jobs in [1, 4] {
+        let count = lake.figure(jobs, "log_file_sync", "count");
+        let want = format!("sync LGWR-LAT1 {jobs} {count}\n");
+        assert!(said.contains(&want), "`{want}` is not in\n{said}");
+    }
+}
+
+#[test]
+fn fio_plot_draws_what_is_exported_and_import_reads_it_back() {
+    let lake = Lake::fill();
+    let files = entries(&lake.place.path().join("fio/LGWR-LAT1"));
+    for jobs in [1, 4] {
+        for end in [
+            ".json",
+            "_lat.1.log",
+            "_clat.1.log",
+            "_iops.1.log",
+            "_bw.1.log",
+        ] {
+            let name = format!("write-iodepth-1-numjobs-{jobs}{end}");
+            assert!(files.contains(&name), "{name} is not in {files:?}");
+        }
+        let file = format!("fio/LGWR-LAT1/write-iodepth-1-numjobs-{jobs}.json");
+        let imported = lake.place.run(&["import", &file, "--format", "json", "-q"]);
+        let imported = imported.json();
+        let tables = imported["imported"]["tables"].as_array().expect("tables");
+        let text = serde_json::to_string(tables).expect("JSON");
+        for (event, figure) in [
+            ("log_file_sync", "count"),
+            ("log_file_parallel_write", "count"),
+        ] {
+            let count = lake.figure(jobs, event, figure).to_string();
+            assert!(
+                text.contains(&count),
+                "{event}: {count} is not in {text:.3000}"
+            );
+        }
+        let p99_us = lake.figure(jobs, "log_file_sync", "p99_ns") as f64 / 1e3;
+        assert!(
+            text.contains(&p99_us.to_string()),
+            "{p99_us} is not in {text:.3000}"
+        );
+    }
+    let Some(python) = python(&["fio_plot"]) else {
+        return;
+    };
+    let bin = python.parent().expect("a folder").display().to_string();
+    let path = format!("PATH={bin}:$PATH; set -e\n{}", block("sh", "fio-plot"));
+    lake.said(Path::new("sh"), &["-c", &path]);
+    for picture in ["bars.png", "lines.png"] {
+        let bytes = std::fs::read(lake.place.path().join(picture)).expect("drawn");
+        assert!(
+            bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000,
+            "{picture}"
+        );
+    }
+}
+
+#[test]
+fn an_export_says_what_it_wants_and_replaces_nothing() {
+    let place = Place::new();
+    let id = place.store_a_run();
+    let lake = place.path().join("lake").display().to_string();
+    let export = |more: &[&str]| {
+        let mut arguments = vec!["runs", "export", id.as_str()];
+        arguments.extend(more);
+        place.run(&arguments)
+    };
+    export(&["--format", "parquet"]).expect(2, &["--into"]);
+    export(&["--format", "hlog", "-o", "x"]).expect(2, &["--into"]);
+    export(&["--format", "openmetrics", "--into", "x"]).expect(2, &["--output"]);
+    export(&["--format", "parquet", "--into", &lake]).expect(0, &[]);
+    assert_eq!(entries(Path::new(&lake)), ["device", "hist", "interval"]);
+    export(&["--format", "parquet", "--into", &lake]).expect(2, &["already there"]);
+    let text = export(&["--format", "openmetrics"]);
+    text.expect(0, &["# TYPE redolab_log_file_sync_seconds histogram", &id]);
+    assert!(text.out.ends_with("# EOF\n"));
+    let shown = place.run(&["runs", "show", &id, "--format", "fio-json"]);
+    let document = shown.json();
+    assert_eq!(document["redolab"]["run_id"], id.as_str());
+    assert_eq!(document["jobs"][0]["job options"]["numjobs"], "1");
+    let commits =
+        &place.run(&["runs", "show", &id, "--format", "json"]).json()["rows"][0]["commits"];
+    assert_eq!(&document["jobs"][0]["write"]["total_ios"], commits);
+}
