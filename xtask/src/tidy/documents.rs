@@ -295,12 +295,12 @@ mod tests {
             found.iter().map(|v| v.rule).collect::<Vec<_>>()
         };
         let none: [&str; 0] = [];
-        assert_eq!(rules(&[metrics.clone(), layout(1), document.clone()]), none);
-        assert_eq!(
-            rules(&[metrics.clone(), layout(2), document.clone()]),
-            ["layout-hash"]
-        );
-        assert_eq!(rules(&[metrics, layout(2)]), none);
-        assert_eq!(rules(&[document]), ["metrics-doc"]);
+        let listed = made_up(policy::FINDINGS_DOCUMENT, &docs::findings());
+        let fresh = [metrics, listed];
+        let with = |more: &[File]| rules(&[&fresh[..], more].concat());
+        assert_eq!(with(&[layout(1), document.clone()]), none);
+        assert_eq!(with(&[layout(2), document.clone()]), ["layout-hash"]);
+        assert_eq!(with(&[layout(2)]), none);
+        assert_eq!(rules(&[document]), ["metrics-doc", "findings-doc"]);
     }
 }

@@ -86,7 +86,7 @@ fn disk_caches(volumes: &Value) -> Option<bool> {
         .collect();
     match policies.as_slice() {
         [] => None,
-        all if all.iter().any(|p| *p == "Enabled") => Some(true),
+        all if all.contains(&"Enabled") => Some(true),
         all if all.iter().all(|p| *p == "Disabled") => Some(false),
         _ => None,
     }
