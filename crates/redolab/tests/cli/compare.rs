@@ -1,5 +1,5 @@
-//! `redolab compare`: stored runs, exported files, interleaved rounds, conditions, and runs that are
-//! not as they should be.
+//! `redolab compare`: stored runs, exported files, interleaved rounds, conditions, and runs that
+//! are not as they should be.
 
 use crate::harness::{Place, schema_problems};
 use serde_json::Value;
