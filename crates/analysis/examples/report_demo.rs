@@ -47,7 +47,7 @@ fn main() -> std::io::Result<()> {
     run.verdict = Some(verdict(&run, &found, &run.need, scope));
     run.findings = found;
     run.origin = Origin::Simulated;
-    std::fs::write(&path, report::html(&run, &data(&run, &mut state)))?;
+    std::fs::write(&path, report::html(&run, &data(&run, &mut 7)))?;
     println!("{path}: synthetic data, for looking at the report only");
     Ok(())
 }

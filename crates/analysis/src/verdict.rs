@@ -216,7 +216,12 @@ fn summary(
                     true => "what is needed was not measured".to_owned(),
                     false => "the run does not allow an answer".to_owned(),
                 });
-            format!("Undetermined: {why}.")
+            // Figures in doubt are still the best there are; wrong ones are none.
+            let doubtful = run.validity.valid && !run.rows.is_empty();
+            match doubtful && performance == Performance::NoNeedStated {
+                true => format!("Undetermined: {why}. In doubt: {figures}."),
+                false => format!("Undetermined: {why}."),
+            }
         }
         Answer::No if matches!(durability, Durability::Volatile | Durability::Refuted) => {
             let why = first(Axis::Durability, Weight::Bad)

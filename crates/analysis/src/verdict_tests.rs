@@ -297,6 +297,19 @@ fn the_summary_fits_a_ticket() {
 }
 
 #[test]
+fn figures_in_doubt_are_said_as_such_and_wrong_ones_not_at_all() {
+    let mut run = clean_run();
+    run.validity.add("clock_step", false, "the clock stepped.");
+    assert_eq!(
+        judge(&run).summary,
+        "Undetermined: Doubtful: the clock stepped. In doubt: up to 40,000 commits/s at p99 under \
+         1 ms; up to 900 MB/s of redo."
+    );
+    run.validity.add("io_error", true, "EIO.");
+    assert!(!judge(&run).summary.contains("commits/s"));
+}
+
+#[test]
 fn what_was_not_run_is_said_once() {
     let mut run = clean_run();
     run.floor.clear();

@@ -201,6 +201,13 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     // A cache that is kept over power loss needs no caution; flushes that are kept from one that
     // is not are lost all the same.
     let shelter = shelter(stack, disk).filter(|_| weight >= Caution);
+    // Of a disk that a host makes, the host is asked.
+    let advice = match (&stack.hypervisor, advice) {
+        (Some(_), PROVE) => {
+            "It is the host's word: ask there what lies below, or run a power test."
+        }
+        (_, advice) => advice,
+    };
     let (weight, claim, advice) = match &shelter {
         None => (weight, claim, advice),
         Some(by) => (

@@ -129,7 +129,7 @@ fn flat(run: &Run, method: &str, t: &Thresholds, notes: &mut Vec<Note>) -> bool 
             "durability.flat_flush",
             Caution,
             format!(
-                "A flush behind {} of {method} writes takes {}, one behind {} {}: a flush whose time does not grow with what is dirty is suspicious, though not proof.",
+                "A flush behind {} of {method} writes takes {}, one behind {} {}: a flush that takes no longer with more to make durable may be answered before the medium has it.",
                 format::bytes(small.write_bytes),
                 format::latency(small.flush_mean_ns),
                 format::bytes(large.write_bytes),

@@ -138,7 +138,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
                 )
             } else {
                 format!(
-                    "{} of the device's writes came from others at most ({}).",
+                    "Others made up to {} of the device's writes ({}).",
                     format::percent(pct),
                     name_of(row)
                 )

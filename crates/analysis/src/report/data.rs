@@ -94,6 +94,25 @@ impl ReportData {
         }
     }
 
+    /// The sample of a row's single events with time stamps; `None` when there are too many rows.
+    pub fn sample_mut(&mut self, row: usize, event: &str) -> Option<&mut EventSample> {
+        let mut all = self.events.iter();
+        let at = match all.rposition(|e| e.row == row && e.event == event) {
+            Some(at) => at,
+            None if self.events.len() >= SERIES_MAX => return None,
+            None => {
+                self.events.push(RowEvents {
+                    row,
+                    event: event.to_owned(),
+                    has_time: true,
+                    sample: EventSample::default(),
+                });
+                self.events.len() - 1
+            }
+        };
+        self.events.get_mut(at).map(|e| &mut e.sample)
+    }
+
     fn grid_mut(&mut self, row: usize, event: &str) -> Option<&mut LatencyGrid> {
         let found = self
             .grids

@@ -23,6 +23,8 @@ const LEVELS: usize = 8;
 /// Columns of all maps of a page together, and the bounds of one.
 const COLUMNS_IN_ALL: usize = 960;
 const COLUMNS_LEAST: usize = 24;
+/// Fewer stretches than these are no time to look along: the density shows them.
+const WORTH: usize = 8;
 /// Lines of a map's table.
 const LINES_MAX: usize = 40;
 
@@ -331,7 +333,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
             continue;
         };
         for (strip, (event, topic, prefix)) in strips.iter().zip(EVENTS) {
-            if strip.range().is_none() {
+            if strip.columns.len() < WORTH {
                 continue;
             }
             let title = format!("{name}: {} over time", event.name());

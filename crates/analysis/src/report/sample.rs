@@ -34,6 +34,8 @@ pub struct EventSample {
     longest: Vec<Vec<Event>>,
     drawn: Vec<Event>,
     state: u64,
+    /// Where `add_at` counts from.
+    origin_ns: Option<i64>,
 }
 
 impl Default for EventSample {
@@ -44,6 +46,7 @@ impl Default for EventSample {
             longest: Vec::new(),
             drawn: Vec::new(),
             state: 0x5eed,
+            origin_ns: None,
         }
     }
 }
@@ -61,6 +64,14 @@ impl EventSample {
             self.longest.resize(index + 1, Vec::new());
         }
         keep(&mut self.longest[index], event);
+    }
+
+    /// Takes an event that began at a time of any clock, in nanoseconds: the sample counts from the
+    /// first that it was given, and what began before that stands at its beginning.
+    pub fn add_at(&mut self, start_ns: i64, ns: u64, bytes: Option<u64>) {
+        let origin = *self.origin_ns.get_or_insert(start_ns);
+        let at = start_ns.saturating_sub(origin).max(0).unsigned_abs();
+        self.add(Event { at, ns, bytes });
     }
 
     /// Reservoir sampling (Vitter's algorithm R): each event with the same probability.

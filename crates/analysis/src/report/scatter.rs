@@ -13,8 +13,8 @@ use crate::format;
 use measure::run::Run;
 
 const WIDE: (f64, f64) = (1060.0, 220.0);
-/// Most processes that are shown.
-const PROCESSES_MAX: usize = 8;
+/// Most rows and events that are shown.
+const PROCESSES_MAX: usize = 6;
 /// Longest waits that a figure's table lists.
 const LISTED: usize = 20;
 

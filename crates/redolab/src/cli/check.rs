@@ -51,8 +51,8 @@ pub(crate) struct CheckArgs {
     /// Time before each row that is not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME")]
     warmup: Option<String>,
-    /// A long run after the others, such as 45m: steady state, decay, caps. LGWR-LAT1 with 8 jobs, or
-    /// with --rate an open loop; only --max-write bounds what it writes
+    /// A long run after the others, such as 45m: steady state, decay, caps. LGWR-LAT1 with 8 jobs,
+    /// or with --rate an open loop; only --max-write bounds what it writes
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     soak: Option<String>,
     #[command(flatten)]

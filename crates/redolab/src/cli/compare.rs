@@ -4,18 +4,14 @@ mod live;
 mod stored;
 
 use super::common::{Format, emit};
-use super::report;
 use super::run::RunOptions;
-use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::output::{comparison, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
-use analysis::report::ReportData;
-use analysis::report::compare::Held;
 use clap::Args;
 use measure::comparison::Comparison;
-use measure::run::Run;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,7 +62,7 @@ pub(crate) struct CompareArgs {
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value = "1")]
     bootstrap_seed: u64,
-    /// Write the report as one self-contained HTML file, too
+    /// Write the comparison as one self-contained HTML file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -85,13 +81,24 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     };
     show(args, &comparison)?;
     if let Some(path) = &args.report {
-        emit(Some(path), html(args, &comparison)?.as_bytes())?;
+        let store = args.options.store.open()?;
+        let html = report::comparison(&store, &comparison);
+        emit(Some(path), html.as_bytes())?;
         eprintln!("Report: {}", path.display());
     }
     Ok(ended(&comparison))
 }
 
+fn no_such_format() -> CommandError {
+    CommandError::usage("compare: --format takes table, json or csv; other formats are of one run")
+}
+
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {
+    let format = args.options.output.format;
+    if matches!(format, Format::FioJson | Format::Openmetrics) {
+        // Before anything is measured.
+        return Err(no_such_format());
+    }
     let level = args.confidence / 100.0;
     if !(0.5..1.0).contains(&level) {
         let message = format!("--confidence {}: use 50 to 99.99", args.confidence);
@@ -132,6 +139,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes.push(b'\n');
         }
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
+        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
             let style = match output.output {
                 Some(_) => table::Style::detect(false, None),
@@ -141,24 +149,6 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
         }
     }
     emit(output.output.as_deref(), &bytes)
-}
-
-/// The report, with heat maps of the runs that the store holds.
-fn html(args: &CompareArgs, found: &Comparison) -> Result<String, CommandError> {
-    let store = args.options.store.open()?;
-    let held: Vec<Option<(Run, ReportData)>> = found
-        .runs
-        .iter()
-        .map(|run| {
-            let data = report::data(&store, &run.run_id).ok()?;
-            Some((store.load(&run.run_id).ok()?, data))
-        })
-        .collect();
-    let held: Vec<Option<Held<'_>>> = held
-        .iter()
-        .map(|held| held.as_ref().map(|(run, data)| (run, data)))
-        .collect();
-    Ok(analysis::report::compare::html(found, &held))
 }
 
 /// 3 where a condition is breached; 4 where one could not be judged, a run is not whole or wrong,

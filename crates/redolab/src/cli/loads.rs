@@ -32,8 +32,8 @@ const BLOCK_PAYLOAD_BYTES: f64 = 4096.0 - 40.0;
 /// The load's options.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Open loop: so many commits a second are due, whatever became of those before; latencies count
-    /// from when each was due. --jobs are the sessions that serve them
+    /// Open loop: so many commits a second are due, whatever became of those before; latencies
+    /// count from when each was due. --jobs are the sessions that serve them
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) rate: Option<f64>,
     /// How they are spread: constant or poisson [default: constant]

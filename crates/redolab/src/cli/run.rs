@@ -50,6 +50,8 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
     #[command(flatten)]
+    events: EventArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -103,8 +105,6 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
-    pub(super) events: EventArgs,
-    #[command(flatten)]
     pub(super) store: StoreArgs,
 }
 
@@ -148,7 +148,7 @@ impl RunOptions {
 pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let (path, null) = (&args.path, args.null);
+    let (path, null, events) = (&args.path, args.null, args.events.events);
     let args = &args.options;
     let (specs, setup, plan) = args.plan(1)?;
     let look = if null {
@@ -189,7 +189,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(args, &mut bench, (&setup, &specs), &mut run, &mut writer) {
+    if let Err(failure) = measure(events, &mut bench, (&setup, &specs), &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     doubt_zeros(&mut run);
@@ -214,7 +214,7 @@ fn text(run: &Run, style: table::Style) -> String {
 
 /// Makes the log, runs the rows into `run` and removes the log again.
 fn measure(
-    args: &RunOptions,
+    events: bool,
     bench: &mut Bench<'_>,
     (setup, specs): (&Setup, &[Spec]),
     run: &mut Run,
@@ -237,7 +237,7 @@ fn measure(
     if bench.look.is_some() {
         bench.written = setup.footprint_bytes();
     }
-    if args.events.events {
+    if events {
         begin_events(&target, writer)?;
     }
     bench.rows(run, &target, specs, Some(writer))?;

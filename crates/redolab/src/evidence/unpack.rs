@@ -26,10 +26,18 @@ type Raw = BufReader<Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>>;
 pub struct Counted<R> {
     inner: R,
     bytes: u64,
+    /// What was read to be looked at, and comes again.
+    back: Vec<u8>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if !self.back.is_empty() {
+            let n = self.back.len().min(buf.len());
+            buf[..n].copy_from_slice(&self.back[..n]);
+            self.back.drain(..n);
+            return Ok(n);
+        }
         let n = self.inner.read(buf)?;
         self.bytes += n as u64;
         Ok(n)
@@ -71,7 +79,16 @@ impl Unpacked {
             .read_to_end(&mut magic)?;
         let kind = packing(&magic);
         let whole = Cursor::new(magic).chain(file);
-        let raw = |inner| BufReader::with_capacity(256 << 10, Counted { inner, bytes: 0 });
+        let raw = |inner| {
+            BufReader::with_capacity(
+                256 << 10,
+                Counted {
+                    inner,
+                    bytes: 0,
+                    back: Vec::new(),
+                },
+            )
+        };
         let window_kib = u32::try_from((WINDOW_MAX + XZ_BESIDE) >> 10).unwrap_or(u32::MAX);
         let stream = match kind {
             "gzip" => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(raw(whole))),
@@ -188,9 +205,21 @@ impl Read for Zstd {
     }
 }
 
+/// Magic and length of a frame that holds no data.
+const FRAME_HEAD_BYTES: usize = 8;
+
 /// Skips a frame that holds no data, if one begins here.
 fn skip_frame(raw: &mut Raw) -> io::Result<bool> {
-    let head = raw.fill_buf()?;
+    let mut head = raw.fill_buf()?;
+    if head.len() < FRAME_HEAD_BYTES {
+        // The head of a frame may lie across what is buffered and what is not.
+        let mut whole = head.to_vec();
+        raw.consume(whole.len());
+        let more = (FRAME_HEAD_BYTES - whole.len()) as u64;
+        raw.get_mut().take(more).read_to_end(&mut whole)?;
+        raw.get_mut().back = whole;
+        head = raw.fill_buf()?;
+    }
     let is_skippable =
         head.len() >= 8 && (0x50..=0x5f).contains(&head[0]) && head[1..4] == [0x2a, 0x4d, 0x18];
     if !is_skippable {

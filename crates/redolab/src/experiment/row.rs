@@ -137,6 +137,25 @@ struct Collected {
     backlog: (u64, u64),
 }
 
+impl Collected {
+    /// Nothing yet, of a window that begins at `from`.
+    fn new(from: Nanos, learned_before: Option<Learned>) -> Collected {
+        Collected {
+            foreground: Foreground::default(),
+            background: Background::default(),
+            intervals: Vec::new(),
+            from,
+            elapsed: Nanos::ZERO,
+            checkpoint_flushes: 0,
+            learned_before,
+            learned: None,
+            workers: Vec::new(),
+            events: None,
+            backlog: (0, 0),
+        }
+    }
+}
+
 /// What a worker did: operations, waits for work (those too of which a part falls into the
 /// window), nanoseconds of those.
 #[derive(Clone, Copy, Debug, Default)]
@@ -278,19 +297,7 @@ fn measure(
         from = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected {
-        foreground: Foreground::default(),
-        background: Background::default(),
-        intervals: Vec::new(),
-        from,
-        elapsed: Nanos::ZERO,
-        checkpoint_flushes: 0,
-        learned_before: lab.target.log.learned(),
-        learned: None,
-        workers: Vec::new(),
-        events: None,
-        backlog: (0, 0),
-    };
+    let mut all = Collected::new(from, lab.target.log.learned());
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
@@ -309,10 +316,8 @@ fn measure(
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
-            if spec.arrivals.is_some() {
-                // Also where all were served before: nothing more was due.
-                now = end;
-            }
+            // Of an open loop also where all were served before: nothing more was due.
+            now = spec.arrivals.map_or(now, |_| end);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);

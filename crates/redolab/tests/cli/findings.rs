@@ -96,6 +96,8 @@ fn what_is_declared_and_rated_is_asked_for_in_words() {
         place.check(&place.target, &arguments).expect(2, words);
     }
     let more = ["--tbw", "600", "--declare", "plp=data sheet", "--dry-run"];
-    place.check(&place.target, &more).expect(0, &["endurance"]);
+    place
+        .check(&place.target, &more)
+        .expect(0, &["that the drive is rated to take"]);
     place.expect_clean(&place.target);
 }

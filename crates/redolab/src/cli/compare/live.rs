@@ -49,10 +49,6 @@ pub(super) fn compare(
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let targets = targets(on)?;
-    if args.events.events {
-        let message = "--events: not with --on, where rounds are compared and not events";
-        return Err(CommandError::usage(message));
-    }
     let (specs, setup, plan) = args.plan(rounds)?;
     args.announce(&specs);
     let mut ready = Vec::new();

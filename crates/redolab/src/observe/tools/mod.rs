@@ -1,9 +1,9 @@
 //! What the tools of others tell of a stack: RAID controllers of their cache's battery (storcli,
 //! perccli, ssacli), ZFS of its properties.
 //!
-//! Invariants: only commands that show are run, by argument arrays, without a shell, and ended after
-//! a deadline; a tool that is not installed, fails or hangs leaves its facts unknown. Tools of
-//! controllers are run by root alone, and only where a controller was seen.
+//! Invariants: only commands that show are run, by argument arrays, without a shell, and ended
+//! after a deadline; a tool that is not installed, fails or hangs leaves its facts unknown. Tools
+//! of controllers are run by root alone, and only where a controller was seen.
 
 mod controller;
 mod zfs;
