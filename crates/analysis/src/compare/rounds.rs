@@ -88,8 +88,8 @@ fn notes(rounds: usize) -> Vec<String> {
     vec![
         format!(
             "Rounds are the unit of replication: {rounds} pairs of rounds, each pair turned around \
-             after the other (A B, B A). Commits within a round share the machine's state and count \
-             as one witness together."
+             after the other (A B, B A). Commits within a round share the machine's state and \
+             count as one witness together."
         ),
         "A ratio is the geometric mean of the pairs' ratios; interval and p-value are those of a \
          paired t test of their logarithms. Figures of A and B are of all rounds together."

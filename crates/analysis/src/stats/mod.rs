@@ -34,6 +34,7 @@ pub mod counts;
 pub mod decay;
 pub mod effect;
 pub mod moments;
+mod parts;
 pub mod power;
 pub mod random;
 pub mod rank;

@@ -25,8 +25,8 @@ const RESAMPLES_MAX: u32 = 100_000;
 #[command(after_help = "\
 The first run or target is the base; ratios are the others over it. Stored runs are named as in
 `redolab runs`, or are files that `redolab runs export` wrote. With --on, targets are measured in
-rounds, A B, B A, A B, with the options of `redolab run`; every round is stored as a run, and rounds,
-not commits, are what counts as independent.
+rounds, A B, B A, A B, with the options of `redolab run`; every round is stored as a run, and
+rounds, not commits, are what counts as independent.
 
 --fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 where the whole interval
 lies beyond the bound; a figure without an interval is judged by itself, and what was not measured

@@ -1,5 +1,5 @@
-//! `redolab compare`: stored runs, exported files, interleaved rounds, conditions, and runs that are
-//! not as they should be.
+//! `redolab compare`: stored runs, exported files, interleaved rounds, conditions, and runs that
+//! are not as they should be.
 
 use crate::harness::{Place, schema_problems};
 use serde_json::Value;
@@ -53,6 +53,53 @@ fn stored_runs_and_exported_files_are_compared() {
     place
         .run(&["compare", "no.json", &b])
         .expect(1, &["no.json", "redolab.export/1"]);
+}
+
+#[test]
+fn captured_events_are_compared_in_their_order_and_drawn() {
+    let place = Place::new();
+    let store_one = || {
+        let done = place.run(&[
+            "run",
+            "--null",
+            "--jobs",
+            "1",
+            "--commits",
+            "6000",
+            "--events",
+            "--format",
+            "json",
+            "-q",
+        ]);
+        done.json()["run_id"].as_str().expect("a name").to_owned()
+    };
+    let (a, b) = (store_one(), store_one());
+    let done = place.run(&[
+        "compare",
+        &a,
+        &b,
+        "--format",
+        "json",
+        "--report",
+        "both.html",
+        "--resamples",
+        "100",
+    ]);
+    let json = done.json();
+    checked(&json);
+    let differences = json["differences"].as_array().expect("differences");
+    let sync = differences
+        .iter()
+        .find(|d| d["metric"] == "log_file_sync.mean");
+    let sync = sync.expect("it is compared");
+    assert_eq!(sync["basis"], "events", "{sync}");
+    assert!(
+        sync["ci_low"].is_f64() && sync["units_a"].as_u64() > Some(300),
+        "{sync}"
+    );
+    assert_eq!(json["runs"][0]["has_events"], true);
+    let html = std::fs::read_to_string(place.path().join("both.html")).expect("written");
+    assert!(html.contains(&a) && html.contains(&b) && html.contains("log_file_sync.p99"));
 }
 
 #[test]
