@@ -1,8 +1,8 @@
 //! Experiments: what is run on a target, and how it becomes rows of a run.
 //!
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
-//! sessions that generate load ([`load`]), what is recorded of them ([`recorder`]) and captured event
-//! by event ([`capture`]), one row ([`row`]), the raw floor ([`floor`]).
+//! sessions that generate load ([`load`]), what is recorded of them ([`recorder`]) and captured
+//! event by event ([`capture`]), one row ([`row`]), the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
 

@@ -92,6 +92,24 @@ struct Collected {
     events: Option<CapturedEvents>,
 }
 
+impl Collected {
+    /// Nothing yet, of a window that begins.
+    fn new(lab: &Lab<'_>, from: Nanos) -> Collected {
+        Collected {
+            foreground: Foreground::default(),
+            background: Background::default(),
+            intervals: Vec::new(),
+            from,
+            elapsed: Nanos::ZERO,
+            checkpoint_flushes: 0,
+            learned_before: lab.target.log.learned(),
+            learned: None,
+            workers: Vec::new(),
+            events: None,
+        }
+    }
+}
+
 /// What a worker did: operations, waits for work (those too of which a part falls into the
 /// window), nanoseconds of those.
 #[derive(Clone, Copy, Debug, Default)]
@@ -223,18 +241,7 @@ fn measure(
         control.from_ns.store(from.0, Ordering::SeqCst);
         window = lab.sampler.begin();
     }
-    let mut all = Collected {
-        foreground: Foreground::default(),
-        background: Background::default(),
-        intervals: Vec::new(),
-        from,
-        elapsed: Nanos::ZERO,
-        checkpoint_flushes: 0,
-        learned_before: lab.target.log.learned(),
-        learned: None,
-        workers: Vec::new(),
-        events: None,
-    };
+    let mut all = Collected::new(lab, from);
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
