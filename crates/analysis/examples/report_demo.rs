@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p redolab-analysis --example report_demo -- FILE [yes|conditional|no|undetermined]`
 
+use analysis::report::ReportData;
 use analysis::{Thresholds, findings, report, verdict};
 use measure::Histogram;
 use measure::judgement::{Need, Scope};
@@ -46,7 +47,7 @@ fn main() -> std::io::Result<()> {
     run.verdict = Some(verdict(&run, &found, &run.need, scope));
     run.findings = found;
     run.origin = Origin::Simulated;
-    std::fs::write(&path, report::html(&run))?;
+    std::fs::write(&path, report::html(&run, &data(&run, &mut 7)))?;
     println!("{path}: synthetic data, for looking at the report only");
     Ok(())
 }
@@ -135,6 +136,7 @@ fn target() -> Target {
             hypervisor: Some("KVM".to_owned()),
             preload: None,
             unknown: vec!["vda: the drive's own word on its write cache".to_owned()],
+            ..Stack::default()
         },
         sync_method: "direct".to_owned(),
         redo_block_bytes: 512,
@@ -147,6 +149,28 @@ fn target() -> Target {
         io: "threads".to_owned(),
         ..Target::default()
     }
+}
+
+/// What a store would hold: histograms of each interval, and some events.
+fn data(run: &Run, state: &mut u64) -> ReportData {
+    let mut data = ReportData::default();
+    for (i, row) in run.rows.iter().enumerate() {
+        for (k, interval) in row.intervals.iter().enumerate() {
+            let start = (k as f64 * interval.seconds * 1e9) as u64;
+            let end = start + (interval.seconds * 1e9) as u64;
+            for (event, mean) in [
+                ("log_file_sync", interval.log_file_sync_mean_ns),
+                (
+                    "log_file_parallel_write",
+                    interval.log_file_parallel_write_mean_ns,
+                ),
+            ] {
+                let h = histogram(state, mean, 2_000);
+                data.interval(&format!("{:02}-x/{event}", i + 1), start, end, &h);
+            }
+        }
+    }
+    data
 }
 
 /// A skewed sample around `scale`, with one in `rare` far out.
@@ -172,6 +196,7 @@ fn audit(needed: u64) -> FlushAudit {
         status: AuditStatus::LowerBound,
         needed,
         counted: Some(needed + 31),
+        nfs: None,
         note: "other processes wrote to the device".to_owned(),
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! [`findings::findings`] reads a run and says what it shows, each claim with its numbers, its
 //! threshold and that threshold's source. [`verdict::verdict`] follows from the findings.
-//! [`report::html`] shows all of it in one file that needs nothing else.
+//! [`stats`] holds the statistics. [`report::html`] shows all of it in one file that needs nothing
+//! else.
 //!
 //! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
 //! plain data.
 
+pub mod compare;
 pub mod envelope;
 pub mod findings;
 pub mod format;
 pub mod import;
 pub mod published;
 pub mod report;
+pub mod stats;
 pub mod thresholds;
 pub mod verdict;
 

@@ -8,6 +8,7 @@
 
 pub mod catalogue;
 pub mod clock;
+pub mod comparison;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;

@@ -1,10 +1,13 @@
-//! A line chart with labels at the ends of its lines instead of a legend.
+//! A chart: axes, what is drawn under the lines, and lines with labels at their ends instead of a
+//! legend.
 //!
 //! Invariants: labels never overlap; series differ by marker and dash as well as by colour;
 //! muted series are for figures that are not ours.
 
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Svg, width};
+use super::ticks;
+use crate::format;
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub(super) enum Look {
     Plain(usize),
     /// Grey, with a dash pattern of its own: published figures.
     Muted(usize),
+    /// In the colour of text: the longest waits over a heat map.
+    Top,
 }
 
 /// A line.
@@ -31,7 +36,59 @@ pub(super) struct Axis {
     pub(super) kind: Kind,
     pub(super) label: String,
     pub(super) tick: fn(f64) -> String,
+    /// A value as the table beside the chart shows it.
+    pub(super) say: fn(f64) -> String,
 }
+
+impl Axis {
+    fn of(kind: Kind, label: &str, tick: fn(f64) -> String, say: fn(f64) -> String) -> Axis {
+        Axis {
+            kind,
+            label: label.to_owned(),
+            tick,
+            say,
+        }
+    }
+
+    /// Latency in nanoseconds, by decades.
+    pub(super) fn latency(label: &str) -> Axis {
+        Axis::of(Kind::Log, label, ticks::latency, format::latency)
+    }
+
+    /// Numbers of jobs.
+    pub(super) fn jobs() -> Axis {
+        Axis::of(Kind::Doubling, "jobs", ticks::jobs, ticks::jobs)
+    }
+
+    /// Any number, by doublings.
+    pub(super) fn doubling(label: &str) -> Axis {
+        Axis::of(Kind::Doubling, label, ticks::count, format::digits)
+    }
+
+    /// Any number, from zero.
+    pub(super) fn count(label: &str) -> Axis {
+        Axis::of(Kind::Linear, label, ticks::count, format::digits)
+    }
+
+    /// Percentiles by their nines.
+    pub(super) fn percentile() -> Axis {
+        Axis::of(
+            Kind::Nines,
+            "percentile",
+            ticks::percentile,
+            ticks::percentile,
+        )
+    }
+
+    /// Bytes, by doublings.
+    pub(super) fn bytes(label: &str) -> Axis {
+        let say = |v: f64| format::bytes(v.max(0.0) as u64);
+        Axis::of(Kind::Doubling, label, say, say)
+    }
+}
+
+/// What is drawn in the frame before the lines: cells, dots, ticks of log switches.
+pub(super) type Under<'a> = Box<dyn Fn(&Frame, &mut Svg) + 'a>;
 
 /// A chart.
 pub(super) struct Chart<'a> {
@@ -46,24 +103,55 @@ pub(super) struct Chart<'a> {
     pub(super) series: Vec<Series>,
     /// Vertical separators with their labels.
     pub(super) marks: Vec<(f64, String)>,
+    /// Points that the axes take in besides those of the lines.
+    pub(super) domain: Vec<(f64, f64)>,
+    pub(super) under: Option<Under<'a>>,
+    /// Names stand above the plot: for lines that all end at one place.
+    pub(super) has_legend: bool,
 }
 
-struct Frame {
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
-    x: Scale,
-    y: Scale,
+/// Where a chart draws.
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
 }
 
 const LABEL_GAP: f64 = 14.0;
+/// Characters of a name that are shown.
+const NAME_MAX: usize = 22;
 
-impl Chart<'_> {
+impl<'a> Chart<'a> {
+    /// A chart of lines.
+    pub(super) fn new(
+        (id, title, desc): (&'a str, &'a str, &'a str),
+        size: (f64, f64),
+        (x, y): (Axis, Axis),
+        series: Vec<Series>,
+    ) -> Chart<'a> {
+        Chart {
+            id,
+            title,
+            desc,
+            size,
+            x,
+            y,
+            series,
+            marks: Vec::new(),
+            domain: Vec::new(),
+            under: None,
+            has_legend: false,
+        }
+    }
+
     /// As SVG; empty when there is nothing to draw.
     pub(super) fn svg(&self) -> String {
         let is_point = |p: &(f64, f64)| p.0.is_finite() && p.1.is_finite();
-        if !self.series.iter().any(|s| s.points.iter().any(is_point)) {
+        let lines = self.series.iter().flat_map(|s| &s.points);
+        if !lines.chain(&self.domain).any(is_point) {
             return String::new();
         }
         let frame = self.frame();
@@ -74,10 +162,17 @@ impl Chart<'_> {
         };
         let mut svg = Svg::open(self.id, self.size, class, self.title, self.desc);
         self.axes(&frame, &mut svg);
+        if let Some(under) = &self.under {
+            under(&frame, &mut svg);
+        }
         for series in self.muted_first() {
             draw(series, &frame, &mut svg);
         }
-        self.labels(&frame, &mut svg);
+        if self.has_legend {
+            self.legend(&frame, &mut svg);
+        } else {
+            self.labels(&frame, &mut svg);
+        }
         svg.close()
     }
 
@@ -91,23 +186,23 @@ impl Chart<'_> {
         self.series.iter().filter(is_muted).chain(ours)
     }
 
-    fn frame(&self) -> Frame {
+    /// The frame and its scales.
+    pub(super) fn frame(&self) -> Frame {
         // Wide charts stand above each other on one axis, so they keep the same room for labels.
         let least = if self.is_wide() {
             width("parallel write")
         } else {
             0.0
         };
-        let label = self
-            .series
-            .iter()
-            .map(|s| width(&s.name))
-            .fold(least, f64::max);
+        let named = self.series.iter().filter(|_| !self.has_legend);
+        let label = named.map(|s| width(&short(&s.name))).fold(least, f64::max);
         let (w, h) = self.size;
         let (left, right) = (58.0, w - label.min(w * 0.3) - 26.0);
-        let top = if self.marks.is_empty() { 22.0 } else { 36.0 };
+        let is_high = !self.marks.is_empty() || self.has_legend;
+        let top = if is_high { 38.0 } else { 22.0 };
         let bottom = h - 38.0;
-        let points = || self.series.iter().flat_map(|s| s.points.iter());
+        let lines = || self.series.iter().flat_map(|s| s.points.iter());
+        let points = || lines().chain(&self.domain);
         let x = match self.x.kind {
             Kind::Linear => {
                 let end = points()
@@ -153,9 +248,9 @@ impl Chart<'_> {
         let mut free_from = f64::NEG_INFINITY;
         for (value, text) in &self.marks {
             let at = f.x.place(*value);
-            svg.line("mark", (at, f.top - 14.0), (at, f.bottom));
+            svg.line("mark", (at, f.top - 17.0), (at, f.bottom));
             if at >= free_from {
-                svg.text("tk", (at + 4.0, f.top - 6.0), Anchor::Start, text);
+                svg.text("tk mt", (at + 4.0, f.top - 9.0), Anchor::Start, text);
                 free_from = at + width(text) + 10.0;
             }
         }
@@ -173,13 +268,32 @@ impl Chart<'_> {
             .map_or(f64::INFINITY, |(at, text)| at - width(text) / 2.0);
         let mut free_from = f64::NEG_INFINITY;
         for (i, (at, text)) in ticks.iter().enumerate() {
-            svg.line("axis", (*at, f.bottom), (*at, f.bottom + 4.0));
+            svg.line("axis xt", (*at, f.bottom), (*at, f.bottom + 4.0));
             let half = width(text) / 2.0;
             let is_last = i + 1 == ticks.len();
             if is_last || (at - half >= free_from && at + half + 6.0 <= ends_at) {
-                svg.text("tk", (*at, f.bottom + 16.0), Anchor::Middle, text);
+                svg.text("tk xt", (*at, f.bottom + 16.0), Anchor::Middle, text);
                 free_from = at + half + 6.0;
             }
+        }
+    }
+
+    /// Names with their line's look, in a row above the plot as far as there is room.
+    fn legend(&self, f: &Frame, svg: &mut Svg) {
+        let mut x = f.left;
+        for series in self.series.iter().filter(|s| !s.name.is_empty()) {
+            if x + 24.0 > f.right {
+                return;
+            }
+            svg.group(&class(series.look));
+            svg.path("ln", &[(x, f.top - 13.0), (x + 18.0, f.top - 13.0)]);
+            if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+                svg.marker(shape, (x + 9.0, f.top - 13.0));
+            }
+            let name = short(&series.name);
+            svg.text("lb", (x + 23.0, f.top - 9.3), Anchor::Start, &name);
+            svg.end();
+            x += 38.0 + width(&name);
         }
     }
 
@@ -212,10 +326,21 @@ impl Chart<'_> {
             } else {
                 "lb"
             };
-            svg.text(name, (x, y + 3.7), Anchor::Start, &series.name);
+            svg.text(name, (x, y + 3.7), Anchor::Start, &short(&series.name));
             svg.end();
         }
     }
+}
+
+/// A name as a chart has room for it: its end tells more than its middle.
+fn short(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(NAME_MAX / 2 - 1).collect();
+    let tail: String = name.chars().skip(count - NAME_MAX / 2).collect();
+    format!("{head}…{tail}")
 }
 
 fn class(look: Look) -> String {
@@ -223,6 +348,7 @@ fn class(look: Look) -> String {
         Look::Marked(i) | Look::Plain(i) => format!("c{}", i % 7),
         Look::Dashed(i) => format!("c{} dash", i % 7),
         Look::Muted(i) => format!("mu mu{}", i % 3),
+        Look::Top => "top".to_owned(),
     }
 }
 
@@ -236,7 +362,7 @@ fn draw(series: &Series, f: &Frame, svg: &mut Svg) {
     };
     let places: Vec<(f64, f64)> = series.points.iter().map(place).collect();
     svg.group(&class(series.look));
-    let line = if matches!(series.look, Look::Plain(_)) {
+    let line = if matches!(series.look, Look::Plain(_) | Look::Top) {
         "ln thin"
     } else {
         "ln"
@@ -306,28 +432,13 @@ mod tests {
 
     #[test]
     fn a_chart_without_points_is_nothing() {
-        let chart = Chart {
-            id: "x",
-            title: "t",
-            desc: "d",
-            size: (460.0, 260.0),
-            x: Axis {
-                kind: Kind::Doubling,
-                label: "jobs".into(),
-                tick: |v| v.to_string(),
-            },
-            y: Axis {
-                kind: Kind::Log,
-                label: "ms".into(),
-                tick: |v| v.to_string(),
-            },
-            series: vec![Series {
-                name: "a".into(),
-                points: vec![(1.0, f64::NAN)],
-                look: Look::Marked(0),
-            }],
-            marks: Vec::new(),
+        let line = Series {
+            name: "a".into(),
+            points: vec![(1.0, f64::NAN)],
+            look: Look::Marked(0),
         };
+        let axes = (Axis::jobs(), Axis::latency("ms"));
+        let chart = Chart::new(("x", "t", "d"), (460.0, 260.0), axes, vec![line]);
         assert_eq!(chart.svg(), "");
     }
 }

@@ -3,9 +3,9 @@
 
 use super::bars::{self, Bar};
 use super::chart::{Axis, Chart, Look, Series};
-use super::escape::esc;
-use super::scale::Kind;
-use super::{origin_tag, section, ticks};
+use super::figure::{Figure, Numbers, thinned};
+use super::links::Topic;
+use super::{Section, origin_tag, ticks};
 use crate::findings::latency::io_share_pct;
 use crate::findings::{rows_of, sync_of, workloads};
 use crate::format;
@@ -13,10 +13,11 @@ use crate::published;
 use measure::run::{Origin, Row, Run};
 
 /// Most workloads that get figures of their own.
-const MAX_WORKLOADS: usize = 8;
+const MAX_WORKLOADS: usize = 12;
 /// Most lines of a percentile figure.
 const MAX_CURVES: usize = 6;
-const SMALL: (f64, f64) = (460.0, 264.0);
+/// A figure of half the page's width.
+pub(super) const SMALL: (f64, f64) = (460.0, 264.0);
 
 pub(super) fn names(run: &Run) -> Vec<&str> {
     workloads(run).into_iter().take(MAX_WORKLOADS).collect()
@@ -30,75 +31,49 @@ fn origin_word(run: &Run) -> &'static str {
     }
 }
 
-/// A figure with its caption; nothing where there is no drawing.
-pub(super) fn figure(class: &str, caption: &str, tag: &str, svg: &str) -> String {
-    if svg.is_empty() {
-        return String::new();
-    }
-    format!(
-        "<figure{class}><figcaption>{}{tag}</figcaption><div class=\"pan\">{svg}</div></figure>",
-        esc(caption)
-    )
-}
-
-fn grid(figures: &str) -> String {
-    if figures.is_empty() {
-        String::new()
-    } else {
-        format!("<div class=\"figs\">{figures}</div>")
-    }
-}
-
-pub(super) fn load(run: &Run) -> String {
-    let mut out = String::new();
+pub(super) fn load(run: &Run) -> Option<Section> {
+    let mut figures = Vec::new();
     for (i, name) in names(run).iter().enumerate() {
         let rows = rows_of(run, name);
-        out.push_str(&throughput(run, i, name, &rows));
-        out.push_str(&sync(run, i, name, &rows));
+        // One number of jobs is no line: its figures are in the table.
+        if rows.len() < 2 {
+            continue;
+        }
+        figures.push(throughput(run, i, name, &rows).of(name));
+        figures.push(sync(run, i, name, &rows).of(name));
     }
     let how = format!(
-        "Left: a line that stops rising has found its knee. Right: log file sync of the same rows on a logarithmic axis; where the mean climbs in step with the jobs, sessions queue. Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes: a sense of scale, not a race.",
-        esc(published::SOURCE)
+        "Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes: a sense of scale, not a race.",
+        published::SOURCE
     );
-    section(
+    Section::figures(
+        "load",
         "Throughput and log file sync against jobs",
         &how,
-        &grid(&out),
+        figures,
     )
 }
 
-fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
+fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     let points: Vec<(f64, f64)> = rows
         .iter()
         .map(|r| (f64::from(r.jobs), r.commit_throughput_tps))
         .collect();
     let title = format!("{name}: throughput");
-    let chart = Chart {
-        id: &format!("tp{i}"),
-        title: &title,
-        desc: &describe(&points, "jobs", "commits a second", format::digits),
-        size: SMALL,
-        x: Axis {
-            kind: Kind::Doubling,
-            label: "jobs".to_owned(),
-            tick: ticks::jobs,
-        },
-        y: Axis {
-            kind: Kind::Linear,
-            label: "commits / s".to_owned(),
-            tick: ticks::count,
-        },
-        series: vec![Series {
-            name: String::new(),
-            points,
-            look: Look::Marked(0),
-        }],
-        marks: Vec::new(),
+    let id = format!("tp{i}");
+    let desc = describe(&points, "jobs", "commits a second", format::digits);
+    let line = Series {
+        name: String::new(),
+        points,
+        look: Look::Marked(0),
     };
-    figure("", &title, &origin_tag(run), &chart.svg())
+    let axes = (Axis::jobs(), Axis::count("commits / s"));
+    let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
+    let how = "Where the line stops rising is the knee: more jobs only queue.";
+    Figure::of_chart(Topic::Throughput, &chart, origin_tag(run), how)
 }
 
-fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
+fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     let waits = || {
         rows.iter()
             .filter_map(|r| Some((r, sync_of(r).filter(|w| w.count > 0)?)))
@@ -109,17 +84,14 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
     let p99: Vec<(f64, f64)> = waits()
         .filter_map(|(r, w)| Some((f64::from(r.jobs), w.p99_ns? as f64)))
         .collect();
-    if mean.is_empty() {
-        let text = "Nobody waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to set beside published waits.";
-        return format!(
-            "<figure><figcaption>{}: log file sync</figcaption><p class=\"how\">{text}</p></figure>",
-            esc(name)
-        );
-    }
     let title = format!("{name}: log file sync");
+    let id = format!("sy{i}");
+    if mean.is_empty() {
+        return nobody_waited(id, title);
+    }
     let desc = describe(&mean, "jobs", "mean log file sync", format::latency);
     let series = sync_series(name, mean, p99);
-    let tag = if series.len() > 2 {
+    let tags = if series.len() > 2 {
         format!(
             "{}<span class=\"tag\">grey: published means</span>",
             origin_tag(run)
@@ -127,25 +99,26 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> String {
     } else {
         origin_tag(run)
     };
-    let chart = Chart {
-        id: &format!("sy{i}"),
-        title: &title,
-        desc: &desc,
-        size: SMALL,
-        x: Axis {
-            kind: Kind::Doubling,
-            label: "jobs".to_owned(),
-            tick: ticks::jobs,
-        },
-        y: Axis {
-            kind: Kind::Log,
-            label: "log file sync".to_owned(),
-            tick: ticks::latency,
-        },
-        series,
-        marks: Vec::new(),
-    };
-    figure("", &title, &tag, &chart.svg())
+    let axes = (Axis::jobs(), Axis::latency("log file sync"));
+    let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
+    let how = "Where the mean climbs in step with the jobs, sessions queue; a gap between mean and p99 that widens is unfairness or stalls.";
+    Figure::of_chart(Topic::SyncByJobs, &chart, tags, how)
+}
+
+/// Stands where log file sync would, and says why it does not.
+fn nobody_waited(id: String, caption: String) -> Figure {
+    Figure {
+        id,
+        topic: Topic::SyncByJobs,
+        of: String::new(),
+        caption,
+        tags: String::new(),
+        how: String::new(),
+        drawing: "<p class=\"none-drawn\">Nobody waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to set beside published waits.</p>".to_owned(),
+        table: Numbers::default(),
+        is_wide: false,
+        zoom: None,
+    }
 }
 
 /// Ours, and the published platforms in grey.
@@ -193,19 +166,8 @@ fn describe(points: &[(f64, f64)], x: &str, y: &str, show: fn(f64) -> String) ->
     )
 }
 
-/// At most `most` of `rows`, the first and the last always among them.
-fn thinned<'a>(rows: &[&'a Row], most: usize) -> Vec<&'a Row> {
-    let n = rows.len();
-    if n <= most {
-        return rows.to_vec();
-    }
-    (0..most)
-        .filter_map(|i| rows.get(i * (n - 1) / (most - 1)).copied())
-        .collect()
-}
-
-pub(super) fn percentiles(run: &Run) -> String {
-    let mut out = String::new();
+pub(super) fn percentiles(run: &Run) -> Option<Section> {
+    let mut figures = Vec::new();
     for (i, name) in names(run).iter().enumerate() {
         let rows: Vec<&Row> = rows_of(run, name)
             .into_iter()
@@ -215,112 +177,116 @@ pub(super) fn percentiles(run: &Run) -> String {
             .iter()
             .enumerate()
             .filter_map(|(k, r)| {
-                let curve = r.curves.get("log_file_sync")?;
-                let points = curve
-                    .iter()
-                    .take(256)
-                    .map(|(p, ns)| (*p, *ns as f64))
-                    .collect();
-                let look = if k % 2 == 0 {
-                    Look::Marked(k)
-                } else {
-                    Look::Dashed(k)
-                };
-                Some(Series {
-                    name: format::jobs(r.jobs),
-                    points,
-                    look,
-                })
+                Some(curve(
+                    k,
+                    format::jobs(r.jobs),
+                    r.curves.get("log_file_sync")?,
+                ))
             })
             .collect();
         let title = format!("{name}: log file sync by percentile");
-        let chart = Chart {
-            id: &format!("pc{i}"),
-            title: &title,
-            desc: &format!("Percentile curves of log file sync, {}.", origin_word(run)),
-            size: SMALL,
-            x: Axis {
-                kind: Kind::Nines,
-                label: "percentile".to_owned(),
-                tick: ticks::percentile,
-            },
-            y: Axis {
-                kind: Kind::Log,
-                label: "log file sync".to_owned(),
-                tick: ticks::latency,
-            },
-            series,
-            marks: Vec::new(),
-        };
-        out.push_str(&figure("", &title, &origin_tag(run), &chart.svg()));
+        let id = format!("pc{i}");
+        let desc = format!("Percentile curves of log file sync, {}.", origin_word(run));
+        let axes = (Axis::percentile(), Axis::latency("log file sync"));
+        let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
+        let how = "Each step to the right is ten times rarer; a line that turns up sharply has a second cause beyond its knee. The last point is the longest wait itself.";
+        figures.push(Figure::of_chart(Topic::Percentiles, &chart, origin_tag(run), how).of(name));
     }
-    section(
+    Section::figures(
+        "percentiles",
         "Percentiles of log file sync",
-        "Each step to the right is ten times rarer: read at 99.9 % what one commit in a thousand exceeds. A line that turns up sharply has a second cause beyond its knee; the last point is the longest wait itself.",
-        &grid(&out),
+        "Read at 99.9 % what one commit in a thousand exceeds.",
+        figures,
     )
 }
 
-pub(super) fn commit_path(run: &Run) -> String {
-    const PARTS: [&str; 4] = ["queue", "write", "flush", "wake"];
-    let mut out = String::new();
-    for (i, name) in names(run).iter().enumerate() {
-        let bars: Vec<Bar> = rows_of(run, name)
+/// A percentile curve as the line number `k` of a chart.
+pub(super) fn curve(k: usize, name: String, points: &[(f64, u64)]) -> Series {
+    Series {
+        name,
+        points: points
             .iter()
+            .take(256)
+            .map(|(p, ns)| (*p, *ns as f64))
+            .collect(),
+        look: if k % 2 == 0 {
+            Look::Marked(k)
+        } else {
+            Look::Dashed(k)
+        },
+    }
+}
+
+pub(super) fn commit_path(run: &Run) -> Option<Section> {
+    let mut figures = Vec::new();
+    for (i, name) in names(run).iter().enumerate() {
+        let rows = rows_of(run, name).into_iter();
+        let rows: Vec<&Row> = rows
             .filter(|r| r.commit_path.attributed > 0)
             .take(24)
-            .map(|r| {
-                let p = &r.commit_path;
-                let parts = vec![p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns];
-                let share =
-                    io_share_pct(r).map_or_else(String::new, |s| format!(" · I/O {s:.0} %"));
-                Bar {
-                    label: format::jobs(r.jobs),
-                    note: format!("{}{share}", format::latency(parts.iter().sum())),
-                    parts,
-                }
-            })
             .collect();
-        let title = format!("{name}: where a commit's time goes");
-        let desc = bars
-            .iter()
-            .map(|b| format!("{}: {}", b.label, b.note))
-            .collect::<Vec<_>>()
-            .join("; ");
-        let svg = bars::svg(
-            &format!("cp{i}"),
-            &title,
-            &desc,
+        figures.push(path_of(run, i, name, &rows).of(name));
+    }
+    Section::figures(
+        "commit-path",
+        "Where a commit's time goes",
+        "Mean log file sync, divided: waiting for the log writer to take it (queue), the write, the flush, and running again (wake).",
+        figures,
+    )
+}
+
+fn path_of(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
+    const PARTS: [&str; 4] = ["queue", "write", "flush", "wake"];
+    let parts = |r: &Row| {
+        let p = &r.commit_path;
+        vec![p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns]
+    };
+    let bar = |r: &&Row| {
+        let parts = parts(r);
+        let share = io_share_pct(r).map_or_else(String::new, |s| format!(" · I/O {s:.0} %"));
+        Bar {
+            label: format::jobs(r.jobs),
+            note: format!("{}{share}", format::latency(parts.iter().sum())),
+            parts,
+        }
+    };
+    let bars: Vec<Bar> = rows.iter().map(bar).collect();
+    let caption = format!("{name}: where a commit's time goes");
+    let desc: Vec<String> = bars
+        .iter()
+        .map(|b| format!("{}: {}", b.label, b.note))
+        .collect();
+    let id = format!("cp{i}");
+    let line = |r: &&Row| {
+        let parts = parts(r).into_iter().map(format::latency);
+        std::iter::once(format::jobs(r.jobs)).chain(parts).collect()
+    };
+    Figure {
+        drawing: bars::svg(
+            &id,
+            &caption,
+            &desc.join("; "),
             &PARTS,
             &bars,
             ticks::latency,
-        );
-        out.push_str(&figure("", &title, &origin_tag(run), &svg));
-    }
-    section(
-        "Where a commit's time goes",
-        "Mean log file sync, divided: waiting for the log writer to take it (queue), the write, the flush, and running again (wake). A faster device shortens only write and flush; the rest is concurrency and processors.",
-        &grid(&out),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thinning_keeps_the_ends() {
-        let rows: Vec<Row> = (1..=36)
-            .map(|jobs| Row {
-                jobs,
-                ..Row::default()
-            })
-            .collect();
-        let all: Vec<&Row> = rows.iter().collect();
-        let jobs: Vec<u32> = thinned(&all, 6).iter().map(|r| r.jobs).collect();
-        assert_eq!(
-            (jobs.len(), jobs.first(), jobs.last()),
-            (6, Some(&1), Some(&36))
-        );
+        ),
+        id,
+        topic: Topic::CommitPath,
+        of: String::new(),
+        caption,
+        tags: origin_tag(run),
+        how:
+            "A faster device shortens only write and flush; the rest is concurrency and processors."
+                .to_owned(),
+        table: Numbers {
+            head: std::iter::once("")
+                .chain(PARTS)
+                .map(str::to_owned)
+                .collect(),
+            lines: rows.iter().map(line).collect(),
+            note: String::new(),
+        },
+        is_wide: false,
+        zoom: None,
     }
 }

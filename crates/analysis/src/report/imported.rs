@@ -1,48 +1,86 @@
 //! What a run read from evidence shows: sources, tables, latency over time or sequence,
 //! diagnostics. Every text of it came from a file of somebody else and passes [`esc`].
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::buckets::Buckets;
+use super::chart::{Axis, Chart};
+use super::data::ReportData;
 use super::escape::esc;
-use super::figures::figure;
-use super::scale::Kind;
-use super::{origin_tag, section, ticks};
-use crate::format::{count, digits};
+use super::figure::{Figure, Numbers, left_out, thinned};
+use super::figures::{self, SMALL};
+use super::links::Topic;
+use super::scatter::{self, Dots};
+use super::{Section, density, heat, judged, origin_tag, sweep, target, trust};
+use crate::findings::{rows_of, workloads};
+use crate::format::{self, count, digits};
 use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
 use measure::run::Run;
 
 /// Most lines of a table.
 const LINES_MAX: usize = 400;
-/// Most charts.
-const CHARTS_MAX: usize = 24;
-const SIZE: (f64, f64) = (1060.0, 176.0);
+/// Most series that are drawn, and histograms.
+const CHARTS_MAX: usize = 12;
+/// Most lines of a percentile figure.
+const CURVES_MAX: usize = 6;
+/// Points of a curve that says something: some fifty waits.
+const CURVE_LEAST: usize = 12;
+const WIDE: (f64, f64) = (1060.0, 196.0);
 
 /// Everything that stands in the place of the sections of a measured run.
-pub(super) fn sections(run: &Run, imported: &Imported) -> Vec<String> {
-    let mut out = vec![sources(imported)];
-    out.extend(imported.tables.iter().map(|t| table(run, t)));
-    out.push(over_time(run, &imported.series));
-    out.push(diagnostics(&run.diagnostics));
+pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec<Option<Section>> {
+    let mut out = vec![judged::reasons(run), judged::record(run), sources(imported)];
+    out.extend(
+        imported
+            .tables
+            .iter()
+            .enumerate()
+            .map(|(i, t)| table(run, i, t)),
+    );
+    out.extend([
+        is_sweep(run).then(|| figures::load(run)).flatten(),
+        percentiles(run),
+        histograms(run, imported),
+        density::section(run, data),
+        heat::section(run, data),
+        over_time(run, &imported.series),
+        scatter::section(run, data),
+        sweep::section(run, data),
+        diagnostics(&run.diagnostics),
+        trust::validity(run),
+        target::command(run),
+    ]);
     out
 }
 
-fn grid(head: &[String], rows: &[Vec<String>]) -> String {
-    let head: String = head
-        .iter()
-        .map(|h| format!("<th class=\"t\">{h}</th>"))
-        .collect();
+/// The evidence tells throughput for several numbers of jobs.
+fn is_sweep(run: &Run) -> bool {
+    let told = |name: &&str| {
+        let rows = rows_of(run, name);
+        let is_told = |f: &str| rows.iter().all(|r| r.not_measured.iter().all(|n| n != f));
+        rows.len() > 2 && is_told("commit_throughput_tps")
+    };
+    workloads(run).iter().any(told)
+}
+
+/// A table; `texts` are the columns that hold words, which stand to the left.
+fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
+    let cells = |tag: &str, cells: &[String]| -> String {
+        let one = |(i, c): (usize, &String)| match texts.contains(&i) {
+            true => format!("<{tag} class=\"t\">{c}</{tag}>"),
+            false => format!("<{tag}>{c}</{tag}>"),
+        };
+        cells.iter().enumerate().map(one).collect()
+    };
+    let head = cells("th", head);
     let body: String = rows
         .iter()
-        .map(|row| {
-            let cells: String = row.iter().map(|c| format!("<td>{c}</td>")).collect();
-            format!("<tr>{cells}</tr>")
-        })
+        .map(|row| format!("<tr>{}</tr>", cells("td", row)))
         .collect();
     format!(
-        "<div class=\"scroll wide-table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 }
 
-fn sources(imported: &Imported) -> String {
+fn sources(imported: &Imported) -> Option<Section> {
     let head = ["File", "Kind", "Packing", "Bytes", "Lines", "It says"].map(str::to_owned);
     let rows: Vec<Vec<String>> = imported
         .sources
@@ -61,10 +99,16 @@ fn sources(imported: &Imported) -> String {
             ]
         })
         .collect();
-    section("Evidence", "What was read.", &grid(&head, &rows))
+    Section::html(
+        "sources",
+        "Evidence",
+        "What was read.",
+        grid(&head, &rows, &[0, 1, 2, 5]),
+    )
 }
 
-fn table(run: &Run, table: &imported::Table) -> String {
+/// A table as markup: its first lines.
+pub(super) fn table_html(table: &imported::Table) -> String {
     let head: Vec<String> = table.columns.iter().map(|c| esc(&c.heading)).collect();
     let cell = |cell: &Cell| match cell {
         Cell::Blank => "–".to_owned(),
@@ -78,7 +122,17 @@ fn table(run: &Run, table: &imported::Table) -> String {
         .take(LINES_MAX)
         .map(|row| row.iter().map(cell).collect())
         .collect();
-    let mut how = esc(&table.file);
+    let is_text = |i: &usize| {
+        let mut cells = table.rows.iter().filter_map(|r| r.get(*i));
+        cells.any(|c| matches!(c, Cell::Text(_)))
+    };
+    let texts: Vec<usize> = (0..table.columns.len()).filter(is_text).collect();
+    grid(&head, &rows, &texts)
+}
+
+/// The first table has the id that findings of evidence lead to.
+fn table(run: &Run, i: usize, table: &imported::Table) -> Option<Section> {
+    let mut how = table.file.clone();
     if table.rows.len() > LINES_MAX {
         let more = table.rows.len() - LINES_MAX;
         how.push_str(&format!(
@@ -86,64 +140,225 @@ fn table(run: &Run, table: &imported::Table) -> String {
             count(more as u64)
         ));
     }
-    let heading = format!("{} {}", esc(&table.title), origin_tag(run));
-    section(&heading, &how, &grid(&head, &rows))
+    let id = match (i, Topic::Evidence.section_id()) {
+        (0, Some(id)) => id.to_owned(),
+        _ => format!("table-{i}"),
+    };
+    let section = Section::html(&id, &table.title, &how, table_html(table))?;
+    let section = section.tagged(origin_tag(run));
+    Some(if i == 0 {
+        section.shows(Topic::Evidence)
+    } else {
+        section
+    })
 }
 
-fn over_time(run: &Run, series: &[imported::Series]) -> String {
-    let mut out = String::new();
-    for (i, s) in series.iter().take(CHARTS_MAX).enumerate() {
-        let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
-        let (label, axis) = match s.axis {
-            imported::Axis::Time => ("seconds since the first", "over time"),
-            imported::Axis::Sequence => (
-                "number of the wait: there are no time stamps",
-                "over sequence",
+/// Percentile curves of the processes beside each other.
+fn percentiles(run: &Run) -> Option<Section> {
+    let mut all = Vec::new();
+    for (i, event) in ["log_file_sync", "log_file_parallel_write"]
+        .iter()
+        .enumerate()
+    {
+        let with = run
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.curves.get(*event)?)));
+        let with: Vec<_> = with
+            .filter(|(_, curve)| curve.len() >= CURVE_LEAST)
+            .collect();
+        let lines = with.iter().take(CURVES_MAX).enumerate();
+        let series =
+            lines.map(|(k, (row, points))| figures::curve(k, row.workload.clone(), points));
+        let series: Vec<_> = series.collect();
+        let (id, title) = (format!("pc{i}"), format!("{} by percentile", spaced(event)));
+        let axes = (Axis::percentile(), Axis::latency(&spaced(event)));
+        let chart = Chart::new((&id, &title, "Percentile curves."), SMALL, axes, series);
+        let more = with.len().saturating_sub(CURVES_MAX);
+        let more = match more {
+            0 => String::new(),
+            n => format!(
+                " {} more in the tables.",
+                format::plural(n as u64, "process")
             ),
         };
-        let line = |name: &str, colour, y: fn(&imported::Point) -> f64| Series {
-            name: name.to_owned(),
-            points: s.points.iter().map(|p| (p.at, y(p))).collect(),
-            look: Look::Plain(colour),
-        };
-        let drawing = Chart {
-            id: &format!("im{i}"),
-            title: "Latency of evidence",
-            desc: "Longest and mean wait of each stretch.",
-            size: SIZE,
-            x: Axis {
-                kind: Kind::Linear,
-                label: label.to_owned(),
-                tick: ticks::count,
-            },
-            y: Axis {
-                kind: Kind::Log,
-                label: "latency".to_owned(),
-                tick: ticks::latency,
-            },
-            series: vec![
-                line("longest", 1, |p| p.max_ns as f64),
-                line("mean", 0, |p| p.mean_ns),
-            ],
-            marks: Vec::new(),
-        }
-        .svg();
-        let caption = format!("{name}: {} {axis}", s.event);
-        out.push_str(&figure(
-            " class=\"full\"",
-            &caption,
-            &origin_tag(run),
-            &drawing,
+        let how = format!(
+            "Each step to the right is ten times rarer; processes whose lines part do not share their work evenly.{more}"
+        );
+        all.push(Figure::of_chart(
+            Topic::Percentiles,
+            &chart,
+            origin_tag(run),
+            &how,
         ));
     }
-    section(
-        "Latency over time or sequence",
-        "Over time where the evidence has time stamps, else over the number of the wait.",
-        &out,
+    Section::figures(
+        "percentiles",
+        "Percentiles",
+        "One line for each process.",
+        all,
     )
 }
 
-fn diagnostics(all: &[Diagnostic]) -> String {
+/// Event histograms as bars: a figure for each snapshot and event.
+fn histograms(run: &Run, imported: &Imported) -> Option<Section> {
+    let tables = imported.tables.iter().filter(|t| t.id == "event_histogram");
+    let mut found: Vec<(String, Vec<(f64, u64)>)> = Vec::new();
+    for row in tables.flat_map(|t| &t.rows) {
+        let [
+            Cell::Text(snapshot),
+            Cell::Text(event),
+            bound,
+            Cell::Count(waits),
+            ..,
+        ] = &row[..]
+        else {
+            continue;
+        };
+        let bound_ns = match bound {
+            Cell::Real(ms) => ms * 1e6,
+            Cell::Count(ms) => *ms as f64 * 1e6,
+            Cell::Blank | Cell::Text(_) => continue,
+        };
+        let title = format!("{event}: {snapshot}");
+        match found.iter().position(|(t, _)| *t == title) {
+            Some(at) => found[at].1.push((bound_ns, *waits)),
+            None if found.len() < CHARTS_MAX => found.push((title, vec![(bound_ns, *waits)])),
+            None => {}
+        }
+    }
+    let each = found.into_iter().enumerate().map(|(i, (title, counts))| {
+        let bars = Buckets {
+            id: format!("bh{i}"),
+            title,
+            counts,
+        };
+        bars.figure(origin_tag(run))
+    });
+    let how = "Waits under each bound that are not in the bucket before.";
+    Section::figures("histograms", "Event histograms", how, each.collect())
+}
+
+fn spaced(event: &str) -> String {
+    event.replace('_', " ")
+}
+
+fn over_time(run: &Run, series: &[imported::Series]) -> Option<Section> {
+    let mut all = Vec::new();
+    for (i, s) in series.iter().take(CHARTS_MAX).enumerate() {
+        let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
+        let what = format!("{name}: {}", spaced(&s.event));
+        all.push(latency(run, i, s, &what).of(name));
+    }
+    for (i, s) in series.iter().take(CHARTS_MAX).enumerate() {
+        let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
+        let what = format!("{name}: {}", spaced(&s.event));
+        if s.points.iter().any(|p| p.blocks > 0) {
+            all.push(blocks(run, i, s, &what).of(name));
+        }
+    }
+    Section::figures(
+        "series",
+        "Latency over time or sequence",
+        "Over time where the evidence has time stamps, else over the number of the wait.",
+        all,
+    )
+}
+
+fn place_label(axis: imported::Axis) -> (&'static str, &'static str) {
+    match axis {
+        imported::Axis::Time => ("seconds since the first", "over time"),
+        imported::Axis::Sequence => (
+            "number of the wait: there are no time stamps",
+            "over sequence",
+        ),
+    }
+}
+
+/// What a dot stands for.
+fn stretch(s: &imported::Series, is_single: bool) -> String {
+    let each = match s.axis {
+        _ if is_single => return "A dot is one wait.".to_owned(),
+        imported::Axis::Sequence => format::plural(s.width as u64, "wait"),
+        imported::Axis::Time => format!("{} s", digits(s.width)),
+    };
+    format!("Two dots stand for {each}: the longest wait, exactly, and the mean.")
+}
+
+fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
+    let (label, over) = place_label(s.axis);
+    let dots = |class, y: fn(&imported::Point) -> f64| Dots {
+        points: s.points.iter().map(|p| (p.at, y(p))).collect(),
+        class,
+    };
+    let is_single = s.points.iter().all(|p| p.count == 1);
+    let mut both = vec![dots("dot c1", |p| p.max_ns as f64)];
+    if !is_single {
+        both.push(dots("dot c0", |p| p.mean_ns));
+    }
+    let (id, title) = (format!("im{i}"), format!("{what} {over}"));
+    let longest = s.points.iter().map(|p| p.max_ns).max().unwrap_or(0);
+    let waits: u64 = s.points.iter().map(|p| p.count).sum();
+    let desc = format!(
+        "{} waits; the longest took {}.",
+        count(waits),
+        format::latency(longest as f64)
+    );
+    let axes = (Axis::count(label), Axis::latency("latency"));
+    let chart = scatter::chart((&id, &title, &desc), WIDE, axes, &both);
+    let how = format!(
+        "{} Peaks at even distances have a clock behind them; two bands are two ways of being served.",
+        stretch(s, is_single)
+    );
+    let mut tag = origin_tag(run);
+    if !is_single {
+        tag.push_str("<span class=\"tag k1\">longest</span><span class=\"tag k0\">mean</span>");
+    }
+    let mut figure = Figure::of_chart(Topic::Longest, &chart, tag, &how);
+    figure.table = points(s, label);
+    figure
+}
+
+fn points(s: &imported::Series, label: &str) -> Numbers {
+    let kept = thinned(&s.points, 40);
+    let line = |p: &imported::Point| {
+        vec![
+            digits(p.at),
+            count(p.count),
+            format::latency(p.mean_ns),
+            format::latency(p.max_ns as f64),
+        ]
+    };
+    Numbers {
+        head: [label, "Waits", "Mean", "Longest"]
+            .map(str::to_owned)
+            .to_vec(),
+        lines: kept.iter().map(line).collect(),
+        note: left_out(s.points.len(), kept.len()),
+    }
+}
+
+/// Latency against the mean size of the writes.
+fn blocks(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
+    let with = s.points.iter().filter(|p| p.blocks > 0 && p.count > 0);
+    let dots = [Dots {
+        points: with
+            .map(|p| (p.blocks as f64 / p.count as f64, p.mean_ns))
+            .collect(),
+        class: "dot c0",
+    }];
+    let (id, title) = (format!("ib{i}"), format!("{what} against blocks"));
+    let axes = (
+        Axis::doubling("blocks of a wait"),
+        Axis::latency("mean latency"),
+    );
+    let desc = "Mean latency against the mean number of blocks of each stretch.";
+    let chart = scatter::chart((&id, &title, desc), SMALL, axes, &dots);
+    let how = "A cloud that climbs to the right is bandwidth; one that lies flat is the cost of a write whatever its size.";
+    Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how)
+}
+
+fn diagnostics(all: &[Diagnostic]) -> Option<Section> {
     let severity = |s: Severity| match s {
         Severity::Note => "note",
         Severity::Warning => "warning",
@@ -166,11 +381,12 @@ fn diagnostics(all: &[Diagnostic]) -> String {
         })
         .collect();
     if rows.is_empty() {
-        return String::new();
+        return None;
     }
-    section(
+    Section::html(
+        "diagnostics",
         "Diagnostics",
         "What is wrong or unusual in the evidence.",
-        &grid(&head, &rows),
+        grid(&head, &rows, &[0, 1, 4]),
     )
 }

@@ -1,7 +1,8 @@
 //! The banner with the verdict and the key figures, the reasons, and what was not judged.
 
 use super::escape::esc;
-use super::{entries, origin_tag, section};
+use super::links::Links;
+use super::{Content, MAX_ENTRIES, Section, entries, origin_tag};
 use crate::envelope::{Envelope, best_commits};
 use crate::findings::{rows_of, sync_of, workloads};
 use crate::format;
@@ -213,28 +214,68 @@ fn redo(run: &Run) -> Option<Tile> {
     Some(("Redo".to_owned(), format::digits(mbps), "MB/s", workload))
 }
 
-pub(super) fn reasons(run: &Run) -> String {
+/// What was found, in the order in which it is shown: what weighs, then what is for the record.
+pub(super) fn ordered(run: &Run) -> Vec<&Finding> {
     let all = run.verdict.as_ref().map_or(&run.findings, |v| &v.reasons);
-    let (record, weighty): (Vec<&Finding>, Vec<&Finding>) =
+    let (record, mut ordered): (Vec<&Finding>, Vec<&Finding>) =
         all.iter().partition(|f| f.weight == Weight::Info);
-    let mut out = String::new();
-    if !weighty.is_empty() {
-        let list = entries(&weighty, |f| reason(f));
-        out.push_str(&section(
-            "Reasons",
-            "The verdict follows from these. Each names its numbers, the threshold that was applied and where it comes from.",
-            &format!("<ol class=\"reasons full\">{list}</ol>"),
-        ));
+    ordered.extend(record);
+    ordered
+}
+
+fn weighty(run: &Run) -> usize {
+    let all = ordered(run);
+    all.iter().filter(|f| f.weight != Weight::Info).count()
+}
+
+pub(super) fn reasons(run: &Run) -> Option<Section> {
+    let end = weighty(run);
+    let heading = if run.verdict.is_some() {
+        "Reasons"
+    } else {
+        "Findings"
+    };
+    (end > 0).then(|| Section {
+        id: "reasons".to_owned(),
+        topic: None,
+        heading: heading.to_owned(),
+        tags: String::new(),
+        how: "Each names its numbers, the threshold that was applied and where it comes from, and leads to what shows it. A verdict follows from these.".to_owned(),
+        content: Content::Findings(0..end, "reasons full"),
+    })
+}
+
+pub(super) fn record(run: &Run) -> Option<Section> {
+    let (from, end) = (weighty(run), ordered(run).len());
+    (end > from).then(|| Section {
+        id: "record".to_owned(),
+        topic: None,
+        heading: "For the record".to_owned(),
+        tags: String::new(),
+        how: "What was found and weighs neither for nor against.".to_owned(),
+        content: Content::Findings(from..end, "reasons"),
+    })
+}
+
+/// A list of findings by their places, with links to what shows them.
+pub(super) fn list(
+    findings: &[&Finding],
+    places: std::ops::Range<usize>,
+    class: &str,
+    links: &Links,
+) -> String {
+    let more = places.len().saturating_sub(MAX_ENTRIES);
+    let shown = places.clone().take(MAX_ENTRIES);
+    let mut out: String = shown
+        .filter_map(|place| Some(reason(findings.get(place)?, place, links)))
+        .collect();
+    if more > 0 {
+        out.push_str(&format!("<li>and {more} more</li>"));
     }
-    if !record.is_empty() {
-        let list = entries(&record, |f| reason(f));
-        out.push_str(&section(
-            "For the record",
-            "What was found and weighs neither for nor against.",
-            &format!("<ol class=\"reasons\">{list}</ol>"),
-        ));
-    }
-    out
+    format!(
+        "<ol class=\"{class}\" start=\"{}\">{out}</ol>",
+        places.start + 1
+    )
 }
 
 fn weight_word(weight: Weight) -> (&'static str, &'static str) {
@@ -246,7 +287,7 @@ fn weight_word(weight: Weight) -> (&'static str, &'static str) {
     }
 }
 
-fn reason(f: &Finding) -> String {
+fn reason(f: &Finding, place: usize, links: &Links) -> String {
     let (class, word) = weight_word(f.weight);
     let numbers: Vec<String> = f
         .numbers
@@ -263,15 +304,21 @@ fn reason(f: &Finding) -> String {
             facts.push_str(&format!("<span>{label}: {}</span>", esc(text)));
         }
     }
-    facts.push_str(&format!("<span class=\"id\">{}</span>", esc(&f.id)));
+    facts.push_str(&format!(
+        "<span class=\"id\">{} · finding {}</span>",
+        esc(&f.id),
+        place + 1
+    ));
     let advice = if f.advice.is_empty() {
         String::new()
     } else {
         format!("<p class=\"d\"><b>What to do:</b> {}</p>", esc(&f.advice))
     };
     format!(
-        "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}</div></li>",
+        "<li id=\"finding-{}\"><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{facts}</p>{advice}{}</div></li>",
+        place + 1,
         esc(&f.claim),
+        links.forward(place),
     )
 }
 
@@ -307,18 +354,16 @@ fn number(name: &str, value: f64) -> String {
     format!("{} {text}{unit}", stem.replace('_', " "))
 }
 
-pub(super) fn scope(run: &Run) -> String {
-    let Some(verdict) = &run.verdict else {
-        return String::new();
-    };
-    let not = &verdict.scope.not_judged;
+pub(super) fn scope(run: &Run) -> Option<Section> {
+    let not = &run.verdict.as_ref()?.scope.not_judged;
     if not.is_empty() {
-        return String::new();
+        return None;
     }
     let list = entries(not, |n| format!("<li>{}</li>", esc(n)));
-    section(
+    Section::html(
+        "not-judged",
         "Not judged",
         "What this verdict says nothing about.",
-        &format!("<ul class=\"cols\">{list}</ul>"),
+        format!("<ul class=\"cols\">{list}</ul>"),
     )
 }

@@ -1,64 +1,71 @@
-//! A run as one self-contained HTML file: no script, nothing fetched, light, dark and print.
+//! A run as one self-contained HTML file: nothing fetched, light, dark and print.
 //!
-//! Invariants: every text of a run passes [`escape::esc`]; the content security policy allows
-//! the one style sheet by its hash and nothing else; no element has a style or handler
-//! attribute; the origin of figures stands on every table and plot.
+//! Invariants: every text of a run passes [`escape::esc`]; the content security policy allows the
+//! one style sheet and the one script by their hashes and nothing else; no element has a style or
+//! handler attribute; the page is whole without the script; the origin of figures stands on every
+//! table and plot.
 //!
-//! What it must not know: where the file goes; how anything was measured.
+//! What it must not know: where the file goes; how anything was measured; how the store is read.
 
 mod bars;
+mod buckets;
 mod chart;
+pub mod compare;
+pub mod data;
+mod density;
 pub mod escape;
+mod figure;
 mod figures;
+mod forest;
+pub mod grid;
+mod heat;
 mod imported;
 mod judged;
+mod links;
+mod page;
+pub mod sample;
 mod scale;
+mod scatter;
 mod series;
 mod svg;
+mod sweep;
 mod tables;
 mod target;
 mod ticks;
 mod trust;
 mod workers;
+mod zoom;
+
+pub use data::ReportData;
 
 use escape::esc;
 use measure::run::{Origin, Run};
-use sha2::{Digest, Sha256};
-
-const STYLE: &str = include_str!("style.css");
+use page::{Content, Page, Section};
 
 /// Most entries of a list that are shown; the rest is counted.
 const MAX_ENTRIES: usize = 200;
 
-/// The report of a run.
+/// The report of a run, with what the store holds beside it.
 #[must_use]
-pub fn html(run: &Run) -> String {
+pub fn html(run: &Run, data: &ReportData) -> String {
     let sections = match &run.imported {
-        Some(evidence) => {
-            let mut sections = imported::sections(run, evidence);
-            sections.extend([trust::validity(run), target::command(run)]);
-            sections
-        }
-        None => measured(run),
+        Some(evidence) => imported::sections(run, evidence, data),
+        None => measured(run, data),
     };
-    let mut out = String::with_capacity(256 * 1024);
-    out.push_str(&head(run));
-    out.push_str("<body>\n");
-    out.push_str(&judged::banner(run));
-    out.push_str("<main>\n");
-    for section in sections.iter().filter(|s| !s.is_empty()) {
-        out.push_str(section);
-        out.push('\n');
-    }
-    out.push_str("</main>\n");
-    out.push_str(&footer(run));
-    out.push_str("</body>\n</html>\n");
-    out
+    let page = Page {
+        title: title(run),
+        header: judged::banner(run),
+        findings: judged::ordered(run),
+        sections: sections.into_iter().flatten().collect(),
+        footer: footer(run),
+    };
+    page.html()
 }
 
-fn measured(run: &Run) -> Vec<String> {
+fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
     vec![
         judged::reasons(run),
+        judged::record(run),
         judged::scope(run),
         target::stack(run),
         target::floor(run),
@@ -66,27 +73,19 @@ fn measured(run: &Run) -> Vec<String> {
         tables::rows(run),
         figures::load(run),
         figures::percentiles(run),
+        density::section(run, data),
+        heat::section(run, data),
+        series::series(run),
         figures::commit_path(run),
+        density::histograms(run, data),
+        scatter::section(run, data),
+        sweep::section(run, data),
         tables::waits(run),
         workers::workers(run),
-        series::series(run),
         trust::validity(run),
         target::environment(run),
         target::command(run),
     ]
-}
-
-fn head(run: &Run) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'sha256-{}'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>redolab: {}</title>\n<style>{STYLE}</style>\n</head>\n",
-        base64(&Sha256::digest(STYLE.as_bytes())),
-        esc(&title(run)),
-    )
 }
 
 fn title(run: &Run) -> String {
@@ -109,51 +108,23 @@ fn footer(run: &Run) -> String {
     )
 }
 
-/// The standard alphabet of RFC 4648, as a policy's hash wants it.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0_u32, |w, b| (w << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let index = (word >> (18 - 6 * i)) as usize & 63;
-            out.push(if i <= chunk.len() {
-                char::from(ALPHABET[index])
-            } else {
-                '='
-            });
-        }
-    }
-    out
-}
-
 /// Where figures come from, as a label for tables and plots.
 fn origin_tag(run: &Run) -> String {
-    let (word, class) = match run.origin {
-        Origin::Measured => ("measured", "tag"),
-        Origin::Simulated => ("simulated", "tag loud"),
-        Origin::Imported => ("imported", "tag loud"),
-    };
     let doubt = if run.validity.valid {
         ""
     } else {
         " <span class=\"tag loud\">run invalid</span>"
     };
-    format!("<span class=\"{class}\">{word}</span>{doubt}")
+    format!("{}{doubt}", origin_class(run.origin))
 }
 
-/// Heading, how to read it, content; nothing where there is no content.
-fn section(heading: &str, how: &str, content: &str) -> String {
-    if content.is_empty() {
-        return String::new();
-    }
-    let how = if how.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"how\">{how}</p>\n")
+fn origin_class(origin: Origin) -> String {
+    let (word, class) = match origin {
+        Origin::Measured => ("measured", "tag"),
+        Origin::Simulated => ("simulated", "tag loud"),
+        Origin::Imported => ("imported", "tag loud"),
     };
-    format!("<section>\n<h2>{heading}</h2>\n{how}{content}\n</section>")
+    format!("<span class=\"{class}\">{word}</span>")
 }
 
 /// A list of at most [`MAX_ENTRIES`] of what `entry` makes, and how many more there are.
@@ -176,22 +147,5 @@ fn pairs(items: &[(&str, Option<String>)]) -> String {
         known
     } else {
         format!("<dl class=\"kv\">{known}</dl>")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_as_the_standard_writes_it() {
-        for (plain, coded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
     }
 }

@@ -71,6 +71,11 @@ impl Scale {
         }
     }
 
+    /// The domain, in decades on a logarithmic axis.
+    pub(super) fn domain(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
     fn inner(&self, value: f64) -> f64 {
         match self.kind {
             Kind::Linear => value,

@@ -2,48 +2,38 @@
 //! other on one axis of measured time.
 
 use super::chart::{Axis, Chart, Look, Series};
-use super::figures::{figure, names};
-use super::scale::Kind;
-use super::{origin_tag, section, ticks};
+use super::figure::Figure;
+use super::figures::names;
+use super::links::Topic;
+use super::zoom::{self, Full};
+use super::{Section, heat, origin_tag};
 use crate::findings::rows_of;
 use crate::format;
 use measure::run::{Interval, Row, Run};
 
-/// Most points of a series.
+/// Most points of a drawing.
 const MAX_SECONDS: usize = 480;
 const SIZE: (f64, f64) = (1060.0, 176.0);
 
-pub(super) fn series(run: &Run) -> String {
-    let mut out = String::new();
-    for (i, name) in names(run).iter().enumerate() {
-        let strip = Strip::of(&rows_of(run, name));
-        for (what, drawing) in [
-            ("commits by second", strip.rate_chart(i)),
-            ("longest wait by second", strip.longest_chart(i)),
-        ] {
-            let caption = format!("{name}: {what}");
-            out.push_str(&figure(
-                " class=\"full\"",
-                &caption,
-                &origin_tag(run),
-                &drawing,
-            ));
-        }
+pub(super) fn series(run: &Run) -> Option<Section> {
+    let mut figures = Vec::new();
+    let names = names(run);
+    let full = zoom::points_each(names.len());
+    for (i, name) in names.iter().enumerate() {
+        let rows = rows_of(run, name);
+        let (strip, full) = (Strip::of(&rows, MAX_SECONDS), Strip::of(&rows, full));
+        figures.push(strip.rate_figure(run, i, name, &full).of(name));
+        figures.push(strip.longest_figure(run, i, name, &full).of(name));
     }
-    section(
+    Section::figures(
+        "series",
         "Second by second",
-        "All rows of a workload one after the other, parted by their numbers of jobs. Throughput that decays within a row is a cache or a cap filling up; peaks of log file parallel write that log file sync follows are the device's, peaks of log file sync alone are not.",
-        &out,
+        "All rows of a workload one after the other, parted by their numbers of jobs. Where a long series is joined for the drawing, a peak stays; with a script the drawing zooms: drag, the buttons, or + − ← → 0.",
+        figures,
     )
 }
 
-fn seconds_axis() -> Axis {
-    Axis {
-        kind: Kind::Linear,
-        label: "measured seconds, rows one after the other".to_owned(),
-        tick: ticks::count,
-    }
-}
+const SECONDS: &str = "measured seconds, rows one after the other";
 
 /// The intervals of a workload's rows on one axis of measured seconds.
 #[derive(Default)]
@@ -52,62 +42,74 @@ struct Strip {
     sync: Vec<(f64, f64)>,
     write: Vec<(f64, f64)>,
     marks: Vec<(f64, String)>,
+    switches: Vec<f64>,
 }
 
 impl Strip {
-    fn rate_chart(&self, i: usize) -> String {
+    fn rate_figure(&self, run: &Run, i: usize, name: &str, full: &Strip) -> Figure {
         let line = Series {
             name: String::new(),
             points: self.rate.clone(),
             look: Look::Plain(0),
         };
-        Chart {
-            id: &format!("ts{i}"),
-            title: "Commits by second",
-            desc: "Throughput of each interval; vertical lines part the numbers of jobs.",
-            size: SIZE,
-            x: seconds_axis(),
-            y: Axis {
-                kind: Kind::Linear,
-                label: "commits / s".to_owned(),
-                tick: ticks::count,
-            },
-            series: vec![line],
-            marks: self.marks.clone(),
-        }
-        .svg()
+        let (id, title) = (format!("ts{i}"), format!("{name}: commits by second"));
+        let desc = "Throughput of each interval; vertical lines part the numbers of jobs.";
+        let axes = (Axis::count(SECONDS), Axis::count("commits / s"));
+        let chart = self.chart((&id, &title, desc), axes, vec![line]);
+        let how = "Throughput that decays within a row is a cache or a cap filling up; dips at even distances are log switches, checkpoints or garbage collection.";
+        let mut figure = Figure::of_chart(Topic::Rate, &chart, origin_tag(run), how);
+        figure.zoom = zoom::json(&chart, &full.values(&[&full.rate]));
+        figure
     }
 
-    fn longest_chart(&self, i: usize) -> String {
+    fn longest_figure(&self, run: &Run, i: usize, name: &str, full: &Strip) -> Figure {
         let line = |name: &str, points: &[(f64, f64)], colour| Series {
             name: name.to_owned(),
             points: points.to_vec(),
             look: Look::Plain(colour),
         };
-        Chart {
-            id: &format!("tm{i}"),
-            title: "Longest wait by second",
-            desc: "Longest log file sync and longest log file parallel write of each interval.",
-            size: SIZE,
-            x: seconds_axis(),
-            y: Axis {
-                kind: Kind::Log,
-                label: "longest".to_owned(),
-                tick: ticks::latency,
-            },
-            series: vec![
-                line("log file sync", &self.sync, 1),
-                line("parallel write", &self.write, 0),
-            ],
-            marks: self.marks.clone(),
-        }
-        .svg()
+        let lines = vec![
+            line("log file sync", &self.sync, 1),
+            line("parallel write", &self.write, 0),
+        ];
+        let (id, title) = (format!("tm{i}"), format!("{name}: longest wait by second"));
+        let desc = "Longest log file sync and longest log file parallel write of each interval.";
+        let axes = (Axis::count(SECONDS), Axis::latency("longest"));
+        let chart = self.chart((&id, &title, desc), axes, lines);
+        let how = "Peaks of log file parallel write that log file sync follows are the device's; peaks of log file sync alone are not.";
+        let mut figure = Figure::of_chart(Topic::Longest, &chart, origin_tag(run), how);
+        figure.zoom = zoom::json(&chart, &full.values(&[&full.sync, &full.write]));
+        figure
     }
 
-    fn of(rows: &[&Row]) -> Strip {
+    fn chart<'a>(
+        &'a self,
+        names: (&'a str, &'a str, &'a str),
+        axes: (Axis, Axis),
+        lines: Vec<Series>,
+    ) -> Chart<'a> {
+        let mut chart = Chart::new(names, SIZE, axes, lines);
+        chart.marks.clone_from(&self.marks);
+        chart.under = Some(Box::new(|f, svg| heat::rug(&self.switches, f, svg)));
+        chart
+    }
+
+    /// Every point, as the script wants them.
+    fn values(&self, lines: &[&Vec<(f64, f64)>]) -> Full {
+        Full {
+            at: self.rate.iter().map(|p| p.0).collect(),
+            lines: lines
+                .iter()
+                .map(|l| l.iter().map(|p| p.1).collect())
+                .collect(),
+        }
+    }
+
+    /// At most about `most` points.
+    fn of(rows: &[&Row], most: usize) -> Strip {
         let mut strip = Strip::default();
         let total: usize = rows.iter().map(|r| r.intervals.len()).sum();
-        let bin = total.div_ceil(MAX_SECONDS).max(1);
+        let bin = total.div_ceil(most.max(1)).max(1);
         let mut start = 0.0;
         for row in rows.iter().filter(|r| !r.intervals.is_empty()) {
             strip.marks.push((start, format::jobs(row.jobs)));
@@ -125,6 +127,9 @@ impl Strip {
     }
 
     fn push(&mut self, at: f64, chunk: &[Interval]) {
+        if chunk.iter().any(|i| i.log_switches > 0) {
+            self.switches.push(at);
+        }
         let commits: u64 = chunk.iter().map(|i| i.commits).sum();
         let highest = |f: fn(&Interval) -> u64| {
             let top = chunk.iter().map(f).max().unwrap_or(0);

@@ -82,6 +82,34 @@ impl Svg {
         );
     }
 
+    /// Horizontal bars of one height, each by its left end, middle and length: one element.
+    pub(super) fn runs(&mut self, class: &str, height: f64, runs: &[(f64, f64, f64)]) {
+        if runs.is_empty() {
+            return;
+        }
+        let mut d = String::with_capacity(12 * runs.len());
+        for (x, y, length) in runs {
+            let _ = write!(d, "M{} {}h{}", n(*x), n(*y), n(*length));
+        }
+        let height = n(height);
+        let _ = write!(
+            self.out,
+            "<path class=\"{class}\" stroke-width=\"{height}\" d=\"{d}\"/>"
+        );
+    }
+
+    /// Round dots of one size: one element.
+    pub(super) fn dots(&mut self, class: &str, points: &[(f64, f64)]) {
+        if points.is_empty() {
+            return;
+        }
+        let mut d = String::with_capacity(14 * points.len());
+        for (x, y) in points {
+            let _ = write!(d, "M{} {}h0", n(*x), n(*y));
+        }
+        let _ = write!(self.out, "<path class=\"{class}\" d=\"{d}\"/>");
+    }
+
     pub(super) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",

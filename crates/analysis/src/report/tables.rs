@@ -1,7 +1,8 @@
 //! The study's table of rows, with the columns of the metric catalogue, and the wait events.
 
 use super::escape::esc;
-use super::{origin_tag, section};
+use super::links::Topic;
+use super::{Section, origin_tag};
 use crate::format::{count, digits, percent};
 use measure::WaitEvent;
 use measure::catalogue;
@@ -10,13 +11,10 @@ use measure::run::{Row, Run, WaitStats};
 /// Most rows of a table.
 const MAX_ROWS: usize = 400;
 
-pub(super) fn rows(run: &Run) -> String {
+pub(super) fn rows(run: &Run) -> Option<Section> {
     if run.rows.is_empty() {
-        return section(
-            "Figures",
-            "",
-            "<p>No row was completed: there are no figures to show.</p>",
-        );
+        let nothing = "<p>No row was completed: there are no figures to show.</p>";
+        return Section::html("rows", "Rows", "", nothing.to_owned());
     }
     let shown: Vec<&catalogue::Metric> = catalogue::ROW
         .iter()
@@ -50,13 +48,15 @@ pub(super) fn rows(run: &Run) -> String {
         }
         body.push_str("</tr>");
     }
-    section(
-        &format!("Figures {}", origin_tag(run)),
+    let section = Section::html(
+        "rows",
+        "Rows",
         "One row for each workload and number of jobs, in the columns of study 003 and its units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file sync is the part of it that waits for the log. Wide: scroll sideways.",
-        &format!(
-            "<div class=\"scroll wide-table\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        format!(
+            "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Rows\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         ),
-    )
+    );
+    section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Rows))
 }
 
 /// A metric's unit for the line below its heading, where the heading doesn't carry it.
@@ -109,7 +109,7 @@ fn cell(key: &str, row: &Row) -> Option<String> {
     })
 }
 
-pub(super) fn waits(run: &Run) -> String {
+pub(super) fn waits(run: &Run) -> Option<Section> {
     let mut body = String::new();
     let mut lines = 0;
     for event in WaitEvent::ALL {
@@ -134,7 +134,7 @@ pub(super) fn waits(run: &Run) -> String {
         }
     }
     if body.is_empty() {
-        return String::new();
+        return None;
     }
     let heads = ["Waits", "Mean", "p50", "p90", "p99", "p99.9", "Longest"]
         .iter()
@@ -150,13 +150,15 @@ pub(super) fn waits(run: &Run) -> String {
         .iter()
         .map(|o| format!("<th>Over {o}</th>"))
         .collect::<String>();
-    section(
-        &format!("Wait events {}", origin_tag(run)),
+    let section = Section::html(
+        "waits",
+        "Wait events",
         "By Oracle's names. Log file sync is what sessions wait; log file parallel write is what the log writer waits for the device. Where the first is much longer than the second, the time is not the device's. Outliers are waits over 500 ms; a dash is a percentile with fewer than ten samples beyond it.",
-        &format!(
-            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Event</th><th class=\"t\">Workload</th><th>Jobs</th>{heads}{overs}<th>Outliers</th></tr></thead><tbody>{body}</tbody></table></div>"
+        format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Wait events\"><table><thead><tr><th class=\"t\">Event</th><th class=\"t\">Workload</th><th>Jobs</th>{heads}{overs}<th>Outliers</th></tr></thead><tbody>{body}</tbody></table></div>"
         ),
-    )
+    );
+    section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Waits))
 }
 
 fn wait_cells(w: &WaitStats) -> String {

@@ -2,13 +2,14 @@
 //! command that repeats the run.
 
 use super::escape::esc;
-use super::{entries, origin_tag, pairs, section};
+use super::links::Topic;
+use super::{Section, entries, origin_tag, pairs};
 use crate::findings::cache::describe;
 use crate::format;
 use measure::run::{FloorRow, ProbeRow, Run};
 use measure::stack::{Layer, LayerKind};
 
-pub(super) fn stack(run: &Run) -> String {
+pub(super) fn stack(run: &Run) -> Option<Section> {
     let target = &run.target;
     let stack = &target.stack;
     let list = entries(
@@ -40,11 +41,13 @@ pub(super) fn stack(run: &Run) -> String {
         ("Hypervisor", stack.hypervisor.clone()),
         ("Preloaded", stack.preload.clone()),
     ]);
-    section(
+    let section = Section::html(
+        "stack",
         "Storage stack",
         "From the path down to the medium; the worst layer decides. Marked layers cannot keep a log or drop its flushes.",
-        &format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
-    )
+        format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
+    );
+    section.map(|s| s.shows(Topic::Stack))
 }
 
 fn nonzero(bytes: u64) -> Option<String> {
@@ -165,9 +168,9 @@ fn facts(l: &Layer) -> Vec<String> {
     .collect()
 }
 
-pub(super) fn floor(run: &Run) -> String {
+pub(super) fn floor(run: &Run) -> Option<Section> {
     if run.floor.is_empty() {
-        return String::new();
+        return None;
     }
     let best = run
         .floor
@@ -181,36 +184,40 @@ pub(super) fn floor(run: &Run) -> String {
         .take(super::MAX_ENTRIES)
         .map(|f| floor_row(f, best))
         .collect();
-    section(
-        &format!("The device's floor {}", origin_tag(run)),
+    let section = Section::html(
+        "floor",
+        "The device's floor",
         "Raw durable writes, one at a time, before any log: no commit can be faster than these. Compare rows of one size across methods; “allocated” is a file whose blocks were never written.",
-        &format!(
+        format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th><th class=\"t\">File</th>\
              <th>Write</th><th>Writes<small>1/s</small></th><th>Mean<small>ms</small></th>\
              <th>of it write<small>ms</small></th><th>of it flush<small>ms</small></th><th>p50<small>ms</small></th>\
              <th>p99<small>ms</small></th><th>p99.9<small>ms</small></th><th>Longest<small>ms</small></th>\
              <th>× best</th></tr></thead><tbody>{body}</tbody></table></div>"
         ),
-    )
+    );
+    section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Floor))
 }
 
 /// What the probe found before the log was opened.
-pub(super) fn probe(run: &Run) -> String {
+pub(super) fn probe(run: &Run) -> Option<Section> {
     if run.target.probe.is_empty() {
-        return String::new();
+        return None;
     }
     let rows = run.target.probe.iter().take(super::MAX_ENTRIES);
     let body: String = rows.map(probe_row).collect();
-    section(
-        &format!("The probe at open {}", origin_tag(run)),
+    let section = Section::html(
+        "probe",
+        "The probe at open",
         "A short look, one durable write at a time, by which sync method and I/O engine were chosen: the least product of the medians over the sizes.",
-        &format!(
+        format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th>\
              <th class=\"t\">Engine</th><th>Write</th><th>Writes</th><th>p50<small>ms</small></th>\
              <th>Mean<small>ms</small></th><th class=\"t\">Remark</th></tr></thead>\
              <tbody>{body}</tbody></table></div>"
         ),
-    )
+    );
+    section.map(|s| s.tagged(origin_tag(run)))
 }
 
 fn probe_row(row: &ProbeRow) -> String {
@@ -257,7 +264,7 @@ fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     )
 }
 
-pub(super) fn environment(run: &Run) -> String {
+pub(super) fn environment(run: &Run) -> Option<Section> {
     let (e, w) = (&run.environment, &run.workload);
     let machine = pairs(&[
         ("Host", Some(e.hostname.clone())),
@@ -294,22 +301,33 @@ pub(super) fn environment(run: &Run) -> String {
         ("Log writer CPUs", cpus(&w.log_writer_cpus)),
         ("Seed", Some(w.seed.to_string())),
     ]);
-    section(
+    let section = Section::html(
+        "environment",
         "Environment",
         "",
-        &format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
-    )
+        format!("<div class=\"two\"><div>{machine}</div><div>{work}</div></div>"),
+    );
+    section.map(|s| s.shows(Topic::Environment))
 }
 
-pub(super) fn command(run: &Run) -> String {
-    if run.command.is_empty() {
-        return String::new();
+pub(super) fn command(run: &Run) -> Option<Section> {
+    command_of(&run.command)
+}
+
+/// A command, quoted so that a shell takes it as it was given.
+pub(super) fn command_of(command: &[String]) -> Option<Section> {
+    if command.is_empty() {
+        return None;
     }
-    let line: Vec<String> = run.command.iter().map(|a| quoted(a)).collect();
-    section(
+    let line: Vec<String> = command.iter().map(|a| quoted(a)).collect();
+    Section::html(
+        "repeat",
         "Repeat this run",
-        "",
-        &format!("<pre><code>{}</code></pre>", esc(&line.join(" "))),
+        "The command as it was given, quoted for a shell.",
+        format!(
+            "<pre tabindex=\"0\"><code>{}</code></pre>",
+            esc(&line.join(" "))
+        ),
     )
 }
 

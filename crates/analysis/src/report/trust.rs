@@ -2,11 +2,12 @@
 //! overhead.
 
 use super::escape::esc;
-use super::{MAX_ENTRIES, entries, section};
+use super::links::Topic;
+use super::{MAX_ENTRIES, Section, entries};
 use crate::format;
 use measure::run::{AuditStatus, Row, Run};
 
-pub(super) fn validity(run: &Run) -> String {
+pub(super) fn validity(run: &Run) -> Option<Section> {
     let state = match (run.validity.valid, run.validity.problems.is_empty()) {
         (true, true) => "Valid: nothing that was checked speaks against the figures.",
         (true, false) => "Valid, with doubts:",
@@ -35,14 +36,16 @@ pub(super) fn validity(run: &Run) -> String {
             esc(&format::latency(ns))
         )
     });
-    section(
+    let section = Section::html(
+        "validity",
         "Validity",
         "",
-        &format!(
+        format!(
             "<p><strong>{state}</strong></p>{problems}{own}{}",
             audits(run)
         ),
-    )
+    );
+    section.map(|s| s.shows(Topic::Validity))
 }
 
 fn audits(run: &Run) -> String {

@@ -1,7 +1,7 @@
 //! The log writer's workers in the report, with the columns of study 000.
 
 use super::escape::esc;
-use super::{origin_tag, section};
+use super::{Section, origin_tag};
 use crate::format::{count, digits, percent};
 use measure::run::{Row, Run, Worker};
 
@@ -9,7 +9,7 @@ use measure::run::{Row, Run, Worker};
 const MAX_LINES: usize = 400;
 
 /// Empty where no row had workers.
-pub(super) fn workers(run: &Run) -> String {
+pub(super) fn workers(run: &Run) -> Option<Section> {
     let lines: String = run
         .rows
         .iter()
@@ -18,7 +18,7 @@ pub(super) fn workers(run: &Run) -> String {
         .map(|(row, worker)| line(row, worker))
         .collect();
     if lines.is_empty() {
-        return String::new();
+        return None;
     }
     let heads = ["Over 1 ms", "Over 10 ms", "Over 20 ms"]
         .iter()
@@ -37,13 +37,15 @@ pub(super) fn workers(run: &Run) -> String {
     } else {
         String::new()
     };
-    section(
-        &format!("Log writer workers {}", origin_tag(run)),
+    let section = Section::html(
+        "workers",
+        "Log writer workers",
         "Log file parallel write of each worker, in the columns of study 000: a batch counts for the worker that ended its last write, from submission until it was durable. The lowest idle worker is given work first, so that the first ones do most of it.",
-        &format!(
+        format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Worker</th><th class=\"t\">Workload</th><th>Jobs</th><th>Waits</th>{heads}{times}<th>Writes and flushes</th><th>Idle<small>s</small></th></tr></thead><tbody>{lines}</tbody></table></div>{changed}"
         ),
-    )
+    );
+    section.map(|s| s.tagged(origin_tag(run)))
 }
 
 fn line(row: &Row, worker: &Worker) -> String {

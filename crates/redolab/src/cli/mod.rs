@@ -1,18 +1,25 @@
 //! The command line: one file a command. Commands join the parts; what they print goes through
 //! `output`.
 //!
-//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict is no (with `--strict` conditional too);
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict is no (with `--strict` conditional too), or
+//! a condition of `--fail-if` is breached;
 //! 4 incomplete or undetermined; 130 interrupted.
 
 mod check;
 mod common;
+mod compare;
 mod devices;
 mod export;
+mod findings;
 mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
+mod judge;
+mod loads;
+mod need;
 mod probe;
+mod report;
 mod run;
 mod runs;
 mod session;
@@ -26,7 +33,7 @@ use std::process::ExitCode;
 pub const FAILED: u8 = 1;
 /// Exit code: the command line is wrong, or asks for what cannot be.
 pub const USAGE: u8 = 2;
-/// Exit code: the verdict is no.
+/// Exit code: the verdict is no, or a condition is breached.
 pub const VERDICT_NO: u8 = 3;
 /// Exit code: incomplete or undetermined.
 pub const INCOMPLETE: u8 = 4;
@@ -47,11 +54,13 @@ Start here:
                                    judge it for a stated need
   redolab check /dev/sdx --destroy /dev/sdx
                                    judge a raw device; everything on it is lost
+  redolab compare --on ssd=/u01 --on hdd=/u02
+                                   which of two, in interleaved rounds
   redolab devices                  what stands below each file system, layer by layer
   redolab import *.trc             why a production log file sync is slow: read its evidence
 
-Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no,
-4 incomplete or undetermined, 130 interrupted.";
+Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no or a --fail-if is
+breached, 4 incomplete or undetermined, 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -59,6 +68,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Run one workload on one target
     Run(run::RunArgs),
+    /// What differs between runs, by how much and how surely; stored ones, or interleaved live ones
+    Compare(Box<compare::CompareArgs>),
     /// Measure the device's floor: each sync method and write size, without a log in the way
     Probe(probe::ProbeArgs),
     /// File systems and devices as a log sees them, layer by layer
@@ -67,10 +78,12 @@ enum Command {
     Import(import::ImportArgs),
     /// What is in a log, read-only: shape, records, how it ends, damage
     Inspect(inspect::InspectArgs),
+    /// What each finding of a verdict claims, its thresholds with their sources, and what to do
+    Findings(findings::FindingsArgs),
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
-    Report(runs::ReportArgs),
+    Report(report::ReportArgs),
     /// Print completions for a shell
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for each command
@@ -92,12 +105,14 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Check(args) => check::main(&args),
         Command::Run(args) => run::main(&args),
+        Command::Compare(args) => compare::main(&args),
         Command::Probe(args) => probe::main(&args),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
+        Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),
-        Command::Report(args) => runs::report(&args),
+        Command::Report(args) => report::main(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     };

@@ -1,4 +1,4 @@
-//! `redolab runs` and `redolab report`: what is in the run store.
+//! `redolab runs`: what is in the run store.
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
 use super::export::{self, ExportArgs};
@@ -58,18 +58,6 @@ enum RunsCommand {
     Path,
 }
 
-/// Options of `report`.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The run: its id, the unique beginning of it, or `last`
-    run: String,
-    /// The file [default: redolab-RUN.html in the current directory]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    store: StoreArgs,
-}
-
 pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
     match &args.command {
         None => list(&args.store.open()?, &ViewArgs::default()),
@@ -88,17 +76,6 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, CommandError> {
-    let store = args.store.open()?;
-    let id = resolve(&store, &args.run)?;
-    let (run, complete) = load_any(&store, &id)?;
-    let default = || PathBuf::from(format!("redolab-{id}.html"));
-    let path = args.output.clone().unwrap_or_else(default);
-    emit(Some(&path), analysis::report::html(&run).as_bytes())?;
-    eprintln!("Report: {}", path.display());
-    Ok(ended(complete))
 }
 
 #[derive(Serialize)]
@@ -224,7 +201,7 @@ fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
 }
 
 /// A finished run, or what an unfinished one had written; `false` says that it is the latter.
-fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
+pub(super) fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
     let why = match store.load(id) {
         Ok(run) => return Ok((run, true)),
         Err(why @ (StoreError::Incomplete { .. } | StoreError::Running { .. })) => why,
@@ -241,7 +218,7 @@ fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
     Ok((run, false))
 }
 
-fn ended(complete: bool) -> ExitCode {
+pub(super) fn ended(complete: bool) -> ExitCode {
     ExitCode::from(if complete { 0 } else { INCOMPLETE })
 }
 
@@ -283,7 +260,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
 }
 
 /// The run that `name` names.
-fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
+pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
     let entries = store.list()?;
     let shown = sanitize::line(name);
     if name == LAST {

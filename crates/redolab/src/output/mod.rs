@@ -5,6 +5,7 @@
 
 pub mod back_end;
 pub mod cells;
+pub mod comparison;
 pub mod csv;
 pub mod imported;
 pub mod json;

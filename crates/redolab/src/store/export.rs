@@ -64,36 +64,7 @@ impl Store {
     /// Something that is not an exported run, intervals that are damaged, or a run of that name
     /// that is already there; nothing is left of a run that could not be loaded.
     pub fn import(&self, input: &mut dyn Read) -> Result<String, StoreError> {
-        let refuse = |what: String| StoreError::NotAnExport {
-            what: crate::output::sanitize::line(&what),
-        };
-        let mut text = String::new();
-        input
-            .take(EXPORT_MAX_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(|e| refuse(e.to_string()))?;
-        if text.len() as u64 > EXPORT_MAX_BYTES {
-            return Err(refuse("it is longer than 1 GiB".to_owned()));
-        }
-        let marker: super::Marker =
-            serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
-        if marker.schema != SCHEMA {
-            return Err(refuse(format!("schema `{}`, not {SCHEMA}", marker.schema)));
-        }
-        let export: Export = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
-        drop(text);
-        named(&export.run.run_id)?;
-        for (name, text) in &export.hlog {
-            let row = name.strip_suffix(HLOG).unwrap_or_default();
-            if !is_name(row) {
-                return Err(refuse(format!("`{name}` cannot name an interval file")));
-            }
-            let scan = hlog::scan(text.as_bytes(), &mut |_| {})
-                .map_err(|f| refuse(format!("{name} line {}: {}", f.line, f.what)))?;
-            if let Some(cut) = scan.cut {
-                return Err(refuse(format!("{name} line {}: {}", cut.line, cut.what)));
-            }
-        }
+        let export = parse(input, &mut |_, _| {})?;
         let id = export.run.run_id.clone();
         let mut writer = self.begin(&id)?;
         let stored = export
@@ -110,4 +81,53 @@ impl Store {
         }
         stored.map(|()| id)
     }
+}
+
+/// Reads an exported run without storing it, and hands every interval to `visit` with the name of
+/// its series.
+///
+/// # Errors
+/// Something that is not an exported run, or intervals that are damaged.
+pub fn read(
+    input: &mut dyn Read,
+    visit: &mut dyn FnMut(&str, hlog::Record),
+) -> Result<Run, StoreError> {
+    parse(input, visit).map(|export| export.run)
+}
+
+fn parse(
+    input: &mut dyn Read,
+    visit: &mut dyn FnMut(&str, hlog::Record),
+) -> Result<Export, StoreError> {
+    let refuse = |what: String| StoreError::NotAnExport {
+        what: crate::output::sanitize::line(&what),
+    };
+    let mut text = String::new();
+    input
+        .take(EXPORT_MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| refuse(e.to_string()))?;
+    if text.len() as u64 > EXPORT_MAX_BYTES {
+        return Err(refuse("it is longer than 1 GiB".to_owned()));
+    }
+    let marker: super::Marker = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
+    if marker.schema != SCHEMA {
+        return Err(refuse(format!("schema `{}`, not {SCHEMA}", marker.schema)));
+    }
+    let export: Export = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
+    drop(text);
+    named(&export.run.run_id)?;
+    for (name, text) in &export.hlog {
+        let row = name.strip_suffix(HLOG).unwrap_or_default();
+        if !is_name(row) {
+            return Err(refuse(format!("`{name}` cannot name an interval file")));
+        }
+        let mut each = |record: hlog::Record| visit(&format!("{row}/{}", record.tag), record);
+        let scan = hlog::scan(text.as_bytes(), &mut each)
+            .map_err(|f| refuse(format!("{name} line {}: {}", f.line, f.what)))?;
+        if let Some(cut) = scan.cut {
+            return Err(refuse(format!("{name} line {}: {}", cut.line, cut.what)));
+        }
+    }
+    Ok(export)
 }

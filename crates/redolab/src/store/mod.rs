@@ -23,6 +23,7 @@ mod reader;
 mod writer;
 
 pub use error::StoreError;
+pub use export::read as read_export;
 pub use reader::{CutFile, Entry, Histograms, IntervalFigures, Series, State, Summary};
 pub use writer::RunWriter;
 

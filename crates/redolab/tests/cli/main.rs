@@ -3,16 +3,23 @@
 //!
 //! What needs root, a tool or room is skipped with a line that begins `skipped: `.
 
+mod browser;
 mod busy;
 mod check;
+mod compare;
 mod device_list;
+mod evidence;
+mod findings;
 mod harness;
 mod import;
 mod input;
 mod inspect;
 mod interchange;
 mod interrupted;
+mod loads;
 mod raw;
+mod recording;
 mod sessions;
 mod stored;
+mod verdict_rows;
 mod volumes;

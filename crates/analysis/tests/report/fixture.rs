@@ -1,13 +1,15 @@
-//! The report as a file: nothing of a run's text becomes markup, nothing is fetched, the size is
-//! bounded, and runs without figures are shown too.
+//! Runs of every kind of figure, for the tests of the report.
 
+use analysis::report::data::{ReportData, RowEvents, SizeLine, SizePoint, SizeSweep};
+use analysis::report::sample::{Event, EventSample};
 use analysis::{Thresholds, findings, report, verdict};
+use measure::Histogram;
 use measure::judgement::{Need, Scope};
 use measure::run::*;
-use measure::stack::{Layer, LayerKind, Stack};
+use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use std::collections::BTreeMap;
 
-fn stats(mean_ns: f64) -> WaitStats {
+pub fn stats(mean_ns: f64) -> WaitStats {
     WaitStats {
         count: 10_000,
         total_ns: (mean_ns * 1e4) as u64,
@@ -21,7 +23,7 @@ fn stats(mean_ns: f64) -> WaitStats {
     }
 }
 
-fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
+pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
     let interval = |i| Interval {
         t_s: i as f64,
         seconds: 1.0,
@@ -67,6 +69,7 @@ fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
             status: AuditStatus::Missing,
             needed: 7,
             counted: Some(3),
+            nfs: None,
             note: text.to_owned(),
         }),
         log_writer_switches: 2,
@@ -82,7 +85,7 @@ fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
 }
 
 /// A stack of every kind of layer.
-fn stack_of(text: &str) -> Stack {
+pub fn stack_of(text: &str) -> Stack {
     let some = || Some(text.to_owned());
     let layer = |kind| Layer {
         dev: some(),
@@ -119,11 +122,20 @@ fn stack_of(text: &str) -> Stack {
         hypervisor: some(),
         preload: some(),
         unknown: vec![text.to_owned()],
+        controllers: vec![ControllerCache {
+            name: text.to_owned(),
+            protection: some(),
+            ..ControllerCache::default()
+        }],
+        declared: vec![Declaration {
+            protection: Protection::Plp,
+            basis: text.to_owned(),
+        }],
     }
 }
 
 /// A run in which every text is `text`.
-fn run_of(text: &str) -> Run {
+pub fn run_of(text: &str) -> Run {
     let s = || text.to_owned();
     let some = || Some(text.to_owned());
     let mut validity = Validity::sound();
@@ -190,7 +202,7 @@ fn run_of(text: &str) -> Run {
     }
 }
 
-fn judged(mut run: Run) -> Run {
+pub fn judged(mut run: Run) -> Run {
     let found = findings(&run, &Thresholds::default());
     let scope = Scope {
         not_judged: vec![run.run_id.clone()],
@@ -201,18 +213,58 @@ fn judged(mut run: Run) -> Run {
     run
 }
 
-/// Tags by name, attributes included: what a parser would see as structure.
-fn structure(html: &str) -> BTreeMap<String, usize> {
-    let mut out = BTreeMap::new();
-    let body = html.split("<body>").nth(1).expect("the report has a body");
-    for tag in body.split('<').skip(1) {
-        let name: String = tag.chars().take_while(|c| !" >\n".contains(*c)).collect();
-        *out.entry(name).or_insert(0) += 1;
-    }
-    out
+/// The report of a run, with everything that a store can hold beside it.
+pub fn page(run: &Run) -> String {
+    report::html(run, &data_of(run))
 }
 
-fn payloads() -> Vec<String> {
+/// Histograms, events and a size sweep for the rows of `run`, with its own text in their names.
+pub fn data_of(run: &Run) -> ReportData {
+    let mut data = ReportData::default();
+    for (i, row) in run.rows.iter().enumerate() {
+        for (k, interval) in row.intervals.iter().take(20).enumerate() {
+            let mut h = Histogram::new();
+            for n in 0..40 {
+                h.record(interval.log_file_sync_max_ns / (1 + n));
+            }
+            let (start, end) = (k as u64 * 1_000_000_000, (k as u64 + 1) * 1_000_000_000);
+            for event in ["log_file_sync", "log_file_parallel_write"] {
+                data.interval(&format!("{:02}-x/{event}", i + 1), start, end, &h);
+            }
+        }
+        let mut sample = EventSample::default();
+        for n in 0..50 {
+            sample.add(Event {
+                at: n * 1_000_000,
+                ns: 90_000 + n,
+                bytes: Some(512 << (n % 4)),
+            });
+        }
+        data.events.push(RowEvents {
+            row: i,
+            event: run.run_id.clone(),
+            has_time: true,
+            sample,
+        });
+    }
+    let point = |redo_bytes: u64| SizePoint {
+        redo_bytes,
+        mean_ns: 1e5 + redo_bytes as f64,
+        p99_ns: Some(300_000 + redo_bytes),
+        count: 1000,
+    };
+    let line = |name: &str| SizeLine {
+        name: name.to_owned(),
+        points: [4096, 65_536, 1 << 20].map(point).to_vec(),
+    };
+    data.size_sweep = Some(SizeSweep {
+        lines: vec![line(&run.run_id), line(&run.target.path)],
+        break_at: Some((1 << 20, run.run_id.clone())),
+    });
+    data
+}
+
+pub fn payloads() -> Vec<String> {
     let mut out: Vec<String> = [
         "<script>alert(1)</script>",
         "\"><img src=x onerror=alert(1)>",
@@ -251,175 +303,8 @@ fn payloads() -> Vec<String> {
     out
 }
 
-#[test]
-fn no_text_becomes_structure() {
-    let plain = structure(&report::html(&judged(run_of("plain"))));
-    for payload in payloads() {
-        let html = report::html(&judged(run_of(&payload)));
-        let shown: String = payload.chars().take(40).collect();
-        assert_eq!(structure(&html), plain, "{shown:?} changed the structure");
-        assert!(
-            !html.chars().any(|c| c.is_control() && c != '\n'),
-            "{shown:?}: control character"
-        );
-        assert!(!html.contains('\u{202e}'), "{shown:?}: direction override");
-    }
-}
-
-#[test]
-fn nothing_is_fetched_and_nothing_runs() {
-    let html = report::html(&judged(run_of("http://example.org/x")));
-    for part in [
-        " src=",
-        " href=",
-        "@import",
-        "url(",
-        "<script",
-        " style=",
-        "javascript:",
-        " on",
-    ] {
-        let hits = html.match_indices(part).filter(|(i, _)| {
-            // ` on` counts only as an attribute: followed by letters and `=`.
-            part != " on"
-                || html[i + 1..]
-                    .split(|c: char| !c.is_ascii_alphabetic())
-                    .next()
-                    .is_some_and(|w| w.len() > 2 && html[i + 1 + w.len()..].starts_with('='))
-        });
-        assert_eq!(hits.count(), 0, "`{part}` is in the report");
-    }
-    assert!(html.contains("default-src 'none'; style-src 'sha256-"));
-}
-
-#[test]
-fn the_policy_names_the_style_that_is_there() {
-    use sha2::Digest;
-    let html = report::html(&run_of("x"));
-    let style = html
-        .split("<style>")
-        .nth(1)
-        .and_then(|s| s.split("</style>").next())
-        .expect("the report has a style");
-    let named = html
-        .split("'sha256-")
-        .nth(1)
-        .and_then(|s| s.split('\'').next());
-    let coded: String = sha2::Sha256::digest(style.as_bytes())
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    assert_eq!(named.map(decode), Some(coded));
-}
-
-/// Base64 to hexadecimal.
-fn decode(text: &str) -> String {
-    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits: String = text
-        .chars()
-        .filter_map(|c| ALPHABET.find(c))
-        .map(|v| format!("{v:06b}"))
-        .collect();
-    bits.as_bytes()
-        .chunks_exact(8)
-        .map(|b| {
-            let byte = std::str::from_utf8(b).expect("ASCII digits");
-            format!(
-                "{:02x}",
-                u8::from_str_radix(byte, 2).expect("eight binary digits")
-            )
-        })
-        .collect()
-}
-
-#[test]
-fn the_size_is_bounded() {
-    let mut run = run_of("LGWR-LAT1");
-    run.rows = ["LGWR-LAT1", "LGWR-LAT25", "LGWR-LAT125", "LGWR-THR"]
-        .iter()
-        .flat_map(|w| (1..=36).map(move |j| row(w, j, 600, "x")))
-        .collect();
-    for i in 0..5_000 {
-        run.validity
-            .add("lost_event", false, format!("event {i} was lost"));
-    }
-    let html = report::html(&judged(run));
-    assert!(html.len() < 1 << 20, "{} bytes", html.len());
-    assert!(html.contains("more</li>"), "what is left out is said");
-}
-
-#[test]
-fn a_run_without_rows_is_shown() {
-    let mut run = run_of("/redo");
-    run.rows.clear();
-    run.floor.clear();
-    for run in [judged(run.clone()), run] {
-        let html = report::html(&run);
-        assert!(html.contains("No row was completed") && html.ends_with("</html>\n"));
-        assert!(!html.contains("NaN") && !html.contains("inf "));
-    }
-}
-
-#[test]
-fn figures_that_are_not_numbers_do_no_harm() {
-    let mut run = run_of("/redo");
-    for row in &mut run.rows {
-        row.commit_throughput_tps = f64::NAN;
-        row.commit_latency_ms = f64::INFINITY;
-        row.redo_data_mbps = f64::NEG_INFINITY;
-        row.intervals.iter_mut().for_each(|i| i.seconds = f64::NAN);
-        row.commit_path.queue_ns = f64::NAN;
-        row.curves.insert(
-            "log_file_sync".to_owned(),
-            vec![(f64::NAN, u64::MAX), (200.0, 0)],
-        );
-    }
-    let html = report::html(&judged(run));
-    for part in ["=\"NaN", "=\"inf", "LNaN", "MNaN", ">NaN"] {
-        assert!(!html.contains(part), "`{part}` is in the report");
-    }
-}
-
-#[test]
-fn the_origin_stands_on_every_table_and_plot() {
-    for (origin, word) in [
-        (Origin::Measured, ">measured<"),
-        (Origin::Simulated, ">simulated<"),
-        (Origin::Imported, ">imported<"),
-    ] {
-        let mut run = judged(run_of("LGWR-LAT25"));
-        run.origin = origin;
-        let html = report::html(&run);
-        let plots = html.matches("<svg").count();
-        assert!(plots >= 8, "{plots} plots");
-        // Each plot, three tables and the header.
-        assert!(html.matches(word).count() >= plots + 4, "{word}");
-        assert!(html.contains("run invalid"));
-    }
-}
-
-#[test]
-fn published_platforms_stand_only_beside_log_file_sync() {
-    let html = report::html(&judged(run_of("LGWR-LAT125")));
-    for figure in html.split("<figure").skip(1) {
-        let is_published = figure.contains("X9M-2");
-        let caption = figure.split("</figcaption>").next().unwrap_or_default();
-        assert_eq!(
-            is_published,
-            caption.contains(": log file sync<"),
-            "{caption}"
-        );
-    }
-}
-
-#[test]
-fn shares_are_not_rounded_to_all() {
-    let html = report::html(&judged(run_of("x")));
-    assert!(html.contains("&gt; 99.9 %") && !html.contains(">100 %<"));
-}
-
 /// A run of evidence that has `text` in every place that a file can fill.
-fn evidence_of(text: &str) -> Run {
+pub fn evidence_of(text: &str) -> Run {
     use measure::imported::{
         Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
     };
@@ -472,13 +357,13 @@ fn evidence_of(text: &str) -> Run {
     run
 }
 
-#[test]
-fn no_text_of_evidence_becomes_structure() {
-    let plain = structure(&report::html(&evidence_of("plain")));
-    for payload in payloads() {
-        let html = report::html(&evidence_of(&payload));
-        let shown: String = payload.chars().take(40).collect();
-        assert_eq!(structure(&html), plain, "{shown:?} changed the structure");
-        assert!(html.contains("imported"), "the origin stands in it");
+/// Tags by name, attributes included: what a parser would see as structure.
+pub fn structure(html: &str) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    let body = html.split("<body>").nth(1).expect("the report has a body");
+    for tag in body.split('<').skip(1) {
+        let name: String = tag.chars().take_while(|c| !" >\n".contains(*c)).collect();
+        *out.entry(name).or_insert(0) += 1;
     }
+    out
 }

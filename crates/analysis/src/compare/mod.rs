@@ -1,0 +1,164 @@
+//! Runs beside each other: what differs, by how much, how surely, and what is not comparable.
+//!
+//! Stored runs are compared by their intervals, drawn whole and in blocks ([`crate::stats::blocks`]);
+//! interleaved rounds by the ratios of their pairs ([`rounds`]). Both give a
+//! [`measure::comparison::Comparison`], which is shown without computing anything.
+//!
+//! | part | file |
+//! |---|---|
+//! | metrics that are compared, their units and directions | [`metrics`] |
+//! | which rows belong together, and why others do not | [`pairing`] |
+//! | differences of stored runs | [`stored`] |
+//! | differences of interleaved rounds | [`rounds`] |
+//! | significance and size in words | [`words`] |
+//! | tables as those of study 001 | [`tables`] |
+//! | `--fail-if` | [`condition`] |
+//!
+//! Invariants: the first run is the base; significance and size are said apart; what one run lacks
+//! is named and the rest is compared.
+
+pub mod condition;
+mod distribution;
+pub mod metrics;
+mod pairing;
+pub mod rounds;
+pub mod stored;
+mod tables;
+mod words;
+
+use crate::stats::blocks::Blocks;
+use measure::Histogram;
+use measure::comparison::{Basis, ComparedRun};
+use measure::run::Run;
+use std::collections::BTreeMap;
+
+/// How to compare, and what the comparison says of itself.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Confidence of intervals.
+    pub level: f64,
+    /// Resamples of the bootstrap.
+    pub resamples: u32,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Conditions to judge.
+    pub conditions: Vec<condition::FailIf>,
+    /// RFC 3339 time, UTC.
+    pub created: String,
+    /// Version of redolab.
+    pub version: String,
+    /// The command, argument by argument.
+    pub command: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            level: 0.95,
+            resamples: 1000,
+            seed: 1,
+            conditions: Vec::new(),
+            created: String::new(),
+            version: String::new(),
+            command: Vec::new(),
+        }
+    }
+}
+
+/// A series of a row: what is drawn, and all of it together.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Intervals in their order.
+    pub blocks: Blocks,
+    /// All of them merged.
+    pub merged: Histogram,
+    /// What the intervals are.
+    pub basis: Basis,
+}
+
+impl Series {
+    /// No interval yet.
+    #[must_use]
+    pub fn new() -> Series {
+        Series {
+            blocks: Blocks::new(),
+            merged: Histogram::new(),
+            basis: Basis::Intervals,
+        }
+    }
+
+    /// Appends an interval.
+    pub fn push(&mut self, histogram: &Histogram) {
+        self.blocks.push(histogram);
+        self.merged.merge(histogram);
+    }
+
+    /// From means over time, as imported evidence holds them: only the mean can be compared.
+    #[must_use]
+    pub fn of_points(points: &[measure::imported::Point]) -> Series {
+        let mut blocks = Blocks::new();
+        for point in points {
+            let count = point.count as f64;
+            blocks.push_rate(point.mean_ns * count, count);
+        }
+        Series {
+            blocks,
+            ..Series::new()
+        }
+    }
+
+    /// From single events in their order, nanoseconds.
+    #[must_use]
+    pub fn of_events(events: &[u64]) -> Series {
+        let mut merged = Histogram::new();
+        for event in events {
+            merged.record(*event);
+        }
+        Series {
+            blocks: Blocks::of_events(events),
+            merged,
+            basis: Basis::Events,
+        }
+    }
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series::new()
+    }
+}
+
+/// A run to compare.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// What it is called.
+    pub name: String,
+    /// The run.
+    pub run: Run,
+    /// It was finished.
+    pub complete: bool,
+    /// Series by wait-event key, for each row of the run in its order. Shorter where a row has none.
+    pub series: Vec<BTreeMap<String, Series>>,
+}
+
+/// What a comparison says of a run.
+fn compared(name: &str, run: &Run, complete: bool, has_events: bool) -> ComparedRun {
+    let layers = run.target.stack.layers.iter();
+    let detail: Vec<&str> = layers
+        .flat_map(|l| [l.name.as_str(), l.model.as_deref().unwrap_or("")])
+        .filter(|s| !s.is_empty())
+        .collect();
+    ComparedRun {
+        name: name.to_owned(),
+        run_id: run.run_id.clone(),
+        origin: run.origin,
+        created: run.created.clone(),
+        complete,
+        valid: run.validity.valid,
+        problems: run.validity.problems.clone(),
+        target_kind: run.target.kind.clone(),
+        target_path: run.target.path.clone(),
+        target_detail: detail.join(", "),
+        has_events,
+    }
+}

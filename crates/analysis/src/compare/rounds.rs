@@ -1,0 +1,239 @@
+//! Differences of interleaved rounds: A B, B A, A B …
+//!
+//! **Rounds are the unit of replication.** A round is one whole run of a row; what happens within
+//! it is summed up in one figure, however many commits that was: within a round commits share the
+//! state of the machine, so that they are no independent witnesses. Round i of a target and round
+//! i of the base stand next to each other in time and make a pair; of the pairs' logarithms of the
+//! ratio a Student interval is taken (paired t test), with as many degrees of freedom as there are
+//! pairs less one. What drifts slowly cancels, since every second pair is turned around.
+
+use super::metrics::{self, ROW, WAIT};
+use super::stored::{Effects, begun, blank, judged};
+use super::{Options, compared, condition, distribution, pairing, tables, words};
+use crate::stats::{Moments, Refusal, blocks};
+use measure::Histogram;
+use measure::comparison::{Basis, Better, Comparison, Difference};
+use measure::run::{Row, Run, WaitStats};
+use std::collections::BTreeMap;
+
+/// One round: a run of all rows on one target.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// The run.
+    pub run: Run,
+    /// All waits of each row by event.
+    pub merged: Vec<BTreeMap<String, Histogram>>,
+}
+
+/// A target with its rounds, all of the same rows.
+#[derive(Clone, Debug)]
+pub struct LiveSide {
+    /// What it is called.
+    pub name: String,
+    /// Its rounds in the order in which they ran.
+    pub rounds: Vec<Round>,
+}
+
+/// Compares the first target with each of the others.
+#[must_use]
+pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
+    let least = sides.iter().map(|s| s.rounds.len()).min().unwrap_or(0);
+    let mut comparison = begun(options, u32::try_from(least).ok());
+    comparison.method.notes = notes(least);
+    let whole: Vec<(String, Run)> = sides.iter().filter_map(joined).collect();
+    let told = whole
+        .iter()
+        .map(|(name, run)| compared(name, run, true, false));
+    comparison.runs = told.collect();
+    let Some((base, others)) = sides.split_first() else {
+        return comparison;
+    };
+    for (i, other) in others.iter().enumerate() {
+        let run_b = i + 1;
+        if let (Some(a), Some(b)) = (base.rounds.first(), other.rounds.first()) {
+            let (pairs, lone) = pairing::rows(&a.run, &b.run, run_b);
+            comparison.not_compared.extend(lone);
+            for places in pairs {
+                let pair = Pair {
+                    base,
+                    other,
+                    run_b,
+                    places,
+                };
+                comparison
+                    .differences
+                    .extend(pair.differences(options.level));
+            }
+        }
+    }
+    for (run, side) in sides.iter().enumerate() {
+        let rows = side.rounds.first().map_or(0, |r| r.run.rows.len());
+        for row in 0..rows {
+            for (event, histogram) in pooled(side, row) {
+                if let Some(shown) = side.rounds.first().and_then(|r| r.run.rows.get(row)) {
+                    let drawn = distribution::of(run, shown, &event, &histogram);
+                    comparison.distributions.push(drawn);
+                }
+            }
+        }
+    }
+    comparison.tables = tables::of(whole.iter().map(|(name, run)| (name.as_str(), run)));
+    let differences = &comparison.differences;
+    let judge = |c: &condition::FailIf| c.judge(differences);
+    comparison.conditions = options.conditions.iter().map(judge).collect();
+    comparison
+}
+
+fn notes(rounds: usize) -> Vec<String> {
+    vec![
+        format!(
+            "Rounds are the unit of replication: {rounds} pairs of rounds, each pair turned around \
+             after the other (A B, B A). Commits within a round share the machine's state and count \
+             as one witness together."
+        ),
+        "A ratio is the geometric mean of the pairs' ratios; interval and p-value are those of a \
+         paired t test of their logarithms. Figures of A and B are of all rounds together."
+            .to_owned(),
+        "Each p-value stands for itself: of 100 metrics of two equal targets, about 5 come out \
+         significant."
+            .to_owned(),
+    ]
+}
+
+/// The first round's run with the problems of all rounds, each said once.
+fn joined(side: &LiveSide) -> Option<(String, Run)> {
+    let mut run = side.rounds.first()?.run.clone();
+    for round in side.rounds.iter().skip(1) {
+        run.validity.valid &= round.run.validity.valid;
+        for problem in &round.run.validity.problems {
+            if !run.validity.problems.iter().any(|p| p.id == problem.id) {
+                run.validity.problems.push(problem.clone());
+            }
+        }
+    }
+    Some((side.name.clone(), run))
+}
+
+/// All rounds of a row, by event.
+fn pooled(side: &LiveSide, row: usize) -> BTreeMap<String, Histogram> {
+    let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
+    for round in &side.rounds {
+        for (event, histogram) in round.merged.get(row).into_iter().flatten() {
+            if event != "commits_per_write" {
+                all.entry(event.clone()).or_default().merge(histogram);
+            }
+        }
+    }
+    all
+}
+
+struct Pair<'a> {
+    base: &'a LiveSide,
+    other: &'a LiveSide,
+    run_b: usize,
+    places: (usize, usize),
+}
+
+impl Pair<'_> {
+    fn differences(&self, level: f64) -> Vec<Difference> {
+        let rows = |side: &LiveSide, at: usize| -> Vec<Row> {
+            let rows = side.rounds.iter().filter_map(|r| r.run.rows.get(at));
+            rows.cloned().collect()
+        };
+        let (ra, rb) = (
+            rows(self.base, self.places.0),
+            rows(self.other, self.places.1),
+        );
+        let Some(shown) = ra.first() else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for metric in &ROW {
+            let mut d = blank(
+                metric.key.to_owned(),
+                shown,
+                self.run_b,
+                metric.unit,
+                metric.better,
+            );
+            let values =
+                |rows: &[Row]| -> Vec<Option<f64>> { rows.iter().map(|r| metric.of(r)).collect() };
+            let (va, vb) = (values(&ra), values(&rb));
+            // Of rates and shares over rounds of equal length the mean is the whole's.
+            (d.a, d.b) = (mean(&va), mean(&vb));
+            if d.a.is_some() || d.b.is_some() {
+                found.push(paired(d, &va, &vb, level));
+            }
+        }
+        let (pa, pb) = (
+            pooled(self.base, self.places.0),
+            pooled(self.other, self.places.1),
+        );
+        for event in metrics::events() {
+            let of = |rows: &[Row]| -> Vec<Option<WaitStats>> {
+                rows.iter()
+                    .map(|r| metrics::wait_of(r, event).cloned())
+                    .collect()
+            };
+            let (wa, wb) = (of(&ra), of(&rb));
+            let (Some(ha), Some(hb)) = (pa.get(event), pb.get(event)) else {
+                continue;
+            };
+            let effects = Effects::of(ha, hb);
+            for metric in &WAIT {
+                let name = format!("{event}.{}", metric.name);
+                let mut d = blank(name, shown, self.run_b, metric.unit, Better::Lower);
+                (d.a, d.b) = (metric.of_histogram(ha), metric.of_histogram(hb));
+                if d.a.unwrap_or(0.0) == 0.0 && d.b.unwrap_or(0.0) == 0.0 {
+                    continue;
+                }
+                effects.put(&mut d, metric);
+                let values = |waits: &[Option<WaitStats>]| -> Vec<Option<f64>> {
+                    waits
+                        .iter()
+                        .map(|w| w.as_ref().and_then(|w| metric.of(w)))
+                        .collect()
+                };
+                found.push(paired(d, &values(&wa), &values(&wb), level));
+            }
+        }
+        found
+    }
+}
+
+fn mean(values: &[Option<f64>]) -> Option<f64> {
+    let all: Option<Vec<f64>> = values.iter().copied().collect();
+    let all = all.filter(|v| !v.is_empty())?;
+    Some(all.iter().sum::<f64>() / all.len() as f64)
+}
+
+/// The paired comparison of two lists of rounds.
+fn paired(mut d: Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -> Difference {
+    let logs: Vec<f64> = a
+        .iter()
+        .zip(b)
+        .filter_map(|(a, b)| Some((b.filter(|v| *v > 0.0)? / a.filter(|v| *v > 0.0)?).ln()))
+        .collect();
+    let pairs = a.len().min(b.len());
+    (d.units_a, d.units_b) = (a.len() as u64, b.len() as u64);
+    if logs.len() < pairs {
+        words::tell_bare(&mut d, "not every round has it, or it is zero in one");
+        return d;
+    }
+    if logs.len() < 2 {
+        words::tell_bare(
+            &mut d,
+            "one pair of rounds; two or more tell how far rounds vary",
+        );
+        return d;
+    }
+    let ratio = Moments::of(&logs).and_then(|m| {
+        let se = m.variance_of_mean().sqrt();
+        if se == 0.0 && m.mean == 0.0 {
+            return Err(Refusal::Constant);
+        }
+        blocks::of_ln(m.mean, se, m.n - 1.0, level)
+    });
+    judged(&mut d, ratio, Basis::Rounds);
+    d
+}

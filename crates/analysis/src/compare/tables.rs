@@ -1,0 +1,256 @@
+//! Tables beside the differences, as study 001 prints them: data and requests, the device's own
+//! counters, where the time went, ratios. Imported tables of the same kind stand under each other.
+
+use measure::WaitEvent;
+use measure::imported::{Cell, Column, Table};
+use measure::run::{Row, Run};
+
+/// All tables that the runs have something for.
+pub(super) fn of<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Vec<Table> {
+    let runs: Vec<(&str, &Run)> = runs.collect();
+    let mut tables = vec![
+        throughput(&runs),
+        device(&runs),
+        events(&runs),
+        ratios(&runs),
+    ];
+    tables.extend(imported(&runs));
+    tables.retain(|t| !t.rows.is_empty());
+    tables
+}
+
+fn column(key: &str, heading: &str) -> Column {
+    Column {
+        key: key.to_owned(),
+        heading: heading.to_owned(),
+    }
+}
+
+fn table(id: &str, title: &str, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Table {
+    let first = [("run", "Run"), ("workload", "Workload"), ("jobs", "Jobs")];
+    Table {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        file: String::new(),
+        line: None,
+        columns: first
+            .iter()
+            .chain(columns)
+            .map(|(k, h)| column(k, h))
+            .collect(),
+        rows,
+    }
+}
+
+fn text(value: &str) -> Cell {
+    Cell::Text(value.to_owned())
+}
+
+fn real(value: Option<f64>) -> Cell {
+    value
+        .filter(|v| v.is_finite())
+        .map_or(Cell::Blank, Cell::Real)
+}
+
+fn head(name: &str, row: &Row) -> Vec<Cell> {
+    vec![
+        text(name),
+        text(&row.workload),
+        Cell::Count(u64::from(row.jobs)),
+    ]
+}
+
+/// One line a row of a run, where `cells` has anything to say of it.
+fn lines<'a>(runs: &[(&'a str, &'a Run)], cells: impl Fn(&Row) -> Vec<Cell>) -> Vec<Vec<Cell>> {
+    let mut lines = Vec::new();
+    for (name, run) in runs {
+        for row in &run.rows {
+            let told = cells(row);
+            if told.iter().any(|c| *c != Cell::Blank) {
+                lines.push(head(name, row).into_iter().chain(told).collect());
+            }
+        }
+    }
+    lines
+}
+
+fn told(row: &Row, field: &str, value: f64) -> Option<f64> {
+    let known = !row.not_measured.iter().any(|f| f == field);
+    (known && value != 0.0).then_some(value)
+}
+
+/// Study 001's first table: MB/s and requests/s.
+fn throughput(runs: &[(&str, &Run)]) -> Table {
+    let rows = lines(runs, |row| {
+        vec![
+            real(told(row, "redo_data_mbps", row.redo_data_mbps)),
+            real(told(row, "redo_writes_iops", row.redo_writes_iops)),
+            real(told(
+                row,
+                "commit_throughput_tps",
+                row.commit_throughput_tps,
+            )),
+        ]
+    });
+    let columns = [
+        ("redo_data_mbps", "MB/s"),
+        ("redo_writes_iops", "Requests/s"),
+        ("commit_throughput_tps", "Commits/s"),
+    ];
+    table("compare_throughput", "Data and requests", &columns, rows)
+}
+
+/// What iostat shows, from the device's counters over each row. Queue length and await are not
+/// kept in runs, and are left out.
+fn device(runs: &[(&str, &Run)]) -> Table {
+    let rows = lines(runs, |row| {
+        let rate = |n: u64| (row.elapsed_s > 0.0).then(|| n as f64 / row.elapsed_s);
+        let writes = row.device_writes;
+        let bytes = row.device_written_bytes;
+        let size = bytes.zip(writes.filter(|w| *w > 0));
+        vec![
+            real(writes.and_then(rate)),
+            real(bytes.and_then(rate).map(|b| b / f64::from(1 << 20))),
+            real(size.map(|(b, w)| b as f64 / w as f64 / 512.0)),
+            real(row.device_util_pct),
+        ]
+    });
+    let columns = [
+        ("writes_per_s", "w/s"),
+        ("written_mbps", "wMB/s"),
+        ("avgrq_sectors", "avgrq-sz"),
+        ("util_pct", "%util"),
+    ];
+    table(
+        "compare_device",
+        "The device's own counters (as iostat)",
+        &columns,
+        rows,
+    )
+}
+
+/// Where the sessions' time went. The share is of jobs × elapsed time; what the log writer waits
+/// for is none of it.
+fn events(runs: &[(&str, &Run)]) -> Table {
+    let mut rows = Vec::new();
+    for (name, run) in runs {
+        for row in &run.rows {
+            let mut found: Vec<_> = WaitEvent::ALL
+                .iter()
+                .filter_map(|e| Some((*e, row.wait(*e).filter(|w| w.count > 0)?)))
+                .collect();
+            found.sort_by_key(|(_, w)| std::cmp::Reverse(w.total_ns));
+            for (event, stats) in found.into_iter().take(5) {
+                let foreground =
+                    matches!(event, WaitEvent::LogFileSync | WaitEvent::LogBufferSpace);
+                let all = f64::from(row.jobs) * row.elapsed_ns as f64;
+                let share = (foreground && all > 0.0).then(|| 100.0 * stats.total_ns as f64 / all);
+                let mut line = head(name, row);
+                line.extend([
+                    text(event.name()),
+                    Cell::Count(stats.count),
+                    Cell::Real(stats.total_ns as f64 / 1e9),
+                    Cell::Real(stats.mean_ns / 1e6),
+                    real(share),
+                ]);
+                rows.push(line);
+            }
+        }
+    }
+    let columns = [
+        ("event", "Event"),
+        ("waits", "Waits"),
+        ("time_s", "Time s"),
+        ("avg_wait_ms", "Avg wait ms"),
+        ("session_time_pct", "% of session time"),
+    ];
+    table("compare_events", "Top wait events", &columns, rows)
+}
+
+/// Study 001's claims: so many times the data, the writes, the commits of the base.
+fn ratios(runs: &[(&str, &Run)]) -> Table {
+    let mut rows = Vec::new();
+    let Some(((_, base), others)) = runs.split_first() else {
+        return Table::default();
+    };
+    for (name, run) in others {
+        for row in &run.rows {
+            let fits = |r: &&Row| r.workload == row.workload && r.jobs == row.jobs;
+            let Some(of) = base.rows.iter().find(fits) else {
+                continue;
+            };
+            let over = |field: &str, b: f64, a: f64| {
+                let both = told(row, field, b).zip(told(of, field, a));
+                real(both.map(|(b, a)| b / a))
+            };
+            let writes = row.device_writes.zip(of.device_writes.filter(|w| *w > 0));
+            let per_s = writes
+                .filter(|_| row.elapsed_s > 0.0 && of.elapsed_s > 0.0)
+                .map(|(b, a)| b as f64 / row.elapsed_s / (a as f64 / of.elapsed_s));
+            let mut line = head(name, row);
+            line.extend([
+                over("redo_data_mbps", row.redo_data_mbps, of.redo_data_mbps),
+                over(
+                    "redo_writes_iops",
+                    row.redo_writes_iops,
+                    of.redo_writes_iops,
+                ),
+                real(per_s),
+                over(
+                    "commit_throughput_tps",
+                    row.commit_throughput_tps,
+                    of.commit_throughput_tps,
+                ),
+            ]);
+            rows.push(line);
+        }
+    }
+    let columns = [
+        ("data_ratio", "× data"),
+        ("log_writes_ratio", "× log writes"),
+        ("device_writes_ratio", "× device writes"),
+        ("commits_ratio", "× commits"),
+    ];
+    table("compare_ratios", "Ratios to the base", &columns, rows)
+}
+
+/// Tables of the evidence that several imported runs have alike: joined under their runs' names.
+fn imported(runs: &[(&str, &Run)]) -> Vec<Table> {
+    let tables_of = |run: &Run| run.imported.iter().flat_map(|i| i.tables.clone()).collect();
+    let all: Vec<(&str, Vec<Table>)> = runs.iter().map(|(n, r)| (*n, tables_of(r))).collect();
+    let mut joined = Vec::new();
+    let Some(((first, base), others)) = all.split_first() else {
+        return joined;
+    };
+    for (i, table) in base.iter().enumerate() {
+        let keys = |t: &Table| -> Vec<String> { t.columns.iter().map(|c| c.key.clone()).collect() };
+        let alike = |t: &&Table| t.id == table.id && keys(t) == keys(table);
+        if base.iter().take(i).any(|t| alike(&t)) {
+            continue;
+        }
+        let mut whole = table.clone();
+        whole.columns.insert(0, column("run", "Run"));
+        whole.rows.clear();
+        let mut sides = 1;
+        let mut add = |name: &str, tables: &[Table]| {
+            let found: Vec<&Table> = tables.iter().filter(alike).collect();
+            for line in found.iter().flat_map(|t| &t.rows) {
+                whole.rows.push(
+                    std::iter::once(text(name))
+                        .chain(line.iter().cloned())
+                        .collect(),
+                );
+            }
+            !found.is_empty()
+        };
+        add(first, base);
+        for (name, tables) in others {
+            sides += usize::from(add(name, tables));
+        }
+        if sides > 1 {
+            (whole.file, whole.line) = (String::new(), None);
+            joined.push(whole);
+        }
+    }
+    joined
+}

@@ -1,0 +1,129 @@
+//! Significance and size, said apart.
+//!
+//! Size is of practice, not of statistics: limits of 2, 10 and 50 % are this project's, for
+//! latencies and rates alike, and are applied to the larger of ratio and its inverse. Cohen's d and
+//! Cliff's delta stand beside it with their own words.
+
+use crate::format::percent;
+use crate::stats::blocks::Ratio;
+use crate::stats::effect;
+use measure::comparison::{Difference, Size};
+
+/// Limits of negligible, small and medium, in percent.
+const LIMITS_PCT: [f64; 3] = [2.0, 10.0, 50.0];
+
+/// How large a ratio is.
+pub(super) fn size(ratio: f64) -> Size {
+    let away = 100.0 * (ratio.max(1.0 / ratio) - 1.0);
+    match away {
+        a if a < LIMITS_PCT[0] => Size::Negligible,
+        a if a < LIMITS_PCT[1] => Size::Small,
+        a if a < LIMITS_PCT[2] => Size::Medium,
+        _ => Size::Large,
+    }
+}
+
+/// `+6.6 %`, `−3.2 %`; a ratio of over 3 as `× 4.2`.
+pub(super) fn change(ratio: f64) -> String {
+    if ratio >= 3.0 {
+        return format!("× {}", crate::format::digits(ratio));
+    }
+    let pct = 100.0 * (ratio - 1.0);
+    let text = if pct.abs() >= 99.95 || pct == 0.0 {
+        format!("{pct:+.0} %")
+    } else if pct.abs() < 0.995 {
+        format!("{pct:+.2} %")
+    } else {
+        format!("{pct:+.1} %")
+    };
+    text.replace('-', "−")
+}
+
+/// Fills in what a ratio with an error tells.
+pub(super) fn tell(d: &mut Difference, r: &Ratio) {
+    let found = r.ratio.low > 1.0 || r.ratio.high < 1.0;
+    let size = size(r.ratio.value);
+    d.ratio = Some(r.ratio.value);
+    d.ci_low = Some(r.ratio.low);
+    d.ci_high = Some(r.ratio.high);
+    d.p_value = Some(r.p.value());
+    d.p_text = r.p.to_string();
+    d.significant = Some(found);
+    d.size = Some(size);
+    d.detectable_pct = Some(100.0 * (r.detectable - 1.0)).filter(|p| p.is_finite());
+    let level = 100.0 * r.ratio.level;
+    let interval = format!(
+        "{} ({level:.0} %: {} to {})",
+        change(r.ratio.value),
+        change(r.ratio.low),
+        change(r.ratio.high)
+    );
+    let p = match d.p_text.strip_prefix("< ") {
+        Some(bound) => format!("p < {bound}"),
+        None => format!("p = {}", d.p_text),
+    };
+    d.sentence = if found {
+        let effect = effect_words(d);
+        format!("significant and {}: {interval}{effect}, {p}", size.word())
+    } else {
+        let seen = d.detectable_pct.map_or_else(String::new, |pct| {
+            format!(
+                "; this test would have found {} with 80 % power",
+                percent(pct)
+            )
+        });
+        format!("no difference found: {interval}, {p}{seen}")
+    };
+}
+
+/// A ratio without an error.
+pub(super) fn tell_bare(d: &mut Difference, why: &str) {
+    d.ratio = match (d.a, d.b) {
+        (Some(a), Some(b)) if a > 0.0 && b.is_finite() => Some(b / a),
+        _ => None,
+    };
+    d.size = d.ratio.filter(|r| *r > 0.0).map(size);
+    d.sentence = match (d.a, d.b, d.ratio) {
+        (None, None, _) => format!("in neither run: {why}"),
+        (None, ..) => format!("not in the base: {why}"),
+        (_, None, _) => format!("not in this run: {why}"),
+        (Some(a), Some(b), _) if a == b => format!("equal, without an interval: {why}"),
+        (.., Some(ratio)) => format!("{}, without an interval: {why}", change(ratio)),
+        _ => format!("no ratio: {why}"),
+    };
+}
+
+fn effect_words(d: &Difference) -> String {
+    let Some(effect) = d.effect else {
+        return String::new();
+    };
+    let (name, word) = match d.effect_kind.as_str() {
+        "cliffs_delta" => ("Cliff's delta", effect::Size::of_delta(effect).word()),
+        _ => ("Cohen's d", effect::Size::of_d(effect).word()),
+    };
+    let number = format!("{effect:.2}").replace('-', "−");
+    format!(", {name} {number} ({word})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_read_as_people_say_them() {
+        for (ratio, want) in [
+            (1.0, "+0 %"),
+            (1.066, "+6.6 %"),
+            (0.968, "−3.2 %"),
+            (1.004, "+0.40 %"),
+            (4.2, "× 4.20"),
+            (2.5, "+150 %"),
+        ] {
+            assert_eq!(change(ratio), want);
+        }
+        assert_eq!(size(1.019), Size::Negligible);
+        assert_eq!(size(1.0 / 1.066), Size::Small);
+        assert_eq!(size(0.7), Size::Medium);
+        assert_eq!(size(0.5), Size::Large);
+    }
+}

@@ -1,0 +1,517 @@
+//! Runs beside each other as one HTML file: which of these two?
+//!
+//! Invariants: nothing is computed here but what a drawing needs; what is drawn beside each other
+//! has one scale; what cannot be compared is said; the validity of every run stands above all
+//! else.
+
+use super::chart::{Axis, Chart, Look, Series};
+use super::data::ReportData;
+use super::escape::esc;
+use super::figure::{Figure, Numbers, thinned};
+use super::figures::{SMALL, curve};
+use super::forest::{self, LINES_MAX, change, outcome};
+use super::heat::{self, Strip};
+use super::links::Topic;
+use super::page::{Page, Section};
+use super::{density, imported, origin_class, target};
+use crate::format;
+use measure::WaitEvent;
+use measure::comparison::{Basis, Comparison, Condition, Difference, Distribution};
+use measure::run::Run;
+
+/// Most lines of a table, and rows whose distributions are drawn.
+const ENTRIES_MAX: usize = 400;
+const GROUPS_MAX: usize = 8;
+/// Rows whose heat maps are drawn.
+const MAPS_MAX: usize = 3;
+
+/// A run with what the store holds beside it, for its heat maps.
+pub type Held<'a> = (&'a Run, &'a ReportData);
+
+/// The report of a comparison. `held` has the runs in the comparison's order; `None` where a run
+/// cannot be read any more, which leaves its heat maps out.
+#[must_use]
+pub fn html(c: &Comparison, held: &[Option<Held<'_>>]) -> String {
+    let mut sections = vec![runs(c), conditions(c)];
+    sections.extend((1..c.runs.len()).map(|run| differences(c, run)));
+    sections.extend([densities(c), percentiles(c), maps(c, held)]);
+    sections.extend(c.tables.iter().enumerate().map(|(i, t)| table(c, i, t)));
+    sections.extend([not_compared(c), method(c), target::command_of(&c.command)]);
+    let names: Vec<&str> = c.runs.iter().map(|r| r.name.as_str()).collect();
+    let page = Page {
+        title: names.join(" against "),
+        header: header(c),
+        findings: Vec::new(),
+        sections: sections.into_iter().flatten().collect(),
+        footer: format!(
+            "<footer>redolab {} · schema {} · {}. Ratios are the other run over the base; an interval that holds 1 does not tell the two apart. Percentiles come from merged histograms.</footer>\n",
+            esc(&c.redolab_version),
+            esc(&c.schema),
+            esc(&c.created),
+        ),
+    };
+    page.html()
+}
+
+fn name(c: &Comparison, run: usize) -> &str {
+    c.runs.get(run).map_or("", |r| r.name.as_str())
+}
+
+/// The origins of all runs.
+fn tags(c: &Comparison) -> String {
+    let mut all: Vec<String> = c.runs.iter().map(|r| origin_class(r.origin)).collect();
+    all.dedup();
+    if c.runs.iter().any(|r| !r.valid) {
+        all.push("<span class=\"tag loud\">a run is invalid</span>".to_owned());
+    }
+    all.concat()
+}
+
+fn header(c: &Comparison) -> String {
+    let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
+    let doubtful = c.runs.iter().any(|r| !r.valid || !r.complete);
+    let invalid = if doubtful {
+        "<p class=\"warn\">A run here is invalid or unfinished: its figures are not to be used. The runs below say why.</p>"
+    } else {
+        ""
+    };
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"meta\">{} · {} · redolab {}</p>\n{invalid}<div class=\"banner none\">{}</div>\n</header>\n",
+        names.join(" against "),
+        tags(c),
+        esc(&c.created),
+        esc(&c.redolab_version),
+        headline(c),
+    )
+}
+
+/// The differences that are told apart, the largest first, in words.
+fn headline(c: &Comparison) -> String {
+    let mut told: Vec<&Difference> = c
+        .differences
+        .iter()
+        .filter(|d| d.significant == Some(true))
+        .collect();
+    let distance = |d: &Difference| d.ratio.map_or(0.0, |r| r.max(1e-9).ln().abs());
+    told.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
+    let with_interval = c
+        .differences
+        .iter()
+        .filter(|d| d.significant.is_some())
+        .count();
+    let sum = format!(
+        "<p class=\"s\">{} of {} differences with an interval are told apart from none.</p>",
+        format::count(told.len() as u64),
+        format::count(with_interval as u64),
+    );
+    let lines: String = told
+        .iter()
+        .take(4)
+        .map(|d| format!("<li><b>{}</b>: {}</li>", esc(&label(d)), esc(&d.sentence)))
+        .collect();
+    format!("<p class=\"a\">What differs</p>{sum}<ul class=\"plain\">{lines}</ul>")
+}
+
+fn runs(c: &Comparison) -> Option<Section> {
+    let line = |(i, r): (usize, &measure::comparison::ComparedRun)| {
+        let role = if i == 0 { "base" } else { "compared" };
+        let state = match (r.valid, r.complete, r.problems.is_empty()) {
+            (false, _, _) => "▲ invalid",
+            (true, false, _) => "▲ unfinished",
+            (true, true, false) => "◆ doubtful",
+            (true, true, true) => "● valid",
+        };
+        let problems: Vec<String> = r.problems.iter().take(20).map(|p| esc(&p.detail)).collect();
+        let place = [&r.target_kind, &r.target_path, &r.target_detail];
+        let place: Vec<String> = place
+            .iter()
+            .filter(|p| !p.is_empty())
+            .map(|p| esc(p))
+            .collect();
+        format!(
+            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td></tr>",
+            esc(&r.name),
+            origin_class(r.origin),
+            place.join(" · "),
+            esc(&r.run_id),
+            esc(&r.created),
+            problems.join("; "),
+        )
+    };
+    let body: String = c
+        .runs
+        .iter()
+        .enumerate()
+        .take(ENTRIES_MAX)
+        .map(line)
+        .collect();
+    let heads = [
+        "Run",
+        "Role",
+        "Validity",
+        "Origin",
+        "Target",
+        "Run id",
+        "Created",
+        "What speaks against it",
+    ];
+    Section::html(
+        "runs",
+        "Runs",
+        "A difference is worth no more than the worse of the two runs.",
+        table_of(&heads, &body),
+    )
+}
+
+fn table_of(heads: &[&str], body: &str) -> String {
+    let heads: String = heads
+        .iter()
+        .map(|h| format!("<th class=\"t\">{h}</th>"))
+        .collect();
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+}
+
+fn conditions(c: &Comparison) -> Option<Section> {
+    let line = |condition: &Condition| {
+        let (class, word) = match (condition.breached, condition.undetermined) {
+            (true, _) => ("bad", "▲ breached"),
+            (false, true) => ("caution", "◆ not judged"),
+            (false, false) => ("good", "● holds"),
+        };
+        format!(
+            "<li><span class=\"w {class}\">{word}</span><div><p class=\"c\">{}</p><p class=\"d\">{}</p></div></li>",
+            esc(&condition.text),
+            esc(&condition.detail)
+        )
+    };
+    let list: String = c.conditions.iter().take(ENTRIES_MAX).map(line).collect();
+    let list = if list.is_empty() {
+        list
+    } else {
+        format!("<ul class=\"reasons\">{list}</ul>")
+    };
+    Section::html(
+        "conditions",
+        "Conditions",
+        "What was asked for, and whether it holds.",
+        list,
+    )
+}
+
+fn label(d: &Difference) -> String {
+    let metric = d.metric.replace('_', " ");
+    format!("{} with {}: {metric}", d.workload, format::jobs(d.jobs))
+}
+
+/// The forest plot and the table of one run against the base.
+fn differences(c: &Comparison, run: usize) -> Option<Section> {
+    let all: Vec<&Difference> = c.differences.iter().filter(|d| d.run_b == run).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let labelled: Vec<(String, &Difference)> = all.iter().map(|d| (label(d), *d)).collect();
+    let drawn: Vec<(String, &Difference)> = labelled
+        .iter()
+        .filter(|(_, d)| d.ratio.is_some())
+        .cloned()
+        .collect();
+    let heading = format!("{} against {}", name(c, run), name(c, 0));
+    let id = format!("fo{run}");
+    let desc = format!(
+        "{} ratios with their intervals.",
+        drawn.len().min(LINES_MAX)
+    );
+    let more = drawn.len().saturating_sub(LINES_MAX);
+    let more = match more {
+        0 => String::new(),
+        n => format!(" {n} more are in the table."),
+    };
+    let level = format::digits(100.0 * c.method.level);
+    let figure = Figure {
+        drawing: forest::svg(&id, &heading, &desc, &drawn),
+        id,
+        topic: Topic::Rows,
+        of: String::new(),
+        caption: format!("Ratio to {}", name(c, 0)),
+        tags: tags(c),
+        how: format!(
+            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not told apart: a bar that crosses the line is no difference that was shown, not a proof that there is none.{more}"
+        ),
+        table: numbers(&labelled),
+        is_wide: true,
+        zoom: None,
+    };
+    let how = "Every difference with its interval, its size, and whether it would be one again.";
+    Section::figures(&format!("against-{run}"), &heading, how, vec![figure])
+}
+
+fn shown(value: Option<f64>, unit: &str) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(v) if unit == "ns" => format::latency(v),
+        Some(v) if unit.is_empty() => format::digits(v),
+        Some(v) => format!("{} {unit}", format::digits(v)),
+    }
+}
+
+const fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Events => "events",
+        Basis::Intervals => "intervals",
+        Basis::Rounds => "rounds",
+        Basis::Moments => "moments",
+        Basis::None => "none",
+    }
+}
+
+fn numbers(all: &[(String, &Difference)]) -> Numbers {
+    let line = |(label, d): &(String, &Difference)| {
+        let interval = match (d.ci_low, d.ci_high) {
+            (Some(low), Some(high)) => {
+                format!("{} to {}", format::digits(low), format::digits(high))
+            }
+            _ => "–".to_owned(),
+        };
+        let effect = d.effect.map_or_else(
+            || "–".to_owned(),
+            |e| {
+                format!(
+                    "{} ({})",
+                    format::digits(e),
+                    d.effect_kind.replace('_', " ")
+                )
+            },
+        );
+        vec![
+            label.clone(),
+            shown(d.a, &d.unit),
+            shown(d.b, &d.unit),
+            d.ratio.map_or_else(|| "–".to_owned(), change),
+            interval,
+            effect,
+            d.p_text.clone(),
+            format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),
+            outcome(d).word().to_owned(),
+        ]
+    };
+    Numbers {
+        head: [
+            "Metric",
+            "Base",
+            "Other",
+            "Change",
+            "Interval of the ratio",
+            "Effect",
+            "p",
+            "What varied",
+            "Outcome",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        lines: all.iter().take(ENTRIES_MAX).map(line).collect(),
+        note: String::new(),
+    }
+}
+
+/// Distributions of one series in all runs.
+fn groups(c: &Comparison) -> Vec<Vec<&Distribution>> {
+    let mut out: Vec<Vec<&Distribution>> = Vec::new();
+    for d in &c.distributions {
+        let same = |g: &&mut Vec<&Distribution>| {
+            g.first()
+                .is_some_and(|f| (&f.workload, f.jobs, &f.event) == (&d.workload, d.jobs, &d.event))
+        };
+        match out.iter_mut().find(same) {
+            Some(group) => group.push(d),
+            None => out.push(vec![d]),
+        }
+    }
+    // What one run alone has is beside nothing.
+    out.retain(|g| g.len() > 1);
+    out.truncate(GROUPS_MAX);
+    out
+}
+
+fn group_title(group: &[&Distribution]) -> String {
+    group.first().map_or_else(String::new, |d| {
+        format!(
+            "{} with {}: {}",
+            d.workload,
+            format::jobs(d.jobs),
+            d.event.replace('_', " ")
+        )
+    })
+}
+
+/// Points of a stored density: percent per decade at the middle of each bucket.
+fn density_points(d: &Distribution) -> Vec<(f64, f64)> {
+    let mut out = Vec::with_capacity(d.density.len() + 8);
+    let mut before = None;
+    for (low, high, share) in &d.density {
+        let (low, high) = ((*low).max(1) as f64, *high as f64);
+        let width = (high / low).log10();
+        if width <= 0.0 || !share.is_finite() {
+            continue;
+        }
+        if before.is_none_or(|b: f64| low > b * 1.02) {
+            out.extend(before.map(|b| (b, 0.0)));
+            out.push((low, 0.0));
+        }
+        out.push(((low * high).sqrt(), 100.0 * share / width));
+        before = Some(high);
+    }
+    out.extend(before.map(|b| (b, 0.0)));
+    out
+}
+
+fn look(run: usize) -> Look {
+    if run.is_multiple_of(2) {
+        Look::Marked(run)
+    } else {
+        Look::Dashed(run)
+    }
+}
+
+fn densities(c: &Comparison) -> Option<Section> {
+    let groups = groups(c);
+    let figures = groups.iter().enumerate().map(|(i, group)| {
+        let series = group.iter().map(|d| Series {
+            name: name(c, d.run).to_owned(),
+            points: density_points(d),
+            look: look(d.run),
+        });
+        let (id, title) = (format!("cd{i}"), group_title(group));
+        let axes = (
+            Axis::latency("latency"),
+            Axis::count("% of waits per decade"),
+        );
+        let desc = "Densities of the runs over each other on a logarithmic axis.";
+        let mut chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
+        chart.has_legend = true;
+        Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
+    });
+    let figures: Vec<Figure> = figures.collect();
+    let how = "The runs over each other on a logarithmic axis, as study 004 drew them: a hump that one has and the other has not is what a mean hides.";
+    Section::figures("densities", "Densities", how, figures)
+}
+
+fn percentiles(c: &Comparison) -> Option<Section> {
+    let groups = groups(c);
+    let figures = groups.iter().enumerate().map(|(i, group)| {
+        let series = group.iter().map(|d| Series {
+            look: look(d.run),
+            ..curve(d.run, name(c, d.run).to_owned(), &d.curve)
+        });
+        let (id, title) = (format!("cp{i}"), group_title(group));
+        let axes = (Axis::percentile(), Axis::latency("latency"));
+        let desc = "Percentile curves of the runs.";
+        let chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
+        let how = "Each step to the right is ten times rarer: lines that part only on the right differ in their peaks, lines that part from the left differ in every wait.";
+        Figure::of_chart(Topic::Percentiles, &chart, tags(c), how)
+    });
+    let figures: Vec<Figure> = figures.collect();
+    Section::figures(
+        "percentiles",
+        "Percentiles",
+        "The same waits by how rare they are.",
+        figures,
+    )
+}
+
+/// Heat maps of the rows that all runs have, those of one row on one scale.
+fn maps(c: &Comparison, held: &[Option<Held<'_>>]) -> Option<Section> {
+    let mut keys: Vec<(&str, u32)> = Vec::new();
+    for d in &c.differences {
+        if !keys.contains(&(d.workload.as_str(), d.jobs)) {
+            keys.push((&d.workload, d.jobs));
+        }
+    }
+    let keys = thinned(&keys, MAPS_MAX);
+    let most = heat::columns_each(keys.len() * c.runs.len() * 2);
+    let mut figures = Vec::new();
+    for (k, (workload, jobs)) in keys.iter().enumerate() {
+        for (event, topic, prefix) in [
+            (WaitEvent::LogFileSync, Topic::SyncHeat, "ms"),
+            (WaitEvent::LogFileParallelWrite, Topic::WriteHeat, "mw"),
+        ] {
+            let strip = |h: &Option<Held<'_>>| {
+                let (run, data) = (*h)?;
+                let rows = run.rows.iter().enumerate();
+                let rows: Vec<_> = rows
+                    .filter(|(_, r)| r.workload == *workload && r.jobs == *jobs)
+                    .collect();
+                Some(Strip::of(&rows, data, event, most))
+            };
+            let strips: Vec<Option<Strip>> = held.iter().map(strip).collect();
+            let ranges = strips.iter().flatten().filter_map(Strip::range);
+            let Some(range) = ranges.reduce(heat::Range::with) else {
+                continue;
+            };
+            for (run, strip) in strips.iter().enumerate() {
+                let Some(strip) = strip.as_ref().filter(|s| s.range().is_some()) else {
+                    continue;
+                };
+                let title = format!(
+                    "{}: {workload} with {}, {}",
+                    name(c, run),
+                    format::jobs(*jobs),
+                    event.name()
+                );
+                let id = format!("{prefix}{k}-{run}");
+                figures.push(heat::map(&id, &title, strip, range, tags(c), topic));
+            }
+        }
+    }
+    let how = "The maps of one row below each other have one scale of time, latency and colour.";
+    Section::figures("heat", "Heat maps", how, figures)
+}
+
+fn table(c: &Comparison, i: usize, table: &measure::imported::Table) -> Option<Section> {
+    let html = imported::table_html(table);
+    Section::html(&format!("table-{i}"), &table.title, &table.file, html).map(|s| s.tagged(tags(c)))
+}
+
+fn not_compared(c: &Comparison) -> Option<Section> {
+    let line = |n: &measure::comparison::NotCompared| {
+        format!(
+            "<li><b>{}</b> in {}: {}</li>",
+            esc(&n.what),
+            esc(name(c, n.run_b)),
+            esc(&n.why)
+        )
+    };
+    let list = super::entries(&c.not_compared, line);
+    let list = if list.is_empty() {
+        list
+    } else {
+        format!("<ul class=\"plain\">{list}</ul>")
+    };
+    Section::html(
+        "not-compared",
+        "Not comparable",
+        "What does not stand beside each other, and why.",
+        list,
+    )
+}
+
+fn method(c: &Comparison) -> Option<Section> {
+    let m = &c.method;
+    let facts = super::pairs(&[
+        (
+            "Confidence",
+            Some(format!("{} %", format::digits(100.0 * m.level))),
+        ),
+        ("Resamples", Some(format::count(u64::from(m.resamples)))),
+        ("Seed", Some(m.seed.to_string())),
+        ("Rounds", m.rounds.map(|r| r.to_string())),
+    ]);
+    let notes = super::entries(&m.notes, |n| format!("<li>{}</li>", esc(n)));
+    Section::html(
+        "method",
+        "How it was compared",
+        "",
+        format!("{facts}<ul class=\"plain\">{notes}</ul>"),
+    )
+}

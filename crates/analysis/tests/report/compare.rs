@@ -1,0 +1,222 @@
+//! The report of a comparison: everything that is in the data is shown, on one scale, and nothing
+//! of its text becomes markup.
+
+use super::fixture::{data_of, payloads, row, run_of, structure};
+use analysis::report::compare;
+use measure::Histogram;
+use measure::comparison::{
+    Basis, Better, ComparedRun, Comparison, Condition, Difference, Distribution, Method,
+    NotCompared, SCHEMA,
+};
+use measure::imported::{Cell, Column, Table};
+use measure::run::{Origin, Problem, Run};
+
+fn difference(metric: &str, workload: &str, ratio: Option<f64>, better: Better) -> Difference {
+    Difference {
+        metric: metric.to_owned(),
+        workload: workload.to_owned(),
+        jobs: 8,
+        run_a: 0,
+        run_b: 1,
+        unit: "ns".to_owned(),
+        better,
+        a: Some(5e5),
+        b: ratio.map(|r| 5e5 * r),
+        ratio,
+        ci_low: ratio.map(|r| r * 0.9),
+        ci_high: ratio.map(|r| r * 1.1),
+        effect: Some(0.19),
+        effect_kind: "cohens_d".to_owned(),
+        p_value: Some(0.0),
+        p_text: "< 2.2e-16".to_owned(),
+        basis: Basis::Intervals,
+        units_a: 60,
+        units_b: 60,
+        significant: ratio.map(|r| !(0.91..=1.11).contains(&r)),
+        size: None,
+        detectable_pct: Some(2.0),
+        sentence: format!("{metric} of {workload} differs."),
+    }
+}
+
+fn distribution(run: usize, workload: &str, base: u64) -> Distribution {
+    let mut h = Histogram::new();
+    (0..2_000_u64).for_each(|i| h.record(base + i * i % (base / 2)));
+    let edges: Vec<u64> = (0..200)
+        .map(|i| (1000.0 * 1.09_f64.powi(i)) as u64)
+        .collect();
+    let share = |low: u64, high: u64| {
+        let inside = h.buckets().count_between(low, high - 1);
+        inside as f64 / h.count() as f64
+    };
+    Distribution {
+        run,
+        workload: workload.to_owned(),
+        jobs: 8,
+        event: "log_file_sync".to_owned(),
+        count: h.count(),
+        density: edges
+            .windows(2)
+            .map(|w| (w[0], w[1], share(w[0], w[1])))
+            .filter(|d| d.2 > 0.0)
+            .collect(),
+        curve: h.curve(),
+    }
+}
+
+/// A comparison of two runs in which every text is `text`.
+fn comparison_of(text: &str) -> (Comparison, [Run; 2]) {
+    let s = || text.to_owned();
+    let run = |name: &str, valid: bool| ComparedRun {
+        name: format!("{text} {name}"),
+        run_id: s(),
+        origin: Origin::Measured,
+        created: s(),
+        complete: true,
+        valid,
+        problems: vec![Problem {
+            id: s(),
+            invalidates: !valid,
+            detail: s(),
+        }],
+        target_kind: s(),
+        target_path: s(),
+        target_detail: s(),
+        has_events: false,
+    };
+    let c = Comparison {
+        schema: SCHEMA.to_owned(),
+        created: s(),
+        redolab_version: s(),
+        command: vec![s(), s()],
+        method: Method {
+            level: 0.95,
+            resamples: 2000,
+            seed: 1,
+            rounds: Some(4),
+            notes: vec![s()],
+        },
+        runs: vec![run("flash", true), run("disk", false)],
+        differences: vec![
+            difference("log_file_sync.mean", text, Some(1.6), Better::Lower),
+            difference("log_file_sync.p99", text, Some(1.02), Better::Lower),
+            difference("commit_throughput_tps", text, Some(1.28), Better::Higher),
+            difference("flushes", text, Some(6.4), Better::Neither),
+            difference("cpu_us_per_commit", text, None, Better::Lower),
+        ],
+        not_compared: vec![NotCompared {
+            run_b: 1,
+            what: s(),
+            why: s(),
+        }],
+        tables: vec![Table {
+            id: s(),
+            title: s(),
+            file: s(),
+            columns: vec![Column {
+                key: s(),
+                heading: s(),
+            }],
+            rows: vec![vec![Cell::Text(s())]],
+            ..Table::default()
+        }],
+        distributions: vec![
+            distribution(0, text, 400_000),
+            distribution(1, text, 700_000),
+        ],
+        conditions: vec![Condition {
+            text: s(),
+            breached: true,
+            undetermined: false,
+            detail: s(),
+        }],
+    };
+    let mut runs = [run_of(text), run_of(text)];
+    for (run, seconds) in runs.iter_mut().zip([20, 12]) {
+        run.rows = vec![row(text, 8, seconds, text)];
+    }
+    (c, runs)
+}
+
+fn page(text: &str) -> String {
+    let (c, runs) = comparison_of(text);
+    let data = [data_of(&runs[0]), data_of(&runs[1])];
+    compare::html(
+        &c,
+        &[Some((&runs[0], &data[0])), Some((&runs[1], &data[1]))],
+    )
+}
+
+#[test]
+fn everything_of_a_comparison_is_shown() {
+    let html = page("LGWR-LAT1");
+    if let Some(path) = std::env::var_os("COMPARISON_OUT") {
+        std::fs::write(path, &html).expect("writes");
+    }
+    for part in [
+        "id=\"runs\"",
+        "id=\"conditions\"",
+        "breached",
+        "id=\"fo1\"",
+        "id=\"cd0\"",
+        "id=\"cp0\"",
+        "id=\"ms0-0\"",
+        "id=\"ms0-1\"",
+        "id=\"mw0-1\"",
+        "id=\"not-compared\"",
+        "id=\"repeat\"",
+        "a run is invalid",
+        "6.40 ×",
+        "+60.0 % worse",
+        "+28.0 % better",
+        "+2.0 % not told apart",
+        "&lt; 2.2e-16",
+    ] {
+        assert!(html.contains(part), "`{part}` is not in the report");
+    }
+    assert!(!html.contains("NaN") && html.len() < 400_000);
+}
+
+/// The axes of both maps begin and end at the same values.
+#[test]
+fn maps_that_are_compared_have_one_scale() {
+    let html = page("LGWR-LAT1");
+    let ticks = |id: &str| -> Vec<String> {
+        let figure = html
+            .split(&format!("<figure id=\"{id}\""))
+            .nth(1)
+            .expect("a map");
+        let figure = figure.split("</svg>").next().unwrap_or_default();
+        let texts = figure.split("class=\"tk").skip(1);
+        texts
+            .filter_map(|t| Some(t.split('>').nth(1)?.split('<').next()?.to_owned()))
+            .collect()
+    };
+    assert!(ticks("ms0-0").len() > 4);
+    assert_eq!(ticks("ms0-0"), ticks("ms0-1"));
+}
+
+#[test]
+fn no_text_of_a_comparison_becomes_structure() {
+    let plain = structure(&page("plain"));
+    for payload in payloads() {
+        let html = page(&payload);
+        let shown: String = payload.chars().take(40).collect();
+        assert_eq!(structure(&html), plain, "{shown:?} changed the structure");
+        assert!(
+            !html.chars().any(|c| c.is_control() && c != '\n'),
+            "{shown:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_read_any_more_leaves_only_the_maps_out() {
+    let (mut c, _) = comparison_of("x");
+    let html = compare::html(&c, &[None, None]);
+    assert!(!html.contains("id=\"heat\"") && html.contains("id=\"fo1\""));
+    c.differences.clear();
+    c.distributions.clear();
+    let html = compare::html(&c, &[]);
+    assert!(html.ends_with("</html>\n") && !html.contains("id=\"fo1\""));
+}

@@ -1,0 +1,234 @@
+//! `Comparison`: runs beside each other, as plain data. `redolab compare` prints it, a report draws
+//! it; whoever shows it computes nothing.
+//!
+//! Invariants: units are in the key or stand beside the figure; what could not be computed is
+//! `None` and says why; the first run is the base, and every ratio is another run over it. Text
+//! that came from runs is made harmless by whoever shows it.
+
+use crate::imported::Table;
+use crate::run::{Origin, Problem};
+use serde::{Deserialize, Serialize};
+
+/// The schema's name and version.
+pub const SCHEMA: &str = "redolab.comparison/1";
+
+/// Runs compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// RFC 3339 time of creation, UTC.
+    pub created: String,
+    /// Version that made it.
+    pub redolab_version: String,
+    /// The command that made it, argument by argument.
+    pub command: Vec<String>,
+    /// How figures were compared.
+    pub method: Method,
+    /// The runs; the first is the base.
+    pub runs: Vec<ComparedRun>,
+    /// All differences: for each row that the runs share, metric by metric.
+    pub differences: Vec<Difference>,
+    /// What is not comparable, and why.
+    pub not_compared: Vec<NotCompared>,
+    /// Tables beside the differences, as those of study 001: throughput and requests, the device's
+    /// own counters, top events. Cells are numbers in the unit that a column's key ends with.
+    pub tables: Vec<Table>,
+    /// Distributions to draw.
+    pub distributions: Vec<Distribution>,
+    /// Conditions that were asked for, and whether they are breached.
+    pub conditions: Vec<Condition>,
+}
+
+/// How figures were compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// Confidence of every interval, such as 0.95.
+    pub level: f64,
+    /// Resamples of the bootstrap.
+    pub resamples: u32,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Pairs of rounds of a live comparison; `None` where stored runs were compared.
+    pub rounds: Option<u32>,
+    /// What varied independently, how intervals and p-values were made, and what they take for
+    /// granted: a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A run in a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRun {
+    /// What it is called here: its name in a live comparison, else its id.
+    pub name: String,
+    /// Name in the store; of a live comparison the first round's.
+    pub run_id: String,
+    /// Where its figures come from.
+    pub origin: Origin,
+    /// RFC 3339 time of creation, UTC.
+    pub created: String,
+    /// It was finished; figures of an unfinished run are those that it had written.
+    pub complete: bool,
+    /// No problem makes its figures wrong.
+    pub valid: bool,
+    /// What speaks against it.
+    pub problems: Vec<Problem>,
+    /// Kind of its target.
+    pub target_kind: String,
+    /// Path of its target.
+    pub target_path: String,
+    /// What stands there: file system, device model, layers, in one line; empty where unknown.
+    pub target_detail: String,
+    /// Single events are stored, not only interval histograms.
+    pub has_events: bool,
+}
+
+/// What varied, so that an interval could be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Single events in sequence, drawn in blocks.
+    Events,
+    /// Interval histograms, drawn whole, in blocks.
+    Intervals,
+    /// Rounds of an interleaved comparison.
+    Rounds,
+    /// Number, mean and standard deviation only: events are taken as independent.
+    Moments,
+    /// Nothing: the ratio stands without an interval.
+    None,
+}
+
+/// Which direction is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Less.
+    Lower,
+    /// More.
+    Higher,
+    /// It depends.
+    Neither,
+}
+
+/// How large a difference is, whether or not it is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// Of no practical weight.
+    Negligible,
+    /// Small.
+    Small,
+    /// Medium.
+    Medium,
+    /// Large.
+    Large,
+}
+
+impl Size {
+    /// The word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Size::Negligible => "negligible",
+            Size::Small => "small",
+            Size::Medium => "medium",
+            Size::Large => "large",
+        }
+    }
+}
+
+/// One metric of one row in two runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The metric, as conditions name it: `commit_throughput_tps`, `log_file_sync.p99`.
+    pub metric: String,
+    /// Workload of the row.
+    pub workload: String,
+    /// Jobs of the row.
+    pub jobs: u32,
+    /// The base's place in `runs`: always 0.
+    pub run_a: usize,
+    /// The other's place in `runs`.
+    pub run_b: usize,
+    /// Unit of `a` and `b`: `ns`, `1/s`, `MB/s`, `%`, empty for a pure number.
+    pub unit: String,
+    /// Which direction is the better one.
+    pub better: Better,
+    /// The base's figure; `None` where it was not measured.
+    pub a: Option<f64>,
+    /// The other's figure.
+    pub b: Option<f64>,
+    /// `b` over `a`. Of rounds: the geometric mean of the pairs' ratios.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's interval.
+    pub ci_low: Option<f64>,
+    /// Upper end of the ratio's interval.
+    pub ci_high: Option<f64>,
+    /// Effect size, positive where `b` is larger.
+    pub effect: Option<f64>,
+    /// What `effect` is: `cohens_d` of single waits, or `cliffs_delta`; empty where there is none.
+    pub effect_kind: String,
+    /// Two-sided, of no difference; 0 where it is below what a number can hold.
+    pub p_value: Option<f64>,
+    /// The p-value as it is printed, such as `< 2.2e-16`; empty where there is none.
+    pub p_text: String,
+    /// What varied.
+    pub basis: Basis,
+    /// Intervals, rounds or events of the base.
+    pub units_a: u64,
+    /// Intervals, rounds or events of the other.
+    pub units_b: u64,
+    /// The interval leaves a ratio of 1 out.
+    pub significant: Option<bool>,
+    /// How large it is.
+    pub size: Option<Size>,
+    /// The smallest difference, in percent, that this test finds with 80 % power.
+    pub detectable_pct: Option<f64>,
+    /// Significance and size in words; where there is no interval, why.
+    pub sentence: String,
+}
+
+/// Something that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCompared {
+    /// The run's place in `runs` that differs from the base.
+    pub run_b: usize,
+    /// What: a row, a metric, the runs as such.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A distribution of one series in one run, to be drawn beside those of the other runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The run's place in `runs`.
+    pub run: usize,
+    /// Workload of the row.
+    pub workload: String,
+    /// Jobs of the row.
+    pub jobs: u32,
+    /// Wait-event key, such as `log_file_sync`.
+    pub event: String,
+    /// Values.
+    pub count: u64,
+    /// Density on a logarithmic axis: `(lowest ns, highest ns, share of all values)`, ascending.
+    /// Buckets are about 9 % wide; empty ones are left out.
+    pub density: Vec<(u64, u64, f64)>,
+    /// Percentile curve: `(percentile, ns)`.
+    pub curve: Vec<(f64, u64)>,
+}
+
+/// A condition that was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// As it was written.
+    pub text: String,
+    /// It is breached.
+    pub breached: bool,
+    /// It could not be judged.
+    pub undetermined: bool,
+    /// The figures behind it.
+    pub detail: String,
+}

@@ -1,0 +1,164 @@
+//! `redolab compare`: stored runs beside each other, or targets measured in interleaved rounds.
+
+mod live;
+mod stored;
+
+use super::common::{Format, emit};
+use super::run::RunOptions;
+use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
+use crate::output::{comparison, table};
+use crate::store::now_rfc3339;
+use analysis::compare::Options;
+use analysis::compare::condition::FailIf;
+use clap::Args;
+use measure::comparison::Comparison;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Rounds at most: beyond, longer rounds tell more than further ones.
+const ROUNDS_MAX: u32 = 1000;
+/// Resamples at most.
+const RESAMPLES_MAX: u32 = 100_000;
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The first run or target is the base; ratios are the others over it. Stored runs are named as in
+`redolab runs`, or are files that `redolab runs export` wrote. With --on, targets are measured in
+rounds, A B, B A, A B, with the options of `redolab run`; every round is stored as a run, and rounds,
+not commits, are what counts as independent.
+
+--fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 where the whole interval
+lies beyond the bound; a figure without an interval is judged by itself, and what was not measured
+ends with 4. METRIC is a figure of a row (commit_throughput_tps) or of waits (log_file_sync.p99);
+BOUND is a change (+10%, -5%, +200us) or the other run's own figure (2ms, 5000/s).
+
+  redolab compare 20261120-101500 last
+  redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
+  redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'")]
+pub(crate) struct CompareArgs {
+    /// Stored runs, or exported files; the first is the base
+    #[arg(
+        value_name = "RUN",
+        required_unless_present = "on",
+        conflicts_with = "on"
+    )]
+    runs: Vec<String>,
+    /// A target to measure: a name and a directory or raw device; twice or more
+    #[arg(long, value_name = "NAME=PATH")]
+    on: Vec<String>,
+    /// Rounds on each target; two at least for any interval
+    #[arg(long, value_name = "N", default_value = "5", requires = "on")]
+    rounds: u32,
+    /// Exit code 3 where this holds, such as 'log_file_sync.p99 > +10%'
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Confidence of the intervals
+    #[arg(long, value_name = "PERCENT", default_value = "95")]
+    confidence: f64,
+    /// Resamples of the bootstrap
+    #[arg(long, value_name = "N", default_value = "1000")]
+    resamples: u32,
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value = "1")]
+    bootstrap_seed: u64,
+    /// Write the comparison as one self-contained HTML file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
+    let options = options(args)?;
+    let comparison = if args.on.is_empty() {
+        stored::compare(&args.runs, &args.options.store.open()?, &options)?
+    } else {
+        match live::compare(&args.on, args.rounds, &args.options, &options)? {
+            Some(comparison) => comparison,
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    };
+    show(args, &comparison)?;
+    if let Some(path) = &args.report {
+        let store = args.options.store.open()?;
+        let html = report::comparison(&store, &comparison);
+        emit(Some(path), html.as_bytes())?;
+        eprintln!("Report: {}", path.display());
+    }
+    Ok(ended(&comparison))
+}
+
+fn no_such_format() -> CommandError {
+    CommandError::usage("compare: --format takes table, json or csv; other formats are of one run")
+}
+
+fn options(args: &CompareArgs) -> Result<Options, CommandError> {
+    let format = args.options.output.format;
+    if matches!(format, Format::FioJson | Format::Openmetrics) {
+        // Before anything is measured.
+        return Err(no_such_format());
+    }
+    let level = args.confidence / 100.0;
+    if !(0.5..1.0).contains(&level) {
+        let message = format!("--confidence {}: use 50 to 99.99", args.confidence);
+        return Err(CommandError::usage(message));
+    }
+    if !(20..=RESAMPLES_MAX).contains(&args.resamples) {
+        let message = format!("--resamples {}: use 20 to {RESAMPLES_MAX}", args.resamples);
+        return Err(CommandError::usage(message));
+    }
+    if !(1..=ROUNDS_MAX).contains(&args.rounds) {
+        let message = format!("--rounds {}: use 1 to {ROUNDS_MAX}", args.rounds);
+        return Err(CommandError::usage(message));
+    }
+    let parse = |text: &String| {
+        text.parse::<FailIf>()
+            .map_err(|e| CommandError::usage(format!("--fail-if: {e}")))
+    };
+    Ok(Options {
+        level,
+        resamples: args.resamples,
+        seed: args.bootstrap_seed,
+        conditions: args.fail_if.iter().map(parse).collect::<Result<_, _>>()?,
+        created: now_rfc3339(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect(),
+    })
+}
+
+fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
+    let output = &args.options.output;
+    let failed = |e: String| CommandError::failed(format!("formatting the result: {e}"));
+    let mut bytes = Vec::new();
+    match output.format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut bytes, found).map_err(|e| failed(e.to_string()))?;
+            bytes.push(b'\n');
+        }
+        Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
+        Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
+        Format::Table => {
+            let style = match output.output {
+                Some(_) => table::Style::detect(false, None),
+                None => table::Style::of_stdout(),
+            };
+            bytes = comparison::text(found, style, output.verbose).into_bytes();
+        }
+    }
+    emit(output.output.as_deref(), &bytes)
+}
+
+/// 3 where a condition is breached; 4 where one could not be judged, a run is not whole or wrong,
+/// or nothing could be compared.
+fn ended(found: &Comparison) -> ExitCode {
+    if found.conditions.iter().any(|c| c.breached) {
+        return ExitCode::from(VERDICT_NO);
+    }
+    let doubtful = found.conditions.iter().any(|c| c.undetermined)
+        || found.runs.iter().any(|r| !r.complete || !r.valid)
+        || found.differences.is_empty();
+    ExitCode::from(if doubtful { INCOMPLETE } else { 0 })
+}

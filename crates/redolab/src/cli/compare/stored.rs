@@ -1,0 +1,170 @@
+//! Stored runs and exported files as sides of a comparison. Memory is bounded by the intervals that
+//! a bootstrap keeps, not by the length of the runs.
+
+use super::super::CommandError;
+use super::super::runs::{load_any, resolve};
+use crate::output::sanitize;
+use crate::store::events::{Column, EventKind, Query};
+use crate::store::{Store, hlog, read_export};
+use analysis::compare::{Options, Series, Side, stored};
+use measure::comparison::Comparison;
+use measure::run::Run;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+/// Fewer events than this tell no more in stretches than in seconds.
+const EVENTS_MIN: usize = 4_000;
+
+pub(super) fn compare(
+    names: &[String],
+    store: &Store,
+    options: &Options,
+) -> Result<Comparison, CommandError> {
+    if names.len() < 2 {
+        let message = "compare: name two runs or more, the base first";
+        return Err(CommandError::usage(message));
+    }
+    let sides: Vec<Side> = names
+        .iter()
+        .map(|name| side(store, name))
+        .collect::<Result<_, _>>()?;
+    for (i, side) in sides.iter().enumerate() {
+        let same = |s: &&Side| s.run.run_id == side.run.run_id;
+        if sides.iter().take(i).any(|s| same(&s)) {
+            return Err(CommandError::usage(format!(
+                "compare: run {} is named twice; it differs from itself in nothing",
+                sanitize::line(&side.run.run_id)
+            )));
+        }
+    }
+    Ok(stored::compare(&sides, options))
+}
+
+/// A run of the store, else an exported file.
+fn side(store: &Store, name: &str) -> Result<Side, CommandError> {
+    let path = Path::new(name);
+    let looks = name.contains('/') || path.extension().is_some_and(|e| e == "json");
+    if looks && path.is_file() {
+        return exported(path);
+    }
+    let id = resolve(store, name)?;
+    let (run, complete) = load_any(store, &id)?;
+    let mut found = Gathered::default();
+    store.for_each_interval(&id, &mut |series, record| found.add(series, &record))?;
+    let whole = |row: &measure::run::Row| row.events.as_ref().is_some_and(|e| e.lost == 0);
+    if complete {
+        for (row, _) in run.rows.iter().enumerate().filter(|(_, r)| whole(r)) {
+            for kind in EventKind::ALL {
+                if let Some(series) = events(store, &id, row, kind)? {
+                    let series_of = found.rows.entry(row).or_default();
+                    series_of.insert(kind.name().to_owned(), series);
+                }
+            }
+        }
+    }
+    Ok(found.side(run, complete))
+}
+
+/// Every event of a kind in a row (from 0), in the order in which they began; `None` where there
+/// are too few to be cut into stretches.
+fn events(
+    store: &Store,
+    id: &str,
+    row: usize,
+    kind: EventKind,
+) -> Result<Option<Series>, CommandError> {
+    let query = Query {
+        event: Some(kind),
+        row: u32::try_from(row + 1).ok(),
+        columns: vec![Column::StartUtcUs, Column::LatencyNs],
+    };
+    let mut timed: Vec<(i64, u64)> = Vec::new();
+    for chunk in store.events(id, query)? {
+        let chunk = chunk?;
+        let starts = chunk.column(Column::StartUtcUs).iter();
+        for (start, latency) in starts.zip(chunk.column(Column::LatencyNs)) {
+            if let (Some(start), Some(latency)) = (start, latency) {
+                timed.push((*start, u64::try_from(*latency).unwrap_or(0)));
+            }
+        }
+    }
+    if timed.len() < EVENTS_MIN {
+        return Ok(None);
+    }
+    // Sessions wrote their own; blocks have to hold neighbours in time.
+    timed.sort_by_key(|(start, _)| *start);
+    let latencies: Vec<u64> = timed.iter().map(|(_, latency)| *latency).collect();
+    drop(timed);
+    Ok(Some(Series::of_events(&latencies)))
+}
+
+fn exported(path: &Path) -> Result<Side, CommandError> {
+    let failed = |e: String| CommandError::failed(format!("{}: {e}", path.display()));
+    let mut file = File::open(path).map_err(|e| failed(e.to_string()))?;
+    let mut found = Gathered::default();
+    let run = read_export(&mut file, &mut |series, record| found.add(series, &record))
+        .map_err(|e| failed(e.to_string()))?;
+    Ok(found.side(run, true))
+}
+
+/// Series by row and event.
+#[derive(Default)]
+struct Gathered {
+    rows: BTreeMap<usize, BTreeMap<String, Series>>,
+}
+
+impl Gathered {
+    fn add(&mut self, name: &str, record: &hlog::Record) {
+        let Some((row, event)) = place(name) else {
+            return;
+        };
+        let series = self.rows.entry(row).or_default();
+        series
+            .entry(event.to_owned())
+            .or_default()
+            .push(&record.histogram);
+    }
+
+    fn side(mut self, run: Run, complete: bool) -> Side {
+        for series in run.imported.iter().flat_map(|i| &i.series) {
+            let row = self.rows.entry(series.row).or_default();
+            let points = || Series::of_points(&series.points);
+            row.entry(series.event.clone()).or_insert_with(points);
+        }
+        let rows = 0..run.rows.len();
+        Side {
+            name: run.run_id.clone(),
+            complete,
+            series: rows
+                .map(|row| self.rows.remove(&row).unwrap_or_default())
+                .collect(),
+            run,
+        }
+    }
+}
+
+/// Row (from 0) and event of a series such as `03-LGWR-LAT1-64/log_file_sync`.
+pub(super) fn place(name: &str) -> Option<(usize, &str)> {
+    let (row, event) = name.split_once('/')?;
+    let number: usize = row.split_once('-')?.0.parse().ok()?;
+    Some((number.checked_sub(1)?, event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn series_name_their_row() {
+        let series = "03-LGWR-LAT1-64/log_file_sync";
+        assert_eq!(place(series), Some((2, "log_file_sync")));
+        assert_eq!(
+            place("103-X-1/commit_latency"),
+            Some((102, "commit_latency"))
+        );
+        for bad in ["", "x/y", "00-X/y", "-1-X/y", "03-X"] {
+            assert_eq!(place(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! A comparison as text and as CSV.
+//!
+//! Invariants: origin and validity stand above every figure; significance and size are said apart,
+//! in the words that the comparison carries; what is not comparable is listed, never left out.
+
+use super::cells::{self, grouped};
+use super::csv::{origin, safe};
+use super::sanitize;
+use super::table::{Style, draw};
+use measure::comparison::{Basis, Comparison, Difference};
+use measure::imported::{Cell, Table};
+use std::io::{self, Write};
+
+/// Metrics of the short view; all others stand in the verbose one, in JSON and in CSV. Whatever
+/// differs significantly, and is more than negligible, is shown in any view.
+const SHORT: [&str; 8] = [
+    "commit_throughput_tps",
+    "redo_data_mbps",
+    "commit_latency.mean",
+    "log_file_sync.mean",
+    "log_file_sync.p50",
+    "log_file_sync.p99",
+    "log_file_parallel_write.mean",
+    "log_file_parallel_write.p99",
+];
+
+/// The comparison as text; every metric when `verbose`.
+#[must_use]
+pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
+    let mut out = runs(c);
+    for (row, lines) in by_row(c) {
+        out.push_str(&format!("\n{row}\n"));
+        let shown: Vec<&&Difference> = lines.iter().filter(|d| verbose || told(d)).collect();
+        out.push_str(&differences(&shown, style));
+        let hidden = lines.len() - shown.len();
+        if hidden > 0 {
+            let more = analysis::format::plural(hidden as u64, "more metric");
+            out.push_str(&format!("({more} with -v)\n"));
+        }
+        for d in shown {
+            out.push_str(&format!(
+                "  {}: {}\n",
+                d.metric,
+                sanitize::line(&d.sentence)
+            ));
+        }
+    }
+    if c.differences.is_empty() {
+        out.push_str("\nNothing is comparable.\n");
+    }
+    out.push_str(&not_compared(c));
+    for table in &c.tables {
+        out.push_str(&format!(
+            "\n{}\n{}",
+            sanitize::line(&table.title),
+            of_table(table, style)
+        ));
+    }
+    out.push_str("\nHow this was compared:\n");
+    let percent = 100.0 * c.method.level;
+    out.push_str(&format!(
+        "  Intervals of {percent} %, {} resamples, bootstrap seed {}.\n",
+        c.method.resamples, c.method.seed
+    ));
+    for note in &c.method.notes {
+        out.push_str(&format!("  {}\n", sanitize::line(note)));
+    }
+    out.push_str(&conditions(c));
+    out
+}
+
+fn runs(c: &Comparison) -> String {
+    let mut out = String::new();
+    for (i, run) in c.runs.iter().enumerate() {
+        let role = if i == 0 { "base" } else { "run " };
+        let name = sanitize::line(&run.name);
+        let id = match run.name == run.run_id {
+            true => String::new(),
+            false => format!(" (run {})", sanitize::line(&run.run_id)),
+        };
+        out.push_str(&format!(
+            "{role} {name}{id}  origin: {}  target: {} {}",
+            origin(run.origin),
+            sanitize::line(&run.target_kind),
+            sanitize::line(&run.target_path)
+        ));
+        if !run.target_detail.is_empty() {
+            out.push_str(&format!("  on {}", sanitize::line(&run.target_detail)));
+        }
+        out.push('\n');
+        if !run.complete {
+            out.push_str("  INCOMPLETE: not finished; what it had written is compared\n");
+        }
+        if !run.valid {
+            out.push_str("  INVALID: its figures are wrong:\n");
+        }
+        for problem in &run.problems {
+            let weight = if problem.invalidates {
+                "invalid"
+            } else {
+                "doubtful"
+            };
+            let (id, detail) = (sanitize::line(&problem.id), sanitize::line(&problem.detail));
+            out.push_str(&format!("  {weight}: {id}: {detail}\n"));
+        }
+    }
+    out
+}
+
+/// Differences by row and other run, with a heading each.
+fn by_row(c: &Comparison) -> Vec<(String, Vec<&Difference>)> {
+    let mut found: Vec<(String, Vec<&Difference>)> = Vec::new();
+    let name = |i: usize| {
+        c.runs
+            .get(i)
+            .map_or("?".to_owned(), |r| sanitize::line(&r.name))
+    };
+    for d in &c.differences {
+        let heading = format!(
+            "{}, {}: {} over {}",
+            sanitize::line(&d.workload),
+            analysis::format::jobs(d.jobs),
+            name(d.run_b),
+            name(d.run_a)
+        );
+        match found.last_mut().filter(|(h, _)| *h == heading) {
+            Some((_, lines)) => lines.push(d),
+            None => found.push((heading, vec![d])),
+        }
+    }
+    found
+}
+
+fn told(d: &Difference) -> bool {
+    let weighs = d.size > Some(measure::comparison::Size::Negligible);
+    SHORT.contains(&d.metric.as_str()) || (d.significant == Some(true) && weighs)
+}
+
+fn differences(lines: &[&&Difference], style: Style) -> String {
+    let headings = [
+        "Metric", "Base", "Other", "Ratio", "Interval", "p", "Size", "From",
+    ];
+    let rows = lines.iter().map(|d| {
+        let ratio = |v: Option<f64>| v.map_or("-".to_owned(), |r| format!("{r:.3}"));
+        let interval = match d.ci_low.zip(d.ci_high) {
+            Some((low, high)) => format!("{low:.3} to {high:.3}"),
+            None => "-".to_owned(),
+        };
+        let p = if d.p_text.is_empty() { "-" } else { &d.p_text };
+        let size = match (d.significant, d.size) {
+            (Some(false), _) => "no difference found",
+            (Some(true), Some(size)) => size.word(),
+            _ => "-",
+        };
+        vec![
+            d.metric.clone(),
+            figure(d.a, &d.unit),
+            figure(d.b, &d.unit),
+            ratio(d.ratio),
+            interval,
+            p.to_owned(),
+            size.to_owned(),
+            basis(d),
+        ]
+    });
+    draw(&headings, rows.collect(), 1, style)
+}
+
+/// A figure with its unit; times as people read them.
+fn figure(value: Option<f64>, unit: &str) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(v) if unit == "ns" => analysis::format::latency(v),
+        Some(v) if unit.is_empty() => cells::real(v),
+        Some(v) => format!("{} {unit}", cells::real(v)),
+    }
+}
+
+fn basis(d: &Difference) -> String {
+    let units = match d.units_a == d.units_b {
+        true => grouped(d.units_a),
+        false => format!("{}, {}", grouped(d.units_a), grouped(d.units_b)),
+    };
+    match d.basis {
+        Basis::Events => format!("{units} stretches of events"),
+        Basis::Intervals => format!("{units} intervals"),
+        Basis::Rounds => format!("{units} rounds"),
+        Basis::Moments => "moments".to_owned(),
+        Basis::None => "-".to_owned(),
+    }
+}
+
+fn not_compared(c: &Comparison) -> String {
+    if c.not_compared.is_empty() {
+        return String::new();
+    }
+    let mut out = "\nNot comparable, or not alike:\n".to_owned();
+    for item in &c.not_compared {
+        let name = c.runs.get(item.run_b).map_or("?", |r| r.name.as_str());
+        out.push_str(&format!(
+            "  {}: {}: {}\n",
+            sanitize::line(name),
+            sanitize::line(&item.what),
+            sanitize::line(&item.why)
+        ));
+    }
+    out
+}
+
+fn of_table(table: &Table, style: Style) -> String {
+    let headings: Vec<String> = table
+        .columns
+        .iter()
+        .map(|c| sanitize::line(&c.heading))
+        .collect();
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let cell = |cell: &Cell| match cell {
+        Cell::Blank => "-".to_owned(),
+        Cell::Count(n) => grouped(*n),
+        Cell::Real(x) => cells::real(*x),
+        Cell::Text(t) => sanitize::line(t),
+    };
+    let rows = table.rows.iter().map(|row| row.iter().map(cell).collect());
+    draw(&headings, rows.collect(), 2, style)
+}
+
+fn conditions(c: &Comparison) -> String {
+    let mut out = String::new();
+    for condition in &c.conditions {
+        let state = match (condition.breached, condition.undetermined) {
+            (true, _) => "BREACHED",
+            (_, true) => "UNDETERMINED",
+            _ => "held",
+        };
+        if out.is_empty() {
+            out.push_str("\nConditions:\n");
+        }
+        out.push_str(&format!(
+            "  {state}: {}: {}\n",
+            sanitize::line(&condition.text),
+            sanitize::line(&condition.detail)
+        ));
+    }
+    out
+}
+
+/// The differences as CSV: a line each, all digits; an empty field is not known.
+///
+/// # Errors
+/// An error of `out`.
+pub fn csv(c: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record([
+        "base",
+        "run",
+        "workload",
+        "jobs",
+        "metric",
+        "unit",
+        "a",
+        "b",
+        "ratio",
+        "ci_low",
+        "ci_high",
+        "effect",
+        "effect_kind",
+        "p_value",
+        "basis",
+        "units_a",
+        "units_b",
+        "significant",
+        "size",
+        "detectable_pct",
+        "sentence",
+    ])?;
+    let name = |i: usize| c.runs.get(i).map_or(String::new(), |r| safe(&r.name));
+    for d in &c.differences {
+        let number = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+        let basis = serde_json::to_value(d.basis).ok();
+        let basis = basis.as_ref().and_then(|b| b.as_str()).unwrap_or_default();
+        writer.write_record([
+            name(d.run_a),
+            name(d.run_b),
+            safe(&d.workload),
+            d.jobs.to_string(),
+            d.metric.clone(),
+            d.unit.clone(),
+            number(d.a),
+            number(d.b),
+            number(d.ratio),
+            number(d.ci_low),
+            number(d.ci_high),
+            number(d.effect),
+            d.effect_kind.clone(),
+            number(d.p_value),
+            basis.to_owned(),
+            d.units_a.to_string(),
+            d.units_b.to_string(),
+            d.significant.map_or(String::new(), |s| s.to_string()),
+            d.size.map_or(String::new(), |s| s.word().to_owned()),
+            number(d.detectable_pct),
+            safe(&d.sentence),
+        ])?;
+    }
+    writer.flush()
+}

@@ -1,0 +1,225 @@
+//! Reports in a browser: three widths, light and dark, printed to PDF. No console message, no
+//! violation of the page's own policy, nothing wider than the window, and the script does what it
+//! says, by keyboard alone.
+
+use crate::harness::{Place, skipped};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Pages that hold the report in windows of three widths, look at them from outside, and say
+/// what they see in the console. `REPORT` and `WIDTH` are put in.
+const LOOKER: &str = r#"<!DOCTYPE html><meta charset="utf-8"><title>looker</title>
+<body><iframe src="REPORT" width="WIDTH" height="900"></iframe><script>
+"use strict";
+function say(what) { console.log("LOOK " + JSON.stringify(what)); }
+onload = function () {
+  var frame = document.querySelector("iframe"), page = frame.contentDocument;
+  var root = page.documentElement;
+  var wide = Array.prototype.filter.call(page.querySelectorAll("body *"), function (n) {
+    return !n.closest(".scroll,.pan,pre,.skip,svg") && n.getBoundingClientRect().right > root.clientWidth + 1;
+  }).map(function (n) { return n.tagName + "." + n.className; });
+  var small = Array.prototype.filter.call(page.querySelectorAll("svg"), function (s) {
+    return s.getBoundingClientRect().width < 200;
+  }).length;
+  var live = page.querySelector("figure.live"), zoomed = null, back = null;
+  if (live) {
+    var path = live.querySelector("path.ln"), pan = live.querySelector(".pan");
+    var press = function (key) {
+      pan.dispatchEvent(new frame.contentWindow.KeyboardEvent("keydown", { key: key, bubbles: true }));
+      return path.getAttribute("d");
+    };
+    var whole = path.getAttribute("d");
+    zoomed = press("+") !== whole;
+    back = press("0") === whole;
+  }
+  say({ width: root.clientWidth, scroll: root.scrollWidth, wide: wide, small: small,
+    figures: page.querySelectorAll("figure svg").length, zoomed: zoomed, back: back,
+    data: page.querySelectorAll("script.zd").length });
+};
+</script>"#;
+
+fn browser() -> Option<&'static str> {
+    let found = NAMES.iter().find(|name| {
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|o| o.status.success())
+    });
+    if found.is_none() {
+        skipped(&format!(
+            "no browser ({}) to look at reports with",
+            NAMES.join(", ")
+        ));
+    }
+    found.copied()
+}
+
+/// Runs the browser without a window, and returns what it says on standard error.
+fn look(browser: &str, place: &Place, arguments: &[String]) -> String {
+    let profile = place.path().join("browser");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--hide-scrollbars",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--v=0",
+            "--allow-file-access-from-files",
+        ])
+        .args(["--virtual-time-budget=10000"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(arguments)
+        .output()
+        .expect("the browser starts");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn url(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+/// What a page wrote to the console, without what the looker says.
+fn console(said: &str) -> Vec<&str> {
+    let lines = said
+        .lines()
+        .filter(|l| l.contains("CONSOLE") || l.contains("Refused to"));
+    lines.filter(|l| !l.contains("LOOK ")).collect()
+}
+
+/// A run of five minutes: one of a moment, its only interval repeated, under another name.
+fn store_a_long_run(place: &Place) -> String {
+    let short = place.store_a_run();
+    let mut export = place.run(&["runs", "export", &short]).json();
+    let run = &mut export["run"];
+    let id = format!("{short}-long");
+    run["run_id"] = id.clone().into();
+    let one = run["rows"][0]["intervals"][0].clone();
+    let intervals = (1..=300_u32).map(|second| {
+        let mut interval = one.clone();
+        interval["t_s"] = second.into();
+        interval["seconds"] = 1.into();
+        interval["commits"] = (1000 + second * 37 % 211).into();
+        interval
+    });
+    run["rows"][0]["intervals"] = intervals.collect();
+    let path = place.path().join("long.json");
+    std::fs::write(&path, export.to_string()).expect("writes");
+    place
+        .run(&["runs", "load", &path.display().to_string()])
+        .expect(0, &[]);
+    id
+}
+
+/// Reports of each kind, made by the binary: a long run, evidence, a check.
+fn reports(place: &Place) -> Vec<PathBuf> {
+    let report = |name: &str, id: &str| {
+        let path = place.path().join(name);
+        let shown = path.display().to_string();
+        place.run(&["report", id, "-o", &shown]).expect(0, &[]);
+        path
+    };
+    let mut all = vec![report("long.html", &store_a_long_run(place))];
+    let evidence = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/000");
+    let files = [
+        "lg03-lines.trc",
+        "event-histograms.txt",
+        "outliers-320-351.txt",
+    ];
+    let files = files.map(|f| evidence.join(f).display().to_string());
+    let mut arguments = vec!["import", "-q", "--format", "json"];
+    arguments.extend(files.iter().map(String::as_str));
+    let imported = place.run(&arguments).json();
+    let id = imported["run_id"].as_str().expect("a run has a name");
+    all.push(report("evidence.html", id));
+    let checked = place.path().join("checked.html");
+    let done = place.check(
+        &place.target,
+        &["--report", &checked.display().to_string(), "-q"],
+    );
+    assert!(checked.exists(), "{done:?}");
+    all.push(checked);
+    all
+}
+
+#[test]
+fn reports_hold_in_a_browser_at_three_widths_light_and_dark() {
+    let Some(browser) = browser() else {
+        return;
+    };
+    let place = Place::new();
+    for report in reports(&place) {
+        for width in [390, 900, 1600] {
+            for (scheme, number) in [("dark", 0), ("light", 1)] {
+                let page = place.path().join("looker.html");
+                let name = report.file_name().expect("a file").to_string_lossy();
+                let text = LOOKER
+                    .replace("REPORT", &name)
+                    .replace("WIDTH", &width.to_string());
+                std::fs::write(&page, text).expect("writes");
+                let shot = place.path().join("shot.png");
+                let said = look(
+                    browser,
+                    &place,
+                    &[
+                        format!("--blink-settings=preferredColorScheme={number}"),
+                        format!("--window-size={},1000", width + 40),
+                        format!("--screenshot={}", shot.display()),
+                        url(&page),
+                    ],
+                );
+                let what = format!("{name} at {width} px, {scheme}:\n{said}");
+                assert_eq!(console(&said), Vec::<&str>::new(), "{what}");
+                let seen = said
+                    .split("LOOK ")
+                    .nth(1)
+                    .and_then(|s| s.split("\", source").next());
+                let seen = seen.unwrap_or_else(|| panic!("nothing was seen of {what}"));
+                let seen: serde_json::Value = serde_json::from_str(&seen.replace("\\\"", "\""))
+                    .unwrap_or_else(|e| panic!("{e}: {seen}"));
+                assert_eq!(seen["wide"], serde_json::json!([]), "{what}");
+                assert_eq!(seen["scroll"], seen["width"], "{what}");
+                assert_eq!(seen["small"], 0, "{what}");
+                assert!(seen["figures"].as_u64().is_some_and(|n| n > 0), "{what}");
+                if seen["data"].as_u64().is_some_and(|n| n > 0) {
+                    assert_eq!(
+                        (&seen["zoomed"], &seen["back"]),
+                        (&true.into(), &true.into()),
+                        "{what}"
+                    );
+                }
+                assert!(
+                    std::fs::metadata(&shot).is_ok_and(|m| m.len() > 1000),
+                    "{what}"
+                );
+            }
+        }
+        prints(browser, &place, &report);
+    }
+}
+
+/// A PDF of several pages, without a message.
+fn prints(browser: &str, place: &Place, report: &Path) {
+    let pdf = place.path().join("report.pdf");
+    let arguments = [
+        "--no-pdf-header-footer".to_owned(),
+        format!("--print-to-pdf={}", pdf.display()),
+        url(report),
+    ];
+    let said = look(browser, place, &arguments);
+    assert_eq!(console(&said), Vec::<&str>::new(), "{said}");
+    let bytes = std::fs::read(&pdf).expect("a PDF");
+    assert!(
+        bytes.starts_with(b"%PDF") && bytes.len() > 10_000,
+        "{} bytes",
+        bytes.len()
+    );
+}
