@@ -1,8 +1,9 @@
 //! What the tests need from the system, and installing it where that is allowed.
 //!
 //! Invariants: it asks nothing and ends in bounded time; it only adds packages, as root, through
-//! apt, and Python's in a folder of its own under `target`; what cannot be had is told with what will be skipped, and is not an error, since a test
-//! that lacks something skips itself with a reason.
+//! apt, and Python's in a folder of its own under `target`; what cannot be had is told with what
+//! will be skipped, and is not an error, since a test that lacks something skips itself with a
+//! reason.
 
 mod python;
 

@@ -1,12 +1,12 @@
 //! Options that commands share, and the way results leave the process.
 
+pub(crate) use super::stored::{EventArgs, StoreArgs};
+
 use super::CommandError;
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
-use crate::interchange;
 use crate::output::{csv, json, progress, table};
-use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::{IoEngine, SyncMethod};
 use measure::Nanos;
@@ -94,26 +94,6 @@ impl OutputArgs {
     }
 }
 
-impl OutputArgs {
-    /// Prints a run that is in the store, whose histograms some formats need.
-    pub(crate) fn emit_stored(
-        &self,
-        store: &Store,
-        run: &Run,
-        text: impl FnOnce(table::Style) -> String,
-    ) -> Result<(), CommandError> {
-        if !matches!(self.format, Format::FioJson | Format::Openmetrics) || run.imported.is_some() {
-            return self.emit_run(run, text);
-        }
-        let histograms = &store.load_histograms(&run.run_id)?;
-        let source = interchange::Source { run, histograms };
-        self.emit(&match self.format {
-            Format::FioJson => interchange::fio_pretty(&interchange::fio_document(&source)),
-            _ => interchange::openmetrics_text(&source).into_bytes(),
-        })
-    }
-}
-
 /// Writes a result to `file`, or to standard output.
 ///
 /// # Errors
@@ -178,34 +158,6 @@ impl ViewArgs {
             }
         };
         emit(self.output.as_deref(), &bytes)
-    }
-}
-
-/// What is stored of a run beside its histograms.
-#[derive(Debug, Args)]
-pub(crate) struct EventArgs {
-    /// Store every log file sync and log file parallel write one by one, as Parquet in the run
-    #[arg(long, help_heading = "Run store")]
-    pub(crate) events: bool,
-}
-
-/// Where runs are stored.
-#[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
-    /// The run store [default: $REDOLAB_STORE, else the XDG data directory]
-    #[arg(long, value_name = "DIR", global = true, help_heading = "Run store")]
-    pub(crate) store: Option<PathBuf>,
-}
-
-impl StoreArgs {
-    pub(crate) fn open(&self) -> Result<Store, CommandError> {
-        Ok(Store::open(&self.path()?)?)
-    }
-
-    /// Where the store is, whether or not it exists.
-    pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
-        let env = |name: &str| std::env::var_os(name);
-        Ok(Store::locate(self.store.as_deref(), env)?)
     }
 }
 

@@ -24,6 +24,7 @@ mod run;
 mod runs;
 mod session;
 mod shell;
+mod stored;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -108,6 +108,7 @@ fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
     let bytes = row.redo_size_bytes.checked_div(row.commits).unwrap_or(0);
     let method = run.target.sync_method.as_str();
     let flag = |on: bool| u8::from(on).to_string();
+    let (lat, clat) = (merged("commit_latency"), merged("log_file_sync"));
     let mut job = json!({
         "jobname": format!("{}-{}", row.workload, row.jobs),
         "groupid": number - 1,
@@ -127,7 +128,7 @@ fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
             "directory": run.target.path,
         },
         "read": direction(None, None, None, runtime_ms),
-        "write": direction(Some(row), merged("commit_latency"), merged("log_file_sync"), runtime_ms),
+        "write": direction(Some(row), lat, clat, runtime_ms),
         "trim": direction(None, None, None, runtime_ms),
         "sync": {
             "total_ios": merged("log_file_parallel_write").map_or(0, Histogram::count),

@@ -15,7 +15,7 @@ fn syncs(seed: u64, count: u64) -> Vec<SyncEvent> {
         let word = split_mix(&mut state);
         start_ns += word % 7_000;
         let parts = [word % 100_000, word >> 44, word % 77, word % 20_000];
-        let joined = word % 10 > 0;
+        let joined = !word.is_multiple_of(10);
         SyncEvent {
             start_ns,
             latency_ns: parts.iter().sum(),
@@ -43,10 +43,10 @@ fn writes(seed: u64, count: u64) -> Vec<WriteEvent> {
             writes: 1 + (word % 2) as u32,
             flushes: (word % 2) as u32,
             log_seq: 3 + i / 100,
-            log_switch: i % 100 == 0,
+            log_switch: i.is_multiple_of(100),
             checkpoint_wait_ns: word % 3,
             group_wait_ns: word % 5,
-            worker: (word % 3 > 0).then_some((word % 8) as u16),
+            worker: (!word.is_multiple_of(3)).then_some((word % 8) as u16),
         }
     };
     (0..count).map(event).collect()
