@@ -51,7 +51,8 @@ impl<'a> Kept<'a> {
         }
     }
 
-    fn add(&mut self, served: Served, commit: &Commit) {
+    /// A transaction of the session with that number; `batch` where it is known.
+    fn add(&mut self, session: u32, served: Served, commit: &Commit, batch: Option<u64>) {
         let control = &self.shared.control;
         self.returned += u64::from(control.records(served.ended.0));
         if control.records(served.intended.0) {
@@ -62,8 +63,8 @@ impl<'a> Kept<'a> {
                 sync_ns: waits.then(|| commit.log_file_sync().0),
                 path: commit.path(),
                 requested_ns: commit.requested.0,
-                batch: Some(commit.batch),
-                session: self.shard as u32,
+                batch,
+                session,
             });
         }
         let old = served.ended.since(self.handed_over).0 > BUFFERED_NS;
@@ -110,7 +111,7 @@ pub(super) fn session(
         },
         |served| {
             if let Some(commit) = last.get() {
-                kept.add(served, &commit);
+                kept.add(job, served, &commit, Some(commit.batch));
             }
         },
     );
@@ -120,6 +121,7 @@ pub(super) fn session(
 }
 
 struct Job {
+    number: u32,
     session: Session,
     generator: Generator,
     /// Of its transaction, or of its last one.
@@ -154,6 +156,7 @@ pub(super) fn thread(
     let numbers: Vec<u32> = numbers.collect();
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
+        number,
         session: log.session(),
         generator: shared.generator(number),
         times: Served {
@@ -276,8 +279,8 @@ impl Thread<'_> {
         if shared.workload.commit.wait == CommitWait::Nowait {
             let commit = job.session.commit(shared.workload.commit)?;
             job.times.ended = commit.returned;
-            let times = job.times;
-            self.kept.add(times, &commit);
+            let (number, times) = (job.number, job.times);
+            self.kept.add(number, times, &commit, None);
             self.idle.push_back(index);
         } else {
             let ticket = job.session.commit_async(shared.workload.commit.post)?;
@@ -300,8 +303,8 @@ impl Thread<'_> {
             stations: completion.stations,
         };
         job.times.ended = commit.returned;
-        let times = job.times;
-        self.kept.add(times, &commit);
+        let (number, times) = (job.number, job.times);
+        self.kept.add(number, times, &commit, None);
         self.idle.push_back(completion.tag);
         Ok(())
     }
