@@ -151,13 +151,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         written: 0,
     };
     let mut writer = store.begin(&run.run_id)?;
-    if let Err(failure) = measure(
-        (args, events),
-        &mut bench,
-        (&setup, &specs),
-        &mut run,
-        &mut writer,
-    ) {
+    if let Err(failure) = measure(events, &mut bench, (&setup, &specs), &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
     doubt_zeros(&mut run);
