@@ -1,9 +1,10 @@
-//! See [`common`].
+//! See [`promise`].
 
 #![no_main]
 
-mod common;
+#[path = "../promises/import.rs"]
+mod promise;
 
 use analysis::import::Kind;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| common::import(Kind::StudyTable, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| promise::bear(Some(Kind::StudyTable), bytes));

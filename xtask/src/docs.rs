@@ -1,9 +1,14 @@
 //! Documents that are generated, so that a fact is kept in one place.
 //!
-//! `docs/metrics.md` is the metric catalogue as a table. `docs/format.md` is written by hand and
+//! `docs/metrics.md` is the metric catalogue as a table, `docs/findings.md` (`findings`) the one of
+//! findings. `docs/format.md` is written by hand and
 //! carries a hash of the code that it describes: when they part, `tidy` fails until someone has
 //! read the document again and refreshed the hash. The figures of `docs/performance.md` are made
 //! from measured data (`figures`).
+
+mod findings;
+
+pub use findings::findings;
 
 use crate::source::Source;
 use crate::tree::{self, File};
@@ -30,6 +35,8 @@ pub fn write(root: &Path) -> Outcome<bool> {
         now(policy::METRICS_DOCUMENT),
         &metrics(),
     )?;
+    let listed = policy::FINDINGS_DOCUMENT;
+    refresh(root, listed, now(listed), &findings())?;
     if let (Some(document), Some(hash)) = (now(policy::LAYOUT_DOCUMENT), layout_hash(&files)) {
         let fresh = with_layout_hash(document, &hash);
         refresh(root, policy::LAYOUT_DOCUMENT, Some(document), &fresh)?;

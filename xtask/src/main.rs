@@ -10,6 +10,7 @@
 mod check;
 mod docs;
 mod figures;
+mod fuzz;
 mod generate;
 mod harness;
 mod packages;
@@ -36,6 +37,8 @@ usage: cargo xtask COMMAND
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents, and the figures of measured data
+  fuzz [SECONDS] [TARGET…]      every fuzz target for a while, where a nightly toolchain is
+  generate KIND [--seed N] …     evidence with known answers (`generate list`)
   power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
                                 cut the power of logs at work, as root: 100 cuts of each file
                                 system and back end, 5000 crash states of each back end";
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         }
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
+        ["fuzz", words @ ..] => fuzz::run(&root, words),
         ["generate", options @ ..] => generate::run(options),
         ["power-cuts", options @ ..] => power_cuts::run(&root, options),
         ["help" | "--help" | "-h"] => {

@@ -27,7 +27,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "redolab-analysis",
         ],
     ),
-    ("xtask", &["redolab-measure"]),
+    ("xtask", &["redolab-measure", "redolab-analysis"]),
 ];
 
 /// The crate that others embed.
@@ -128,6 +128,8 @@ pub const LAYOUT_MODULES: &[&str] = &["crates/redo/src/format", "crates/redo/src
 pub const ASSUMPTIONS_DOCUMENT: &str = "docs/assumptions.md";
 /// The document generated from the metric catalogue.
 pub const METRICS_DOCUMENT: &str = "docs/metrics.md";
+/// The document generated from the catalogue of findings.
+pub const FINDINGS_DOCUMENT: &str = "docs/findings.md";
 
 /// Violations that may stay until their file is next touched.
 pub const RATCHET: &str = "xtask/ratchet.txt";

@@ -17,6 +17,8 @@ const KILLS: u64 = 500;
 
 struct Part {
     name: &'static str,
+    /// Whose tests they are.
+    package: &'static str,
     /// What a cargo test command is given.
     arguments: &'static [&'static str],
     /// What its test binary is given.
@@ -32,6 +34,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part {
         name: "crash-simulation",
+        package: "redolab-redo",
         arguments: &["--features", "crash", "--test", "crash_simulation"],
         filter: &["no_promise"],
         env: |round| {
@@ -45,6 +48,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "schedules",
+        package: "redolab-redo",
         arguments: &["--lib", "schedules"],
         filter: &["--skip", "planted"],
         env: |round| {
@@ -59,6 +63,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "kills",
+        package: "redolab-redo",
         arguments: &["--test", "kill"],
         filter: &[],
         env: |_| vec![("REDO_KILLS", KILLS.to_string())],
@@ -67,6 +72,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "flips",
+        package: "redolab-redo",
         arguments: &["--test", "corruption"],
         filter: &["no_flip_in_a_mebibyte"],
         env: |_| vec![("REDO_FLIPS", "8".to_owned())],
@@ -75,6 +81,7 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "interleavings",
+        package: "redolab-redo",
         arguments: &["--lib", "interleavings"],
         filter: &[],
         env: |_| {
@@ -87,6 +94,24 @@ const PARTS: &[Part] = &[
         },
         apart: Some("loom"),
         once: true,
+    },
+    Part {
+        name: "stream",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["a_long_stream"],
+        env: |_| vec![("REDOLAB_STREAM_BYTES", "10000000000".to_owned())],
+        apart: None,
+        once: true,
+    },
+    Part {
+        name: "evidence",
+        package: "redolab-analysis",
+        arguments: &["--lib", "blocks"],
+        filter: &[],
+        env: |round| vec![("REDOLAB_IMPORT_SEED", (round + 2).to_string())],
+        apart: None,
+        once: false,
     },
 ];
 
@@ -126,7 +151,7 @@ pub fn run(root: &Path, time: Duration) -> Outcome<bool> {
 
 fn carry_out(root: &Path, part: &Part, round: u64) -> Outcome<bool> {
     let mut command = cargo();
-    command.args(["test", "--release", "-p", "redolab-redo", "--locked"]);
+    command.args(["test", "--release", "-p", part.package, "--locked"]);
     command.args(part.arguments).arg("--").args(part.filter);
     command.arg("--nocapture").envs((part.env)(round));
     command.current_dir(root);

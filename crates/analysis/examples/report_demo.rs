@@ -47,7 +47,7 @@ fn main() -> std::io::Result<()> {
     run.verdict = Some(verdict(&run, &found, &run.need, scope));
     run.findings = found;
     run.origin = Origin::Simulated;
-    std::fs::write(&path, report::html(&run, &data(&run, &mut state)))?;
+    std::fs::write(&path, report::html(&run, &data(&run, &mut 7)))?;
     println!("{path}: synthetic data, for looking at the report only");
     Ok(())
 }
@@ -136,6 +136,7 @@ fn target() -> Target {
             hypervisor: Some("KVM".to_owned()),
             preload: None,
             unknown: vec!["vda: the drive's own word on its write cache".to_owned()],
+            ..Stack::default()
         },
         sync_method: "direct".to_owned(),
         redo_block_bytes: 512,
@@ -195,6 +196,7 @@ fn audit(needed: u64) -> FlushAudit {
         status: AuditStatus::LowerBound,
         needed,
         counted: Some(needed + 31),
+        nfs: None,
         note: "other processes wrote to the device".to_owned(),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`findings::findings`] reads a run and says what it shows, each claim with its numbers, its
 //! threshold and that threshold's source. [`verdict::verdict`] follows from the findings.
-//! [`stats`] holds the statistics. [`report::html`] shows all of it in one file that needs nothing else.
+//! [`stats`] holds the statistics. [`report::html`] shows all of it in one file that needs nothing
+//! else.
 //!
 //! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
 //! plain data.

@@ -1,28 +1,52 @@
 //! Every threshold that a finding applies, each with its source, read from one file.
 //!
 //! Invariants: `thresholds.toml` names every threshold exactly once; a file of the user's
-//! overrides any of them and keeps the rest; an unknown key is an error that names its line.
+//! overrides any of them and keeps the rest; an unknown key, a wrong type or a value that makes no
+//! sense is an error that names line and key.
 
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The file with the defaults.
 pub const DEFAULTS: &str = include_str!("thresholds.toml");
 
-/// What can be wrong with a file of thresholds.
-#[derive(Debug, thiserror::Error)]
+/// What is wrong with a file of thresholds, and in which line. Whoever read the file names it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ThresholdError {
-    /// Not readable as TOML, or a key that is not known; the text names line and column.
-    #[error("thresholds: {0}")]
-    Syntax(String),
-    /// A value that cannot be a threshold.
-    #[error("thresholds: `{name}` is {value}; it must be a finite number that is not negative")]
+    /// No TOML, or a value of the wrong type.
+    #[error("line {line}: {message} (`{text}`)")]
+    Syntax {
+        /// From 1.
+        line: usize,
+        /// What the reader says.
+        message: String,
+        /// The line.
+        text: String,
+    },
+    /// A key that is no threshold.
+    #[error("line {line}: there is no threshold `{key}`{}; redolab findings lists them all",
+        .nearest.map_or_else(String::new, |n| format!("; did you mean `{n}`?")))]
+    Unknown {
+        /// From 1.
+        line: usize,
+        /// As written.
+        key: String,
+        /// The known key that is most alike.
+        nearest: Option<&'static str>,
+    },
+    /// A value that this threshold cannot have.
+    #[error("line {line}: `{key}` is {value}; {why}")]
     Value {
+        /// From 1; of a value that only together with others makes no sense, the last of them.
+        line: usize,
         /// The key.
-        name: &'static str,
+        key: &'static str,
         /// What was read.
         value: f64,
+        /// What it may be.
+        why: String,
     },
 }
 
@@ -67,7 +91,7 @@ impl<'de> Visitor<'de> for LimitVisitor {
         let (mut value, mut source) = (None, None);
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "value" => value = Some(map.next_value::<f64>()?),
+                "value" => value = Some(map.next_value::<Limit>()?.value),
                 "source" => source = Some(map.next_value::<String>()?),
                 other => return Err(de::Error::unknown_field(other, &["value", "source"])),
             }
@@ -88,7 +112,6 @@ macro_rules! thresholds {
         }
 
         #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
         struct Partial {
             $($name: Option<Limit>,)*
         }
@@ -96,6 +119,15 @@ macro_rules! thresholds {
         impl Thresholds {
             /// Names of all thresholds, in the order of the file.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The threshold of that name.
+            #[must_use]
+            pub fn get(&self, name: &str) -> Option<&Limit> {
+                match name {
+                    $(stringify!($name) => Some(&self.$name),)*
+                    _ => None,
+                }
+            }
 
             fn complete(partial: Partial) -> Option<Thresholds> {
                 Some(Thresholds { $($name: partial.$name?,)* })
@@ -105,16 +137,6 @@ macro_rules! thresholds {
                 $(if let Some(limit) = partial.$name {
                     self.$name = limit;
                 })*
-            }
-
-            fn check(&self) -> Result<(), ThresholdError> {
-                $(if !self.$name.value.is_finite() || self.$name.value < 0.0 {
-                    return Err(ThresholdError::Value {
-                        name: stringify!($name),
-                        value: self.$name.value,
-                    });
-                })*
-                Ok(())
             }
         }
     };
@@ -139,6 +161,22 @@ thresholds! {
     peak_effect_pct,
     /// Rise of log file sync in the seconds with log switches.
     switch_effect_pct,
+    /// Seconds of a row from which its steadiness is judged.
+    steady_min_s,
+    /// Span of the rounds of a window, percent of their mean.
+    steady_range_pct,
+    /// Fall or rise of the line through the rounds of a window, percent of their mean.
+    steady_slope_pct,
+    /// Loss of rate from the level at a row's beginning to that at its end.
+    decay_pct,
+    /// Fall of the rate from one level to another.
+    step_pct,
+    /// Variation of a rate that a limiter holds.
+    cap_flat_pct,
+    /// Minutes of one row after which a cloud volume's rate is a sustained one.
+    soak_min,
+    /// Bytes written over the controller's cache, from which the disks behind it show.
+    destage_multiple,
     /// Growth of throughput below which more jobs only add latency.
     knee_gain_pct,
     /// Processors busy.
@@ -153,6 +191,8 @@ thresholds! {
     cache_multiple,
     /// Cache that is assumed where none is known.
     assumed_cache_gib,
+    /// Years that a drive has to last where the user names none.
+    endurance_years,
     /// Deviation from Little's law.
     little_tolerance_pct,
     /// Writes of others.
@@ -171,12 +211,91 @@ impl Thresholds {
     /// The defaults, with what `text` overrides.
     ///
     /// # Errors
-    /// Names line and column of what cannot be read, and the known keys where one is unknown.
+    /// Names line and key of what cannot be read, is not known or makes no sense.
     pub fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
         let mut thresholds = Thresholds::default();
         thresholds.apply(read(text)?);
-        thresholds.check()?;
+        thresholds.check(text)?;
         Ok(thresholds)
+    }
+
+    fn check(&self, text: &str) -> Result<(), ThresholdError> {
+        for name in Thresholds::NAMES {
+            let value = self.get(name).map_or(f64::NAN, |limit| limit.value);
+            if let Err(why) = sensible(name, value) {
+                return Err(wrong(text, name, value, why));
+            }
+        }
+        let bands = [
+            ("write_mean_good_ms", "write_mean_fair_ms"),
+            ("write_mean_fair_ms", "write_mean_problem_ms"),
+        ];
+        for (low, high) in bands {
+            let value = |name| self.get(name).map_or(f64::NAN, |limit| limit.value);
+            if value(low) >= value(high) {
+                let why = format!("the bands rise, so it must be over `{low}`, {}", value(low));
+                return Err(wrong(text, high, value(high), why));
+            }
+        }
+        Ok(())
+    }
+
+    /// The unit of a threshold, from its name.
+    #[must_use]
+    pub fn unit(name: &str) -> &'static str {
+        match name.rsplit('_').next() {
+            Some("ms") => "ms",
+            Some("pct") => "%",
+            Some("s") => "s",
+            Some("min") => "min",
+            Some("gib") => "GiB",
+            Some("years") => "years",
+            Some("allowed") => "waits",
+            _ => "times",
+        }
+    }
+}
+
+/// Shares of a whole: more than all of it never happens.
+const SHARES: &[&str] = &[
+    "io_share_high_pct",
+    "cpu_busy_pct",
+    "overhead_share_pct",
+    "wastage_pct",
+    "background_write_pct",
+    "decay_pct",
+    "step_pct",
+];
+
+fn sensible(name: &str, value: f64) -> Result<(), String> {
+    let fits = |ok: bool, why: &str| if ok { Ok(()) } else { Err(why.to_owned()) };
+    fits(
+        value.is_finite() && value >= 0.0,
+        "it must be a finite number that is not negative",
+    )?;
+    if SHARES.contains(&name) {
+        fits(value <= 100.0, "it is a share: use 0 to 100")?;
+    }
+    match Thresholds::unit(name) {
+        "times" => fits(value >= 1.0, "it is a ratio: use 1 or more"),
+        "s" | "min" | "GiB" | "years" => fits(value > 0.0, "it must be over 0"),
+        _ => Ok(()),
+    }
+}
+
+fn wrong(text: &str, key: &str, value: f64, why: String) -> ThresholdError {
+    let named = |line: &str| {
+        let key_of = line.split('=').next().unwrap_or(line);
+        key_of.trim().trim_matches(['"', '\'']) == key
+    };
+    let at = text.lines().position(named);
+    let names = Thresholds::NAMES.iter();
+    ThresholdError::Value {
+        // Of two that make no sense together the file may set the other one alone.
+        line: at.map_or_else(|| text.lines().count().max(1), |n| n + 1),
+        key: names.copied().find(|n| *n == key).unwrap_or_default(),
+        value,
+        why,
     }
 }
 
@@ -188,7 +307,45 @@ impl Default for Thresholds {
 }
 
 fn read(text: &str) -> Result<Partial, ThresholdError> {
-    toml::from_str(text).map_err(|e| ThresholdError::Syntax(e.to_string().trim_end().to_owned()))
+    let syntax = |error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = line_of(text, at);
+        ThresholdError::Syntax {
+            line,
+            message: error.message().trim_end().to_owned(),
+            text: text.lines().nth(line - 1).unwrap_or_default().to_owned(),
+        }
+    };
+    let keys: BTreeMap<toml::Spanned<String>, toml::Value> =
+        toml::from_str(text).map_err(syntax)?;
+    let unknown =
+        |key: &&toml::Spanned<String>| !Thresholds::NAMES.contains(&key.get_ref().as_str());
+    if let Some(key) = keys
+        .keys()
+        .filter(unknown)
+        .min_by_key(|key| key.span().start)
+    {
+        return Err(ThresholdError::Unknown {
+            line: line_of(text, key.span().start),
+            key: key.get_ref().clone(),
+            nearest: nearest(key.get_ref()),
+        });
+    }
+    toml::from_str(text).map_err(syntax)
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|b| *b == b'\n').count() + 1
+}
+
+/// The name that shares the longest beginning with `key`, where they share enough to be meant.
+fn nearest(key: &str) -> Option<&'static str> {
+    let shared = |name: &&&str| {
+        let pairs = key.bytes().zip(name.bytes());
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    let best = Thresholds::NAMES.iter().max_by_key(shared)?;
+    (shared(&best) >= 4).then_some(*best)
 }
 
 #[cfg(test)]
@@ -231,22 +388,75 @@ mod tests {
         for (text, wanted) in [
             (
                 "headroom_pct = 50\nheadrom = 1\n",
-                &["line 2", "headrom"][..],
+                &["line 2", "`headrom`", "did you mean `headroom_pct`?"][..],
             ),
-            ("headroom_pct = \"much\"\n", &["line 1", "a number"]),
+            ("zebra = 1\n", &["line 1", "no threshold `zebra`; redolab"]),
+            (
+                "headroom_pct = \"much\"\n",
+                &["line 1", "a number", "headroom_pct"],
+            ),
             (
                 "\n\npeak_ratio = { value = 2.0, sauce = \"x\" }\n",
-                &["line 3", "sauce"],
+                &["line 3", "sauce", "peak_ratio"],
             ),
-            ("peak_ratio = { source = \"x\" }\n", &["line 1", "value"]),
-            ("peak_ratio = \n", &["line 1"]),
-            ("peak_ratio = -1\n", &["peak_ratio", "-1"]),
-            ("peak_ratio = nan\n", &["peak_ratio", "NaN"]),
+            (
+                "peak_ratio = { source = \"x\" }\n",
+                &["line 1", "value", "peak_ratio"],
+            ),
+            ("peak_ratio = \n", &["line 1", "peak_ratio"]),
+            (
+                "peak_ratio = 2\npeak_ratio = 3\n",
+                &["line 2", "duplicate key"],
+            ),
+            (
+                "peak_ratio = -1\n",
+                &["line 1", "`peak_ratio` is -1", "not negative"],
+            ),
+            ("\npeak_ratio = nan\n", &["line 2", "`peak_ratio` is NaN"]),
+            ("peak_ratio = 0.5\n", &["line 1", "1 or more"]),
+            ("\"cpu_busy_pct\" = 101\n", &["line 1", "0 to 100"]),
+            ("soak_min = 0\n", &["line 1", "over 0"]),
+            (
+                "# ours\nwrite_mean_fair_ms = 0.5\n",
+                &[
+                    "line 2",
+                    "`write_mean_fair_ms` is 0.5",
+                    "over `write_mean_good_ms`, 1",
+                ],
+            ),
+            (
+                "# ours\nwrite_mean_good_ms = 5\n",
+                &[
+                    "line 2",
+                    "`write_mean_fair_ms` is 5",
+                    "over `write_mean_good_ms`, 5",
+                ],
+            ),
         ] {
             let message = Thresholds::parse(text).expect_err(text).to_string();
             for part in wanted {
                 assert!(message.contains(part), "`{part}` is missing in: {message}");
             }
+            assert_eq!(message.lines().count(), 1, "{message}");
+        }
+    }
+
+    #[test]
+    fn every_name_ends_in_its_unit_and_is_found() {
+        let t = Thresholds::default();
+        for name in Thresholds::NAMES {
+            assert!(t.get(name).is_some(), "{name}");
+        }
+        assert_eq!(t.get("sauce"), None);
+        for (name, unit) in [
+            ("write_mean_good_ms", "ms"),
+            ("steady_min_s", "s"),
+            ("soak_min", "min"),
+            ("headroom_pct", "%"),
+            ("peak_ratio", "times"),
+            ("endurance_years", "years"),
+        ] {
+            assert_eq!(Thresholds::unit(name), unit);
         }
     }
 }

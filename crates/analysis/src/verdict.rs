@@ -5,7 +5,7 @@
 //! says no.
 
 use crate::envelope::Envelope;
-use crate::findings::need::{COMMIT_RATE, P99, REDO_RATE};
+use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
 use crate::findings::{Axis, COMMITS, DECLARED, REFUTED, TESTED, axis, rows_of};
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{Origin, Run};
@@ -70,6 +70,9 @@ fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
     if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
         out.push("the 99th percentile that is needed: LGWR-LAT1 was not run");
     }
+    if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
+        out.push("the years that it has to last: nothing was run, or the rating is not known");
+    }
     out
 }
 
@@ -110,6 +113,10 @@ fn answer(
         return Answer::No;
     }
     if !believed {
+        return Answer::Undetermined;
+    }
+    // Missed in a burst is missed; met in a burst is not yet met.
+    if has(findings, SUSTAINED) && performance != Performance::Misses {
         return Answer::Undetermined;
     }
     let is_slow = findings
@@ -163,8 +170,8 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
     if run.floor.is_empty() {
         out.push("the device's floor: not probed".to_owned());
     }
-    let seconds: f64 = run.rows.iter().map(|r| r.elapsed_s).sum();
-    if seconds < SOAK_S {
+    let longest = run.rows.iter().map(|r| r.elapsed_s).fold(0.0, f64::max);
+    if longest < SOAK_S {
         out.push(
             "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes tells"
                 .to_owned(),
@@ -173,11 +180,13 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
     if run.rows.iter().all(|r| r.log_switches == 0) {
         out.push("log switches: none happened".to_owned());
     }
-    out.push("endurance: the drive's rating is not known".to_owned());
+    if run.need.rated_bytes.is_none() {
+        out.push("endurance: the drive's rating is not known (--tbw)".to_owned());
+    }
     out
 }
 
-/// Length of a soak, seconds.
+/// Length of a soak, seconds: of one row, since every row begins anew.
 const SOAK_S: f64 = 45.0 * 60.0;
 
 /// The axis that made the answer names the sentence; the first reason on it says why.
@@ -197,13 +206,22 @@ fn summary(
     let figures = figures(run, reasons, performance);
     match answer {
         Answer::Undetermined => {
-            let why = first(Axis::Validity, Weight::Caution).unwrap_or_else(|| {
-                match rows_of(run, COMMITS).is_empty() {
+            let sustained = || {
+                let found = reasons.iter().find(|f| f.id == SUSTAINED);
+                found.map(|f| f.claim.trim_end_matches('.').to_owned())
+            };
+            let why = first(Axis::Validity, Weight::Caution)
+                .or_else(sustained)
+                .unwrap_or_else(|| match rows_of(run, COMMITS).is_empty() {
                     true => "what is needed was not measured".to_owned(),
                     false => "the run does not allow an answer".to_owned(),
-                }
-            });
-            format!("Undetermined: {why}.")
+                });
+            // Figures in doubt are still the best there are; wrong ones are none.
+            let doubtful = run.validity.valid && !run.rows.is_empty();
+            match doubtful && performance == Performance::NoNeedStated {
+                true => format!("Undetermined: {why}. In doubt: {figures}."),
+                false => format!("Undetermined: {why}."),
+            }
         }
         Answer::No if matches!(durability, Durability::Volatile | Durability::Refuted) => {
             let why = first(Axis::Durability, Weight::Bad)

@@ -47,6 +47,48 @@ fn met_or_missed() -> Vec<Case> {
             P::Misses,
         ),
         (
+            "redo rate met",
+            |r| r.need.redo_bytes_per_s = Some(5e8),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "redo rate without headroom",
+            |r| r.need.redo_bytes_per_s = Some(8e8),
+            A::Conditional,
+            D::Declared,
+            P::Marginal,
+        ),
+        (
+            "p99 met",
+            |r| r.need.p99_ns = Some(1_000_000),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
+            "p99 without headroom",
+            |r| r.need.p99_ns = Some(210_000),
+            A::Conditional,
+            D::Declared,
+            P::Marginal,
+        ),
+        (
+            "p99 missed",
+            |r| r.need.p99_ns = Some(100_000),
+            A::No,
+            D::Declared,
+            P::Misses,
+        ),
+        (
+            "commits within p99",
+            |r| (r.need.commit_rate, r.need.p99_ns) = (Some(6e3), Some(210_000)),
+            A::Yes,
+            D::Declared,
+            P::Meets,
+        ),
+        (
             "one of two missed",
             |r| {
                 (r.need.commit_rate, r.need.redo_bytes_per_s) = (Some(1e4), Some(1e12));
@@ -252,6 +294,19 @@ fn the_summary_fits_a_ticket() {
         judge(&run).summary,
         "Undetermined: Invalid: write of 4096 bytes failed with EIO."
     );
+}
+
+#[test]
+fn figures_in_doubt_are_said_as_such_and_wrong_ones_not_at_all() {
+    let mut run = clean_run();
+    run.validity.add("clock_step", false, "the clock stepped.");
+    assert_eq!(
+        judge(&run).summary,
+        "Undetermined: Doubtful: the clock stepped. In doubt: up to 40,000 commits/s at p99 under \
+         1 ms; up to 900 MB/s of redo."
+    );
+    run.validity.add("io_error", true, "EIO.");
+    assert!(!judge(&run).summary.contains("commits/s"));
 }
 
 #[test]

@@ -121,3 +121,21 @@ fn a_line_that_does_not_fit_is_said() {
     let bad = "histogram.bad_line";
     assert_eq!(told, [(bad, Some(9)), (bad, Some(13))]);
 }
+
+#[test]
+fn listings_without_an_end_are_bounded() {
+    let heading = "\nEVENT WAIT_TIME_MILLI WAIT_COUNT\n";
+    let mut text = heading.to_owned();
+    for n in 0..31_000 {
+        text.push_str(&format!("sync 1 {n}\nsync 2 {n}\n"));
+    }
+    let long = format!("{heading}{} 1 5\n", "x".repeat(100_000));
+    let outcome = import(&[("many", &text), ("long", &long)]);
+    let rows = &table(&outcome, "event_histogram").rows;
+    assert!(rows.len() <= 2 * 60_000 + 1, "{} lines", rows.len());
+    let named = |r: &Vec<Cell>| matches!(&r[1], Cell::Text(t) if t.len() > 200);
+    assert!(!rows.iter().any(named), "a name is too long");
+    let told = outcome.diagnostics.iter();
+    let told: Vec<(&str, u64)> = told.map(|d| (d.id.as_str(), d.count)).collect();
+    assert!(told.contains(&("histogram.many_buckets", 1)), "{told:?}");
+}

@@ -352,7 +352,51 @@ fn generated_traces_give_their_known_answers() {
                 let what = format!("release {release}, {plan:?}");
                 let outcome = import_in(&text, 4096).expect(&what);
                 check(&outcome, &answers, writers, &what);
+                listed(&outcome, &answers, &what);
             }
+        }
+    }
+}
+
+/// Warnings and switches: how many, and the sum of the warnings' times.
+fn listed(outcome: &Outcome, answers: &generate::Answers, what: &str) {
+    let of = |id: &'static str| {
+        let tables = outcome.imported.tables.iter().filter(move |t| t.id == id);
+        tables.flat_map(|t| &t.rows)
+    };
+    let warned = of("log_write_warnings").filter_map(|row| match row.get(2) {
+        Some(measure::imported::Cell::Count(ms)) => Some(*ms),
+        _ => None,
+    });
+    let warned: Vec<u64> = warned.collect();
+    let switches = of("adaptive_sync").count() as u64;
+    let found = (warned.len() as u64, warned.iter().sum::<u64>(), switches);
+    let wanted = (answers.warnings, answers.warned_ms, answers.switches);
+    assert_eq!(found, wanted, "{what}");
+}
+
+/// Each release with everything that may be wrong: no part says more than the whole.
+#[test]
+fn cut_at_every_byte_a_trace_never_says_more() {
+    let names: Vec<String> = generate::DEFECTS.iter().map(|d| (*d).to_owned()).collect();
+    for (n, (release, style)) in generate::Style::ALL.into_iter().enumerate() {
+        let plan = generate::Plan {
+            seed: 77 + n as u64,
+            waits: 6,
+            processes: 2,
+            style,
+            writers: n % 2 == 0,
+            defects: names.clone(),
+        };
+        let mut text = Vec::new();
+        generate::write(&plan, &mut text).expect("memory");
+        let all = totals(&import_in(&text, usize::MAX).expect("a trace"));
+        for end in 0..text.len() {
+            let Ok(part) = import_in(&text[..end], usize::MAX) else {
+                continue;
+            };
+            let some = totals(&part);
+            assert!(some.0 <= all.0 && some.1 <= all.1, "{release} cut at {end}");
         }
     }
 }

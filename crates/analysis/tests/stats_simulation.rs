@@ -199,6 +199,43 @@ fn equal_runs_differ_in_five_percent_and_slower_ones_are_found() {
     at_least(0.85, found[2][0], tried, "10 % slower, by the mean");
 }
 
+/// Tails of few seconds: what a default run of ten seconds has.
+#[test]
+fn ten_seconds_of_equal_tails_seldom_differ() {
+    let mut r = start("A/A of tails over 10 intervals");
+    let n = trials(60);
+    let tails = [
+        Statistic::Quantile(0.99),
+        Statistic::Quantile(0.999),
+        Statistic::ShareOver(700_000),
+    ];
+    let mut cried = [0_u64; 3];
+    for seed in 0..n {
+        let plan = Plan {
+            resamples: 150,
+            seed,
+            ..Plan::default()
+        };
+        let mut draw = |seed| {
+            let blocks = run(&mut r, 10, 1500, 1.0);
+            blocks::figures(&blocks, &tails, &Plan { seed, ..plan }).expect("intervals")
+        };
+        let (a, b) = (draw(seed), draw(!seed));
+        for (i, cried) in cried.iter_mut().enumerate() {
+            let ratio = blocks::ratio(&a[i], &b[i], 0.95);
+            *cried += u64::from(ratio.is_ok_and(|r| r.p.value() < 0.05));
+        }
+    }
+    for (statistic, cried) in tails.iter().zip(cried) {
+        at_most(
+            0.05,
+            cried,
+            n,
+            &format!("A/A of 10 intervals, {statistic:?}"),
+        );
+    }
+}
+
 /// Rates of few seconds, as a default run has them.
 #[test]
 fn ten_seconds_of_equal_throughput_seldom_differ() {

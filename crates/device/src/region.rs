@@ -18,7 +18,10 @@ pub const HUGE_BYTES: usize = 2 << 20;
 /// What a region is asked to be; what it could not be had is said in [`Region::notes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionOptions {
-    /// In huge pages: reserved ones (`vm.nr_hugepages`), else transparent ones, else normal ones.
+    /// In huge pages that were reserved (`vm.nr_hugepages`), else in transparent ones, else in
+    /// normal ones, and what was refused is noted. Without it a region of at least a huge page has
+    /// transparent ones where the system gives them, and nothing is noted where it does not:
+    /// reserved ones may be meant for another, such as a database's shared memory.
     pub huge_pages: bool,
     /// Locked in memory, where the limit of locked memory allows it.
     pub lock: bool,
@@ -84,8 +87,10 @@ impl Region {
         let mut region = if options.huge_pages {
             match Region::reserved(len) {
                 Ok(region) => region,
-                Err(refused) => Region::transparent(len, refused)?,
+                Err(refused) => Region::transparent(len, Some(refused))?,
             }
+        } else if len >= HUGE_BYTES {
+            Region::transparent(len, None)?
         } else {
             Region::new(len)?
         };
@@ -114,8 +119,9 @@ impl Region {
         Ok(region)
     }
 
-    /// Asks for transparent huge pages where reserved ones were `refused`, and looks what came.
-    fn transparent(len: usize, refused: Errno) -> Result<Region, DeviceError> {
+    /// Asks for transparent huge pages, and looks what came. Noted where reserved ones were
+    /// `refused`.
+    fn transparent(len: usize, refused: Option<Errno>) -> Result<Region, DeviceError> {
         let mut region = Region::map(len, HUGE_BYTES, MapFlags::empty())?;
         // SAFETY: advice on our own mapping changes no byte of it.
         let advised = unsafe {
@@ -134,13 +140,15 @@ impl Region {
         } else {
             "normal pages"
         };
-        region.notes.push(format!(
-            "reserved huge pages refused: {} (vm.nr_hugepages): {instead} instead, {} of {} MiB of \
-             the log buffer in huge pages",
-            std::io::Error::from(refused),
-            held >> 20,
-            region.mapped >> 20
-        ));
+        if let Some(refused) = refused {
+            region.notes.push(format!(
+                "reserved huge pages refused: {} (vm.nr_hugepages): {instead} instead, {} of {} \
+                 MiB of the log buffer in huge pages",
+                std::io::Error::from(refused),
+                held >> 20,
+                region.mapped >> 20
+            ));
+        }
         Ok(region)
     }
 
@@ -391,6 +399,16 @@ AnonHugePages:      4096 kB
             assert!(small.notes().is_empty() || limit < 4096);
         });
         thread.join().expect("no panic");
+    }
+
+    #[test]
+    fn reserved_pages_are_taken_only_on_request_and_nothing_is_said_without_one() {
+        for len in [4096, 3 << 20] {
+            let region = Region::with(len, RegionOptions::default()).expect("memory");
+            assert_ne!(region.pages(), Pages::Huge);
+            assert_eq!(region.notes(), [""; 0]);
+            assert!(region.len() >= len);
+        }
     }
 
     #[test]

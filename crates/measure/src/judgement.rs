@@ -60,6 +60,34 @@ pub enum Weight {
     Bad,
 }
 
+/// How sure a finding is of its claim, apart from how it weighs.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Suspicion: it fits what was seen, and so do other explanations.
+    Low,
+    /// Inferred from a sample, or told by somebody who can be mistaken. Runs of earlier versions
+    /// do not say, and are read as this.
+    #[default]
+    Medium,
+    /// Counted exactly, or read where it is decided.
+    High,
+}
+
+impl Confidence {
+    /// Its word in JSON and reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
 /// A finding: a claim with its numbers, its threshold and that threshold's source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -75,6 +103,9 @@ pub struct Finding {
     pub threshold: String,
     /// Where the threshold or rule comes from.
     pub source: String,
+    /// How sure it is.
+    #[serde(default)]
+    pub confidence: Confidence,
     /// What to do about it.
     pub advice: String,
 }
@@ -121,4 +152,10 @@ pub struct Need {
     pub redo_bytes_per_s: Option<f64>,
     /// 99th percentile of log file sync, nanoseconds.
     pub p99_ns: Option<u64>,
+    /// Bytes that the drives below are rated to take in their life (`--tbw`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rated_bytes: Option<f64>,
+    /// Years that they have to last (`--years`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub years: Option<f64>,
 }

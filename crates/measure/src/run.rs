@@ -12,6 +12,7 @@ pub use target::{ProbeRow, Target};
 
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
+use crate::workload::arrivals::Arrivals;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
@@ -112,8 +113,59 @@ pub struct WorkloadInfo {
     /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
     #[serde(default)]
     pub log_writer_cpus: Vec<u32>,
-    /// Seed of the payload.
+    /// Seed of the payload, and of the arrivals of an open loop.
     pub seed: u64,
+    /// When transactions were meant to begin; `None` for closed loops, in which each begins when
+    /// the one before has returned.
+    #[serde(default)]
+    pub arrivals: Option<Arrivals>,
+    /// Seconds of the soak, where there was one.
+    #[serde(default)]
+    pub soak_s: Option<f64>,
+    /// What the redo was made of, asked and measured; `None` in runs of earlier versions, whose
+    /// redo was incompressible and unique.
+    #[serde(default)]
+    pub payload: Option<PayloadInfo>,
+    /// For `size-sweep`: what was swept, and what was held fixed.
+    #[serde(default)]
+    pub size_sweep: Option<SizeSweep>,
+}
+
+/// What redo was made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PayloadInfo {
+    /// Uncompressed to compressed, as asked; 1 is incompressible.
+    pub compressibility: f64,
+    /// All units of 4 KiB to distinct ones, as asked; 1 is unique.
+    pub dedupe: f64,
+    /// Uncompressed to compressed as a compressor finds it in a sample: see `compressor`.
+    pub measured_compressibility: f64,
+    /// All units of 4 KiB of the sample to distinct ones.
+    pub measured_dedupe: f64,
+    /// How the sample was compressed.
+    pub compressor: String,
+    /// Bytes of payload in the sample: redo without record headers, block headers and padding,
+    /// which lie between on the device and are never the same.
+    pub sample_bytes: u64,
+}
+
+/// A sweep over the redo of a transaction, with what study 002 held fixed and where a break is to
+/// be looked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SizeSweep {
+    /// Bytes of redo of a transaction, in order.
+    pub sizes_bytes: Vec<u32>,
+    /// Bytes of redo in the log buffer from which on it is written without a commit; `None` when
+    /// that trigger is off.
+    pub flush_threshold_bytes: Option<u64>,
+    /// A third of the log buffer, from which on likewise; `None` when that trigger is off.
+    pub buffer_third_bytes: Option<u64>,
+    /// Bytes of a redo block.
+    pub redo_block_bytes: u32,
+    /// Full log files were archived. They are not: nothing reads the log while it is measured.
+    pub archiving: bool,
+    /// Log writes went to a flash log too. They did not.
+    pub smart_flash_logging: bool,
 }
 
 /// The machine.

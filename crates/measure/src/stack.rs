@@ -164,4 +164,54 @@ pub struct Stack {
     pub preload: Option<String>,
     /// What could not be read, in words.
     pub unknown: Vec<String>,
+    /// RAID controllers, as their own tool tells (storcli, perccli, ssacli).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controllers: Vec<ControllerCache>,
+    /// What the user declares of the storage (`--declare`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<Declaration>,
+}
+
+/// The write cache of a RAID controller, as its own tool tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerCache {
+    /// The tool, and the controller's model where it says so.
+    pub name: String,
+    /// State of battery or flash backup in the tool's word (`Optimal`, `OK`, `Failed`); `None`
+    /// where none is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<String>,
+    /// That state is the sound one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected: Option<bool>,
+    /// Bytes of the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
+    /// Some volume writes back whatever its battery says (`AWB`, no-battery write cache).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced_write_back: Option<bool>,
+    /// The caches of the disks behind it are on: nothing protects those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_caches: Option<bool>,
+}
+
+/// What a user can declare of the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protection {
+    /// Every drive below keeps its cache over power loss.
+    Plp,
+    /// The controller's write cache is kept by a battery or flash backup that is in order, and
+    /// the caches of its disks are off.
+    Battery,
+}
+
+/// A declaration, and what it rests on in the user's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// What is declared.
+    pub protection: Protection,
+    /// Data sheet, inspection, contract; empty where nothing was named.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub basis: String,
 }

@@ -1,9 +1,17 @@
-//! Workloads as plain data, and the generator of their redo.
+//! Workloads as plain data: what a transaction appends and how it commits ([`Workload`]), when
+//! transactions begin ([`arrivals`]), how much redo they vary over ([`sizes`]), which bytes it is
+//! made of ([`payload`]).
 //!
 //! Sizes are those of study 003 (redo of a transaction as its tables show it): LGWR-LAT1 1.95 kB,
 //! LGWR-LAT25 26.3 kB, LGWR-LAT125 124 kB with COMMIT WRITE WAIT IMMEDIATE, LGWR-THR 486 kB with
-//! COMMIT WRITE NOWAIT BATCH. The generator knows nothing of logs or threads: it says which bytes
-//! a transaction appends.
+//! COMMIT WRITE NOWAIT BATCH. `storm` is the load of study 004, `size-sweep` that of study 002.
+//! Nothing here knows of logs, threads or clocks.
+
+pub mod arrivals;
+pub mod payload;
+pub mod sizes;
+
+pub use payload::{Generator, Payload, STAMP_BYTES, pool, split_mix};
 
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +83,17 @@ pub struct Workload {
 /// The jobs that run when none are named. Fixed, so that runs compare.
 pub const DEFAULT_JOBS: [u32; 5] = [1, 2, 8, 32, 64];
 
+/// Name of study 004's load.
+pub const STORM: &str = "storm";
+/// Its sessions.
+pub const STORM_JOBS: u32 = 20;
+/// Commits of each: 4,000,000 log file syncs together.
+pub const STORM_COMMITS: u64 = 200_000;
+/// Name of study 002's load.
+pub const SIZE_SWEEP: &str = "size-sweep";
+/// Its records are at most this long: redo comes row by row, not as one record of a transaction.
+pub const SWEEP_RECORD_BYTES: u32 = 8 << 10;
+
 impl Workload {
     /// The four workloads of study 003, one record a transaction.
     #[must_use]
@@ -98,13 +117,48 @@ impl Workload {
         ]
     }
 
-    /// The workload of that name, case and the `LGWR-` prefix being optional.
+    /// The load of study 004: sessions that each make so many updates, each with its commit. The
+    /// study does not tell the redo of an update; it is taken to be that of LGWR-LAT1.
+    #[must_use]
+    pub fn storm() -> Workload {
+        Workload {
+            name: STORM.to_owned(),
+            ..Workload::standard().swap_remove(0)
+        }
+    }
+
+    /// A point of study 002's sweep: `redo_bytes` generated in records of at most
+    /// [`SWEEP_RECORD_BYTES`] before the commit, so that what is past the flush threshold is
+    /// written while the transaction still runs.
+    #[must_use]
+    pub fn size_sweep(redo_bytes: u32) -> Workload {
+        Workload {
+            name: SIZE_SWEEP.to_owned(),
+            redo_bytes,
+            records: redo_bytes.div_ceil(SWEEP_RECORD_BYTES).max(1),
+            commit: CommitMode::WAIT_IMMEDIATE,
+        }
+    }
+
+    /// The workload of that name, case and the `LGWR-` prefix being optional. Of `size-sweep` it
+    /// is the smallest point.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Workload> {
         let wanted = name.to_ascii_uppercase();
-        Workload::standard()
-            .into_iter()
-            .find(|w| w.name == wanted || w.name.strip_prefix("LGWR-") == Some(wanted.as_str()))
+        let others = [Workload::storm(), Workload::size_sweep(1024)];
+        Workload::standard().into_iter().chain(others).find(|w| {
+            let own = w.name.to_ascii_uppercase();
+            own == wanted || own.strip_prefix("LGWR-") == Some(wanted.as_str())
+        })
+    }
+
+    /// Every name that [`Workload::by_name`] knows, in the order in which they are explained.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let standard = Workload::standard().into_iter().map(|w| w.name);
+        standard
+            .chain([STORM, SIZE_SWEEP].map(str::to_owned))
+            .collect()
     }
 
     /// Length of record `index` of a transaction: the redo is divided evenly, the first records
@@ -113,79 +167,6 @@ impl Workload {
     pub fn record_bytes(&self, index: u32) -> u32 {
         let records = self.records.max(1);
         self.redo_bytes / records + u32::from(index < self.redo_bytes % records)
-    }
-}
-
-/// Bytes at the head of each record that make it unique: session, transaction, record, all
-/// little-endian.
-pub const STAMP_BYTES: usize = 16;
-
-/// Makes a session's redo: incompressible, unique, without a copy. A record's payload is its
-/// stamp followed by a slice of a pseudo-random pool at an offset that moves with each record.
-#[derive(Debug)]
-pub struct Generator {
-    pool: std::sync::Arc<[u8]>,
-    session: u32,
-    transaction: u64,
-    state: u64,
-}
-
-/// Pseudo-random bytes shared by the sessions of a run.
-#[must_use]
-pub fn pool(seed: u64, bytes: usize) -> std::sync::Arc<[u8]> {
-    let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
-    let mut out = vec![0_u8; bytes];
-    for chunk in out.chunks_mut(8) {
-        let word = split_mix(&mut state).to_le_bytes();
-        chunk.copy_from_slice(&word[..chunk.len()]);
-    }
-    out.into()
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the next pseudo-random word.
-pub fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
-impl Generator {
-    /// A generator of session `session` over a shared pool.
-    #[must_use]
-    pub fn new(pool: std::sync::Arc<[u8]>, session: u32, seed: u64) -> Generator {
-        Generator {
-            pool,
-            session,
-            transaction: 0,
-            state: seed ^ (u64::from(session) << 32),
-        }
-    }
-
-    /// Begins the next transaction and returns its number.
-    pub fn next_transaction(&mut self) -> u64 {
-        self.transaction += 1;
-        self.transaction
-    }
-
-    /// Record `index` of the current transaction, `bytes` long: stamp and body.
-    #[inline]
-    pub fn record(&mut self, index: u32, bytes: u32) -> ([u8; STAMP_BYTES], &[u8]) {
-        let mut stamp = [0_u8; STAMP_BYTES];
-        stamp[..4].copy_from_slice(&self.session.to_le_bytes());
-        stamp[4..12].copy_from_slice(&self.transaction.to_le_bytes());
-        stamp[12..].copy_from_slice(&index.to_le_bytes());
-        let body = (bytes as usize)
-            .saturating_sub(STAMP_BYTES)
-            .min(self.pool.len());
-        let room = (self.pool.len() - body) as u64;
-        let at = if room == 0 {
-            0
-        } else {
-            split_mix(&mut self.state) % room
-        };
-        (stamp, &self.pool[at as usize..at as usize + body])
     }
 }
 
@@ -222,31 +203,23 @@ mod tests {
     }
 
     #[test]
-    fn redo_is_unique_repeatable_and_incompressible() {
-        let shared = pool(7, 1 << 16);
-        let mut a = Generator::new(shared.clone(), 1, 7);
-        let mut b = Generator::new(shared.clone(), 2, 7);
-        a.next_transaction();
-        b.next_transaction();
-        let first = {
-            let (s, body) = a.record(0, 2000);
-            (s, body.to_vec())
-        };
-        let other = {
-            let (s, body) = b.record(0, 2000);
-            (s, body.to_vec())
-        };
-        assert_ne!(first, other);
-        let mut again = Generator::new(pool(7, 1 << 16), 1, 7);
-        again.next_transaction();
-        let (s, body) = again.record(0, 2000);
-        assert_eq!((s, body.to_vec()), first);
-        assert_eq!(first.0.len() + first.1.len(), 2000);
-        let mut counts = [0_u32; 256];
-        shared.iter().for_each(|b| counts[*b as usize] += 1);
-        assert!(
-            counts.iter().all(|c| (150..370).contains(c)),
-            "a byte is over- or under-used"
-        );
+    fn every_name_is_known_and_storm_is_study_004s() {
+        for name in Workload::names() {
+            assert!(Workload::by_name(&name).is_some(), "{name}");
+        }
+        let storm = Workload::by_name("Storm").expect("known");
+        assert_eq!(storm.commit, CommitMode::WAIT_IMMEDIATE);
+        assert_eq!(u64::from(STORM_JOBS) * STORM_COMMITS, 4_000_000);
+    }
+
+    #[test]
+    fn a_sweeps_redo_comes_in_records_that_any_log_buffer_takes() {
+        for (bytes, records) in [(64, 1), (8192, 1), (8193, 2), (16 << 20, 2048)] {
+            let point = Workload::size_sweep(bytes);
+            assert_eq!(point.records, records, "{bytes}");
+            let sum: u32 = (0..records).map(|i| point.record_bytes(i)).sum();
+            assert_eq!(sum, bytes);
+            assert!(point.record_bytes(0) <= SWEEP_RECORD_BYTES);
+        }
     }
 }

@@ -8,6 +8,9 @@
 //! A commit's time is read from the clock once for 32 commits, so a percentile is wrong by what
 //! 32 commits take at most.
 
+mod common;
+
+use common::{AnyError, cpu_us, fio};
 use device::{LogDevice, NullDevice, SimDisk};
 use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram, Nanos};
@@ -18,8 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
-
-type AnyError = Box<dyn std::error::Error>;
 
 const RECORD_BYTES: u32 = 2000;
 const GROUP: usize = 32;
@@ -70,6 +71,14 @@ fn main() -> Result<(), AnyError> {
     println!("round,case,per_s,p50_us,p99_us,p999_us,max_us,commits_per_write,cpu_us_per_commit");
     let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
     for round in 0..rounds {
+        std::fs::create_dir_all(&directory)?;
+        if let Some(mb_per_s) = fio(&directory, SHAPE, time)? {
+            // As commits: of as many bytes, if they cost nothing else.
+            let per_s = mb_per_s * 1048576.0 / f64::from(RECORD_BYTES);
+            println!("{round},fio,{per_s:.0},0,0,0,0,0,0");
+            record(&mut cases, "fio", per_s);
+        }
+        std::fs::remove_dir_all(&directory)?;
         for place in [None, Some(directory.as_path())] {
             for case in cases_of() {
                 let turn = turn(place, case, time)?;
@@ -86,22 +95,40 @@ fn main() -> Result<(), AnyError> {
                     commits / turn.writes.max(1) as f64,
                     turn.cpu_us / commits.max(1.0),
                 );
-                match cases.iter_mut().find(|c| c.0 == name) {
-                    Some(seen) => seen.1.push(turn.per_s),
-                    None => cases.push((name, vec![turn.per_s])),
-                }
+                record(&mut cases, &name, turn.per_s);
             }
         }
     }
-    println!("# case: commits/s, median (least to most); MB/s of redo (10^6)");
-    for (name, mut rates) in cases {
-        rates.sort_by(f64::total_cmp);
-        let median = rates[(rates.len() - 1) / 2];
-        let (least, most) = (rates[0], rates[rates.len() - 1]);
-        let mbps = median * f64::from(RECORD_BYTES) / 1e6;
-        println!("# {name}: {median:.0} ({least:.0} to {most:.0}), {mbps:.0} MB/s");
-    }
+    summary(&cases);
     Ok(())
+}
+
+fn record(cases: &mut Vec<(String, Vec<f64>)>, name: &str, rate: f64) {
+    match cases.iter_mut().find(|c| c.0 == name) {
+        Some(seen) => seen.1.push(rate),
+        None => cases.push((name.to_owned(), vec![rate])),
+    }
+}
+
+fn summary(cases: &[(String, Vec<f64>)]) {
+    let spread = |values: &[f64]| {
+        let mut values = values.to_vec();
+        values.sort_by(f64::total_cmp);
+        let last = values.len() - 1;
+        (values[last / 2], values[0], values[last])
+    };
+    println!("# case: commits/s, median (least to most); over fio's bytes / {RECORD_BYTES}");
+    let fio = cases.iter().find(|c| c.0 == "fio").map(|c| &c.1);
+    for (name, rates) in cases {
+        let (median, least, most) = spread(rates);
+        print!("# {name}: {median:.0} ({least:.0} to {most:.0})");
+        if let Some(fio) = fio.filter(|_| name.starts_with("file")) {
+            let ratios: Vec<f64> = rates.iter().zip(fio).map(|(a, b)| a / b).collect();
+            let (median, least, most) = spread(&ratios);
+            print!("; {median:.3} ({least:.3} to {most:.3})");
+        }
+        println!();
+    }
 }
 
 fn cases_of() -> Vec<Case> {
@@ -151,6 +178,7 @@ fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyErr
     let writes = Arc::clone(&counted);
     let options = Options {
         log_writer: case.writer,
+        huge_pages: true,
         observer: Some(Box::new(move |_| {
             writes.fetch_add(1, Ordering::Relaxed);
         })),
@@ -205,15 +233,6 @@ fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyErr
         writes: counted.load(Ordering::Relaxed),
         cpu_us,
     })
-}
-
-/// Processor time of this process so far, user and system, in steps of 10 ms (proc_pid_stat(5)).
-fn cpu_us() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name stands in parentheses and may hold blanks: count from behind it.
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
 }
 
 fn append(session: &mut redo::Session, generator: &mut Generator) -> Result<(), redo::Error> {

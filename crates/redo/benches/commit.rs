@@ -11,18 +11,15 @@
 //! and sync methods that commits and raw writes are made with (without them: threads, direct for
 //! commits, every method for raw writes); `--huge-pages` puts the log buffer in huge pages.
 
-use device::{FileSet, IoEngine, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
-use device::{UringFiles, UringOptions};
-use measure::Histogram;
-use measure::workload::{Generator, pool};
-use redo::engine::Paths;
-use redo::{CommitMode, Log, LogWriter, Options, Shape};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
-use std::time::{Duration, Instant};
+mod common;
 
-type AnyError = Box<dyn std::error::Error>;
+use common::{AnyError, raw_writes, waited_for};
+use device::{IoEngine, SyncMethod};
+use measure::Histogram;
+use redo::{Log, LogWriter, Options, Shape};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 const RECORD_BYTES: u32 = 2000;
 const SHAPE: Shape = Shape {
@@ -168,22 +165,23 @@ fn summary(cases: &[(String, Vec<Turn>)]) {
     let best = raw.min_by(|a, b| median(&a.1, &p50).0.total_cmp(&median(&b.1, &p50).0));
     let Some((name, floor)) = best else { return };
     println!("# floor: {name}");
-    println!("# case: p50 over the floor's, rate over the floor's: median (least to most)");
+    println!("# case: p50, p99.9 and rate over the floor's: median (least to most)");
     for (case, turns) in cases {
-        let pairs = || turns.iter().zip(floor);
-        let mut slower: Vec<f64> = pairs().map(|(t, f)| p50(t) / p50(f)).collect();
-        let mut faster: Vec<f64> = pairs().map(|(t, f)| t.per_s / f.per_s).collect();
-        slower.sort_by(f64::total_cmp);
-        faster.sort_by(f64::total_cmp);
-        let last = slower.len() - 1;
+        let over = |of: &dyn Fn(&Turn) -> f64| {
+            let mut all: Vec<f64> = turns
+                .iter()
+                .zip(floor)
+                .map(|(t, f)| of(t) / of(f))
+                .collect();
+            all.sort_by(f64::total_cmp);
+            let last = all.len() - 1;
+            format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
+        };
         println!(
-            "# {case}: {:.3} ({:.3} to {:.3}), {:.2} ({:.2} to {:.2}), {:.0}/s",
-            slower[last / 2],
-            slower[0],
-            slower[last],
-            faster[last / 2],
-            faster[0],
-            faster[last],
+            "# {case}: {}, {}, {}, {:.0}/s",
+            over(&p50),
+            over(&|t| t.p999_ns as f64),
+            over(&|t| t.per_s),
             median(turns, &|t| t.per_s).0
         );
     }
@@ -199,49 +197,10 @@ fn turn(times: &Histogram, elapsed: Duration) -> Turn {
     }
 }
 
-/// Raw durable writes of one block to the log's own first file, through the same back end.
-fn raw(
-    directory: &Path,
-    (method, io): (SyncMethod, IoEngine),
-    time: Duration,
-) -> Result<Turn, AnyError> {
-    let path = Paths::new(directory).logs(1).remove(0);
-    let files = FileSet::open(&[path], SHAPE.file_bytes, method)?;
-    let device: Box<dyn LogDevice> = match io {
-        IoEngine::IoUring => {
-            let uring = UringOptions::default();
-            uring.check()?;
-            Box::new(UringFiles::new(files, uring))
-        }
-        IoEngine::Threads | IoEngine::Auto => Box::new(files),
-    };
-    let region = Arc::new(Region::new(4096)?);
-    region.fill(0, &pool(9, 4096));
-    let mut queue = device.queue(region)?;
-    let durable = device.caps().durable_writes;
-    let mut times = Histogram::new();
-    let mut done = Vec::with_capacity(2);
-    let mut addr = 4096;
-    let start = Instant::now();
-    while start.elapsed() < time {
-        let before = Instant::now();
-        let pieces = [Piece { at: 0, len: 4096 }, Piece::default()];
-        let write = OpKind::Write { addr, pieces };
-        let kinds: &[OpKind] = if durable {
-            &[write]
-        } else {
-            &[write, OpKind::Flush]
-        };
-        for kind in kinds {
-            queue.submit(&[Op { id: 1, kind: *kind }]);
-            done.clear();
-            queue.poll(&mut done, true);
-            done[0].result.map_err(|e| e.to_string())?;
-        }
-        times.record(before.elapsed().as_nanos() as u64);
-        addr = 4096 + (addr - 4096 + 4096) % (SHAPE.file_bytes - 8192);
-    }
-    Ok(turn(&times, start.elapsed()))
+/// A turn of raw durable writes of one block.
+fn raw(directory: &Path, way: (SyncMethod, IoEngine), time: Duration) -> Result<Turn, AnyError> {
+    let (times, elapsed) = raw_writes(directory, SHAPE, way, 4096, time)?;
+    Ok(turn(&times, elapsed))
 }
 
 fn commits(
@@ -261,44 +220,6 @@ fn commits(
             println!("# done without: {fallback}");
         }
     });
-    let stop = Arc::new(AtomicBool::new(false));
-    let barrier = Arc::new(Barrier::new(jobs as usize + 1));
-    let bytes = pool(1, 1 << 20);
-    let threads: Vec<_> = (0..jobs)
-        .map(|job| {
-            let (stop, barrier) = (Arc::clone(&stop), Arc::clone(&barrier));
-            let mut session = log.session();
-            let mut generator = Generator::new(bytes.clone(), job, 1);
-            std::thread::spawn(move || -> Result<Histogram, redo::Error> {
-                let mut times = Histogram::new();
-                barrier.wait();
-                while !stop.load(Ordering::Relaxed) {
-                    let before = Instant::now();
-                    generator.next_transaction();
-                    let (stamp, body) = generator.record(0, RECORD_BYTES);
-                    session.append(&[&stamp, body])?;
-                    session.commit(CommitMode::WAIT_IMMEDIATE)?;
-                    times.record(before.elapsed().as_nanos() as u64);
-                }
-                Ok(times)
-            })
-        })
-        .collect();
-    barrier.wait();
-    let start = Instant::now();
-    let mut last = log.durable().log_seq;
-    while start.elapsed() < time {
-        std::thread::sleep(Duration::from_millis(2));
-        let durable = log.durable();
-        if durable.log_seq > last {
-            last = durable.log_seq;
-            log.checkpoint(durable)?;
-        }
-    }
-    stop.store(true, Ordering::Relaxed);
-    let mut all = Histogram::new();
-    for thread in threads {
-        all.merge(&thread.join().map_err(|_| "a job panicked")??);
-    }
-    Ok(turn(&all, start.elapsed()))
+    let (times, elapsed) = waited_for(&log, jobs, RECORD_BYTES, time)?;
+    Ok(turn(&times, elapsed))
 }

@@ -6,6 +6,9 @@
 //!
 //! In a group the first case is what the others are compared with, within each round.
 
+mod common;
+
+use common::{AnyError, cpu_us};
 use device::file::create_fallocated;
 use measure::Histogram;
 use measure::workload::{Generator, pool};
@@ -19,8 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
-
-type AnyError = Box<dyn std::error::Error>;
 
 const SHAPE: Shape = Shape {
     block_bytes: None,
@@ -359,13 +360,4 @@ fn foreground(
         session.commit(CommitMode::WAIT_IMMEDIATE)?;
     }
     Ok(times)
-}
-
-/// Processor time of this process so far, microseconds, in ticks of 10 ms.
-fn cpu_us() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name stands in parentheses and may hold blanks: count from behind it.
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = fields.split_whitespace().skip(11).take(2);
-    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
 }

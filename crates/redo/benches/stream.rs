@@ -5,19 +5,18 @@
 //! The other writer is fio (1 MiB, depth 8, O_DIRECT, huge pages where some are reserved; a final
 //! flush counted); without it the stream is timed alone.
 
-use device::{FileSet, IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
+mod common;
+
+use common::{AnyError, fio};
+use device::{IoEngine, LogDevice, NullDevice, SimDisk};
 use measure::workload::pool;
-use redo::engine::Paths;
 use redo::writer::Policy;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-type AnyError = Box<dyn std::error::Error>;
 
 const MB: f64 = 1048576.0;
 const SHAPE: Shape = Shape {
@@ -83,7 +82,7 @@ fn main() -> Result<(), AnyError> {
                 record(&format!("append {bytes} x{threads}"), null(stream, time)?);
             }
         }
-        let fio = fio(&directory, time)?;
+        let fio = fio(&directory, SHAPE, time)?;
         if let Some(rate) = fio {
             record("fio", rate);
         }
@@ -250,46 +249,4 @@ fn run(log: Log, stream: Stream, time: Duration) -> Result<f64, AnyError> {
     log.flush()?;
     let seconds = start.elapsed().as_secs_f64();
     Ok(total.load(Ordering::Relaxed) as f64 / MB / seconds)
-}
-
-/// Megabytes a second that fio writes to the log's files, where it is installed.
-fn fio(directory: &Path, time: Duration) -> Result<Option<f64>, AnyError> {
-    if !directory.join("redo01.log").exists() {
-        Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
-    }
-    let files = Paths::new(directory).logs(SHAPE.groups);
-    // The files are there and written: as the log finds them.
-    drop(FileSet::open(&files, SHAPE.file_bytes, SyncMethod::Direct)?);
-    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages")?;
-    let huge = reserved.trim().parse::<u64>().is_ok_and(|n| n >= 16);
-    let mut command = Command::new("fio");
-    command.args(["--name=write", "--rw=write", "--bs=1M", "--iodepth=8"]);
-    command.args([
-        "--ioengine=libaio",
-        "--direct=1",
-        "--overwrite=1",
-        "--time_based",
-    ]);
-    command.args([
-        "--file_service_type=sequential",
-        "--end_fsync=1",
-        "--allow_file_create=0",
-    ]);
-    command.args(["--output-format=terse", "--terse-version=3"]);
-    command.arg(format!("--runtime={}", time.as_secs().max(1)));
-    command.arg(format!(
-        "--iomem={}",
-        if huge { "shmhuge" } else { "malloc" }
-    ));
-    command.arg(format!("--filename={}", names.join(":")));
-    let output = match command.output() {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    // Terse format 3: field 48 is the bandwidth of writes in KiB/s.
-    let field = text.lines().find_map(|line| line.split(';').nth(47));
-    let kib: f64 = field.ok_or("fio printed no result")?.parse()?;
-    Ok(Some(kib / 1024.0))
 }

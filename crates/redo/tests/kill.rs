@@ -4,6 +4,9 @@
 //! log lives through all the kills, with log switches and checkpoints in between, in files and on a
 //! raw device. It proves nothing about power loss: the system lives on.
 //!
+//! One more life is long: `REDO_LIFE_SECONDS` (3), with log switches all the while and resident
+//! memory watched, and then the kill.
+//!
 //! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
 
 mod common;
@@ -13,11 +16,14 @@ use device::raw::{Look, is_block_device};
 use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::commit::CommitPost;
-use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session};
+use redo::{
+    CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session, Shape,
+};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
 
 const SESSIONS: u32 = 4;
@@ -62,6 +68,73 @@ fn what_was_acknowledged_survives_kill_9_on_a_raw_device() {
     Log::create_raw(&cleared, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
     drop(cleared);
     kill_and_recover(path, number("REDO_KILLS").unwrap_or(100) / 4);
+}
+
+/// Resident memory may grow by so much after the first fifth of a long life: what the allocator
+/// keeps. A leak of one byte a commit would pass it within minutes.
+const RESIDENT_GROWTH_KB: u64 = 4096;
+
+#[test]
+fn a_long_life_is_flat_in_memory_and_loses_nothing_when_killed() {
+    let scratch = Scratch::new();
+    let shape = Shape {
+        file_bytes: 16 << 20,
+        ..common::SMALL
+    };
+    Log::create(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    let seconds = number("REDO_LIFE_SECONDS").unwrap_or(3);
+    let lgwr = WRITERS.iter().position(|w| *w == LogWriter::Lgwr);
+    let direct = 2;
+    let way = lgwr.expect("one of them") as u64 * 3 + direct;
+    let mut child = begin(&scratch.0, way);
+    let pipe = child.0.stderr.take().expect("piped");
+    let (begun, first) = std::sync::mpsc::channel();
+    let drain = std::thread::spawn(move || last_acknowledged(pipe, &begun));
+    first.recv_timeout(PATIENCE).expect("the child commits");
+    let pid = child.0.id();
+    let mut resident_kb = Vec::new();
+    for _ in 0..seconds * 5 {
+        std::thread::sleep(Duration::from_millis(200));
+        resident_kb.extend(resident(pid));
+    }
+    drop(child);
+    let (known, acks) = drain.join().expect("no panic").expect("a pipe");
+    verify(&scratch.0, &known).unwrap_or_else(|what| panic!("{what}"));
+    let switches = common::open(&scratch.0).durable().log_seq - 1;
+    let settled = resident_kb.split_off(resident_kb.len() / 5);
+    let (first, most) = (settled.first(), settled.iter().max());
+    let (first, most) = first.zip(most).expect("the child lived");
+    println!(
+        "{seconds} s: {acks} commits acknowledged, 0 lost, {switches} log switches, resident \
+         {first} kB after a fifth of the time, {most} kB at most from then on"
+    );
+    assert!(*most <= first + RESIDENT_GROWTH_KB, "{first} to {most} kB");
+}
+
+/// Resident memory of a process, kB (proc_pid_status(5)).
+fn resident(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// The last acknowledged record of each session, and how many acknowledgements there were.
+fn last_acknowledged(mut pipe: impl Read, begun: &Sender<()>) -> std::io::Result<(Known, u64)> {
+    let (mut known, mut acks) = (Known::default(), 0);
+    let mut ack = [0; ACK_BYTES];
+    loop {
+        match pipe.read_exact(&mut ack) {
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok((known, acks)),
+            other => other?,
+        }
+        let word = u64::from_le_bytes(ack);
+        let known = known.get_mut((word >> 32) as usize);
+        *known.expect("the child says who, or panics in words") = Some(word as u32);
+        acks += 1;
+        if acks == 1 {
+            begun.send(()).expect("somebody waits for the first");
+        }
+    }
 }
 
 /// A loop device on a sparse file, detached when dropped.
@@ -139,21 +212,25 @@ impl Drop for Ended {
     }
 }
 
+/// Starts a child that commits, and tells through its standard error.
+fn begin(directory: &Path, way: u64) -> Ended {
+    let test = "what_was_acknowledged_survives_kill_9_at_any_moment";
+    let exe = std::env::current_exe().expect("a test has a path");
+    let child = Command::new(exe)
+        .args([test, "--exact", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .env(WAY, way.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    Ended(child.expect("the test starts itself"))
+}
+
 /// Starts a child, kills it `moment` after its start (`early`) or after its first acknowledged
 /// commit, and gives what it was told, in order.
 fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, u32)> {
-    let test = "what_was_acknowledged_survives_kill_9_at_any_moment";
-    let mut child = Ended(
-        Command::new(std::env::current_exe().expect("a test has a path"))
-            .args([test, "--exact", "--nocapture"])
-            .env(DIRECTORY, directory)
-            .env(WAY, way.to_string())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the test starts itself"),
-    );
+    let mut child = begin(directory, way);
     let mut pipe = child.0.stderr.take().expect("piped");
     let (begun, first) = std::sync::mpsc::channel();
     let drain = std::thread::spawn(move || {

@@ -39,7 +39,8 @@ impl Style {
     ];
 }
 
-/// What may be wrong with a trace, by name. None of it changes the answers.
+/// What may be wrong with a trace or stand in it besides, by name. It changes the answers of the
+/// waits in nothing; `warnings` and `adaptive` have answers of their own.
 #[allow(
     dead_code,
     reason = "not every test that includes this file uses all of it"
@@ -59,6 +60,8 @@ pub const DEFECTS: &[&str] = &[
     "broken_stat",
     "web_quotes",
     "no_last_newline",
+    "warnings",
+    "adaptive",
 ];
 
 /// What to write.
@@ -83,6 +86,12 @@ pub struct Plan {
 pub struct Answers {
     /// By process, in order of number.
     pub processes: Vec<Answer>,
+    /// Warnings of a slow log write.
+    pub warnings: u64,
+    /// The sum of their times in milliseconds.
+    pub warned_ms: u64,
+    /// Changes between post/wait and polling.
+    pub switches: u64,
 }
 
 /// What a reader has to find of a process, of the redo event.
@@ -126,6 +135,7 @@ struct Writer<'a> {
     out: &'a mut dyn Write,
     random: Random,
     tim: u64,
+    found: Answers,
 }
 
 /// Writes the trace, and says what is in it.
@@ -138,6 +148,7 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<Answers> {
         out,
         random: Random(plan.seed),
         tim: 1_377_520_823_034_516,
+        found: Answers::default(),
     };
     writer.all()
 }
@@ -183,7 +194,10 @@ impl Writer<'_> {
             self.wait(&mut answers[process as usize], n + 1 == self.plan.waits)?;
         }
         self.out.flush()?;
-        Ok(Answers { processes: answers })
+        Ok(Answers {
+            processes: answers,
+            ..std::mem::take(&mut self.found)
+        })
     }
 
     fn header(&mut self, pid: u64) -> io::Result<()> {
@@ -334,6 +348,27 @@ impl Writer<'_> {
         }
     }
 
+    /// A log writer's warning of a slow write; every third is of a broadcast, which is none.
+    fn warning(&mut self) -> String {
+        let ms = 500 + self.random.below(4000);
+        if self.random.below(3) == 0 {
+            return format!("Warning: log write broadcast wait time {ms}ms (SCN 0x0.5a{ms:x})");
+        }
+        self.found.warnings += 1;
+        self.found.warned_ms += ms;
+        let kb = self.random.below(900);
+        format!("Warning: log write elapsed time {ms}ms, size {kb}KB")
+    }
+
+    /// A change of how foregrounds learn of their commits.
+    fn switch(&mut self) -> String {
+        self.found.switches += 1;
+        match self.found.switches % 2 {
+            1 => "kcrfw_alfs_update_mode: post->poll long#=2 sync#=5 sync=93 poll=8056".to_owned(),
+            _ => "kcrfw_alfs_update_mode: poll->post long#=1 sync#=3 sync=80 poll=9000".to_owned(),
+        }
+    }
+
     /// One of the plan's defects that stands between records.
     fn damage(&mut self) -> io::Result<()> {
         let between: Vec<&str> = (self.plan.defects.iter().map(String::as_str))
@@ -351,6 +386,8 @@ impl Writer<'_> {
             "huge_number" => format!("WAIT #0: nam='log file sync' ela= {}", "9".repeat(40)),
             "nan" => "WAIT #0: nam='log file sync' ela= NaN".to_owned(),
             "nul" => "\0\0\0\0".to_owned(),
+            "warnings" => self.warning(),
+            "adaptive" => self.switch(),
             "invalid_utf8" => return self.out.write_all(b"\xff\xfe\xc3\x28\n"),
             "wait_in_statement" => format!(
                 "PARSING IN CURSOR #3 len={} dep=0 uid=1 oct=3 lid=1 tim=1 hv=1 ad='1'\n{statement}\nEND OF STMT",

@@ -39,6 +39,11 @@ fn generated(files: &[File], found: &mut Vec<Violation>) {
             message,
         ));
     }
+    if text(policy::FINDINGS_DOCUMENT) != Some(docs::findings().as_str()) {
+        let message = "differs from the catalogue of findings: `cargo xtask docs` writes it";
+        let path = policy::FINDINGS_DOCUMENT;
+        found.push(Violation::new(path, 1, "findings-doc", message));
+    }
     let (Some(document), Some(hash)) = (text(policy::LAYOUT_DOCUMENT), docs::layout_hash(files))
     else {
         return;

@@ -96,7 +96,7 @@ impl std::str::FromStr for FailIf {
             return Err(ConditionError::Unknown {
                 text: text.to_owned(),
                 metric: name.to_owned(),
-                known: metrics::known().join(", "),
+                known: metrics::known(),
             });
         };
         let unit = metrics::unit(metric).unwrap_or_default();

@@ -141,12 +141,18 @@ pub fn wait_of<'a>(row: &'a Row, event: &str) -> Option<&'a WaitStats> {
     stats.filter(|s| s.count > 0)
 }
 
-/// Every name that a condition can use.
+/// What names a condition can use, in words.
 #[must_use]
-pub fn known() -> Vec<String> {
-    let rows = ROW.iter().map(|m| m.key.to_owned());
-    let waits = events().flat_map(|e| WAIT.iter().map(move |m| format!("{e}.{}", m.name)));
-    rows.chain(waits).collect()
+pub fn known() -> String {
+    let rows: Vec<&str> = ROW.iter().map(|m| m.key).collect();
+    let events: Vec<&str> = events().collect();
+    let statistics: Vec<&str> = WAIT.iter().map(|m| m.name).collect();
+    format!(
+        "{}; and EVENT.STATISTIC, with EVENT one of {}, and STATISTIC one of {}",
+        rows.join(", "),
+        events.join(", "),
+        statistics.join(", ")
+    )
 }
 
 /// The unit of a known metric; `None` for an unknown one.

@@ -15,10 +15,14 @@ pub(super) fn rows(base: &Run, other: &Run, run_b: usize) -> (Vec<Pair>, Vec<Not
     let (mut pairs, mut lone) = (Vec::new(), Vec::new());
     let told = |what: String, why: String| NotCompared { run_b, what, why };
     for (a, row) in base.rows.iter().enumerate() {
-        let fits = |(b, r): &(usize, &measure::run::Row)| {
-            !taken[*b] && r.workload == row.workload && r.jobs == row.jobs && r.nodes == row.nodes
-        };
-        match other.rows.iter().enumerate().find(fits).map(|(b, _)| b) {
+        let free = other.rows.iter().enumerate().filter(|(b, _)| !taken[*b]);
+        let found = free
+            .filter(|(_, r)| r.workload == row.workload && r.jobs == row.jobs)
+            .filter(|(_, r)| r.nodes == row.nodes)
+            .map(|(b, r)| (b, apart(row, r)))
+            .filter(|(_, apart)| *apart <= SIZES_APART)
+            .min_by(|x, y| x.1.total_cmp(&y.1));
+        match found.map(|(b, _)| b) {
             Some(b) => {
                 taken[b] = true;
                 pairs.push((a, b));
@@ -26,7 +30,7 @@ pub(super) fn rows(base: &Run, other: &Run, run_b: usize) -> (Vec<Pair>, Vec<Not
             None => {
                 let same = other.rows.iter().any(|r| r.workload == row.workload);
                 let why = if same {
-                    "the other run has this workload with other numbers of jobs"
+                    "the other run has this workload with other numbers of jobs, or other sizes"
                 } else {
                     "the other run has no row of this workload"
                 };
@@ -44,6 +48,20 @@ pub(super) fn rows(base: &Run, other: &Run, run_b: usize) -> (Vec<Pair>, Vec<Not
             .map(|(what, why)| told(what, why)),
     );
     (pairs, lone)
+}
+
+/// How far apart the redo of a transaction may be in rows of a size-sweep, share of the base's.
+const SIZES_APART: f64 = 0.02;
+
+/// How far apart the redo of a transaction is; of other workloads than size-sweep it is fixed, and
+/// what is measured of it varies a little with the moment of its end.
+fn apart(a: &measure::run::Row, b: &measure::run::Row) -> f64 {
+    let (a, b) = match a.workload == measure::workload::SIZE_SWEEP {
+        true => (a.redo_data_kb_per_txn, b.redo_data_kb_per_txn),
+        false => return 0.0,
+    };
+    let share = (b / a - 1.0).abs();
+    if share.is_finite() { share } else { 0.0 }
 }
 
 /// A row's name in messages.
@@ -84,6 +102,11 @@ fn whole(base: &Run, other: &Run) -> Vec<(String, String)> {
         format!("{} µs", a.cpu_per_txn_us),
         format!("{} µs", b.cpu_per_txn_us),
     );
+    let arrivals = |w: &measure::run::WorkloadInfo| match &w.arrivals {
+        Some(arrivals) => format!("an open loop ({arrivals:?})"),
+        None => "a closed loop".to_owned(),
+    };
+    differ("arrivals", arrivals(&a), arrivals(&b));
     let time = |t: Option<f64>| t.map_or("counted commits".to_owned(), |s| format!("{s} s"));
     differ("measured time", time(a.time_s), time(b.time_s));
     let sync = |r: &Run| shown(&r.target.sync_method);

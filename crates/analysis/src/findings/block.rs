@@ -14,8 +14,40 @@ const UNWRITTEN: &str =
 
 pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
     sectors(run, notes);
+    atomic(run, notes);
     extents(run, notes);
     pre_writing(run, notes);
+    flush_cost(run, notes);
+}
+
+/// What the flush is of a durable write, where write and flush are two requests.
+fn flush_cost(run: &Run, notes: &mut Vec<Note>) {
+    let small = run
+        .floor
+        .iter()
+        .filter(|f| f.sync_method == "direct" && f.pre_written && f.latency.count > 0)
+        .min_by_key(|f| f.write_bytes);
+    let Some(row) = small.filter(|f| f.latency.mean_ns > 0.0 && f.flush_mean_ns > 0.0) else {
+        return;
+    };
+    let share = 100.0 * row.flush_mean_ns / row.latency.mean_ns;
+    notes.push(
+        Note::new(
+            "flush.cost",
+            Info,
+            format!(
+                "Of a durable write of {} the flush takes {} of {} ({}).",
+                format::bytes(row.write_bytes),
+                format::latency(row.flush_mean_ns),
+                format::latency(row.latency.mean_ns),
+                format::percent(share),
+            ),
+        )
+        .number("flush_ms", row.flush_mean_ns / 1e6)
+        .number("write_ms", row.write_mean_ns / 1e6)
+        .number("flush_share_pct", share)
+        .rule("", "measured by the probe: direct writes, each flushed"),
+    );
 }
 
 fn sectors(run: &Run, notes: &mut Vec<Note>) {
@@ -109,10 +141,47 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
     }
 }
 
+/// The unit that no device below tears, against the log's blocks. Devices that promise nothing say
+/// zero, and are not spoken of: a log is made to find torn blocks.
+fn atomic(run: &Run, notes: &mut Vec<Note>) {
+    let target = &run.target;
+    let units: Option<Vec<u64>> = disks(&target.stack).map(|d| d.atomic_write_bytes).collect();
+    let unit = units
+        .and_then(|units| units.into_iter().min())
+        .filter(|unit| *unit > 0);
+    let Some(unit) = unit.filter(|_| target.redo_block_bytes > 0) else {
+        return;
+    };
+    let seal = u64::from(target.seal_bytes.max(target.redo_block_bytes));
+    let relation = if unit >= seal {
+        "neither a redo block nor the padding of a log write can be torn"
+    } else {
+        "a log write that is padded further can be torn between its units, which its checksums show"
+    };
+    notes.push(
+        Note::new(
+            "block.atomic",
+            Info,
+            format!(
+                "The device promises not to tear writes of up to {}: {relation}.",
+                format::bytes(unit)
+            ),
+        )
+        .number("atomic_write_bytes", unit as f64)
+        .number("redo_block_bytes", f64::from(target.redo_block_bytes))
+        .number("seal_bytes", f64::from(target.seal_bytes))
+        .rule(
+            "atomic unit >= block",
+            "NVMe AWUPF, SCSI atomic writes: Linux queue/atomic_write_unit_max_bytes",
+        ),
+    );
+}
+
 /// A file system below writes each block to a new place.
 pub(super) fn copies_on_write(run: &Run) -> bool {
     run.target.stack.layers.iter().any(|l| {
-        l.kind == LayerKind::FileSystem && matches!(l.name.as_str(), "btrfs" | "zfs" | "bcachefs")
+        let kind = matches!(l.name.as_str(), "btrfs" | "zfs" | "bcachefs" | "nilfs2");
+        l.kind == LayerKind::FileSystem && kind && l.copy_on_write != Some(false)
     })
 }
 

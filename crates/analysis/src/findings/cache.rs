@@ -4,9 +4,11 @@
 //! `queue/write_cache`, which an administrator can write and which is never sole evidence.
 
 use super::note::{Note, STACK_RULE};
+use super::protection::{against, controller, shelter};
 use super::{Bad, Caution, DECLARED, Good, Info};
 use crate::format;
 use crate::thresholds::Thresholds;
+use measure::judgement::Weight;
 use measure::run::Run;
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -14,9 +16,10 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let stack = &run.target.stack;
     let disks: Vec<&Layer> = disks(stack).collect();
     for disk in &disks {
-        what(disk, notes);
-        write_cache(disk, notes);
+        what(stack, disk, notes);
+        write_cache(stack, disk, notes);
     }
+    against(stack, notes);
     declared(stack, &disks, notes);
     turns(run, &disks, t, notes);
 }
@@ -28,14 +31,29 @@ pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
 
 /// What a disk's model says of the machinery behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behind {
+pub(super) enum Behind {
+    /// A RAID controller with a cache of its own.
     Controller,
+    /// A block volume of a cloud, on a network.
     CloudVolume,
+    /// A disk of the cloud host.
     InstanceStore,
+    /// Nothing that is known.
     Plain,
 }
 
-fn behind(disk: &Layer) -> Behind {
+/// Drivers of RAID controllers with a write cache. `smartpqi` and `mpt3sas` also serve adapters
+/// without one; their volumes show by their models.
+const CONTROLLER_DRIVERS: &[&str] = &[
+    "megaraid_sas",
+    "hpsa",
+    "cciss",
+    "aacraid",
+    "arcmsr",
+    "3w-sas",
+];
+
+pub(super) fn behind(disk: &Layer) -> Behind {
     const CONTROLLERS: &[&str] = &[
         "PERC",
         "MEGARAID",
@@ -45,6 +63,8 @@ fn behind(disk: &Layer) -> Behind {
         "RAID",
         "AVAGO",
         "MR9",
+        "SMC3108",
+        "SMC3916",
     ];
     const INSTANCE: &[&str] = &["INSTANCE STORAGE", "EPHEMERALDISK", "NVME_CARD"];
     const CLOUD: &[&str] = &[
@@ -55,20 +75,34 @@ fn behind(disk: &Layer) -> Behind {
         "ALIBABA CLOUD",
         "VIRTUAL DISK",
         "HYPERDISK",
+        "MSFT NVME ACCELERATOR",
     ];
     let model = disk.model.as_deref().unwrap_or("").to_ascii_uppercase();
     let any = |names: &[&str]| names.iter().any(|n| model.contains(n));
+    let driver = disk.controller.as_deref().unwrap_or("");
     match () {
         () if any(CLOUD) => Behind::CloudVolume,
         () if any(INSTANCE) => Behind::InstanceStore,
-        () if any(CONTROLLERS) => Behind::Controller,
+        () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => Behind::Controller,
         () => Behind::Plain,
     }
 }
 
 /// A RAID controller hides its disks and its cache.
-pub(super) fn has_controller(stack: &Stack) -> bool {
+#[must_use]
+pub fn has_controller(stack: &Stack) -> bool {
     disks(stack).any(|d| behind(d) == Behind::Controller)
+}
+
+/// A cloud block volume: its rate is provisioned.
+pub(super) fn has_cloud_volume(stack: &Stack) -> bool {
+    disks(stack).any(|d| behind(d) == Behind::CloudVolume)
+}
+
+/// Nothing in a disk's cache is lost with the power: by its own word, or somebody's.
+pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
+    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
+    by_itself || shelter(stack, disk).is_some()
 }
 
 /// What a disk is, in words.
@@ -97,25 +131,17 @@ fn article(disk: &Layer) -> &'static str {
     }
 }
 
-fn named(disk: &Layer) -> String {
+/// Name and model.
+pub(super) fn named(disk: &Layer) -> String {
     match &disk.model {
         Some(model) => format!("{} ({})", disk.name, model.trim()),
         None => disk.name.clone(),
     }
 }
 
-fn what(disk: &Layer, notes: &mut Vec<Note>) {
+fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     let (id, weight, claim, rule, advice) = match behind(disk) {
-        Behind::Controller => (
-            "stack.controller",
-            Caution,
-            format!(
-                "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is.",
-                named(disk)
-            ),
-            "RAID controllers: conditional on the battery",
-            "Check the battery and the cache policy (storcli, ssacli), and judge --redo-rate by the rate at which the cache drains, with a longer run.",
-        ),
+        Behind::Controller => return notes.push(controller(stack, disk)),
         Behind::CloudVolume => (
             "stack.cloud_volume",
             Caution,
@@ -139,7 +165,19 @@ fn what(disk: &Layer, notes: &mut Vec<Note>) {
         Behind::Plain => (
             "stack.disk",
             Info,
-            format!("{} is {} {}.", named(disk), article(disk), describe(disk)),
+            format!(
+                "{} is {} {}{}.",
+                named(disk),
+                article(disk),
+                describe(disk),
+                match disk.fua {
+                    Some(true) =>
+                        ", which takes forced unit access: a durable write can be one request",
+                    Some(false) =>
+                        ", without forced unit access: each durable write is a write and a flush",
+                    None => "",
+                }
+            ),
             "",
             "",
         ),
@@ -147,17 +185,59 @@ fn what(disk: &Layer, notes: &mut Vec<Note>) {
     notes.push(
         Note::new(id, weight, claim)
             .maybe("size_bytes", disk.size_bytes.map(|b| b as f64))
+            .maybe("fua", disk.fua.map(f64::from))
             .rule(rule, if rule.is_empty() { "" } else { STACK_RULE })
             .advice(advice),
     );
 }
 
-fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
-    const RULE: &str =
-        "the drive's own word before queue/write_cache, which an administrator can write";
+const CACHE_RULE: &str =
+    "the drive's own word before queue/write_cache, which an administrator can write";
+const PROVE: &str = "Prove the flush with a power test, or --declare plp from the data sheet.";
+
+fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     let kernel = disk.write_cache.as_deref();
+    let (id, weight, claim, advice) = cache_words(disk, kernel);
+    // A cache that is kept over power loss needs no caution; flushes that are kept from one that
+    // is not are lost all the same.
+    let shelter = shelter(stack, disk).filter(|_| weight >= Caution);
+    // Of a disk that a host makes, the host is asked.
+    let advice = match (&stack.hypervisor, advice) {
+        (Some(_), PROVE) => {
+            "It is the host's word: ask there what lies below, or run a power test."
+        }
+        (_, advice) => advice,
+    };
+    let (weight, claim, advice) = match &shelter {
+        None => (weight, claim, advice),
+        Some(by) => (
+            Info,
+            format!(
+                "{} What is in it survives power loss by the word of {by}.",
+                claim
+            ),
+            "",
+        ),
+    };
+    let id = if shelter.is_some() {
+        "stack.write_cache"
+    } else {
+        id
+    };
+    let flag = |b: Option<bool>| b.map(f64::from);
+    notes.push(
+        Note::new(id, weight, claim)
+            .maybe("drive_write_cache", flag(disk.drive_write_cache))
+            .maybe("kernel_write_back", flag(kernel.map(|k| k == "write back")))
+            .maybe("fua", flag(disk.fua))
+            .rule(CACHE_RULE, STACK_RULE)
+            .advice(advice),
+    );
+}
+
+fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, String, &'static str) {
     let name = named(disk);
-    let (id, weight, claim, advice) = match (disk.drive_write_cache, kernel) {
+    match (disk.drive_write_cache, kernel) {
         (Some(true), Some("write through")) => (
             "stack.flush_suppressed",
             Bad,
@@ -172,7 +252,7 @@ fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
             format!(
                 "{name} has a volatile write cache by its own word: a commit is safe only through its flush."
             ),
-            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
+            PROVE,
         ),
         (Some(false), Some("write back")) => (
             "stack.write_cache",
@@ -202,30 +282,20 @@ fn write_cache(disk: &Layer, notes: &mut Vec<Note>) {
             format!(
                 "The kernel takes {name} for write-back: a commit is safe only through its flush; the drive's own word could not be read."
             ),
-            "Prove the flush with redolab powertest, or declare power-loss protection from the drive's data sheet.",
+            PROVE,
         ),
         (None, None) => (
             "stack.write_cache",
             Caution,
             format!("Nothing tells whether {name} has a volatile write cache."),
-            "Run as root, or declare the drive's protection from its data sheet.",
+            "Run as root, or --declare plp from the data sheet.",
         ),
-    };
-    let flag = |b: Option<bool>| b.map(f64::from);
-    notes.push(
-        Note::new(id, weight, claim)
-            .maybe("drive_write_cache", flag(disk.drive_write_cache))
-            .maybe("kernel_write_back", flag(kernel.map(|k| k == "write back")))
-            .maybe("fua", flag(disk.fua))
-            .rule(RULE, STACK_RULE)
-            .advice(advice),
-    );
+    }
 }
 
-/// Every disk says that it has no volatile cache, and nothing stands between that hides it.
+/// Every disk is protected by somebody's word, and nothing stands between that hides it.
 fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
     use LayerKind as K;
-    let protected = |d: &&Layer| d.drive_write_cache == Some(false) && behind(d) == Behind::Plain;
     let hidden = |l: &Layer| {
         matches!(
             l.kind,
@@ -233,18 +303,28 @@ fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
         )
     };
     let clear = stack.hypervisor.is_none() && !stack.layers.iter().any(hidden);
-    if !disks.is_empty() && clear && disks.iter().all(protected) {
-        notes.push(
-            Note::new(
-                DECLARED,
-                Good,
-                "Every disk below declares that it has no volatile write cache: a completed write survives power loss by the drive's word.",
-            )
-            .number("disks", disks.len() as f64)
-            .rule("declared from VWC or WCE = 0", STACK_RULE)
-            .advice("A power test (redolab powertest) turns the declaration into a test."),
-        );
+    if disks.is_empty() || !clear || !disks.iter().all(|d| is_protected(stack, d)) {
+        return;
     }
+    let mut words: Vec<String> = disks.iter().filter_map(|d| shelter(stack, d)).collect();
+    words.dedup();
+    let claim = if words.is_empty() {
+        "Every disk below declares that it has no volatile write cache: a completed write survives power loss by the drive's word.".to_owned()
+    } else {
+        format!(
+            "What the disks below acknowledge survives power loss by the word of {}.",
+            words.join(", ")
+        )
+    };
+    notes.push(
+        Note::new(DECLARED, Good, claim)
+            .number("disks", disks.len() as f64)
+            .rule(
+                "declared from VWC or WCE = 0, a sourced model entry, the controller's tool, or --declare",
+                STACK_RULE,
+            )
+            .advice("A power test turns the declaration into a test."),
+    );
 }
 
 fn turns(run: &Run, disks: &[&Layer], t: &Thresholds, notes: &mut Vec<Note>) {

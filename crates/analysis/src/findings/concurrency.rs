@@ -30,12 +30,18 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
     let Some((at, next, gain)) = step else {
         return;
     };
+    // How near the stated need comes to it.
+    let need = run.need.commit_rate.filter(|_| workload == COMMITS);
+    let share = need.map(|rate| 100.0 * rate / at.commit_throughput_tps);
+    let need = share.map_or_else(String::new, |pct| {
+        format!(" The need is {} of the knee.", format::percent(pct))
+    });
     notes.push(
         Note::new(
             "concurrency.knee",
             Info,
             format!(
-                "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.",
+                "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.{need}",
                 format::jobs(at.jobs),
                 format::digits(at.commit_throughput_tps),
                 next.jobs,
@@ -47,6 +53,7 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("knee_jobs", f64::from(at.jobs))
         .number("knee_tps", at.commit_throughput_tps)
         .number("gain_pct", gain)
+        .maybe("need_over_knee_pct", share)
         .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit)
         .advice("More sessions than this mostly wait longer."),
     );

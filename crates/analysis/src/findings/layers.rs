@@ -5,6 +5,7 @@
 
 use super::note::{Note, STACK_RULE};
 use super::{Bad, Caution, Info};
+use crate::format;
 use measure::run::Run;
 use measure::stack::{Layer, LayerKind, Stack};
 
@@ -64,6 +65,10 @@ fn kind(layer: &Layer, notes: &mut Vec<Note>) {
         ),
         K::DeviceMapper => device_mapper(layer, notes),
         K::Md => md(layer, notes),
+        K::Disk if layer.detail.as_deref() == Some("zvol") => {
+            let advice = "zfs get sync,volblocksize on the volume's data set; use a plain device for redo.";
+            notes.push(copy_on_write(&layer.name, advice));
+        }
         K::Luks | K::Partition | K::Disk => {}
     }
 }
@@ -83,26 +88,23 @@ fn volatile(layer: &Layer) -> Note {
 }
 
 fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
-    let nocow = has(layer, &["nodatacow"]);
-    let rule = match layer.name.as_str() {
-        "btrfs" if nocow => None,
-        "btrfs" => Some("Set NOCOW on the empty log directory (chattr +C), or use XFS or ext4."),
-        "zfs" => Some(
-            "Check zfs get sync,recordsize,logbias: sync must not be disabled, and a log device (SLOG) decides the latency.",
-        ),
-        "bcachefs" | "nilfs2" => Some("Use XFS or ext4 for redo."),
+    let copies = match layer.copy_on_write {
+        Some(copies) => copies,
+        None => !has(layer, &["nodatacow", "nocow"]),
+    };
+    let advice = match layer.name.as_str() {
+        "btrfs" if copies => {
+            Some("Set NOCOW on the empty log directory (chattr +C), or use XFS or ext4.")
+        }
+        "zfs" => Some("Read what ZFS itself says (the next finding), or use XFS or ext4."),
+        "bcachefs" | "nilfs2" if copies => Some("Use XFS or ext4 for redo."),
         _ => None,
     };
-    if let Some(advice) = rule {
-        notes.push(
-            Note::new(
-                "stack.copy_on_write",
-                Caution,
-                format!("{} writes each block to a new place: pre-writing log files doesn't help, and each commit also writes metadata.", layer.name),
-            )
-            .rule("copy-on-write file systems: conditional", STACK_RULE)
-            .advice(advice),
-        );
+    if let Some(advice) = advice {
+        notes.push(copy_on_write(&layer.name, advice));
+    }
+    if layer.name == "zfs" {
+        notes.push(zfs(layer));
     }
     if has(layer, &["data=journal"]) {
         notes.push(
@@ -119,6 +121,42 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
             .advice("Mount the redo volume with data=ordered."),
         );
     }
+}
+
+fn copy_on_write(name: &str, advice: &str) -> Note {
+    Note::new(
+        "stack.copy_on_write",
+        Caution,
+        format!("{name} writes each block to a new place: pre-writing log files doesn't help, and each commit also writes metadata."),
+    )
+    .rule("copy on write: conditional", STACK_RULE)
+    .advice(advice)
+}
+
+/// What `zfs get` said, as options of the layer. `sync=disabled` is judged with the mount options.
+fn zfs(layer: &Layer) -> Note {
+    let property = |name: &str| {
+        let of = |o: &String| Some(o.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+        layer.options.iter().find_map(of)
+    };
+    let record: Option<u64> = property("recordsize").and_then(|text| text.parse().ok());
+    let sync = match property("sync") {
+        Some(sync) => format!("sync={sync}"),
+        None => "its sync property could not be read".to_owned(),
+    };
+    let size = match record {
+        Some(bytes) => format!("records of {}", format::bytes(bytes)),
+        None => "a record size that could not be read".to_owned(),
+    };
+    let logbias = property("logbias").map_or_else(String::new, |l| format!(", logbias={l}"));
+    Note::new(
+        "stack.zfs",
+        Caution,
+        format!("{} is ZFS with {size}{logbias}; {sync}: commits go through its intent log, whose device decides.", place(layer)),
+    )
+    .maybe("record_bytes", record.map(|b| b as f64))
+    .rule("sync property unreadable: unverified; record size: conditional", STACK_RULE)
+    .advice("zfs get sync,recordsize,logbias: sync must not be disabled; a log device (SLOG) with power-loss protection decides the latency.")
 }
 
 fn network(layer: &Layer) -> Note {

@@ -6,17 +6,24 @@
 
 mod block;
 pub(crate) mod cache;
+pub mod catalogue;
 pub(crate) mod concurrency;
+mod endurance;
 pub mod evidence;
+mod flush;
 pub(crate) mod latency;
 mod layers;
 mod load;
 pub mod need;
 mod note;
 mod peaks;
+mod protection;
 pub(crate) mod space;
+mod steady;
+mod sustained;
 mod validity;
 
+pub use cache::has_controller;
 pub use space::cache_resident;
 
 use crate::thresholds::Thresholds;
@@ -48,6 +55,10 @@ pub const DECLARED: &str = "durability.declared";
 /// The axis of a finding, from the prefix of its id.
 #[must_use]
 pub fn axis(id: &str) -> Axis {
+    // Acknowledged redo that a later write can tear is no matter of speed.
+    if id == "block.below_physical" {
+        return Axis::Durability;
+    }
     match id.split('.').next() {
         Some("stack" | "mount" | "durability") => Axis::Durability,
         Some("need") => Axis::Need,
@@ -70,7 +81,9 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     peaks::collect(run, t, &mut notes);
     concurrency::collect(run, t, &mut notes);
     load::collect(run, t, &mut notes);
+    steady::collect(run, t, &mut notes);
     space::collect(run, t, &mut notes);
+    endurance::collect(run, t, &mut notes);
     let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out
@@ -133,5 +146,7 @@ pub(crate) use Weight::{Bad, Caution, Good, Info};
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod need_tests;
 #[cfg(test)]
 mod tests;

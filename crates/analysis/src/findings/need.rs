@@ -1,6 +1,8 @@
 //! The stated need against what was reached: commits a second, redo a second, 99th percentile.
 
+use super::cache::{has_cloud_volume, has_controller};
 use super::note::Note;
+use super::sustained::{Sustained, sustained};
 use super::{Bad, COMMITS, Caution, Good, rows_of};
 use crate::envelope::{best_commits, keeps};
 use crate::format;
@@ -14,8 +16,12 @@ pub const COMMIT_RATE: &str = "need.commit_rate";
 pub const REDO_RATE: &str = "need.redo_rate";
 /// Id of the finding on `--p99` without a commit rate.
 pub const P99: &str = "need.p99";
+/// Id of the finding on `--tbw` and `--years` where a rate is needed.
+pub const ENDURANCE: &str = "need.endurance";
+pub use super::sustained::UNKNOWN as SUSTAINED;
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let before = notes.len();
     match (run.need.commit_rate, run.need.p99_ns) {
         (Some(rate), bound) if rate > 0.0 => commit_rate(run, rate, bound, t, notes),
         (None, Some(bound)) => p99(run, bound, t, notes),
@@ -23,6 +29,21 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     }
     if let Some(rate) = run.need.redo_bytes_per_s.filter(|r| *r > 0.0) {
         redo_rate(run, rate, t, notes);
+    }
+    burst(run, t, before, notes);
+}
+
+/// A rate that is met in a burst is met for now: what comes after was not seen.
+fn burst(run: &Run, t: &Thresholds, before: usize, notes: &mut Vec<Note>) {
+    let in_burst = |note: &Note| match note.id() {
+        REDO_RATE => true,
+        COMMIT_RATE => has_cloud_volume(&run.target.stack),
+        _ => false,
+    };
+    let met = |note: &Note| in_burst(note) && note.weight() < Bad;
+    let asks = notes.iter().skip(before).any(met);
+    if let (true, Sustained::Unknown(note)) = (asks, sustained(run, t)) {
+        notes.push(*note);
     }
 }
 
@@ -104,26 +125,46 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
         .rows
         .iter()
         .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps));
-    let Some(row) = best else {
+    let Some(fastest) = best else {
         return;
     };
     let need_mbps = need / measure::units::MB_BYTES;
-    let margin = headroom(row.redo_data_mbps, need_mbps);
+    let burst_mbps = fastest.redo_data_mbps;
+    let (row, reached_mbps, sustained_mbps) = match sustained(run, t) {
+        Sustained::Rate(rate, row) => {
+            let mbps = rate / measure::units::MB_BYTES;
+            (row, mbps, Some(mbps))
+        }
+        Sustained::NoBursts | Sustained::Unknown(_) => (fastest, burst_mbps, None),
+    };
+    let behind = match sustained_mbps {
+        Some(_) if has_controller(&run.target.stack) => format!(
+            " behind the controller's cache (up to {} into it)",
+            format::digits(burst_mbps)
+        ),
+        Some(_) => format!(
+            " after the soak (up to {} before)",
+            format::digits(burst_mbps)
+        ),
+        None => String::new(),
+    };
+    let margin = headroom(reached_mbps, need_mbps);
     let (weight, words, advice) = weigh(margin, t);
     notes.push(
         Note::new(
             REDO_RATE,
             weight,
             format!(
-                "{} MB/s of redo are needed, {} MB/s were reached ({}): {words} ({}).",
+                "{} MB/s of redo are needed, {} MB/s were reached{behind} ({}): {words} ({}).",
                 format::digits(need_mbps),
-                format::digits(row.redo_data_mbps),
+                format::digits(reached_mbps),
                 super::name_of(row),
                 margin_text(margin)
             ),
         )
         .number("needed_mbps", need_mbps)
-        .number("reached_mbps", row.redo_data_mbps)
+        .number("reached_mbps", reached_mbps)
+        .maybe("burst_mbps", sustained_mbps.map(|_| burst_mbps))
         .number("headroom_pct", margin)
         .limit(
             format!("headroom of {} %", t.headroom_pct.value),

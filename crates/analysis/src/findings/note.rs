@@ -1,7 +1,8 @@
 //! A finding in the making.
 
+use super::catalogue;
 use crate::thresholds::Limit;
-use measure::judgement::{Finding, Weight};
+use measure::judgement::{Confidence, Finding, Weight};
 
 /// Builder of a [`Finding`]; what is not given stays empty.
 pub(super) struct Note(Finding);
@@ -18,6 +19,7 @@ impl Note {
             numbers: Vec::new(),
             threshold: String::new(),
             source: String::new(),
+            confidence: catalogue::entry(id).map_or(Confidence::Medium, |e| e.confidence),
             advice: String::new(),
         })
     }
@@ -51,6 +53,14 @@ impl Note {
     pub(super) fn advice(mut self, text: impl Into<String>) -> Note {
         self.0.advice = text.into();
         self
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    pub(super) fn weight(&self) -> Weight {
+        self.0.weight
     }
 
     pub(super) fn done(self) -> Finding {

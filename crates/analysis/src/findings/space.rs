@@ -57,14 +57,21 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
+/// Bytes that the kernel counted on the device for each byte of redo.
+fn counted_factor(row: &Row) -> Option<f64> {
+    let redo = row.redo_size_bytes as f64;
+    let counted = row.device_written_bytes.filter(|_| redo > 0.0);
+    counted.map(|b| b as f64 / redo)
+}
+
+/// The same, or where nothing was counted what the log itself wrote for each byte of redo.
+pub(super) fn amplification_factor(row: &Row) -> Option<f64> {
+    let own = || Some(1.0 / (1.0 - wastage_pct(row)? / 100.0));
+    counted_factor(row).or_else(own)
+}
+
 fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
-    let factor = |r: &Row| {
-        let redo = r.redo_size_bytes as f64;
-        r.device_written_bytes
-            .filter(|_| redo > 0.0)
-            .map(|b| b as f64 / redo)
-    };
-    let Some((row, factor)) = highest(run, factor) else {
+    let Some((row, factor)) = highest(run, counted_factor) else {
         return;
     };
     let limit = &t.write_amplification;
@@ -135,6 +142,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 
 /// Foregrounds or the log writer stood still: buffer full, or the next log not free.
 fn stalls(run: &Run, notes: &mut Vec<Note>) {
+    switch_completion(run, notes);
     let stalls = [
         (
             WaitEvent::LogFileSwitchCheckpointIncomplete,
@@ -187,20 +195,61 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
     }
 }
 
+/// The first write of a new log, which every session that commits then waits for.
+fn switch_completion(run: &Run, notes: &mut Vec<Note>) {
+    let event = WaitEvent::LogFileSwitchCompletion;
+    let rows = run.rows.iter().filter_map(|r| Some((r, r.wait(event)?)));
+    let longest = rows
+        .filter(|(_, w)| w.count > 0)
+        .max_by_key(|(_, w)| w.max_ns);
+    let Some((row, stats)) = longest else {
+        return;
+    };
+    let is_long = stats.max_ns > measure::waits::OUTLIER_NS;
+    notes.push(
+        Note::new(
+            &format!("space.{}", event.key()),
+            if is_long { Caution } else { Info },
+            format!(
+                "{}: {}, the longest {} ({}).",
+                event.name(),
+                format::plural(stats.count, "time"),
+                format::latency(stats.max_ns as f64),
+                name_of(row),
+            ),
+        )
+        .number("switches", stats.count as f64)
+        .number("longest_ms", stats.max_ns as f64 / 1e6)
+        .number("mean_ms", stats.mean_ns / 1e6)
+        .rule(
+            "a longest one over 500 ms",
+            "Oracle Database Reference, wait event of the same name",
+        )
+        .advice(if is_long {
+            "Look at what else happens at a switch: control file, checkpoint, archiving."
+        } else {
+            ""
+        }),
+    );
+}
+
 /// Whether the log files could live in a cache: their footprint is under a multiple of the
-/// largest cache; no size of a drive's cache is readable, so the assumed one is used.
+/// largest cache. Of a controller its tool may tell the size; no drive does, so that an assumed one
+/// is used there.
 #[must_use]
 pub fn cache_resident(run: &Run, t: &Thresholds) -> bool {
     let footprint = footprint(run);
-    footprint > 0 && (footprint as f64) < bound_bytes(t)
+    footprint > 0 && (footprint as f64) < bound_bytes(run, t)
 }
 
 fn footprint(run: &Run) -> u64 {
     u64::from(run.target.log_groups).saturating_mul(run.target.log_file_bytes)
 }
 
-fn bound_bytes(t: &Thresholds) -> f64 {
-    t.cache_multiple.value * t.assumed_cache_gib.value * (1_u64 << 30) as f64
+fn bound_bytes(run: &Run, t: &Thresholds) -> f64 {
+    let assumed = t.assumed_cache_gib.value * (1_u64 << 30) as f64;
+    let known = super::protection::cache_bytes(&run.target.stack).map(|b| b as f64);
+    t.cache_multiple.value * known.unwrap_or(assumed)
 }
 
 fn resident(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
@@ -218,7 +267,7 @@ fn resident(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
         )
         .number("log_footprint_bytes", footprint(run) as f64)
-        .limit(format!("under {}", format::bytes(bound_bytes(t) as u64)), &t.cache_multiple)
+        .limit(format!("under {}", format::bytes(bound_bytes(run, t) as u64)), &t.cache_multiple)
         .advice("Larger log files, or a soak, show the rate behind the cache. Production logs of the same size are held by it too."),
     );
 }

@@ -1,21 +1,19 @@
-//! Doubt about the measurement itself: recorded problems, the flush audit, neighbours, flushes
-//! that take no time, and Little's law.
+//! Doubt about the measurement itself: recorded problems, neighbours, and Little's law. What
+//! becomes of flushes is in `flush`.
 
 use super::block::copies_on_write;
-use super::cache::disks;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info, name_of};
 use crate::format;
 use crate::thresholds::Thresholds;
-use measure::run::{AuditStatus, FloorRow, Origin, Row, Run};
+use measure::run::{Origin, Row, Run};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     origin(run, notes);
     problems(run, notes);
     fallbacks(run, notes);
-    audit(run, notes);
     neighbours(run, t, notes);
-    flat_flush(run, t, notes);
+    super::flush::collect(run, t, notes);
     little(run, t, notes);
     unanswered(run, notes);
 }
@@ -100,73 +98,6 @@ fn problems(run: &Run, notes: &mut Vec<Note>) {
     }
 }
 
-fn audit(run: &Run, notes: &mut Vec<Note>) {
-    const SOURCE: &str =
-        "redolab: flushes that the kernel counted beside those that acknowledged writes need";
-    let audits: Vec<(&Row, &measure::run::FlushAudit)> = run
-        .rows
-        .iter()
-        .filter_map(|r| Some((r, r.flush_audit.as_ref()?)))
-        .collect();
-    let Some(worst) = audits.iter().max_by_key(|(_, a)| rank(a.status)) else {
-        return;
-    };
-    let status = worst.1.status;
-    let needed: u64 = audits.iter().map(|(_, a)| a.needed).sum();
-    let counted = audits.iter().map(|(_, a)| a.counted).sum::<Option<u64>>();
-    let kernel_suppresses = disks(&run.target.stack).any(|d| {
-        d.write_cache.as_deref() == Some("write through") && d.drive_write_cache != Some(true)
-    });
-    let (id, weight, claim, advice) = match status {
-        AuditStatus::Verified => (
-            "flush.audit",
-            Good,
-            "The kernel counted the flushes that the acknowledged writes need, on a device that nobody else used.".to_owned(),
-            "",
-        ),
-        AuditStatus::LowerBound => (
-            "flush.audit",
-            Info,
-            "The kernel counted enough flushes, but the device was not the log's alone: the count is an upper limit of ours.".to_owned(),
-            "",
-        ),
-        AuditStatus::Unavailable => (
-            "flush.audit",
-            Info,
-            format!("The kernel counts no flushes for this target: {}", worst.1.note),
-            "",
-        ),
-        AuditStatus::Missing if kernel_suppresses => (
-            "durability.no_flushes_sent",
-            Caution,
-            "The kernel sent fewer flushes than were asked for, because it takes the disk for write-through: durability rests on that setting alone.".to_owned(),
-            "Read the drive's own word on its cache as root.",
-        ),
-        AuditStatus::Missing => (
-            "validity.flushes_missing",
-            Bad,
-            format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {}", name_of(worst.0), worst.1.note),
-            "Something above the device drops flushes; find it before trusting any commit.",
-        ),
-    };
-    notes.push(
-        Note::new(id, weight, claim)
-            .number("flushes_needed", needed as f64)
-            .maybe("flushes_counted", counted.map(|c| c as f64))
-            .rule("counted >= needed", SOURCE)
-            .advice(advice),
-    );
-}
-
-fn rank(status: AuditStatus) -> u8 {
-    match status {
-        AuditStatus::Verified => 0,
-        AuditStatus::LowerBound => 1,
-        AuditStatus::Unavailable => 2,
-        AuditStatus::Missing => 3,
-    }
-}
-
 /// Neighbours in more than one row of this many put the whole run in doubt.
 const DOUBTFUL_ROWS_DIVISOR: usize = 4;
 
@@ -207,7 +138,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
                 )
             } else {
                 format!(
-                    "{} of the device's writes came from others at most ({}).",
+                    "Others made up to {} of the device's writes ({}).",
                     format::percent(pct),
                     name_of(row)
                 )
@@ -221,54 +152,6 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         } else {
             ""
         }),
-    );
-}
-
-/// A buffered flush must carry the data it makes durable: if 4096 times the data takes hardly
-/// longer, something answers before the medium has it.
-fn flat_flush(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
-    let rows: Vec<&FloorRow> = run
-        .floor
-        .iter()
-        .filter(|f| f.sync_method == "buffered" && f.flush_mean_ns > 0.0 && f.write_bytes > 0)
-        .filter(|f| f.pre_written)
-        .collect();
-    let (Some(small), Some(large)) = (
-        rows.iter().min_by_key(|f| f.write_bytes),
-        rows.iter().max_by_key(|f| f.write_bytes),
-    ) else {
-        return;
-    };
-    let span = large.write_bytes as f64 / small.write_bytes as f64;
-    let growth = large.flush_mean_ns / small.flush_mean_ns;
-    let limit = &t.flush_growth_ratio;
-    if span < t.flush_growth_span.value || growth >= limit.value {
-        return;
-    }
-    notes.push(
-        Note::new(
-            "durability.flat_flush",
-            Caution,
-            format!(
-                "A flush of {} takes {}, one of {} {}: a flush whose time does not grow with what is dirty is suspicious, though not proof.",
-                format::bytes(small.write_bytes),
-                format::latency(small.flush_mean_ns),
-                format::bytes(large.write_bytes),
-                format::latency(large.flush_mean_ns),
-            ),
-        )
-        .number("growth", growth)
-        .number("small_flush_ms", small.flush_mean_ns / 1e6)
-        .number("large_flush_ms", large.flush_mean_ns / 1e6)
-        .limit(
-            format!(
-                "less than {} times over {} times the data",
-                limit.value,
-                format::digits(span)
-            ),
-            limit,
-        )
-        .advice("Run redolab powertest; in a virtual machine ask for the host's cache mode."),
     );
 }
 
@@ -324,9 +207,9 @@ fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct + own_pct;
         usable.then_some((inside, off))
     };
-    let worst = run
-        .rows
-        .iter()
+    // In an open loop sessions wait for arrivals, and latencies begin before sessions are free.
+    let closed = run.rows.iter().filter(|r| r.open_loop.is_none());
+    let worst = closed
         .filter_map(|r| Some((r, deviation(r)?)))
         .max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
     if let Some((row, (inside, off))) = worst {

@@ -15,7 +15,20 @@ use measure::imported::{Axis, Series, Severity};
 /// Lines from which such a file is told.
 const TOLD_FROM: usize = 20;
 
-/// Whether the head of a file is one: a heading at most, then numbers in pairs.
+/// Where the numbers of a line stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    separator: u8,
+    columns: usize,
+    elapsed: usize,
+    /// The running number, if there is one.
+    count: Option<usize>,
+    /// Nanoseconds of the unit, if the heading names it.
+    unit_ns: Option<u64>,
+}
+
+/// Whether the head of a file is one: a heading at most, then numbers in pairs, or under the
+/// heading a column of elapsed times.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
     let whole = head.bytes.ends_with(b"\n");
     let mut lines: Vec<&[u8]> = head
@@ -26,21 +39,57 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
     if !whole && lines.len() > 1 {
         lines.pop();
     }
-    let first = usize::from(lines.first().is_some_and(|l| heading(l).is_some()));
-    lines.len() > first && lines[first..].iter().all(|l| pair(l, 1).is_some())
+    let named = lines.first().and_then(|l| heading(l));
+    let first = usize::from(named.is_some());
+    let told = |line: &&[u8]| pair(line, named.or_else(|| plain(line)), 1).is_some();
+    lines.len() > first && lines[first..].iter().all(told)
 }
 
-/// A line of two numbers: `1,501`, `"1";"501"`, `1<TAB>501`; the second times `scale`.
-fn pair(line: &[u8], scale: u64) -> Option<(u64, u64)> {
-    let (a, b) = fields(line)?;
-    Some((number::whole_u64(a)?, number::scaled(b, scale)?))
+/// The layout of a line without a heading: two numbers.
+fn plain(line: &[u8]) -> Option<Layout> {
+    let separator = separator(line)?;
+    Some(Layout {
+        separator,
+        columns: 2,
+        elapsed: 1,
+        count: Some(0),
+        unit_ns: None,
+    })
 }
 
-fn fields(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut parts = line.split(|b| matches!(b, b',' | b';' | b'\t'));
-    let (a, b) = (parts.next()?, parts.next()?);
-    let rest_is_empty = parts.all(|p| p.trim_ascii().is_empty());
-    rest_is_empty.then(|| (bare(a), bare(b)))
+/// A comma separates where nothing else does: in `1;0,5` it is the decimal mark.
+fn separator(line: &[u8]) -> Option<u8> {
+    let found = b";\t,".iter().find(|s| line.contains(s));
+    found.copied()
+}
+
+/// A line of numbers: `1,501`, `"1";"501"`, `1<TAB>0,501`; the elapsed time times `scale`. The
+/// count is 0 where the layout has none.
+fn pair(line: &[u8], layout: Option<Layout>, scale: u64) -> Option<(u64, u64)> {
+    let layout = layout?;
+    let fields = fields(line, layout.separator, layout.columns)?;
+    let count = match layout.count {
+        Some(at) => number::whole_u64(fields.get(at)?)?,
+        None => 0,
+    };
+    let elapsed = fields.get(layout.elapsed)?;
+    if layout.separator != b',' && elapsed.contains(&b',') {
+        let point: Vec<u8> = elapsed
+            .iter()
+            .map(|b| if *b == b',' { b'.' } else { *b })
+            .collect();
+        return Some((count, number::scaled(&point, scale)?));
+    }
+    Some((count, number::scaled(elapsed, scale)?))
+}
+
+/// So many fields of a line; empty ones behind them do not count.
+fn fields(line: &[u8], separator: u8, columns: usize) -> Option<Vec<&[u8]>> {
+    let mut parts: Vec<&[u8]> = line.split(|b| *b == separator).map(bare).collect();
+    while parts.len() > columns && parts.last().is_some_and(|p| p.is_empty()) {
+        parts.pop();
+    }
+    (parts.len() == columns).then_some(parts)
 }
 
 fn bare(field: &[u8]) -> &[u8] {
@@ -51,26 +100,53 @@ fn bare(field: &[u8]) -> &[u8] {
     }
 }
 
-/// Nanoseconds of a unit of the column that a heading names, if the line is such a heading.
-fn heading(line: &[u8]) -> Option<Option<u64>> {
-    let (a, b) = fields(line)?;
-    let is_name = |f: &[u8]| f.first().is_some_and(u8::is_ascii_alphabetic);
-    if !is_name(a) || !is_name(b) {
+/// The layout that a heading names, if the line is such a heading. Of two columns the second is
+/// elapsed time whatever it is called; one or more than two have to name it.
+fn heading(line: &[u8]) -> Option<Layout> {
+    let separator = separator(line).unwrap_or(b',');
+    let parts: Vec<String> = line
+        .split(|b| *b == separator)
+        .map(|f| String::from_utf8_lossy(bare(f)).to_ascii_lowercase())
+        .collect();
+    let is_name = |f: &String| f.starts_with(|c: char| c.is_ascii_alphabetic() || c == '#');
+    if parts.len() > COLUMNS_MAX || !parts.iter().all(is_name) {
         return None;
     }
-    let name = String::from_utf8_lossy(b).to_ascii_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
-    let has = |all: &[&str]| words.iter().any(|w| all.contains(w));
-    Some(if has(&["us", "usec", "micros", "microseconds"]) {
-        Some(1_000)
-    } else if has(&["ms", "msec", "millis", "milliseconds"]) {
-        Some(1_000_000)
-    } else if has(&["ns", "nsec", "nanos", "nanoseconds"]) {
-        Some(1)
-    } else {
-        None
+    let has = |name: &str, of: &[&str]| {
+        let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '#');
+        words.any(|w| of.contains(&w))
+    };
+    let elapsed = parts.iter().position(|p| has(p, ELAPSED));
+    let elapsed = match (parts.len(), elapsed) {
+        (2, found) => found.unwrap_or(1),
+        (_, found) => found?,
+    };
+    let count = (0..parts.len()).find(|i| *i != elapsed && has(&parts[*i], COUNT));
+    let name = &parts[elapsed];
+    let unit = UNITS.iter().find(|(words, _)| has(name, words));
+    Some(Layout {
+        separator,
+        columns: parts.len(),
+        elapsed,
+        count: count.or((parts.len() == 2).then(|| 1 - elapsed)),
+        unit_ns: unit.map(|(_, ns)| *ns),
     })
 }
+
+/// Columns of a line at most.
+const COLUMNS_MAX: usize = 64;
+/// Words that name a column of elapsed times.
+const ELAPSED: &[&str] = &["elapsed", "ela", "latency", "lat", "duration"];
+/// Words that name a running number.
+const COUNT: &[&str] = &[
+    "count", "n", "no", "nr", "num", "seq", "sequence", "#", "i", "id",
+];
+/// Words that name a unit, and its nanoseconds.
+const UNITS: &[(&[&str], u64)] = &[
+    (&["us", "usec", "micros", "microseconds"], 1_000),
+    (&["ms", "msec", "millis", "milliseconds"], 1_000_000),
+    (&["ns", "nsec", "nanos", "nanoseconds"], 1),
+];
 
 /// Reads one file.
 #[derive(Debug)]
@@ -82,8 +158,7 @@ pub struct Reader {
 #[derive(Debug)]
 struct State {
     file: String,
-    unit_ns: u64,
-    unit_told: bool,
+    layout: Option<Layout>,
     started: bool,
     last: Option<u64>,
     tally: Tally,
@@ -99,8 +174,7 @@ impl Reader {
             lines: Lines::default(),
             state: State {
                 file: file.to_owned(),
-                unit_ns: 1_000,
-                unit_told: false,
+                layout: None,
                 started: false,
                 last: None,
                 tally: Tally::default(),
@@ -151,23 +225,23 @@ impl State {
         let at = Some(line.number);
         let first = !self.started;
         self.started = true;
-        match pair(text, self.unit_ns) {
-            Some((count, elapsed_ns)) if !line.cut => self.take(count, elapsed_ns, at, sink),
-            _ if first && heading(text).is_some() => {
-                let unit = heading(text).flatten();
-                self.unit_told = unit.is_some();
-                self.unit_ns = unit.unwrap_or(self.unit_ns);
+        if first && let Some(layout) = heading(text) {
+            self.layout = Some(layout);
+            return;
+        }
+        let layout = self.layout.or_else(|| plain(text));
+        let unit_ns = layout.and_then(|l| l.unit_ns).unwrap_or(1_000);
+        match pair(text, layout, unit_ns).filter(|_| !line.cut) {
+            Some((_, ns)) if layout.is_some_and(|l| l.count.is_none()) => {
+                let next = self.last.map_or(1, |n| n.saturating_add(1));
+                self.take(next, ns, at, sink);
             }
-            _ => {
-                let column = fields(text).map_or(1, |(a, _)| {
-                    // The field that is no number.
-                    let skipped = if number::whole_u64(a).is_some() {
-                        a.len() + 1
-                    } else {
-                        0
-                    };
-                    skipped as u64 + 1
-                });
+            Some((count, ns)) => self.take(count, ns, at, sink),
+            None => {
+                // The field that is no number.
+                let first = layout.and_then(|l| text.split(|b| *b == l.separator).next());
+                let good = first.filter(|f| number::whole_u64(bare(f)).is_some());
+                let column = good.map_or(1, |f| f.len() as u64 + 2);
                 sink.notes.add(
                     Severity::Warning,
                     "csv.not_a_pair",
@@ -196,9 +270,9 @@ impl State {
 
     fn give(self, sink: &mut Sink, out: &mut Gathered) {
         let key = WaitEvent::LogFileParallelWrite.key();
-        let unit = match (self.unit_told, self.unit_ns) {
-            (true, _) => "the unit is the heading's",
-            (false, _) => "taken as microseconds, as that script wrote",
+        let unit = match self.layout.and_then(|l| l.unit_ns) {
+            Some(_) => "the unit is the heading's",
+            None => "taken as microseconds, as that script wrote",
         };
         sink.notes
             .add(Severity::Note, "csv.no_event", None, None, || {
@@ -224,6 +298,10 @@ impl State {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Option<(u64, u64)> {
+        pair(text.as_bytes(), plain(text.as_bytes()), 1000)
+    }
+
     #[test]
     fn pairs_in_every_dress() {
         for text in [
@@ -233,8 +311,10 @@ mod tests {
             " 1 , 501 ",
             "\"1\",\"501\"",
             "1,501,",
+            "1;501,0",
+            "1\t501.0",
         ] {
-            assert_eq!(pair(text.as_bytes(), 1000), Some((1, 501_000)), "{text}");
+            assert_eq!(read(text), Some((1, 501_000)), "{text}");
         }
         for text in [
             "1",
@@ -246,10 +326,28 @@ mod tests {
             "1,NaN",
             "1,99999999999999999999",
         ] {
-            assert_eq!(pair(text.as_bytes(), 1000), None, "{text}");
+            assert_eq!(read(text), None, "{text}");
         }
-        assert_eq!(heading(b"count,elapsed"), Some(None));
-        assert_eq!(heading(b"n;elapsed_ms"), Some(Some(1_000_000)));
-        assert_eq!(heading(b"1,2"), None);
+    }
+
+    #[test]
+    fn headings_say_where_and_in_which_unit() {
+        let of = |text: &str| {
+            let l = heading(text.as_bytes())?;
+            Some((l.elapsed, l.count, l.unit_ns))
+        };
+        for (text, want) in [
+            ("count,elapsed", Some((1, Some(0), None))),
+            ("n;elapsed_ms", Some((1, Some(0), Some(1_000_000)))),
+            ("elapsed_us", Some((0, None, Some(1_000)))),
+            ("count,elapsed_us,blocks", Some((1, Some(0), Some(1_000)))),
+            ("time\tblocks\tlat_ns", Some((2, None, Some(1)))),
+            ("latency [ms],count", Some((0, Some(1), Some(1_000_000)))),
+            ("1,2", None),
+            ("time,blocks,size", None),
+            ("hello", None),
+        ] {
+            assert_eq!(of(text), want, "{text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Listings of `v$event_histogram` and `v$event_histogram_micro`, as SQL*Plus prints them or as
-//! comma-separated values: with headings or without, with the event in a column or in the query
-//! above, one snapshot or many.
+//! Listings of `v$event_histogram` and `v$event_histogram_micro`, as SQL*Plus and SQLcl print them
+//! or as separated values: with headings or without, cut headings, rows of several lines, with the
+//! event in a column or in the query above, one snapshot or many.
 //!
 //! A bucket's label is its exclusive upper bound, in milliseconds or microseconds; what listings
 //! mean together is [`super::snapshots`]'s.
@@ -11,19 +11,33 @@ use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
+use super::wrapped::{Took, Wrapped, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 
-/// Buckets of a file that are kept.
-const BUCKETS_MAX: usize = 200_000;
+/// Buckets of a file that are kept: with the differences of snapshots twice as many lines of a
+/// table, some 2 kB of memory each until they are stored.
+const BUCKETS_MAX: usize = 60_000;
+/// Bytes of a line that are looked at.
+const LINE_MAX: usize = 4096;
+/// Characters of a name that are kept; Oracle's have 64 at most.
+const NAME_MAX: usize = 200;
 const MS_NS: u64 = 1_000_000;
 const US_NS: u64 = 1_000;
 
 /// Whether the head of a file is such a listing.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
-    let is_heading = |l: &[u8]| columns(l).is_some();
+    let is_heading = |l: &[u8]| columns(l, None).is_some();
+    // The first heading of rows that take several lines.
+    let is_part = |l: &[u8]| {
+        let line = String::from_utf8_lossy(&l[..l.len().min(LINE_MAX)]);
+        let mut words = line.split_whitespace();
+        is_heading_line(&line) && words.any(|w| matches!(w, "WAIT_TIME_MILLI" | "WAIT_TIME_MICRO"))
+    };
     let is_query = |l: &[u8]| upper(l).contains("V$EVENT_HISTOGRAM");
-    head.lines().any(|l| is_heading(l) || is_query(l)) || is_bare(head)
+    head.lines()
+        .any(|l| is_heading(l) || is_query(l) || is_part(l))
+        || is_bare(head)
 }
 
 /// At least three lines of two numbers, the first of them doubling, and nothing else.
@@ -65,10 +79,19 @@ fn upper(line: &[u8]) -> String {
     String::from_utf8_lossy(line).to_ascii_uppercase()
 }
 
-/// A line of hyphens under headings.
+/// A line of hyphens under headings, with the separators of the columns; SQLcl draws underscores.
 fn is_rule(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    line.starts_with(b"---") && line.iter().all(|b| matches!(b, b'-' | b' ' | b'\t'))
+    let drawn = |b: &u8| b"-_+=:|;,~ \t".contains(b);
+    let wide = line.windows(3).any(|w| w == b"---" || w == b"___");
+    wide && line.iter().all(drawn)
+}
+
+/// The separator that a heading shows: `set colsep`, `set sqlformat csv | delimited`, tables of
+/// Markdown.
+fn separator(heading: &str) -> Option<u8> {
+    let found = b"|;,\t".iter().find(|s| heading.as_bytes().contains(s));
+    found.copied()
 }
 
 /// What the columns of a listing are.
@@ -78,36 +101,53 @@ struct Columns {
     ranges: Vec<(usize, usize)>,
     names: Vec<String>,
     unit_ns: u64,
-    is_csv: bool,
+    separator: Option<u8>,
 }
 
-/// The columns that a heading names, if it is one.
-fn columns(line: &[u8]) -> Option<Columns> {
+/// The columns that a heading names, if it is one. `unit_ns` is what the query above tells: a
+/// heading may be cut to `WAIT_TIME_MI`.
+fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
     let text = upper(line);
-    let unit_ns = match (
-        text.contains("WAIT_TIME_MILLI"),
-        text.contains("WAIT_TIME_MICRO"),
-    ) {
+    if text.contains("SELECT ") {
+        return None;
+    }
+    let separator = separator(&text);
+    let bare = |name: &str| name.trim().trim_matches('"').to_owned();
+    let names: Vec<String> = match separator {
+        Some(s) => text.split(char::from(s)).map(bare).collect(),
+        None => text.split_whitespace().map(bare).collect(),
+    };
+    named(names, separator, unit_ns)
+}
+
+/// The columns of these names, if buckets and counts are among them.
+fn named(names: Vec<String>, separator: Option<u8>, unit_ns: Option<u64>) -> Option<Columns> {
+    let names: Vec<String> = names.iter().map(|n| whole(n, unit_ns).to_owned()).collect();
+    let has = |name: &str| names.iter().any(|n| n == name);
+    let unit_ns = match (has("WAIT_TIME_MILLI"), has("WAIT_TIME_MICRO")) {
         (true, false) => MS_NS,
         (false, true) => US_NS,
         _ => return None,
     };
-    if !text.contains("WAIT_COUNT") || text.contains("SELECT ") {
-        return None;
-    }
-    let is_csv = text.contains(',');
-    let bare = |name: &str| name.trim().trim_matches('"').to_owned();
-    let names: Vec<String> = if is_csv {
-        text.split(',').map(bare).collect()
-    } else {
-        text.split_whitespace().map(bare).collect()
-    };
-    Some(Columns {
+    has("WAIT_COUNT").then_some(Columns {
         ranges: Vec::new(),
         names,
         unit_ns,
-        is_csv,
+        separator,
     })
+}
+
+/// A name that SQL*Plus cut to the width of its column.
+fn whole(name: &str, unit_ns: Option<u64>) -> &str {
+    let cut = |of: &'static str, least: usize| of.starts_with(name) && name.len() >= least;
+    match unit_ns {
+        _ if cut("WAIT_TIME_MILLI", 13) => "WAIT_TIME_MILLI",
+        _ if cut("WAIT_TIME_MICRO", 13) => "WAIT_TIME_MICRO",
+        _ if cut("WAIT_COUNT", 6) => "WAIT_COUNT",
+        Some(MS_NS) if cut("WAIT_TIME_MILLI", 9) => "WAIT_TIME_MILLI",
+        Some(US_NS) if cut("WAIT_TIME_MICRO", 9) => "WAIT_TIME_MICRO",
+        _ => name,
+    }
 }
 
 /// Reads one file.
@@ -121,9 +161,13 @@ pub struct Reader {
 struct State {
     file: String,
     columns: Option<Columns>,
+    wrapped: Wrapped,
     /// The event that the query above names.
     asked: Option<String>,
-    is_micro: bool,
+    /// Inside the lines of a query.
+    in_query: bool,
+    /// The unit of the view that the query above names.
+    unit_ns: Option<u64>,
     /// A new listing began: the next bucket opens a snapshot.
     fresh: bool,
     snapshots: Vec<Snapshot>,
@@ -139,8 +183,10 @@ impl Reader {
             state: State {
                 file: file.to_owned(),
                 columns: None,
+                wrapped: Wrapped::default(),
                 asked: None,
-                is_micro: false,
+                in_query: false,
+                unit_ns: None,
                 fresh: true,
                 snapshots: Vec::new(),
                 buckets: 0,
@@ -170,18 +216,16 @@ impl Reader {
 impl State {
     fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
         let text = line.bytes.trim_ascii();
-        if text.is_empty() {
+        let took = self.wrapped.line(&String::from_utf8_lossy(
+            &line.bytes[..line.bytes.len().min(LINE_MAX)],
+        ));
+        if text.is_empty() || self.query(text) {
             return;
         }
-        let query = upper(text);
-        if query.contains("V$EVENT_HISTOGRAM") {
-            self.is_micro = query.contains("V$EVENT_HISTOGRAM_MICRO");
-            self.asked = event_of(&String::from_utf8_lossy(text));
-            self.columns = None;
-            self.fresh = true;
+        if self.wrapped(took, line.number, sink) {
             return;
         }
-        if let Some(columns) = columns(text) {
+        if let Some(columns) = columns(text, self.unit_ns) {
             // SQL*Plus repeats headings on each page: the same ones go on.
             let same = self
                 .columns
@@ -191,6 +235,7 @@ impl State {
             if !same {
                 self.columns = Some(columns);
             }
+            self.in_query = false;
             return;
         }
         if is_rule(text) {
@@ -208,6 +253,50 @@ impl State {
             }
             None => {}
         }
+    }
+
+    /// A query names the view and the event; it may take several lines.
+    fn query(&mut self, text: &[u8]) -> bool {
+        let upper = upper(text);
+        let event = || event_of(&String::from_utf8_lossy(text));
+        if upper.contains("V$EVENT_HISTOGRAM") {
+            let is_micro = upper.contains("V$EVENT_HISTOGRAM_MICRO");
+            self.unit_ns = Some(if is_micro { US_NS } else { MS_NS });
+            self.asked = event();
+            self.columns = None;
+            self.fresh = true;
+            self.in_query = !text.ends_with(b";");
+            return true;
+        }
+        let clause = ["WHERE", " AND ", "ORDER BY", "GROUP BY", "UNION"];
+        if !self.in_query || !clause.iter().any(|c| upper.contains(c)) {
+            return false;
+        }
+        self.asked = self.asked.take().or_else(event);
+        self.in_query = !text.ends_with(b";");
+        true
+    }
+
+    /// Rows of several lines.
+    fn wrapped(&mut self, took: Took, line: u64, sink: &mut Sink) -> bool {
+        let cells = match took {
+            Took::No => return false,
+            Took::Part => return self.wrapped_columns().is_some(),
+            Took::Row(cells) => cells,
+        };
+        let Some(columns) = self.wrapped_columns() else {
+            return false;
+        };
+        if let Some(bucket) = self.bucket_of(&columns, &cells) {
+            self.take(bucket, line, sink);
+        }
+        true
+    }
+
+    fn wrapped_columns(&self) -> Option<Columns> {
+        let names = self.wrapped.names();
+        let names = names.iter().map(|n| n.to_ascii_uppercase()).collect();
+        named(names, None, self.unit_ns)
     }
 
     /// Hyphens tell where each column is.
@@ -242,15 +331,19 @@ impl State {
     fn bucket(&self, line: &[u8]) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
             let (label, count) = bare_pair(line.trim_ascii())?;
-            let unit_ns = if self.is_micro { US_NS } else { MS_NS };
+            let unit_ns = self.unit_ns.unwrap_or(MS_NS);
             return Some(Bucket {
-                event: self.asked.clone().unwrap_or_default(),
+                event: short(self.asked.clone().unwrap_or_default()),
+                instance: String::new(),
                 snap: String::new(),
                 bound_ns: label.checked_mul(unit_ns)?,
                 count,
             });
         };
-        let fields = fields(columns, line)?;
+        self.bucket_of(columns, &fields(columns, line)?)
+    }
+
+    fn bucket_of(&self, columns: &Columns, fields: &[String]) -> Option<Bucket> {
         let field = |name: &[&str]| {
             let at = columns
                 .names
@@ -269,10 +362,10 @@ impl State {
         let snap = part("SNAP_ID").map(|v| format!("snap {v}"));
         let instance = part("INST_ID").or_else(|| part("INSTANCE_NUMBER"));
         let instance = instance.map(|v| format!("instance {v}"));
-        let snap: Vec<String> = [instance, snap].into_iter().flatten().collect();
         Some(Bucket {
-            event: event.or_else(|| self.asked.clone()).unwrap_or_default(),
-            snap: snap.join(" "),
+            event: short(event.or_else(|| self.asked.clone()).unwrap_or_default()),
+            instance: short(instance.unwrap_or_default()),
+            snap: short(snap.unwrap_or_default()),
             bound_ns: label.checked_mul(columns.unit_ns)?,
             count,
         })
@@ -294,11 +387,18 @@ impl State {
             name => name,
         };
         let last = self.snapshots.last();
-        let again = last
-            .is_none_or(|s| s.label != bucket.snap || s.count(event, bucket.bound_ns).is_some());
+        let again = last.is_none_or(|s| {
+            s.label != bucket.snap
+                || s.instance != bucket.instance
+                || s.count(event, bucket.bound_ns).is_some()
+        });
         if self.fresh || again {
-            self.snapshots
-                .push(Snapshot::new(&self.file, line, &bucket.snap));
+            self.snapshots.push(Snapshot::new(
+                &self.file,
+                line,
+                &bucket.instance,
+                &bucket.snap,
+            ));
             self.fresh = false;
         }
         if let Some(snapshot) = self.snapshots.last_mut() {
@@ -310,18 +410,26 @@ impl State {
 
 struct Bucket {
     event: String,
+    instance: String,
     snap: String,
     bound_ns: u64,
     count: u64,
+}
+
+/// A name, cut where it is longer than any.
+fn short(mut name: String) -> String {
+    if let Some((at, _)) = name.char_indices().nth(NAME_MAX) {
+        name.truncate(at);
+    }
+    name
 }
 
 /// The fields of a line by its columns: by position where the hyphens told it, else by words, the
 /// event being what the other columns leave.
 fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
     let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();
-    if columns.is_csv {
-        let bare = |f: &[u8]| text(f).trim_matches('"').to_owned();
-        let fields: Vec<String> = line.split(|b| *b == b',').map(bare).collect();
+    if let Some(separator) = columns.separator {
+        let fields = separated(line, separator);
         return (fields.len() == columns.names.len()).then_some(fields);
     }
     if !columns.ranges.is_empty() {
@@ -348,6 +456,21 @@ fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
         parts.join(" ")
     });
     Some(each.collect())
+}
+
+/// The fields of a line of separated values; a separator inside of quotes does not separate.
+fn separated(line: &[u8], separator: u8) -> Vec<String> {
+    let mut fields = vec![Vec::new()];
+    let mut quoted = false;
+    for b in line {
+        match b {
+            b'"' => quoted = !quoted,
+            b if *b == separator && !quoted => fields.push(Vec::new()),
+            b => fields.last_mut().expect("one from the beginning").push(*b),
+        }
+    }
+    let text = |f: Vec<u8>| String::from_utf8_lossy(&f).trim().to_owned();
+    fields.into_iter().map(text).collect()
 }
 
 /// The event that a query asks for: `where event = 'log file parallel write'`.

@@ -29,6 +29,8 @@ struct Latency {
 pub struct Fio {
     name: String,
     options: BTreeMap<String, String>,
+    /// Options of all jobs.
+    global: BTreeMap<String, String>,
     rates: BTreeMap<(String, String), f64>,
     latencies: BTreeMap<Of, Latency>,
     bins: usize,
@@ -52,6 +54,12 @@ impl Fio {
         let in_job = matches!(key(path, 0), Some("jobs" | "client_stats"));
         match met {
             Met::Value(v) if in_job => self.value(path, v),
+            Met::Value(v) if key(path, 0) == Some("global options") => {
+                if let (Some(k), true) = (key(path, 1), self.global.len() < 64) {
+                    self.global
+                        .insert(k.to_owned(), v.chars().take(100).collect());
+                }
+            }
             Met::Value(v) => {
                 let last = path.last();
                 if let (Some(Step::Key(k)), true) = (last, path.len() <= 2) {
@@ -131,6 +139,7 @@ impl Fio {
     fn job(&mut self, sheets: &mut Sheets) {
         let [rates, latencies, bins] = *self.tables.get_or_insert_with(|| open(sheets));
         let method = [
+            "ioengine",
             "sync",
             "fsync",
             "fdatasync",
@@ -139,9 +148,10 @@ impl Fio {
             "rw",
             "iodepth",
         ];
-        let said = method
-            .iter()
-            .filter_map(|k| Some(format!("{k}={}", self.options.get(*k)?)));
+        let said = method.iter().filter_map(|k| {
+            let own = self.options.get(*k).or_else(|| self.global.get(*k));
+            Some(format!("{k}={}", own?))
+        });
         let said = said.collect::<Vec<_>>().join(" ");
         for direction in DIRECTIONS {
             let get = |k: &str| {
@@ -186,10 +196,11 @@ impl Fio {
             }
         }
         let facts = std::mem::take(&mut self.facts);
-        let tables = self.tables;
+        let (tables, global) = (self.tables, std::mem::take(&mut self.global));
         *self = Fio {
             facts,
             tables,
+            global,
             ..Fio::default()
         };
     }

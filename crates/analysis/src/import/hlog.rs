@@ -1,5 +1,6 @@
-//! HdrHistogram interval logs (`.hlog`, V2): each interval's histogram is decoded, merged by tag,
-//! and percentiles come from the merged counts, never from averages of percentiles.
+//! HdrHistogram interval logs (`.hlog`, in the encodings V0, V1 and V2): each interval's histogram
+//! is decoded, merged by tag, and percentiles come from the merged counts, never from averages of
+//! percentiles.
 //!
 //! The log does not name its unit. Its `Interval_Max` does, since writers print it in milliseconds
 //! of nanoseconds (a ratio of 1,000,000): where that does not fit the values, no unit is guessed.
@@ -22,8 +23,21 @@ const INFLATED_MAX: u64 = 4 << 20;
 const VALUES_MAX: usize = 1 << 18;
 /// Tags that are kept.
 const TAGS_MAX: usize = 64;
-const COOKIE: u32 = 0x1c84_9303;
-const COMPRESSED_COOKIE: u32 = 0x1c84_9304;
+/// Cookies of the packed and of the inner form of each encoding, without the bits that tell the
+/// size of a count.
+const ENCODINGS: [(Encoding, u32, u32); 3] = [
+    (Encoding::V2, 0x1c84_9304, 0x1c84_9303),
+    (Encoding::V1, 0x1c84_9302, 0x1c84_9301),
+    (Encoding::V0, 0x1c84_9309, 0x1c84_9308),
+];
+
+/// How a histogram was encoded: until HdrHistogram 2.1.2 counts were words of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    V0,
+    V1,
+    V2,
+}
 
 /// Whether the head is such a log.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
@@ -44,7 +58,7 @@ fn fields(line: &str) -> Option<(&str, f64, f64, f64, &str)> {
     let mut parts = rest.splitn(4, ',').map(str::trim);
     let mut number = || parts.next().and_then(value::plain);
     let (start, length, max) = (number()?, number()?, number()?);
-    let payload = parts.next().filter(|p| p.starts_with("HISTF"))?;
+    let payload = parts.next().filter(|p| p.starts_with("HIST"))?;
     Some((tag, start, length, max, payload))
 }
 
@@ -245,7 +259,7 @@ fn percentile(counts: &BTreeMap<u64, u64>, count: u64, q: f64) -> Cell {
     Cell::Blank
 }
 
-/// Values (the highest of each bucket) and counts of a V2 payload.
+/// Values (the highest of each bucket) and counts of a payload.
 fn decode(payload: &str) -> Result<Vec<(u64, u64)>, String> {
     let engine = base64::engine::general_purpose::STANDARD;
     let packed = engine
@@ -255,39 +269,85 @@ fn decode(payload: &str) -> Result<Vec<(u64, u64)>, String> {
         let part = bytes.get(at..at + 4)?;
         Some(u32::from_be_bytes(part.try_into().ok()?))
     };
-    if word(&packed, 0).map(|c| c & !0xf0) != Some(COMPRESSED_COOKIE & !0xf0) {
-        return Err("no V2 cookie".to_owned());
-    }
+    let cookie = word(&packed, 0).map(|c| c & !0xf0);
+    let found = ENCODINGS
+        .iter()
+        .find(|(_, outer, _)| Some(*outer) == cookie);
+    let Some((encoding, _, inside)) = found else {
+        return Err("no cookie of an encoding that is known (V0, V1, V2)".to_owned());
+    };
     let mut inner = Vec::new();
     let read = ZlibDecoder::new(packed.get(8..).unwrap_or_default())
         .take(INFLATED_MAX)
         .read_to_end(&mut inner);
     read.map_err(|e| format!("deflate: {e}"))?;
-    if word(&inner, 0).map(|c| c & !0xf0) != Some(COOKIE & !0xf0) {
-        return Err("no V2 cookie inside".to_owned());
+    let cookie = word(&inner, 0).ok_or("cut")?;
+    if cookie & !0xf0 != *inside {
+        return Err("no cookie inside".to_owned());
     }
-    let (Some(length), Some(digits)) = (word(&inner, 4), word(&inner, 12)) else {
-        return Err("cut".to_owned());
+    // V0 has the precision first, and a total where later ones have a ratio; no length.
+    let (digits_at, lowest_at, body_at) = match encoding {
+        Encoding::V0 => (4, 8, 32),
+        Encoding::V1 | Encoding::V2 => (12, 16, 40),
     };
+    let digits = word(&inner, digits_at).ok_or("cut")?;
     let lowest = inner
-        .get(16..24)
+        .get(lowest_at..lowest_at + 8)
         .and_then(|b| b.try_into().ok())
         .map(u64::from_be_bytes);
     let lowest = lowest.unwrap_or(1).max(1);
-    let body = inner.get(40..).unwrap_or_default();
-    if digits > 5 || length as usize > body.len() {
+    let body = inner.get(body_at..).unwrap_or_default();
+    let length = match encoding {
+        Encoding::V0 => body.len(),
+        _ => word(&inner, 4).ok_or("cut")? as usize,
+    };
+    if !(1..=5).contains(&digits) || length > body.len() {
         return Err("a length or precision that does not fit".to_owned());
     }
-    unfold(&body[..length as usize], digits, lowest)
+    let body = &body[..length];
+    match encoding {
+        Encoding::V2 => unfold(body, digits, lowest),
+        _ => words(body, (cookie >> 4 & 0xe) as usize, digits, lowest),
+    }
+}
+
+/// The highest value of the bucket of an index.
+fn highest(index: u64, digits: u32, lowest: u64) -> Result<u64, String> {
+    let unit = 63 - lowest.leading_zeros();
+    let resolved = 2 * 10_u64.pow(digits);
+    let magnitude = 64 - (resolved - 1).leading_zeros();
+    let half = 1_u64 << (magnitude - 1);
+    let bucket = index >> (magnitude - 1);
+    let sub = index & (half - 1);
+    let (power, sub) = if bucket == 0 {
+        (0, sub)
+    } else {
+        (bucket - 1, sub + half)
+    };
+    let power = u32::try_from(power).unwrap_or(64) + unit;
+    if power + magnitude > 64 {
+        return Err("an index past 64 bits".to_owned());
+    }
+    Ok((sub << power) + ((1_u64 << power) - 1))
+}
+
+/// Counts of one size by index into values and counts.
+fn words(body: &[u8], size: usize, digits: u32, lowest: u64) -> Result<Vec<(u64, u64)>, String> {
+    if !matches!(size, 2 | 4 | 8) {
+        return Err(format!("counts of {size} bytes"));
+    }
+    let mut out = Vec::new();
+    for (index, bytes) in body.chunks_exact(size).enumerate() {
+        let count = bytes.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
+        if count > 0 {
+            out.push((highest(index as u64, digits, lowest)?, count));
+        }
+    }
+    Ok(out)
 }
 
 /// ZigZag LEB128 counts by index into values and counts.
 fn unfold(body: &[u8], digits: u32, lowest: u64) -> Result<Vec<(u64, u64)>, String> {
-    let unit = 63 - lowest.leading_zeros();
-    let resolved = 2 * 10_u64.pow(digits);
-    let magnitude = 64 - (resolved - 1).leading_zeros();
-    let half_magnitude = magnitude - 1;
-    let half = 1_u64 << half_magnitude;
     let (mut out, mut index, mut at) = (Vec::new(), 0_u64, 0);
     while at < body.len() {
         let (mut raw, mut shift) = (0_u64, 0);
@@ -311,20 +371,8 @@ fn unfold(body: &[u8], digits: u32, lowest: u64) -> Result<Vec<(u64, u64)>, Stri
             index = index.saturating_add(count.unsigned_abs());
             continue;
         }
-        let bucket = index >> half_magnitude;
-        let sub = index & (half - 1);
-        let (power, sub) = if bucket == 0 {
-            (0, sub)
-        } else {
-            (bucket - 1, sub + half)
-        };
-        let power = u32::try_from(power).unwrap_or(64) + unit;
-        if power + magnitude > 64 {
-            return Err("an index past 64 bits".to_owned());
-        }
         if count > 0 {
-            let value = (sub << power) + ((1_u64 << power) - 1);
-            out.push((value, count as u64));
+            out.push((highest(index, digits, lowest)?, count as u64));
         }
         index += 1;
     }

@@ -79,7 +79,7 @@ const KINDS: &[Spec] = &[
     Spec {
         kind: Kind::Hlog,
         name: "hlog",
-        looked_for: "an HdrHistogram interval log, V2",
+        looked_for: "an HdrHistogram interval log",
         is: hlog::recognise,
     },
     Spec {
@@ -226,8 +226,19 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
         let file = file.to_owned();
         return Err(Refusal::LookAlike { file, what });
     }
+    let not_read = |(what, instead)| Refusal::NotRead {
+        file: file.to_owned(),
+        what,
+        instead,
+    };
+    if let Some(found) = look_alike::report(&head) {
+        return Err(not_read(found));
+    }
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
         return Ok(spec.kind);
+    }
+    if let Some(found) = look_alike::tool(&head) {
+        return Err(not_read(found));
     }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
     Err(Refusal::Unknown {
@@ -236,6 +247,10 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
             _ if archive(head.bytes).is_some() => {
                 let what = archive(head.bytes).unwrap_or_default();
                 format!("the file is {what}: unpack it, and import what is in it")
+            }
+            _ if look_alike::iostat(&head).is_some() => {
+                let what = look_alike::iostat(&head).unwrap_or_default();
+                format!("the file is {what}, and only that of sysstat is read")
             }
             Some(line) => format!("the file begins with {}", quote(line)),
             None => "the file is empty".to_owned(),

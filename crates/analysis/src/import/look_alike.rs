@@ -1,4 +1,5 @@
-//! Files of other databases that look like Oracle's evidence, told by what only they hold.
+//! Files that look like evidence and are none: of other databases, of other tools, reports of
+//! Oracle's without the figures that are needed. They are told by what only they hold, and named.
 
 use super::kind::Head;
 
@@ -7,10 +8,17 @@ const LOOK_ALIKES: &[(&str, &[&str])] = &[
     ("a PostgreSQL log", &["LOG:  ", "STATEMENT:  "]),
     ("a PostgreSQL log", &["LOG:  duration: "]),
     ("a PostgreSQL log", &["LOG:  checkpoint "]),
+    ("a PostgreSQL log", &[",LOG,00000,\""]),
     ("a MySQL or MariaDB slow query log", &["# Query_time: "]),
     ("InnoDB monitor output", &["INNODB MONITOR OUTPUT"]),
     ("a SQL Server trace", &["<TraceData"]),
     ("a SQL Server error log", &["Microsoft SQL Server 20"]),
+    (
+        "a listing of SQL Server's waits",
+        &["wait_type", "waiting_tasks_count"],
+    ),
+    ("a Db2 trace", &["DB2 UDB", "fnc ("]),
+    ("Db2's diagnostic log", &["LEVEL: ", "PROC : db2"]),
     (
         "a Db2 event monitor's output",
         &["EVENT LOG HEADER", "Event Monitor name"],
@@ -26,10 +34,169 @@ const OTHER_BANNERS: &[(&str, &str)] = &[
     ("an EDB Postgres trace", "EnterpriseDB"),
     ("an openGauss trace", "openGauss"),
     ("a Tibero trace", "Tibero"),
+    ("a YashanDB trace", "YashanDB"),
+];
+
+/// What a file is, what to import instead, and the words of which one stands in its first lines.
+type Other = (&'static str, &'static str, &'static [&'static str]);
+
+/// Reports of Oracle's that would be read as if they were of a whole instance.
+const OTHER_REPORTS: &[Other] = &[
+    (
+        "an AWR report of one SQL statement (awrsqrpt)",
+        "make one of the instance with awrrpt.sql",
+        &["WORKLOAD REPOSITORY SQL Report", "AWR SQL Report"],
+    ),
+    (
+        "an AWR report that compares two periods (awrddrpt)",
+        "make one of each period with awrrpt.sql",
+        &[
+            "WORKLOAD REPOSITORY COMPARE PERIOD",
+            "AWR Compare Period Report",
+        ],
+    ),
+    (
+        "an AWR report of a whole cluster (awrgrpt)",
+        "make one of each instance with awrrpti.sql",
+        &["WORKLOAD REPOSITORY REPORT (RAC)", "AWR RAC Report"],
+    ),
+    (
+        "an ASH report, whose samples tell no latency",
+        "make an AWR report of the same time with awrrpt.sql",
+        &["ASH Report For", "ASH Report - From", "<title>ASH Report"],
+    ),
+    (
+        "an ADDM report, which holds advice and few figures",
+        "make an AWR report of the same snapshots with awrrpt.sql",
+        &[
+            "ADDM Report for Task",
+            "<title>ADDM Report",
+            "DETAILED ADDM REPORT FOR TASK",
+        ],
+    ),
+];
+
+/// Tools whose output tells nothing of single log writes.
+const OTHER_TOOLS: &[Other] = &[
+    (
+        "a profile of tkprof, which has sums only",
+        "import the trace that it was made of",
+        &["TKPROF: Release"],
+    ),
+    (
+        "fio's text for people",
+        "run fio with --output-format=json+",
+        &[
+            "fsync/fdatasync/sync_file_range:",
+            "clat percentiles (",
+            "clat (usec): min",
+            "clat (nsec): min",
+            "clat (msec): min",
+        ],
+    ),
+    (
+        "fio's terse output",
+        "run fio with --output-format=json+",
+        &["3;fio-", "4;fio-", "5;fio-"],
+    ),
+    (
+        "a percentile table of HdrHistogram (wrk2 and others)",
+        "import the interval log (.hlog) of the same run",
+        &["1/(1-Percentile)", "Latency Distribution (HdrHistogram"],
+    ),
+    (
+        "output of vmstat",
+        "import iostat -x of the same time",
+        &["procs ---", " r  b   swpd"],
+    ),
+    (
+        "output of nmon",
+        "import iostat -x of the same time",
+        &["AAA,progname"],
+    ),
+    (
+        "output of dstat",
+        "import iostat -x of the same time",
+        &["--total-cpu-usage--", "-dsk/total-"],
+    ),
+    (
+        "output of sar or mpstat",
+        "import iostat -x of the same time",
+        &[
+            "     CPU     %u",
+            "          DEV       tps",
+            "  CPU    %usr",
+            "        CPU      %u",
+        ],
+    ),
+    (
+        "iostat of Solaris",
+        "only that of sysstat is read",
+        &["extended device statistics"],
+    ),
+    (
+        "iostat of AIX",
+        "only that of sysstat is read",
+        &["% tm_act"],
+    ),
+    (
+        "output of sysbench",
+        "import fio's JSON or a trace instead",
+        &["sysbench 0.", "sysbench 1."],
+    ),
+    (
+        "output of ioping",
+        "import fio's JSON instead",
+        &["ioping statistics ---"],
+    ),
+    (
+        "an alert log without warnings of the log writer",
+        "import the log writer's own trace",
+        &["advanced to log sequence", "Starting ORACLE instance"],
+    ),
+];
+
+/// `iostat` of other systems, whose columns are others: what it is, and words that all stand in it,
+/// the most specific first.
+const IOSTATS: &[(&str, &[&str])] = &[
+    ("iostat of FreeBSD", &["extended device statistics", "qlen"]),
+    (
+        "iostat of Solaris",
+        &["extended device statistics", "svc_t"],
+    ),
+    ("iostat of AIX", &["% tm_act"]),
+    ("iostat of macOS or a BSD", &["KB/t", "tps", "MB/s"]),
 ];
 
 /// Bytes in which a banner stands.
 const BANNER_BYTES: usize = 4096;
+
+/// The report of Oracle's that the file is, and what to import instead.
+pub(super) fn report(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
+    let banner = Head {
+        bytes: &head.bytes[..head.bytes.len().min(BANNER_BYTES)],
+    };
+    let whole = [
+        "WORKLOAD REPOSITORY report for",
+        "WORKLOAD REPOSITORY PDB report",
+    ];
+    if whole.iter().any(|w| head.has(w)) {
+        return None;
+    }
+    one_of(&banner, OTHER_REPORTS)
+}
+
+/// The tool whose output a file is that no kind fits.
+pub(super) fn tool(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
+    one_of(head, OTHER_TOOLS)
+}
+
+fn one_of(head: &Head<'_>, of: &[Other]) -> Option<(&'static str, &'static str)> {
+    let found = of
+        .iter()
+        .find(|(_, _, words)| words.iter().any(|w| head.has(w)));
+    found.map(|(what, instead, _)| (*what, *instead))
+}
 
 /// What the file is, if it is of another database.
 pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
@@ -46,5 +213,12 @@ pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
     }
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = LOOK_ALIKES.iter().find(|(_, words)| all(words));
+    found.map(|(what, _)| *what)
+}
+
+/// Whose `iostat` the file is, if it is not sysstat's.
+pub(super) fn iostat(head: &Head<'_>) -> Option<&'static str> {
+    let all = |words: &[&str]| words.iter().all(|w| head.has(w));
+    let found = IOSTATS.iter().find(|(_, words)| all(words));
     found.map(|(what, _)| *what)
 }

@@ -36,6 +36,7 @@ mod tally;
 mod text;
 pub mod trace;
 pub mod value;
+mod wrapped;
 
 pub use gathered::Gathered;
 pub use kind::{Kind, KindError};
@@ -75,6 +76,16 @@ pub enum Refusal {
         file: String,
         /// What it is.
         what: &'static str,
+    },
+    /// It is a report or the output of a tool that tells too little.
+    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
+    NotRead {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
     },
     /// Its kind was not recognised.
     #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
@@ -257,7 +268,7 @@ impl Reading {
     }
 
     /// Takes the next block and what was found in it.
-    pub fn absorb(&mut self, block: &[u8], scanned: trace::Scanned) {
+    pub fn absorb(&mut self, block: &[u8], scanned: &mut trace::Scanned) {
         if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
             reader.absorb(block, scanned, &mut self.sink);
         }

@@ -89,9 +89,12 @@ impl Notes {
         self.kept.first()
     }
 
-    /// All of them, in the order in which they were found.
+    /// All of them, in the order of their lines, and then those that have none in the order in which
+    /// they were found: a reader may see two kinds of them apart.
     #[must_use]
-    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+    pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        let place = |d: &Diagnostic| (d.line.is_none(), d.line, d.column);
+        self.kept.sort_by_key(place);
         self.kept
     }
 }

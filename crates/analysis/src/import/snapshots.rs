@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub file: String,
     /// Line of its first bucket, from 1.
     pub line: u64,
+    /// Of which instance; empty where the listing does not tell.
+    pub instance: String,
     /// What the listing calls it; empty where it has no name.
     pub label: String,
     events: BTreeMap<String, Buckets>,
@@ -29,10 +31,11 @@ pub struct Snapshot {
 impl Snapshot {
     /// An empty one.
     #[must_use]
-    pub fn new(file: &str, line: u64, label: &str) -> Snapshot {
+    pub fn new(file: &str, line: u64, instance: &str, label: &str) -> Snapshot {
         Snapshot {
             file: file.to_owned(),
             line,
+            instance: instance.to_owned(),
             label: label.to_owned(),
             events: BTreeMap::new(),
         }
@@ -52,9 +55,10 @@ impl Snapshot {
     }
 
     fn name(&self, index: usize) -> String {
-        match self.label.as_str() {
-            "" => format!("snapshot {}", index + 1),
-            label => label.to_owned(),
+        match (self.instance.as_str(), self.label.as_str()) {
+            ("", "") => format!("snapshot {}", index + 1),
+            (one, "") | ("", one) => one.to_owned(),
+            (instance, label) => format!("{instance} {label}"),
         }
     }
 }
@@ -131,8 +135,14 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
             .filter_map(|(i, s)| Some((i, s.events.get(event)?)))
             .collect();
         let mut grown = Vec::new();
-        for pair in with.windows(2) {
-            let ((i, before), (j, after)) = (pair[0], pair[1]);
+        // Each instance counts for itself.
+        let next = |at: usize| {
+            let (i, _) = with[at];
+            let later = with[at + 1..].iter();
+            let mut same = later.filter(|(j, _)| snapshots[i].instance == snapshots[*j].instance);
+            same.next().map(|after| (with[at], *after))
+        };
+        for ((i, before), (j, after)) in (0..with.len()).filter_map(next) {
             match change(before, after) {
                 Change::Grew(counts) => grown.push(Difference {
                     name: format!("{} to {}", snapshots[i].name(i), snapshots[j].name(j)),
@@ -178,13 +188,16 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
 fn summary_table() -> Table {
     Table {
         id: "event_histogram_summary".to_owned(),
-        title: "Event histograms: share at or over 1 ms, and the bound of the longest".to_owned(),
+        title: "Event histograms: share of waits at or over a bound, and the bound of the longest"
+            .to_owned(),
         columns: vec![
             column("snapshot", "Snapshot"),
             column("event", "Event"),
             column("waits", "Waits"),
             column("over_1ms_pct", "Over 1ms %"),
             column("over_16ms_pct", "Over 16ms %"),
+            column("over_1024us_pct", "Over 1.024ms %"),
+            column("over_16384us_pct", "Over 16.384ms %"),
             column("max_under_ms", "Max under ms"),
         ],
         ..Table::default()
@@ -211,10 +224,10 @@ fn lines(name: &str, event: &str, counts: &Buckets, summary: &mut Table, buckets
     let total: u128 = counts.values().map(|n| u128::from(*n)).sum();
     let pct = |n: u128| 100.0 * n as f64 / total.max(1) as f64;
     let lead = || [Cell::Text(name.to_owned()), Cell::Text(event.to_owned())];
-    // Buckets of powers of two microseconds straddle the millisecond: then it is not known.
+    // Buckets of powers of two microseconds straddle the millisecond: theirs is one of 1024 µs.
     let is_micro = counts.keys().any(|b| b % 1_000_000 != 0);
     let over = |bound_ns: u64| {
-        if total == 0 || is_micro {
+        if total == 0 || is_micro == bound_ns.is_multiple_of(1_000_000) {
             return Cell::Blank;
         }
         let within = counts.range(..=bound_ns).map(|(_, n)| u128::from(*n));
@@ -226,6 +239,8 @@ fn lines(name: &str, event: &str, counts: &Buckets, summary: &mut Table, buckets
         Cell::Count(u64::try_from(total).unwrap_or(u64::MAX)),
         over(1_000_000),
         over(16_000_000),
+        over(1_024_000),
+        over(16_384_000),
         longest,
     ];
     summary.rows.push(lead().into_iter().chain(more).collect());

@@ -9,7 +9,7 @@ use measure::run::WaitStats;
 use measure::waits::OUTLIER_NS;
 
 /// Values that are kept one by one.
-const FEW: usize = 256;
+pub const FEW: usize = 256;
 /// Distributions that an import keeps; each takes some 100 kB.
 pub const DISTRIBUTIONS_MAX: usize = 400;
 /// Buckets of milliseconds: under 1, 2, 4, … ms, the last one for all above.
@@ -27,6 +27,14 @@ impl Default for Budget {
         Budget {
             left: DISTRIBUTIONS_MAX,
         }
+    }
+}
+
+impl Budget {
+    /// Whether so many more can be made, or none at all: then it does not matter which come first.
+    #[must_use]
+    pub fn grants_each(&self, more: usize) -> bool {
+        self.left == 0 || more <= self.left
     }
 }
 
@@ -99,6 +107,12 @@ impl Tally {
         few.iter().for_each(|v| h.record(*v));
         h.record(ns);
         self.spread = Spread::Many(Box::new(h));
+    }
+
+    /// Whether a distribution is asked of the [`Budget`] while so many more are added.
+    #[must_use]
+    pub fn widens(&self, more: u32) -> bool {
+        matches!(&self.spread, Spread::Few(few) if few.len() + more as usize > FEW)
     }
 
     /// Waits.

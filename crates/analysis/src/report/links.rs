@@ -205,6 +205,7 @@ mod tests {
             numbers: Vec::new(),
             threshold: String::new(),
             source: String::new(),
+            confidence: Default::default(),
             advice: String::new(),
         }
     }

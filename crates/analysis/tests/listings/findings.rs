@@ -1,7 +1,8 @@
 //! Each rule fires on figures that no study printed, with the arithmetic as expected, and all of
 //! them stay silent on clean tables.
 
-use crate::generate::{SWEEP, Seeded, clean, report, sweep_line, t_test};
+use crate::generate::listing::t_test;
+use crate::generate::{self, DEFECTS, SWEEP, Seeded, defective, report, sweep_line};
 use crate::{findings_of, found, import};
 
 /// Finds in one text, whose findings have to be only those ids.
@@ -19,15 +20,56 @@ fn near(a: f64, b: f64, within: f64) {
 }
 
 #[test]
-fn silent_on_a_hundred_clean_tables() {
+fn silent_on_a_hundred_clean_sets_of_each_kind() {
     for seed in 0..100 {
-        for text in clean(seed) {
-            let out = import(&[&text]);
+        for made in generate::all(seed, 12) {
+            let what = format!("{} {} seed {seed}", made.kind, made.layout);
+            let out = import(&[&made.text]);
             let claims: Vec<String> = findings_of(&out).into_iter().map(|f| f.claim).collect();
-            assert!(claims.is_empty(), "seed {seed}: {claims:#?}\n{text}");
-            assert!(out.imported.tables.iter().any(|t| !t.rows.is_empty()));
+            assert!(claims.is_empty(), "{what}: {claims:#?}\n{}", made.text);
+            assert!(
+                out.imported.tables.iter().any(|t| !t.rows.is_empty()),
+                "{what}"
+            );
         }
     }
+}
+
+#[test]
+fn each_planted_contradiction_is_found_and_nothing_else() {
+    for (name, kind, finding) in DEFECTS {
+        for seed in 0..50 {
+            let made = defective(name, seed).expect("a listed defect");
+            let out = import(&[&made.text]);
+            let what = format!("{name} seed {seed}");
+            assert_eq!(out.imported.sources[0].kind, *kind, "{what}");
+            let findings = findings_of(&out);
+            let ids: Vec<&str> = findings.iter().map(|f| f.id.as_str()).collect();
+            let claims: Vec<&str> = findings.iter().map(|f| f.claim.as_str()).collect();
+            assert!(ids.contains(finding), "{what}: {claims:#?}\n{}", made.text);
+            // A claim that holds but for a line says both.
+            let also = |id: &str| *name == "claim-exception" && id == "evidence.claim_holds";
+            let others = ids.iter().filter(|id| *id != finding && !also(id));
+            assert_eq!(others.count(), 0, "{what}: {claims:#?}\n{}", made.text);
+        }
+    }
+}
+
+/// Every check that the sources name has a defect of its own.
+#[test]
+fn no_check_is_without_a_planted_contradiction() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/findings/evidence");
+    let mut ids = std::collections::BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("the checks") {
+        let path = entry.expect("an entry").path();
+        let source = std::fs::read_to_string(path).expect("a source");
+        for part in source.split("\"evidence.").skip(1) {
+            let name: String = part.chars().take_while(|c| *c != '"').collect();
+            ids.insert(format!("evidence.{name}"));
+        }
+    }
+    let planted = DEFECTS.iter().map(|(_, _, id)| (*id).to_owned());
+    assert_eq!(ids, planted.collect());
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_report_in_html_with_decimal_commas() {
     assert_eq!(number(t, 0, "db_time_pct"), 43.6);
     assert_eq!(out.rows[0].redo_data_mbps, 2.0);
     let ids: Vec<&str> = out.diagnostics.iter().map(|d| d.id.as_str()).collect();
-    assert_eq!(ids, ["awr.columns", "awr.decimal_comma"]);
+    assert_eq!(ids, ["awr.decimal_comma", "awr.columns"]);
 }
 
 #[test]

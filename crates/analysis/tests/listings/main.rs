@@ -4,8 +4,15 @@
 mod cut;
 mod findings;
 mod formats;
-mod generate;
+mod generated;
 mod studies;
+mod wild_awr;
+mod wild_lists;
+mod wild_named;
+mod wild_tools;
+
+#[path = "../../../../xtask/src/generate/evidence/mod.rs"]
+mod generate;
 
 use analysis::import::{Import, Kind, Options, Outcome, Refusal};
 use measure::imported::{Cell, Table};

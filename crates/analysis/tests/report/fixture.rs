@@ -6,7 +6,7 @@ use analysis::{Thresholds, findings, report, verdict};
 use measure::Histogram;
 use measure::judgement::{Need, Scope};
 use measure::run::*;
-use measure::stack::{Layer, LayerKind, Stack};
+use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use std::collections::BTreeMap;
 
 pub fn stats(mean_ns: f64) -> WaitStats {
@@ -69,6 +69,7 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
             status: AuditStatus::Missing,
             needed: 7,
             counted: Some(3),
+            nfs: None,
             note: text.to_owned(),
         }),
         log_writer_switches: 2,
@@ -121,6 +122,15 @@ pub fn stack_of(text: &str) -> Stack {
         hypervisor: some(),
         preload: some(),
         unknown: vec![text.to_owned()],
+        controllers: vec![ControllerCache {
+            name: text.to_owned(),
+            protection: some(),
+            ..ControllerCache::default()
+        }],
+        declared: vec![Declaration {
+            protection: Protection::Plp,
+            basis: text.to_owned(),
+        }],
     }
 }
 

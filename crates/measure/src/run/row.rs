@@ -87,7 +87,46 @@ pub struct SyncSwitch {
     pub taken_per_s: f64,
 }
 
-/// One second of a row.
+/// What became of the arrivals of an open loop: transactions that were meant to begin at given
+/// times, whatever became of those before. Every latency of the row counts from the intended start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Arrivals whose intended start lay in the row's measured time.
+    pub arrivals: u64,
+    /// Of these, transactions that did not begin within a second after its end. They are in no
+    /// latency: where there are any, the true latencies are longer.
+    pub not_served: u64,
+    /// How long the first of these had waited at the row's end; `None` where all were served.
+    pub oldest_not_served_ns: Option<u64>,
+    /// The largest backlog that was seen at the end of an interval.
+    pub backlog_max: u64,
+    /// From the intended start until a session was free for it: what the log made wait.
+    pub queue: WaitStats,
+    /// From when it was due and a session was free until it began: what the lab made wait.
+    pub lateness: WaitStats,
+    /// Shares of what the latencies add up to, in percent, that are the lab's own lateness.
+    pub lateness_pct: f64,
+    /// Time that sessions with a backlog spent between two transactions, percent of the time in
+    /// which they had one: what the lab takes of its own throughput. `None` without a backlog.
+    pub lab_busy_pct: Option<f64>,
+}
+
+/// One session of a row that counts commits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionFigures {
+    /// Its number, from 0.
+    pub session: u32,
+    /// Its commits.
+    pub commits: u64,
+    /// From its first transaction's start to its last one's end.
+    pub elapsed_ns: u64,
+    /// Mean time of its transactions.
+    pub mean_ns: f64,
+    /// The longest of them.
+    pub max_ns: u64,
+}
+
+/// One second of a row; more in a soak.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// End of the interval, seconds after the row's start.
@@ -112,6 +151,12 @@ pub struct Interval {
     pub log_switches: u64,
     /// Device utilisation in percent, where known.
     pub device_util_pct: Option<f64>,
+    /// Resident memory of this process at its end, bytes, where readable.
+    #[serde(default)]
+    pub rss_bytes: Option<u64>,
+    /// Open loop: arrivals that were due at its end and had not begun.
+    #[serde(default)]
+    pub backlog: Option<u64>,
 }
 
 /// The flush audit: flushes that the kernel counted beside those that the acknowledged writes need.
@@ -121,10 +166,23 @@ pub struct FlushAudit {
     pub status: AuditStatus,
     /// Durable completions that the log relied on.
     pub needed: u64,
-    /// Flushes that the kernel counted on the device; `None` where it counts none.
+    /// Flushes that the kernel counted on the device; `None` where it counts none. Of NFS the
+    /// requests that can make data durable: COMMIT, and WRITE (which may ask for FILE_SYNC).
     pub counted: Option<u64>,
+    /// What the NFS client sent in the row, from mountstats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs: Option<NfsRequests>,
     /// Why, in words.
     pub note: String,
+}
+
+/// Requests that an NFS client sent for a mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsRequests {
+    /// WRITE, whatever stability they asked for.
+    pub writes: u64,
+    /// COMMIT.
+    pub commits: u64,
 }
 
 /// What a flush audit is worth.
@@ -241,7 +299,35 @@ pub struct Row {
     /// The last of these changes.
     #[serde(default)]
     pub log_file_sync_switch_log: Vec<SyncSwitch>,
-    /// Seconds of the row.
+    /// Redo that a transaction of the workload appends, record headers not included; `None` in runs
+    /// of earlier versions and of others' evidence.
+    #[serde(default)]
+    pub redo_bytes_per_txn: Option<u64>,
+    /// Records that it is divided into.
+    #[serde(default)]
+    pub records_per_txn: Option<u32>,
+    /// Commits asked of each session; `None` where a time was.
+    #[serde(default)]
+    pub commits_per_session: Option<u64>,
+    /// The sessions one by one, where commits are counted and they are at most 256.
+    #[serde(default)]
+    pub sessions: Vec<SessionFigures>,
+    /// Open loop: transactions that were meant to begin, a second, over a long time.
+    #[serde(default)]
+    pub offered_tps: Option<f64>,
+    /// Open loop: arrivals that were due at the row's end and had not begun.
+    #[serde(default)]
+    pub backlog_end: Option<u64>,
+    /// Open loop: mean of the lab's own lateness.
+    #[serde(default)]
+    pub lateness_ms: Option<f64>,
+    /// Open loop: the rest of its figures.
+    #[serde(default)]
+    pub open_loop: Option<OpenLoop>,
+    /// A soak: measured for as long as `--soak` said, for the sake of its intervals.
+    #[serde(default)]
+    pub soak: bool,
+    /// Seconds of the row; of a soak, intervals of more than a second.
     #[serde(default)]
     pub intervals: Vec<Interval>,
     /// Events that were stored one by one; missing where it was not asked for.

@@ -102,6 +102,8 @@ impl Plan {
             gather: rng.chance(1, 2),
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            // Without a draw of its own, so that the histories of seeds stay the same.
+            gather_bytes: [256 << 10, 1000][(ring_blocks % 2) as usize],
             adaptive: mode,
         };
         let room = (ring_blocks - seal) * u64::from(geometry.payload());

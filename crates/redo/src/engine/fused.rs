@@ -12,7 +12,7 @@ use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
 use crate::sync::yield_now;
 use crate::turn::Led;
-use crate::writer::Cause;
+use crate::writer::{Cause, Policy};
 use device::{Completion, IoFailure, Op, OpKind, Queue};
 use measure::Clock;
 
@@ -93,7 +93,14 @@ impl Fused {
 
     fn gather(&mut self, core: &Core, open: u64, now: u64) {
         let want = self.last_commits + self.carried;
-        if self.last_commits == 0 || want < 2 || core.buffer.commits(open) >= want {
+        let commits = core.buffer.commits(open);
+        if self.last_commits == 0 || want < 2 || commits >= want {
+            return;
+        }
+        let room = u64::from(Policy::default().gather_bytes) * u64::from(commits.max(1));
+        let bytes = u64::from(core.buffer.open_batch().1.max(1));
+        let want = u64::from(want).min(room / bytes) as u32;
+        if commits >= want {
             return;
         }
         if self.skip > 0 {

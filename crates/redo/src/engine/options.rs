@@ -181,7 +181,8 @@ pub struct Options {
     pub log_writer: LogWriter,
     /// Bytes of the log buffer, 1 MiB to 1 GiB.
     pub buffer_bytes: usize,
-    /// Put the log buffer in huge pages where the system allows it.
+    /// Put the log buffer in huge pages that were reserved, if any. Without it it has transparent
+    /// ones where the system gives them ([`device::RegionOptions`]).
     pub huge_pages: bool,
     /// How foregrounds learn that their redo is durable.
     pub log_file_sync: LogFileSync,

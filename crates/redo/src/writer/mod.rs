@@ -248,7 +248,7 @@ impl Writer {
         if let Some(mode) = &mut self.mode {
             mode.begun(commits, carried, overlapping);
         }
-        if let Some((want, until)) = self.gatherer.gather(now, commits, carried) {
+        if let Some((want, until)) = self.gatherer.gather(now, (commits, bytes), carried) {
             self.phase = Phase::Gathering;
             out.act(Action::Gather { want, until });
         } else {

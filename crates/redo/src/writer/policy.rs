@@ -21,6 +21,9 @@ pub struct Policy {
     pub gather_part: u32,
     /// Never gather longer than this.
     pub gather_max: Nanos,
+    /// Never gather for more redo than this: where a log write takes as long as its size says,
+    /// and no longer as long as any, waiting for more only keeps the device idle.
+    pub gather_bytes: u32,
     /// Work alone, or with `depth` batches in flight, as it serves better.
     pub adaptive: Option<Adaptive>,
 }
@@ -33,6 +36,7 @@ impl Default for Policy {
             gather: true,
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
+            gather_bytes: 256 << 10,
             adaptive: None,
         }
     }
@@ -66,16 +70,22 @@ impl Gatherer {
     }
 
     /// How many commits to wait for, and until when; `None` to go ahead. `carried` of the
-    /// `commits` had come while the last batch was on its way; to these its own are added.
+    /// `commits` had come while the last batch was on its way; to these its own are added, as far
+    /// as commits as large as those that are there (`bytes` in all) stay within `gather_bytes`.
     #[inline]
     pub(super) fn gather(
         &mut self,
         now: Nanos,
-        commits: u32,
+        (commits, bytes): (u32, u32),
         carried: u32,
     ) -> Option<(u32, Nanos)> {
         let want = self.last_commits.saturating_add(carried);
         if !self.policy.gather || self.last_commits == 0 || want < 2 || commits >= want {
+            return None;
+        }
+        let room = u64::from(self.policy.gather_bytes) * u64::from(commits.max(1));
+        let want = u64::from(want).min(room / u64::from(bytes.max(1))) as u32;
+        if commits >= want {
             return None;
         }
         if self.skip > 0 {
@@ -131,17 +141,32 @@ mod tests {
     fn one_session_never_gathers() {
         let mut g = gatherer();
         g.sealed(1);
-        assert_eq!(g.gather(Nanos(0), 1, 0), None);
+        assert_eq!(g.gather(Nanos(0), (1, 100), 0), None);
+    }
+
+    #[test]
+    fn a_log_write_that_is_large_already_waits_for_nobody() {
+        let mut g = gatherer();
+        g.sealed(1024);
+        let most = g.policy.gather_bytes;
+        assert_eq!(g.gather(Nanos(0), (100, most), 0), None);
+        let (want, _) = g.gather(Nanos(0), (10, most / 10), 0).expect("small yet");
+        assert_eq!(want, 100, "as many of a tenth's size as there is room for");
+        let (want, _) = g.gather(Nanos(0), (10, 100), 0).expect("small");
+        assert_eq!(want, 1024, "small ones have room");
+        assert_eq!(g.gather(Nanos(0), (1, most - 1), 0), None, "no second fits");
     }
 
     #[test]
     fn the_commits_of_the_last_batch_are_awaited_beside_those_carried_over() {
         let mut g = gatherer();
         g.sealed(4);
-        let (want, until) = g.gather(Nanos(1000), 5, 4).expect("three are missing");
+        let (want, until) = g
+            .gather(Nanos(1000), (5, 500), 4)
+            .expect("three are missing");
         assert_eq!(want, 8);
         assert!(until > Nanos(1000) && until <= Nanos(51_000), "{until:?}");
-        assert_eq!(g.gather(Nanos(1000), 8, 4), None);
+        assert_eq!(g.gather(Nanos(1000), (8, 800), 4), None);
     }
 
     #[test]
@@ -151,7 +176,7 @@ mod tests {
         let mut gathered = 0;
         for i in 0..1000_u64 {
             let now = Nanos(i * 1_000_000);
-            if let Some((_, until)) = g.gather(now, 1, 0) {
+            if let Some((_, until)) = g.gather(now, (1, 100), 0) {
                 gathered += 1;
                 g.gathered(until);
             }
@@ -159,8 +184,8 @@ mod tests {
         assert!((10..40).contains(&gathered), "{gathered}");
         g.skip = 0;
         let now = Nanos(2_000_000_000);
-        assert!(g.gather(now, 1, 0).is_some());
+        assert!(g.gather(now, (1, 100), 0).is_some());
         g.gathered(now);
-        assert!(g.gather(now, 1, 0).is_some());
+        assert!(g.gather(now, (1, 100), 0).is_some());
     }
 }

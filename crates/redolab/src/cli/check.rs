@@ -3,11 +3,14 @@
 use super::common::{
     EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
 };
+use super::judge;
+use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
+use super::need::NeedArgs;
 use super::session::{Bench, Look, begin_events, describe, end_events, finish, keep, lab_overhead};
-use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
+use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
-use crate::experiment::{Failure, floor, site};
+use crate::experiment::{Failure, floor, payload, site};
 use crate::output::{back_end, sanitize, table, verdict, workers};
 use crate::safety::Plan;
 use crate::signals;
@@ -16,7 +19,7 @@ use analysis::thresholds::Thresholds;
 use clap::Args;
 use device::SyncMethod;
 use measure::Nanos;
-use measure::judgement::{Answer, Need, Scope, Verdict};
+use measure::judgement::{Answer, Verdict};
 use measure::run::{Run, WorkloadInfo};
 use measure::workload::{DEFAULT_JOBS, Workload};
 use std::path::PathBuf;
@@ -36,15 +39,6 @@ pub(crate) struct CheckArgs {
     /// A first look in about 20 seconds
     #[arg(long)]
     quick: bool,
-    /// The need: commits a second
-    #[arg(long, value_name = "N", help_heading = "The need")]
-    commit_rate: Option<f64>,
-    /// The need: redo a second, such as 80M
-    #[arg(long, value_name = "SIZE", help_heading = "The need")]
-    redo_rate: Option<String>,
-    /// The need: 99th percentile of log file sync, such as 2ms
-    #[arg(long, value_name = "TIME", help_heading = "The need")]
-    p99: Option<String>,
     /// Exit with 3 for a conditional verdict too
     #[arg(long)]
     strict: bool,
@@ -57,15 +51,20 @@ pub(crate) struct CheckArgs {
     /// Time before each row that is not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME")]
     warmup: Option<String>,
+    /// A long run after the others, such as 45m: steady state, decay, caps. LGWR-LAT1 with 8 jobs,
+    /// or with --rate an open loop; only --max-write bounds what it writes
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    soak: Option<String>,
+    #[command(flatten)]
+    load: LoadArgs,
     /// Where to write the report [default: redolab-RUN.html in the current directory]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write no report
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
-    /// Thresholds that override the built-in ones
-    #[arg(long, value_name = "FILE")]
-    thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    need: NeedArgs,
     #[command(flatten)]
     sessions: SessionArgs,
     #[command(flatten)]
@@ -84,6 +83,8 @@ pub(crate) struct CheckArgs {
 /// the medium.
 const ROW_BYTES: u64 = 4 << 30;
 const QUICK_ROW_BYTES: u64 = 1 << 30;
+/// Name of the long row.
+const SOAK: &str = "soak";
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
@@ -91,11 +92,13 @@ const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
 pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let thresholds = thresholds(args)?;
-    let need = need(args)?;
+    let thresholds = args.need.thresholds()?;
+    let need = args.need.need()?;
+    let declared = args.need.declared()?;
     let (setup, method) = args.log.setup()?;
     let specs = specs(args)?;
-    let look = Look::at(&args.path, &args.safety)?;
+    let mut look = Look::at(&args.path, &args.safety)?;
+    look.stack.declared = declared;
     look.check_setup(&setup, &specs)?;
     let store = args.store.open()?;
     let plan = plan(args, &look, &setup, &specs)?;
@@ -126,9 +129,16 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         &mut writer,
     );
     if let Err(failure) = outcome {
-        return Err(keep(failure, &mut run, &writer));
+        return Err(failed(
+            args,
+            &store,
+            failure,
+            &thresholds,
+            &mut run,
+            &writer,
+        ));
     }
-    judge(&mut run, &thresholds, args);
+    judge::judge(&mut run, &thresholds, not_judged(args));
     // A report that cannot be written costs neither the run nor its result.
     let report = write_report(args, &store, &mut run);
     writer.finish(&run)?;
@@ -138,47 +148,6 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
         .emit_stored(&store, &run, |style| text(&run, style, verbose))?;
     report?;
     Ok(exit_code(run.verdict.as_ref(), args.strict))
-}
-
-fn thresholds(args: &CheckArgs) -> Result<Thresholds, CommandError> {
-    let Some(path) = &args.thresholds else {
-        return Ok(Thresholds::default());
-    };
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| CommandError::usage(format!("{}: {e}", path.display())))?;
-    Thresholds::parse(&text).map_err(|e| CommandError::usage(format!("{}: {e}", path.display())))
-}
-
-fn need(args: &CheckArgs) -> Result<Need, CommandError> {
-    let rate = args.commit_rate;
-    if rate.is_some_and(|r| !r.is_finite() || r <= 0.0) {
-        return Err(CommandError::usage(
-            "--commit-rate: write a number of commits a second over 0",
-        ));
-    }
-    let redo = match &args.redo_rate {
-        None => None,
-        Some(text) => Some(
-            measure::units::parse_bytes(text.trim_end_matches("/s"))
-                .map_err(|e| CommandError::usage(format!("--redo-rate: {e}")))? as f64,
-        ),
-    };
-    if redo == Some(0.0) {
-        return Err(CommandError::usage("--redo-rate: must be over 0"));
-    }
-    let p99 = args
-        .p99
-        .as_deref()
-        .map(|text| duration("p99", text))
-        .transpose()?;
-    if p99 == Some(Nanos::ZERO) {
-        return Err(CommandError::usage("--p99: must be over 0"));
-    }
-    Ok(Need {
-        commit_rate: rate,
-        redo_bytes_per_s: redo,
-        p99_ns: p99.map(|p| p.0),
-    })
 }
 
 fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
@@ -203,6 +172,7 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
     if time == Nanos::ZERO {
         return Err(CommandError::usage("--time: must be over 0"));
     }
+    let payload = args.load.payload()?;
     let mut specs = Vec::new();
     for workload in Workload::standard() {
         let quick: &[u32] = match workload.name.as_str() {
@@ -216,22 +186,48 @@ fn specs(args: &CheckArgs) -> Result<Vec<Spec>, CommandError> {
             (None, false) => DEFAULT_JOBS.to_vec(),
         };
         specs.extend(jobs.into_iter().map(|jobs| Spec {
-            workload: workload.clone(),
-            jobs,
             api,
-            time,
-            warmup,
-            commits: None,
-            cpu_per_txn: Nanos::ZERO,
-            seed: 1,
             max_redo_bytes: if args.quick {
                 QUICK_ROW_BYTES
             } else {
                 ROW_BYTES
             },
+            payload,
+            ..Spec::closed(workload.clone(), jobs, time, warmup)
         }));
     }
+    specs.extend(soak(args, warmup)?.map(|spec| Spec {
+        api,
+        payload,
+        ..spec
+    }));
     Ok(specs)
+}
+
+/// The long row, if one was asked for. It has a name of its own: its sessions and its rate are not
+/// those of the ladder.
+fn soak(args: &CheckArgs, warmup: Nanos) -> Result<Option<Spec>, CommandError> {
+    let Some(text) = &args.soak else {
+        return match args.load.rate {
+            None => Ok(None),
+            Some(_) => Err(CommandError::usage(
+                "--rate: check measures how much the device can do, in closed loops; use --rate \
+                 with --soak, or with redolab run",
+            )),
+        };
+    };
+    let time = soak_time(text)?;
+    let arrivals = args.load.arrivals(time)?;
+    let jobs = arrivals.map_or(SOAK_JOBS, |_| OPEN_JOBS);
+    let workload = Workload {
+        name: SOAK.to_owned(),
+        ..Workload::standard().swap_remove(0)
+    };
+    Ok(Some(Spec {
+        arrivals,
+        soak: true,
+        ..Spec::closed(workload, jobs, time, warmup)
+    }))
 }
 
 fn plan(
@@ -247,19 +243,24 @@ fn plan(
     let files = setup.footprint_bytes() + floor::FILE_BYTES * (1 + fresh);
     let device_bytes = site::device_bytes(floor::FILE_BYTES);
     // A row goes on to the end of a second; the floor writes at most what a fast device takes.
-    let rows: u64 = specs.iter().map(|s| s.max_redo_bytes * 3 / 2).sum();
+    let most = |s: &Spec| match s.soak {
+        true => loads::expected_bytes(s),
+        false => s.max_redo_bytes * 3 / 2,
+    };
+    let rows = specs.iter().map(most).fold(0, u64::saturating_add);
     let max_write_bytes = args.safety.max_write_bytes()?;
-    let write_bytes = files + rows + (8 << 30);
+    let write_bytes = rows.saturating_add(files + (8 << 30));
     Ok(Plan {
         footprint_bytes: files,
         device_bytes: device_bytes.max(redo::engine::raw::device_bytes(&setup.shape)),
         write_bytes: max_write_bytes.map_or(write_bytes, |max| max.min(write_bytes).max(files)),
         max_write_bytes,
-        endurance_bytes: None,
+        endurance_bytes: args.need.rated_bytes()?,
     })
 }
 
 fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+    let soak = specs.iter().find(|s| s.soak);
     let mut jobs: Vec<u32> = specs.iter().map(|s| s.jobs).collect();
     jobs.sort_unstable();
     jobs.dedup();
@@ -278,6 +279,10 @@ fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         flush_triggers: setup.triggers.to_string(),
         log_writer_cpus: cpus(setup),
         seed: 1,
+        arrivals: soak.and_then(|s| s.arrivals),
+        soak_s: soak.map(|s| s.time.as_secs()),
+        payload: specs.first().map(payload::measured),
+        size_sweep: None,
     }
 }
 
@@ -328,48 +333,42 @@ fn experiment(
     finish(target, folder)
 }
 
-fn judge(run: &mut Run, thresholds: &Thresholds, args: &CheckArgs) {
-    run.findings = analysis::findings::findings(run, thresholds);
-    // Every view of the run says so, not the verdict alone.
-    if let Some(found) = run.findings.iter().find(|f| f.id == "validity.little") {
-        run.validity.add("littles_law", false, found.claim.clone());
-    }
-    let mut not_judged = Vec::new();
-    if args.quick {
-        not_judged.push("most numbers of jobs, and steadiness beyond seconds (--quick)".to_owned());
-    }
-    let scope = Scope {
-        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
-        bytes_written: run
-            .rows
-            .iter()
-            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
-            .sum(),
-        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
-        cache_resident: analysis::findings::cache_resident(run, thresholds),
-        not_judged,
-    };
-    run.verdict = Some(analysis::verdict::verdict(
-        run,
-        &run.findings,
-        &run.need,
-        scope,
-    ));
+/// What this command left out by itself.
+fn not_judged(args: &CheckArgs) -> Vec<String> {
+    let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)".to_owned();
+    if args.quick { vec![quick] } else { Vec::new() }
+}
+
+/// Where the report goes; `None` where none is wanted.
+fn report_path(args: &CheckArgs, run: &Run) -> Option<PathBuf> {
+    let default = || PathBuf::from(format!("redolab-{}.html", run.run_id));
+    (!args.no_report).then(|| args.report.clone().unwrap_or_else(default))
 }
 
 fn write_report(args: &CheckArgs, store: &Store, run: &mut Run) -> Result<(), CommandError> {
-    if args.no_report {
-        return Ok(());
+    report_path(args, run).map_or(Ok(()), |path| judge::write_report(store, run, &path))
+}
+
+/// What a device that failed leaves: the run as far as it came, judged, shown and kept as invalid.
+fn failed(
+    args: &CheckArgs,
+    store: &Store,
+    failure: Failure,
+    thresholds: &Thresholds,
+    run: &mut Run,
+    writer: &RunWriter,
+) -> CommandError {
+    let by_device = judge::of_the_device(&failure).is_some();
+    let error = keep(failure, run, writer);
+    if by_device && !run.rows.is_empty() {
+        judge::judge(run, thresholds, not_judged(args));
+        // The failure is what is told; these are views of it.
+        let verbose = args.output.verbose;
+        let _ = write_report(args, store, run);
+        let _ = writer.draft(run);
+        let _ = args.output.emit_run(run, |style| text(run, style, verbose));
     }
-    let path = args
-        .report
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("redolab-{}.html", run.run_id)));
-    run.report = Some(path.display().to_string());
-    std::fs::write(&path, report::html(store, run)).map_err(|e| {
-        run.report = None;
-        CommandError::failed(format!("{}: writing the report: {e}", path.display()))
-    })
+    error
 }
 
 fn text(run: &Run, style: table::Style, verbose: bool) -> String {

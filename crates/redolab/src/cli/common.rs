@@ -284,8 +284,8 @@ pub(crate) struct LogArgs {
     /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
     pub(crate) io_depth: u32,
-    /// Put the log buffer in huge pages where the system allows it: reserved ones, else
-    /// transparent ones
+    /// Put the log buffer in huge pages that were reserved; without it, it has transparent ones
+    /// where the system gives them
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
     /// Lock the log buffer in memory where the system allows it

@@ -106,7 +106,7 @@ fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), Com
     let (files, events) = interchange::datasets(source)
         .map_err(|e| CommandError::failed(format!("run {id}: encoding Parquet: {e}")))?;
     place_all(folder, &files)?;
-    let captured = store.for_each_event_part(id, &mut |name, bytes| {
+    let captured = store.for_each_event_part(id, |name, bytes| {
         place(folder, &format!("{events}/{name}"), bytes)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {

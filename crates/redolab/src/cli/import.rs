@@ -154,11 +154,13 @@ fn read(
                     args.output
                         .say(&format!("Passed over: {}", sanitize::line(&why)));
                 }
+                // The diagnostic names the file itself.
+                let why = bare(&why, &name);
                 import.note(Severity::Warning, "import.passed_over", &name, why);
             }
             Err(Failed::Refused(refusal)) => {
                 let why = refusal.to_string();
-                import.note(Severity::Error, "import.refused", &name, why.clone());
+                import.note(Severity::Error, "import.refused", &name, bare(&why, &name));
                 told.bad.push(why);
             }
             Err(Failed::Open(why)) => {
@@ -169,6 +171,12 @@ fn read(
     }
     phase.done("read");
     Ok(told)
+}
+
+/// A refusal without the name of the file before it.
+fn bare(why: &str, name: &str) -> String {
+    let rest = why.strip_prefix(name).and_then(|r| r.strip_prefix(": "));
+    rest.unwrap_or(why).to_owned()
 }
 
 /// The run: its machine is the evidence's, of which only its own words are known.

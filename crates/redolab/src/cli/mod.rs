@@ -10,10 +10,14 @@ mod common;
 mod compare;
 mod devices;
 mod export;
+mod findings;
 mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
+mod judge;
+mod loads;
+mod need;
 mod probe;
 mod report;
 mod run;
@@ -73,6 +77,8 @@ enum Command {
     Import(import::ImportArgs),
     /// What is in a log, read-only: shape, records, how it ends, damage
     Inspect(inspect::InspectArgs),
+    /// What each finding of a verdict claims, its thresholds with their sources, and what to do
+    Findings(findings::FindingsArgs),
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
@@ -103,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
+        Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Report(args) => report::main(&args),
         Command::Completions(args) => shell::completions(&args),

@@ -4,22 +4,25 @@
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
+use super::judge::note_failure;
 use crate::cleanup::WorkFolder;
-use crate::experiment::Failure;
 use crate::experiment::capture::Capture;
-use crate::experiment::load::CommitApi;
 use crate::experiment::row::{self, Lab, Spec};
 use crate::experiment::target::{LogTarget, Setup};
+use crate::experiment::{Failure, doubt};
 use crate::observe::diskstats::Counters;
+use crate::observe::mountstats::Share;
 use crate::observe::sampler::Sampler;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::observe::{background, machine};
+use crate::observe::{background, machine, tools};
 use crate::safety::{self, Holder, Plan, Room};
 use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use device::Caps;
+use measure::Nanos;
 use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use measure::stack::Stack;
+use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,7 +38,8 @@ impl Look {
     /// Identifies what `path` names and what stands below it.
     pub(crate) fn at(path: &Path, safety: &SafetyArgs) -> Result<Look, CommandError> {
         let ground = Ground::at(path, safety)?;
-        let stack = ground.stack()?;
+        let mut stack = ground.stack()?;
+        tools::complete(&mut stack);
         let failed = |e| CommandError::usage(format!("{}: {e}", path.display()));
         let room = ground.room().map_err(failed)?;
         let counted = counted_devices(&stack);
@@ -166,7 +170,7 @@ impl Look {
 /// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
 /// reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
-    run.validity.add("incomplete", true, failure.to_string());
+    note_failure(run, &failure);
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {
@@ -294,7 +298,11 @@ impl Bench<'_> {
     ) -> Result<(), Failure> {
         let counters = || self.look.and_then(Look::counters);
         let declares_cache = counters().and_then(|c| c.declares_cache());
-        let sampler = Sampler::start(counters(), Duration::from_secs(1))
+        // As long as the longest intervals: what is kept of a soak is bounded.
+        let interval = specs.iter().map(|s| s.interval().0).max();
+        let interval = Duration::from_nanos(interval.unwrap_or(row::INTERVAL.0));
+        let share = self.look.and_then(|look| Share::of(&look.stack));
+        let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let progress = self.output.progress();
         for (index, spec) in specs.iter().enumerate() {
@@ -311,6 +319,7 @@ impl Bench<'_> {
                 Some(look) => look.budget(&plan, written + redo),
                 None => Ok(()),
             };
+            let soak = spec.soak.then(|| SoakLines::new(spec.time));
             let mut lab = Lab {
                 target,
                 sampler: &sampler,
@@ -322,6 +331,9 @@ impl Bench<'_> {
                 progress: &|part, rate| {
                     phase.at((part * 1000.0) as u64);
                     phase.say(&format!("{rate:.0} commits/s"));
+                    if let Some(line) = soak.as_ref().and_then(|s| s.line(part, rate, look)) {
+                        self.output.say(&line);
+                    }
                 },
                 log: &|line| {
                     if self.output.verbose {
@@ -331,6 +343,7 @@ impl Bench<'_> {
             };
             let row = row::run(&mut lab, index + 1, spec)?;
             phase.done(&summary(&row));
+            doubt::row(&row, &mut run.validity);
             self.written += row.redo_size_bytes + row.redo_wastage_bytes;
             run.rows.push(row);
             if let Some(look) = look.filter(|_| index + 1 < specs.len()) {
@@ -341,6 +354,48 @@ impl Bench<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What a soak says now and then, on standard error.
+struct SoakLines {
+    time: Nanos,
+    every_s: f64,
+    next_s: Cell<f64>,
+}
+
+/// A soak says something this often, or ten times where it is short.
+const SOAK_LINE_S: f64 = 60.0;
+
+impl SoakLines {
+    fn new(time: Nanos) -> SoakLines {
+        let every_s = (time.as_secs() / 10.0).min(SOAK_LINE_S);
+        SoakLines {
+            time,
+            every_s,
+            next_s: Cell::new(every_s),
+        }
+    }
+
+    /// The line, if one is due: how far it is, how fast, what memory and room are left.
+    fn line(&self, part: f64, rate: f64, look: Option<&Look>) -> Option<String> {
+        let at_s = part * self.time.as_secs();
+        if at_s < self.next_s.get() {
+            return None;
+        }
+        self.next_s.set(at_s + self.every_s);
+        let mut line = format!(
+            "soak: {at_s:.0} of {:.0} s, {rate:.0} commits/s",
+            self.time.as_secs()
+        );
+        if let Some(bytes) = machine::resident_bytes() {
+            line.push_str(&format!(", {} resident", safety::size(bytes)));
+        }
+        if let Some(Room::Volume(volume)) = look.and_then(|look| look.ground.room().ok()) {
+            let free = safety::size(volume.available_bytes);
+            line.push_str(&format!(", {free} of the volume available"));
+        }
+        Some(line)
     }
 }
 
@@ -371,17 +426,12 @@ pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         progress: &|_, _| {},
         log: &|_| {},
     };
-    let spec = Spec {
-        workload: measure::workload::Workload::standard().remove(0),
-        jobs: 1,
-        api: CommitApi::Sync,
-        time: measure::Nanos::from_millis(400),
-        warmup: measure::Nanos::from_millis(100),
-        commits: None,
-        cpu_per_txn: measure::Nanos::ZERO,
-        seed: 1,
-        max_redo_bytes: u64::MAX,
-    };
+    let spec = Spec::closed(
+        measure::workload::Workload::standard().remove(0),
+        1,
+        Nanos::from_millis(400),
+        Nanos::from_millis(100),
+    );
     let row = row::run(&mut lab, 1, &spec)?;
     Ok(row.elapsed_ns as f64 / row.commits.max(1) as f64)
 }

@@ -59,13 +59,22 @@ pub fn file(
     }
     let cut = match outcome {
         Ok(()) => None,
-        Err(Failed::Cut(why)) => Some(Failed::Cut(format!("{name}: {why}"))),
+        Err(Failed::Cut(why)) => Some(why),
         Err(other) => return Err(other),
     };
     let (rest, ended) = import.close(reading);
-    ended.map_err(Failed::Refused)?;
-    samples.write_all(&rest).map_err(Failed::Samples)?;
-    cut.map_or(Ok(()), Err)
+    match (ended, cut) {
+        (Ok(()), None) => samples.write_all(&rest).map_err(Failed::Samples),
+        (Ok(()), Some(why)) => {
+            samples.write_all(&rest).map_err(Failed::Samples)?;
+            Err(Failed::Cut(format!("{name}: {why}")))
+        }
+        // Not that it is no evidence, but why nobody can say so.
+        (Err(_), Some(why)) if input.named || unpacked.given() == 0 => Err(Failed::Open(format!(
+            "{name}: {why}; nothing was found in what stands before"
+        ))),
+        (Err(refusal), _) => Err(Failed::Refused(refusal)),
+    }
 }
 
 fn pump(

@@ -44,12 +44,18 @@ pub fn full() -> Vec<Point> {
             pre_written: false,
         });
     }
-    points.push(Point {
-        method: SyncMethod::Buffered,
+    points.extend(large());
+    points
+}
+
+/// As much as a flush ever has to make durable here, from the page cache and from the device's own
+/// cache: whether a flush takes longer with more to flush.
+fn large() -> [Point; 2] {
+    [SyncMethod::Buffered, SyncMethod::Direct].map(|method| Point {
+        method,
         bytes: FILE_BYTES,
         pre_written: true,
-    });
-    points
+    })
 }
 
 /// The points that `check` needs: every method small and at the size of a group commit, what
@@ -76,11 +82,7 @@ pub fn short() -> Vec<Point> {
         bytes: 4096,
         pre_written: false,
     });
-    points.push(Point {
-        method: SyncMethod::Buffered,
-        bytes: FILE_BYTES,
-        pre_written: true,
-    });
+    points.extend(large());
     points
 }
 

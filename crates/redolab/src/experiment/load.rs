@@ -1,16 +1,18 @@
-//! Load: closed-loop sessions on a log, each on a thread of its own, or many on a few threads
-//! (`multiplex`).
+//! Load: sessions on a log, each on a thread of its own, or many on a few threads (`multiplex`). In
+//! a closed loop (here) a session begins a transaction when the one before has returned; in an open
+//! loop (`open`) transactions are due at given times.
 //!
-//! A transaction begins when the one before has returned, and ends when its own commit has: a
-//! session that the system does not let run is a session that waits. Only while samples are put
-//! away time passes between two transactions; it is kept apart. The phase tells sessions whether
+//! A transaction of a closed loop begins when the one before has returned, and ends when its own
+//! commit has: a session that the system does not let run is a session that waits. Only while samples
+//! are put away time passes between two transactions; it is kept apart. The phase tells sessions whether
 //! to record: transactions that *begin* in the measured window count, however long they take.
 //! Leaving out those that end after it would leave out the longest waits.
 
-use super::multiplex;
+use super::pace::Pacer;
 use super::recorder::{Recorder, Sample};
-use measure::run::SessionTime;
-use measure::workload::{CommitWait, Generator, Workload};
+use super::{multiplex, open};
+use measure::run::{SessionFigures, SessionTime};
+use measure::workload::{CommitWait, Generator, Payload, Workload};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -81,12 +83,39 @@ pub struct Control {
 }
 
 /// What of a session's time its counted transactions cover.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Span {
     /// Start of the first and end of the last, when there was one.
     pub(super) counted: Option<(Nanos, Nanos)>,
     /// Time between them in which the lab put samples away.
     lab_ns: u64,
+    figures: SessionFigures,
+}
+
+impl Span {
+    /// Of the session with that number.
+    pub(super) fn of(session: u32) -> Span {
+        let figures = SessionFigures {
+            session,
+            ..SessionFigures::default()
+        };
+        Span {
+            figures,
+            ..Span::default()
+        }
+    }
+
+    /// A transaction counted.
+    pub(super) fn count(&mut self, start: Nanos, end: Nanos) {
+        let first = self.counted.map_or(start, |(first, _)| first);
+        self.counted = Some((first, end));
+        let took = end.since(start).0;
+        let figures = &mut self.figures;
+        figures.commits += 1;
+        figures.mean_ns += (took as f64 - figures.mean_ns) / figures.commits as f64;
+        figures.max_ns = figures.max_ns.max(took);
+        figures.elapsed_ns = end.since(first).0;
+    }
 }
 
 impl Control {
@@ -161,6 +190,15 @@ impl Control {
         time
     }
 
+    /// The closed loop's sessions that ended, by number.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionFigures> {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<SessionFigures> = spans.iter().map(|span| span.figures.clone()).collect();
+        all.sort_by_key(|figures| figures.session);
+        all
+    }
+
     fn fail(&self, error: redo::Error) {
         let mut slot = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         slot.get_or_insert(error);
@@ -183,6 +221,18 @@ pub struct Shared {
     pub cpu_per_txn_ns: u64,
     /// Seed of the payload.
     pub seed: u64,
+    /// What it is made of.
+    pub payload: Payload,
+    /// When transactions are meant to begin, in an open loop.
+    pub pacer: Option<Arc<Pacer>>,
+}
+
+impl Shared {
+    /// What makes the redo of a session.
+    #[must_use]
+    pub fn generator(&self, session: u32) -> Generator {
+        Generator::of(self.payload, Arc::clone(&self.pool), session, self.seed)
+    }
 }
 
 /// Starts `jobs` sessions.
@@ -205,9 +255,14 @@ pub fn start(
         let mine = (thread..jobs).step_by(count as usize);
         let body = move || {
             let _ended = Ended(Arc::clone(&shared.control));
-            let outcome = match api {
-                CommitApi::Sync => run(log.session(), log.clock(), thread, &shared),
-                CommitApi::Async { .. } => multiplex::run(&log, mine, &shared),
+            let (session, clock) = (log.session(), log.clock());
+            let outcome = match (api, shared.pacer.as_deref()) {
+                (CommitApi::Sync, None) => run(session, clock, thread, &shared),
+                (CommitApi::Sync, Some(pacer)) => {
+                    open::session(session, clock, thread, &shared, pacer)
+                }
+                (CommitApi::Async { .. }, None) => multiplex::run(&log, mine, &shared),
+                (CommitApi::Async { .. }, Some(pacer)) => open::thread(&log, mine, &shared, pacer),
             };
             // A session keeps the log's memory, not the log: who ends the run closes it.
             drop(log);
@@ -251,11 +306,11 @@ fn run(
     shared: &Shared,
 ) -> Result<(), redo::Error> {
     let control = &shared.control;
-    let mut generator = Generator::new(Arc::clone(&shared.pool), job, shared.seed);
+    let mut generator = shared.generator(job);
     let mut buffer = Vec::with_capacity(BUFFERED);
     let mut handed_over = clock.now();
     let mut done = 0;
-    let mut span = Span::default();
+    let mut span = Span::of(job);
     let mut start = handed_over;
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
         let sample = transaction(&mut session, clock, &mut generator, shared, (job, start))?;
@@ -265,8 +320,7 @@ fn run(
         let until = control.until_ns.load(Ordering::Relaxed);
         if counts {
             buffer.push(sample);
-            let first = span.counted.map_or(start, |(first, _)| first);
-            span.counted = Some((first, end));
+            span.count(start, end);
         }
         start = end;
         if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {

@@ -1,16 +1,21 @@
 //! Experiments: what is run on a target, and how it becomes rows of a run.
 //!
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
-//! sessions that generate load ([`load`]), what is recorded of them ([`recorder`]) and captured event
-//! by event ([`capture`]), one row ([`row`]), the raw floor ([`floor`]).
+//! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
+//! them ([`recorder`]) and captured event by event ([`capture`]), one row ([`row`]), when a row is
+//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
 
 pub mod capture;
+pub mod doubt;
 pub mod floor;
 pub mod ladder;
 pub mod load;
 mod multiplex;
+mod open;
+pub mod pace;
+pub mod payload;
 pub mod recorder;
 pub mod row;
 pub mod site;

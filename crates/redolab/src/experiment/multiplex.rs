@@ -12,7 +12,6 @@ use super::recorder::Sample;
 use measure::workload::{CommitWait, Generator};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Commit, Completion, Completions, Log, Session};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Sessions for which the clock is read once.
@@ -32,8 +31,7 @@ struct Job {
 impl Job {
     /// A transaction that began at `start` and was recorded ended at `now`.
     fn counted(&mut self, now: Nanos) {
-        let first = self.span.counted.map_or(self.start, |(first, _)| first);
-        self.span.counted = Some((first, now));
+        self.span.count(self.start, now);
     }
 }
 
@@ -63,11 +61,11 @@ pub(super) fn run(
     let jobs = numbers.into_iter().map(|number| Job {
         number,
         session: log.session(),
-        generator: Generator::new(Arc::clone(&shared.pool), number, shared.seed),
+        generator: shared.generator(number),
         done: 0,
         start: Nanos::ZERO,
         requested: Nanos::ZERO,
-        span: Span::default(),
+        span: Span::of(number),
     });
     let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {

@@ -5,14 +5,17 @@ mod figures;
 use super::Failure;
 use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
+use super::pace::Pacer;
 use super::recorder::{Background, Foreground};
 use super::target::LogTarget;
+use crate::observe::machine;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use device::pool::IdleTime;
 use measure::run::{CapturedEvents, Interval, Row};
-use measure::workload::{CommitPost, Workload, pool};
+use measure::workload::arrivals::Arrivals;
+use measure::workload::{CommitPost, Payload, Workload};
 use measure::{Clock, Nanos, WaitEvent};
 use redo::Log;
 use redo::writer::Learned;
@@ -21,11 +24,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Bytes of pseudo-random payload that sessions share.
-const POOL_BYTES: usize = 4 << 20;
+pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// Length of an interval.
-const INTERVAL: Nanos = Nanos::from_secs(1);
+/// Length of an interval, and how often a row is looked after in longer ones.
+pub const INTERVAL: Nanos = Nanos::from_secs(1);
+/// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
+const SOAK_INTERVALS: u64 = 1200;
+/// So long after the end of an open loop transactions that were due in it may still begin.
+const GRACE: Nanos = Nanos::from_secs(1);
 /// A session that does not end after the row hangs in its device.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -50,6 +57,42 @@ pub struct Spec {
     pub seed: u64,
     /// The row ends early when it has written this much redo.
     pub max_redo_bytes: u64,
+    /// When transactions are meant to begin; `None` for a closed loop.
+    pub arrivals: Option<Arrivals>,
+    /// What redo is made of.
+    pub payload: Payload,
+    /// It runs for the sake of its intervals.
+    pub soak: bool,
+}
+
+impl Spec {
+    /// A closed loop for that time, of incompressible and unique redo.
+    #[must_use]
+    pub fn closed(workload: Workload, jobs: u32, time: Nanos, warmup: Nanos) -> Spec {
+        Spec {
+            workload,
+            jobs,
+            api: CommitApi::Sync,
+            time,
+            warmup,
+            commits: None,
+            cpu_per_txn: Nanos::ZERO,
+            seed: 1,
+            max_redo_bytes: u64::MAX,
+            arrivals: None,
+            payload: Payload::default(),
+            soak: false,
+        }
+    }
+
+    /// Length of its intervals: whole seconds, so many that a soak's store stays small.
+    #[must_use]
+    pub fn interval(&self) -> Nanos {
+        if !self.soak {
+            return INTERVAL;
+        }
+        Nanos::from_secs(self.time.0.div_ceil(SOAK_INTERVALS * INTERVAL.0).max(1))
+    }
 }
 
 /// What a row is run with.
@@ -90,6 +133,27 @@ struct Collected {
     workers: Vec<WorkerWork>,
     /// What was captured, where it was asked for.
     events: Option<CapturedEvents>,
+    /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
+    backlog: (u64, u64),
+}
+
+impl Collected {
+    /// Nothing yet, of a window that begins at `from`.
+    fn new(from: Nanos, learned_before: Option<Learned>) -> Collected {
+        Collected {
+            foreground: Foreground::default(),
+            background: Background::default(),
+            intervals: Vec::new(),
+            from,
+            elapsed: Nanos::ZERO,
+            checkpoint_flushes: 0,
+            learned_before,
+            learned: None,
+            workers: Vec::new(),
+            events: None,
+            backlog: (0, 0),
+        }
+    }
 }
 
 /// What a worker did: operations, waits for work (those too of which a part falls into the
@@ -126,26 +190,41 @@ fn worker_work(lab: &Lab<'_>, before: &[(u64, IdleTime)]) -> Vec<WorkerWork> {
 /// An interrupt, a log that fails, a guard that says no.
 pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure> {
     let control = Arc::new(Control::new(spec.commits));
+    let clock = lab.target.log.clock();
+    let seed = spec.seed.wrapping_add(number as u64);
+    let pool = spec.payload.pool(spec.seed, POOL_BYTES);
+    let window = lab.sampler.begin();
+    let started = clock.now();
+    let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
     let shared = Shared {
         control: Arc::clone(&control),
         recorder: Arc::clone(&lab.target.recorder),
         workload: Arc::new(spec.workload.clone()),
-        pool: pool(spec.seed, POOL_BYTES),
+        pool,
         cpu_per_txn_ns: spec.cpu_per_txn.0,
-        seed: spec.seed.wrapping_add(number as u64),
+        seed,
+        payload: spec.payload,
+        pacer: spec.arrivals.map(pace),
     };
-    let clock = lab.target.log.clock();
-    if spec.commits.is_some() {
+    let from = match (spec.commits, spec.arrivals) {
+        (Some(_), _) => Some(Nanos::ZERO),
+        (None, Some(_)) => Some(started.plus(spec.warmup)),
+        (None, None) => None,
+    };
+    if let Some(from) = from {
         let _ = lab.target.recorder.take();
-        begin_events(lab, number, spec, clock.now());
-        control.from_ns.store(0, Ordering::SeqCst);
+        begin_events(lab, number, spec, from.max(started));
+        control.from_ns.store(from.0, Ordering::SeqCst);
     }
-    let window = lab.sampler.begin();
-    lab.target.recorder.open(0);
-    let started = clock.now();
+    if spec.arrivals.is_some() {
+        // Both ends are known before: no arrival is lost or counted for want of a moment.
+        let until = started.plus(spec.warmup).plus(spec.time);
+        control.until_ns.store(until.0, Ordering::SeqCst);
+    }
+    lab.target.recorder.open(from.unwrap_or_default().0);
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
-    let outcome = measure(lab, number, spec, &control, started, window);
+    let outcome = measure(lab, number, spec, &shared, started, window);
     control.stop.store(true, Ordering::SeqCst);
     let joined = join(
         threads,
@@ -159,7 +238,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         return Err(error.into());
     }
     lab.target.log.flush()?;
-    Ok(figures::row(lab, spec, &control, &collected, &observed))
+    Ok(figures::row(lab, spec, &shared, &collected, &observed))
 }
 
 /// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
@@ -205,59 +284,47 @@ fn measure(
     lab: &mut Lab<'_>,
     number: usize,
     spec: &Spec,
-    control: &Control,
+    shared: &Shared,
     started: Nanos,
     mut window: crate::observe::sampler::Window,
 ) -> Result<(Collected, Observation), Failure> {
     let clock = lab.target.log.clock();
+    let control = &*shared.control;
     let mut from = started;
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        // Before anything counts, so that the first samples are not thrown away with the warm-up.
-        lab.target.recorder.open(u64::MAX);
-        let _ = lab.target.recorder.take();
-        from = clock.now();
-        begin_events(lab, number, spec, from);
-        lab.target.recorder.open(from.0);
-        control.from_ns.store(from.0, Ordering::SeqCst);
+        from = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected {
-        foreground: Foreground::default(),
-        background: Background::default(),
-        intervals: Vec::new(),
-        from,
-        elapsed: Nanos::ZERO,
-        checkpoint_flushes: 0,
-        learned_before: lab.target.log.learned(),
-        learned: None,
-        workers: Vec::new(),
-        events: None,
-    };
+    let mut all = Collected::new(from, lab.target.log.learned());
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
     let mut last = from;
     loop {
-        let next = last.plus(INTERVAL);
+        let next = clock.now().max(last).plus(INTERVAL);
+        let next = next.min(last.plus(spec.interval()));
         let until = if spec.commits.is_some() {
             next
         } else {
             next.min(end)
         };
         await_until(lab, control, until)?;
-        let now = clock.now();
+        let mut now = clock.now();
         let over = control.running.load(Ordering::SeqCst) == 0
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
+            // Of an open loop also where all were served before: nothing more was due.
+            now = spec.arrivals.map_or(now, |_| end);
             control.until_ns.store(now.0, Ordering::SeqCst);
-            control.stop.store(true, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             all.workers = worker_work(lab, &work_before);
+            note_backlog(&mut all, shared, now);
+            wait_for_the_due(lab, shared, now.plus(GRACE));
             // What began in the window belongs to it: a device that stalls here is waited for.
             drained(control, &lab.target.log, spec.workload.commit.post);
             all.learned = lab.target.log.learned();
@@ -267,15 +334,17 @@ fn measure(
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
-        collect(lab, number, spec, &mut all, (from, last, now))?;
-        if let Some(failed) = capture.filter(|c| c.has_failed()) {
-            failed.end_row()?;
+        if now >= last.plus(spec.interval()) {
+            note_backlog(&mut all, shared, now);
+            collect(lab, number, spec, &mut all, (from, last, now))?;
+            if let Some(failed) = capture.filter(|c| c.has_failed()) {
+                failed.end_row()?;
+            }
+            last = now;
         }
-        last = now;
         (lab.guard)(all.background.redo_bytes)?;
-        let part = now.since(from).as_secs() / spec.time.as_secs().max(1e-9);
-        let rate = all.foreground.latency.count() as f64 / now.since(from).as_secs().max(1e-9);
-        (lab.progress)(part.min(1.0), rate);
+        let (part, rate) = progress(spec, &all, now.since(from));
+        (lab.progress)(part, rate);
     }
 }
 
@@ -284,6 +353,59 @@ fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
     if let Some(capture) = lab.target.recorder.capture() {
         capture.begin_row(number as u32, &spec.workload.name, spec.jobs, now);
     }
+}
+
+/// Has transactions count from now on; those of an open loop do so by themselves. When that is.
+fn open_window(
+    lab: &Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+) -> Nanos {
+    if spec.arrivals.is_some() {
+        return started.plus(spec.warmup);
+    }
+    // Before anything counts, so that the first samples are not thrown away with the warm-up.
+    lab.target.recorder.open(u64::MAX);
+    let _ = lab.target.recorder.take();
+    let from = lab.target.log.clock().now();
+    begin_events(lab, number, spec, from);
+    lab.target.recorder.open(from.0);
+    control.from_ns.store(from.0, Ordering::SeqCst);
+    from
+}
+
+/// Has the sessions end. In an open loop what was due before the end may still begin for a while:
+/// leaving it out would leave out those that waited longest.
+fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
+    let control = &*shared.control;
+    let clock = lab.target.log.clock();
+    let waits = shared.pacer.is_some();
+    while waits && control.running.load(Ordering::SeqCst) > 0 && clock.now() < last {
+        std::thread::sleep(LOOK);
+    }
+    control.stop.store(true, Ordering::SeqCst);
+}
+
+fn note_backlog(all: &mut Collected, shared: &Shared, now: Nanos) {
+    if let Some(pacer) = &shared.pacer {
+        let backlog = pacer.backlog(now);
+        all.backlog = (backlog, all.backlog.1.max(backlog));
+    }
+}
+
+/// Which part of the row is done (0 to 1), and the commits a second of its last interval.
+fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
+    let part = match spec.commits {
+        Some(n) => {
+            let asked = n as f64 * f64::from(spec.jobs);
+            all.foreground.latency.count() as f64 / asked.max(1.0)
+        }
+        None => elapsed.as_secs() / spec.time.as_secs().max(1e-9),
+    };
+    let rate = |i: &Interval| i.commits as f64 / i.seconds.max(1e-9);
+    (part.min(1.0), all.intervals.last().map_or(0.0, rate))
 }
 
 /// Waits, in short sleeps, for a time, the end of all sessions or an error.
@@ -345,6 +467,8 @@ fn collect(
         log_file_parallel_write_max_ns: write.max_ns,
         log_switches: background.switches,
         device_util_pct: None,
+        rss_bytes: machine::resident_bytes(),
+        backlog: spec.arrivals.map(|_| all.backlog.0),
     });
     all.foreground.merge(&foreground);
     all.background.merge(&background);

@@ -183,6 +183,17 @@ impl LogTarget {
     /// # Errors
     /// When the system gives no thread or memory.
     pub fn null(setup: Setup) -> Result<LogTarget, Failure> {
+        LogTarget::null_in(setup, |device| device)
+    }
+
+    /// The same behind whatever `wrap` puts around the device.
+    ///
+    /// # Errors
+    /// As of [`LogTarget::null`], and what the wrapped device makes of opening.
+    pub fn null_in(
+        setup: Setup,
+        wrap: impl FnOnce(Arc<dyn LogDevice>) -> Arc<dyn LogDevice>,
+    ) -> Result<LogTarget, Failure> {
         let caps = NullDevice::PLAIN;
         let geometry = setup.shape.geometry(&caps, Path::new("null"))?;
         let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
@@ -192,7 +203,7 @@ impl LogTarget {
         Log::format_devices(Arc::clone(&control), geometry, id)?;
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let recorder = Arc::new(Recorder::default());
-        let data = Arc::new(NullDevice::new(bytes, caps));
+        let data = wrap(Arc::new(NullDevice::new(bytes, caps)));
         let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, None, setup)
     }

@@ -5,7 +5,7 @@
 //! most where nobody else used the device: another process's flushes could stand in for ours.
 
 use super::diskstats::DiskStats;
-use measure::run::{AuditStatus, FlushAudit};
+use measure::run::{AuditStatus, FlushAudit, NfsRequests};
 
 /// Flushes may be this share short of the need before they count as missing: counters are read a
 /// moment before and after the row. 1 % (RELIABILITY L1 asks for any missing flush; a row has
@@ -33,6 +33,8 @@ pub struct Evidence {
     pub background_pct: Option<f64>,
     /// Devices below the path; more than one (RAID) have no single count.
     pub devices: usize,
+    /// What the NFS client sent in the same window, where the path is on NFS.
+    pub nfs: Option<NfsRequests>,
 }
 
 /// The audit's outcome.
@@ -43,8 +45,12 @@ pub fn audit(evidence: &Evidence) -> FlushAudit {
         status: AuditStatus::Unavailable,
         needed,
         counted: None,
+        nfs: None,
         note: note.to_owned(),
     };
+    if let Some(sent) = evidence.nfs {
+        return of_nfs(needed, sent);
+    }
     if evidence.devices > 1 {
         return unavailable("several devices lie below the path; no single count covers a flush");
     }
@@ -88,13 +94,60 @@ pub fn audit(evidence: &Evidence) -> FlushAudit {
         status,
         needed,
         counted: Some(counted),
+        nfs: None,
         note,
+    }
+}
+
+/// On NFS data is durable by a COMMIT, or by a WRITE that asked for FILE_SYNC. The client counts
+/// both requests and not what a WRITE asked for; what its server does with them it cannot know.
+fn of_nfs(needed: u64, sent: NfsRequests) -> FlushAudit {
+    let able = sent.commits + sent.writes;
+    let enough =
+        |counted: u64| counted + EDGES >= needed || counted as f64 >= needed as f64 * SLACK;
+    let NfsRequests { writes, commits } = sent;
+    let (status, how) = if !enough(able) {
+        (AuditStatus::Missing, "fewer than were needed")
+    } else if enough(commits) {
+        (AuditStatus::LowerBound, "a COMMIT for each flush")
+    } else {
+        (
+            AuditStatus::LowerBound,
+            "fewer COMMIT than flushes, so WRITE must have asked for FILE_SYNC",
+        )
+    };
+    FlushAudit {
+        status,
+        needed,
+        counted: Some(able),
+        nfs: Some(sent),
+        note: format!(
+            "{needed} flushes were needed, the NFS client sent {commits} COMMIT and {writes} WRITE: {how}"
+        ),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_of_an_nfs_client_bound_what_can_be_durable() {
+        use AuditStatus::{LowerBound, Missing};
+        for (commits, writes, status, word) in [
+            (1000, 1000, LowerBound, "a COMMIT for each"),
+            (0, 1000, LowerBound, "FILE_SYNC"),
+            (10, 400, Missing, "fewer than were needed"),
+        ] {
+            let got = audit(&Evidence {
+                needed: 1000,
+                nfs: Some(NfsRequests { writes, commits }),
+                ..Evidence::default()
+            });
+            assert_eq!((got.status, got.counted), (status, Some(commits + writes)));
+            assert!(got.note.contains(word), "{}", got.note);
+        }
+    }
 
     #[test]
     fn what_each_evidence_is_worth() {
@@ -111,6 +164,7 @@ mod tests {
             may_use_fua: false,
             background_pct: Some(0.2),
             devices: 1,
+            nfs: None,
         };
         let device = |evidence: &mut Evidence, n| evidence.counted = flushes(n);
         let busy = Some(7.0);

@@ -36,6 +36,20 @@ pub fn environment(with_hostname: bool) -> Environment {
     }
 }
 
+/// Resident memory of this process in bytes, where it can be read.
+#[must_use]
+pub fn resident_bytes() -> Option<u64> {
+    parse_resident(&read_to_string("/proc/self/statm").ok()?).map(|pages| {
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        pages.saturating_mul(page)
+    })
+}
+
+/// Resident pages in /proc/self/statm: its second number.
+fn parse_resident(statm: &str) -> Option<u64> {
+    statm.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn usable_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
@@ -75,6 +89,15 @@ pub fn parse_memory(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resident_memory_is_the_second_number() {
+        assert_eq!(parse_resident("12345 678 90 1 0 2 0\n"), Some(678));
+        for bad in ["", "1", "1 x"] {
+            assert_eq!(parse_resident(bad), None);
+        }
+        assert!(resident_bytes().is_some_and(|b| b > 1 << 16));
+    }
 
     #[test]
     fn models_of_several_architectures() {

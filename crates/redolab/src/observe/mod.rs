@@ -1,5 +1,5 @@
 //! What is observed beside a run: processors, the device's own counters, other users of the
-//! device, the machine.
+//! device, the machine, and what the tools of others tell of it.
 //!
 //! Invariants: parsers take text, so that each is tested with the text of several kernels; a
 //! counter that a kernel lacks is `None`, never zero; counters that go back give zero, not a
@@ -10,7 +10,9 @@ pub mod background;
 pub mod cpu;
 pub mod diskstats;
 pub mod machine;
+pub mod mountstats;
 pub mod sampler;
+pub mod tools;
 pub mod topology;
 
 /// `part` of `whole` in percent; zero of nothing.

@@ -7,6 +7,8 @@
 use super::background::own_written_bytes;
 use super::cpu::{CpuShares, CpuTimes, OwnUsage};
 use super::diskstats::{Counters, DiskStats};
+use super::mountstats::Share;
+use measure::run::NfsRequests;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -48,6 +50,8 @@ pub struct Observation {
     pub own: Option<OwnUsage>,
     /// Bytes that this process wrote in it, where the kernel accounts for them.
     pub own_written_bytes: Option<u64>,
+    /// Requests of the NFS client in it, where the target is on NFS.
+    pub nfs: Option<NfsRequests>,
     /// Its intervals, each a sampling period long but the first and the last.
     pub intervals: Vec<Observed>,
 }
@@ -58,11 +62,14 @@ pub struct Window {
     start: Sample,
     own: Option<OwnUsage>,
     own_written: Option<u64>,
+    nfs: Option<NfsRequests>,
 }
 
 struct Source {
     stat: Option<File>,
     counters: Option<Counters>,
+    /// Read at the ends of a window only: its file tells of all mounts.
+    share: Option<Share>,
 }
 
 impl Source {
@@ -107,9 +114,22 @@ impl Sampler {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(counters: Option<Counters>, period: Duration) -> std::io::Result<Sampler> {
+        Sampler::start_on(counters, None, period)
+    }
+
+    /// The same on a target that may be a share on NFS.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start_on(
+        counters: Option<Counters>,
+        share: Option<Share>,
+        period: Duration,
+    ) -> std::io::Result<Sampler> {
         let source = Arc::new(Source {
             stat: File::open("/proc/stat").ok(),
             counters,
+            share,
         });
         let shared = Arc::new(Shared::default());
         let (from, to) = (Arc::clone(&source), Arc::clone(&shared));
@@ -131,7 +151,12 @@ impl Sampler {
             start: self.source.sample(),
             own: OwnUsage::now().ok(),
             own_written: own_written_bytes(),
+            nfs: self.requests(),
         }
+    }
+
+    fn requests(&self) -> Option<NfsRequests> {
+        self.source.share.as_ref()?.requests()
     }
 
     /// Closes a window here and now.
@@ -139,6 +164,7 @@ impl Sampler {
     pub fn end(&self, window: Window) -> Observation {
         let own = OwnUsage::now().ok();
         let own_written = own_written_bytes();
+        let nfs = self.requests();
         let end = self.source.sample();
         let samples: Vec<Sample> = lock(&self.shared.samples).clone();
         Observation {
@@ -147,6 +173,10 @@ impl Sampler {
             own_written_bytes: own_written
                 .zip(window.own_written)
                 .map(|(now, then)| now.saturating_sub(then)),
+            nfs: nfs.zip(window.nfs).map(|(now, then)| NfsRequests {
+                writes: now.writes.saturating_sub(then.writes),
+                commits: now.commits.saturating_sub(then.commits),
+            }),
             intervals: intervals(&window.start, &samples, &end),
         }
     }

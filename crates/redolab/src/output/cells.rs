@@ -86,11 +86,29 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
         "context_switches_per_commit" => Cell::real(row.context_switches_per_commit),
         "log_file_sync_polled_pct" => Cell::real(row.log_file_sync_polled_pct),
         "log_file_sync_switches" => Cell::count(row.log_file_sync_switches),
+        "redo_bytes_per_txn" => Cell::count(row.redo_bytes_per_txn),
+        "commits_per_session" => Cell::count(row.commits_per_session),
+        "offered_tps" => Cell::real(row.offered_tps),
+        "backlog_end" => Cell::count(row.backlog_end),
+        "lateness_ms" => Cell::real(row.lateness_ms),
         "threads" => {
             Cell::count((row.threads < row.jobs && row.threads > 0).then(|| row.threads.into()))
         }
         _ => return None,
     })
+}
+
+/// What tells a row's workload from the others' where jobs and waits alone are shown: its name, in
+/// a sweep over redo sizes with the size.
+#[must_use]
+pub fn label(row: &Row) -> String {
+    let name = super::sanitize::line(&row.workload);
+    match row.redo_bytes_per_txn {
+        Some(bytes) if row.workload == measure::workload::SIZE_SWEEP => {
+            format!("{name} {}", crate::safety::size(bytes))
+        }
+        _ => name,
+    }
 }
 
 /// Three significant digits beside an integer part that is never cut, at most three decimals.
@@ -154,6 +172,18 @@ mod tests {
         for metric in measure::catalogue::ROW {
             assert!(json.get(metric.key).is_some(), "{}", metric.key);
         }
+    }
+
+    #[test]
+    fn points_of_a_sweep_are_told_apart() {
+        let mut row = Row {
+            workload: "size-sweep".to_owned(),
+            redo_bytes_per_txn: Some(1 << 20),
+            ..Row::default()
+        };
+        assert_eq!(label(&row), "size-sweep 1.0 MiB");
+        row.workload = "storm".to_owned();
+        assert_eq!(label(&row), "storm");
     }
 
     #[test]

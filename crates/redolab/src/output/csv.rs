@@ -46,17 +46,22 @@ pub const fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// Text that no spreadsheet runs: an apostrophe before what begins like a formula, also behind
-/// blanks, which some programs trim.
+/// Text that no spreadsheet runs and no terminal obeys: an apostrophe before what begins like a
+/// formula, also behind blanks, which some programs trim; without escape sequences.
 #[must_use]
 pub fn safe(text: &str) -> String {
     let begins = |c: char| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n');
     let full_width = |c: char| matches!(c, '＝' | '＋' | '－' | '＠');
-    let trimmed = text.trim_start_matches([' ', '\u{a0}', '\u{feff}']);
-    if trimmed.starts_with(begins) || trimmed.starts_with(full_width) {
-        format!("'{text}")
+    let runs = |text: &str| {
+        let trimmed = text.trim_start_matches([' ', '\u{a0}', '\u{feff}']);
+        trimmed.starts_with(begins) || trimmed.starts_with(full_width)
+    };
+    // What an escape sequence hid may begin like a formula, and so may what it was part of.
+    let clean = super::sanitize::text(text);
+    if runs(text) || runs(&clean) {
+        format!("'{clean}")
     } else {
-        text.to_owned()
+        clean
     }
 }
 
@@ -77,12 +82,14 @@ mod tests {
             " =1",
             "\u{feff}=1",
             "＝1",
+            "\u{1b}[0m=1",
         ] {
             assert!(safe(bad).starts_with('\''), "{bad:?}");
         }
         for good in ["LGWR-LAT1", "a=b", "", "1"] {
             assert_eq!(safe(good), good);
         }
+        assert_eq!(safe("a\u{1b}]0;owned\u{7}b"), "ab");
     }
 
     #[test]

@@ -13,6 +13,27 @@ use std::io::{self, Write};
 
 /// Lines of a table that are shown unless more is asked for.
 const LINES_SHOWN: usize = 40;
+/// What a file says of itself that is shown, by its own names.
+const SHOWN: &[&str] = &[
+    "DB Name",
+    "Database name",
+    "Instance",
+    "Instance name",
+    "Release",
+    "RAC",
+    "Container Name",
+    "Host Name",
+    "Host",
+    "Node name",
+    "Platform",
+    "CPUs",
+    "Storage",
+    "Elapsed",
+    "DB Time",
+    "fio version",
+    "iostat",
+    "nodename",
+];
 /// Diagnostics that are shown unless more is asked for.
 const DIAGNOSTICS_SHOWN: usize = 12;
 
@@ -34,6 +55,16 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
             cells::grouped(source.bytes),
             cells::grouped(source.lines),
         ));
+        let facts = source
+            .facts
+            .iter()
+            .filter(|(n, _)| SHOWN.contains(&n.as_str()));
+        let facts: Vec<String> = facts
+            .map(|(n, v)| format!("{} {}", sanitize::line(n), sanitize::line(v)))
+            .collect();
+        if !facts.is_empty() {
+            out.push_str(&format!("    {}\n", facts.join(", ")));
+        }
     }
     let limit = if verbose { usize::MAX } else { LINES_SHOWN };
     for table in &imported.tables {
@@ -65,19 +96,27 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
         }
         title.push(']');
     }
-    let headings: Vec<String> = t
-        .columns
+    // A column that no line fills says nothing to people; programs get it all the same.
+    let filled = |i: &usize| {
+        let mut column = t.rows.iter().filter_map(|r| r.get(*i));
+        column.any(|c| !matches!(c, Cell::Blank) && !matches!(c, Cell::Text(t) if t.is_empty()))
+    };
+    let columns: Vec<usize> = (0..t.columns.len()).filter(filled).collect();
+    let headings: Vec<String> = columns
         .iter()
-        .map(|c| sanitize::line(&c.heading))
+        .map(|i| sanitize::line(&t.columns[*i].heading))
         .collect();
     let names: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let shown = t.rows.iter().take(limit);
-    let lines = shown.map(|row| row.iter().map(short).collect()).collect();
+    let line = |row: &Vec<Cell>| {
+        let cells = columns.iter().map(|i| row.get(*i).unwrap_or(&Cell::Blank));
+        cells.map(short).collect()
+    };
+    let lines = t.rows.iter().take(limit).map(line).collect();
     let is_text = |i: usize| {
         let column = || t.rows.iter().filter_map(|r| r.get(i));
         column().any(|c| matches!(c, Cell::Text(_)))
     };
-    let texts = (0..t.columns.len()).take_while(|i| is_text(*i)).count();
+    let texts = columns.iter().take_while(|i| is_text(**i)).count();
     let mut out = format!("{title}\n{}", table::draw(&names, lines, texts, style));
     if t.rows.len() > limit {
         let more = t.rows.len() - limit;
@@ -92,6 +131,11 @@ fn short(cell: &Cell) -> String {
     match cell {
         Cell::Blank => "-".to_owned(),
         Cell::Count(n) => cells::grouped(*n),
+        // What is not zero is not shown as zero.
+        Cell::Real(x) if x.abs() < 0.1 && *x != 0.0 => {
+            let digits = (1.0 - x.abs().log10().floor()).clamp(3.0, 6.0) as usize;
+            format!("{x:.digits$}")
+        }
         Cell::Real(x) if x.abs() < 1000.0 => format!("{x:.2}"),
         Cell::Real(x) => cells::real(*x),
         Cell::Text(text) => sanitize::line(text),
@@ -104,7 +148,13 @@ fn over_time(run: &Run, series: &[Series]) -> String {
     for s in series.iter().take(LINES_SHOWN) {
         let name = run.rows.get(s.row).map_or("", |r| r.workload.as_str());
         let axis = match s.axis {
-            Axis::Time => format!("over time, {} s a point", s.width),
+            Axis::Time if s.width < 1.0 => {
+                format!("over time, {:.0} ms a point", s.width * 1000.0)
+            }
+            Axis::Time => format!("over time, {:.1} s a point", s.width),
+            Axis::Sequence if s.width <= 1.0 => {
+                "over sequence (no time stamps), every wait a point".to_owned()
+            }
             Axis::Sequence => format!("over sequence (no time stamps), {} waits a point", s.width),
         };
         let worst = s.points.iter().max_by_key(|p| p.max_ns);
@@ -128,13 +178,9 @@ fn over_time(run: &Run, series: &[Series]) -> String {
 fn findings(run: &Run) -> String {
     let mut out = String::from("What the figures say against each other\n");
     for f in &run.findings {
-        let weight = match f.weight {
-            Weight::Bad => "wrong",
-            Weight::Caution => "doubtful",
-            Weight::Good | Weight::Info => "note",
-        };
         out.push_str(&format!(
-            "  {weight}: {} [{}]\n",
+            "  {}: {} [{}]\n",
+            weight(f.weight),
             sanitize::line(&f.claim),
             sanitize::line(&f.id)
         ));
@@ -187,6 +233,7 @@ pub fn diagnostic(d: &Diagnostic) -> String {
 }
 
 /// The tables as CSV, one below the other: a line with the table's name, its headings, its lines.
+/// The last is of the findings, a line for each number that they are made of.
 ///
 /// # Errors
 /// An error of `out`.
@@ -202,7 +249,38 @@ pub fn tables_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
             writer.write_record(lead.into_iter().chain(row.iter().map(exact)))?;
         }
     }
+    findings_csv(run, &mut writer)?;
     writer.flush()
+}
+
+fn findings_csv(run: &Run, writer: &mut csv::Writer<&mut dyn Write>) -> io::Result<()> {
+    if run.findings.is_empty() {
+        return Ok(());
+    }
+    writer.write_record(["table", "finding", "weight", "claim", "number", "value"])?;
+    for f in &run.findings {
+        let lead = ["findings", &f.id, weight(f.weight), &f.claim].map(safe);
+        let mut line = |name: &str, value: String| {
+            let more = [safe(name), value];
+            writer.write_record(lead.iter().chain(&more))
+        };
+        if f.numbers.is_empty() {
+            line("", String::new())?;
+        }
+        for (name, value) in &f.numbers {
+            line(name, value.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// What a finding is called.
+fn weight(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Bad => "wrong",
+        Weight::Caution => "doubtful",
+        Weight::Good | Weight::Info => "note",
+    }
 }
 
 fn exact(cell: &Cell) -> String {

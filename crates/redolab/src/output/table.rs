@@ -46,7 +46,7 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 23] = [
+const DROP_FIRST: [&str; 24] = [
     "nodes",
     "flash_cache_write_pct",
     "redo_size_bytes",
@@ -63,6 +63,7 @@ const DROP_FIRST: [&str; 23] = [
     "redo_synch_writes_iops",
     "redo_blocks_per_s",
     "elapsed_s",
+    "redo_bytes_per_txn",
     "redo_data_kb_per_txn",
     "cpu_us_per_commit",
     "commits_per_write",
@@ -176,7 +177,7 @@ pub fn waits(run: &Run, style: Style) -> String {
                 continue;
             };
             let mut line = vec![
-                sanitize::line(&row.workload),
+                cells::label(row),
                 row.jobs.to_string(),
                 event.name().to_owned(),
             ];

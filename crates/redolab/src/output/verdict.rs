@@ -5,7 +5,7 @@
 
 use super::sanitize;
 use super::table::Style;
-use measure::judgement::{Answer, Durability, Performance, Verdict, Weight};
+use measure::judgement::{Answer, Confidence, Durability, Finding, Performance, Verdict, Weight};
 
 /// Longer lines are hard to read, however wide the terminal is.
 const LINE_MAX: usize = 110;
@@ -33,20 +33,41 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
                 continue;
             }
         };
-        wrap(&mut out, mark, &reason.claim, width);
+        wrap(&mut out, mark, &claim(reason, verbose), width);
         if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
-            wrap(&mut out, "      ", &reason.advice, width);
+            wrap(&mut out, "      -> ", &reason.advice, width);
+        }
+        if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
+            let held = format!("held against: {} ({})", reason.threshold, reason.source);
+            wrap(&mut out, "      ", &held, width);
         }
     }
     if facts > 0 {
         let facts = analysis::format::plural(facts, "more fact");
         out.push_str(&format!("  ({facts} with -v)\n"));
     }
+    if verbose {
+        out.push_str("  (redolab findings ID explains what stands in brackets)\n");
+    }
     out.push_str("Not judged:\n");
     for what in &verdict.scope.not_judged {
         wrap(&mut out, "  ", what, width);
     }
     out
+}
+
+/// What is claimed, with a word where it is a suspicion, and with its id when everything is shown.
+fn claim(reason: &Finding, verbose: bool) -> String {
+    let doubt = match reason.confidence {
+        Confidence::Low => "Suspicion: ",
+        Confidence::Medium | Confidence::High => "",
+    };
+    let id = if verbose {
+        format!(" [{}]", reason.id)
+    } else {
+        String::new()
+    };
+    format!("{doubt}{}{id}", reason.claim)
 }
 
 fn answer(answer: Answer) -> &'static str {
@@ -78,7 +99,7 @@ fn performance(performance: Performance) -> &'static str {
 }
 
 /// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
-fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
+pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
     let indent = mark.len();
     out.push_str(mark);
     let mut column = indent;
@@ -101,7 +122,7 @@ fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::judgement::{Finding, Scope};
+    use measure::judgement::Scope;
 
     fn verdict() -> Verdict {
         let finding = |weight, claim: &str| Finding {
@@ -111,6 +132,7 @@ mod tests {
             numbers: Vec::new(),
             threshold: String::new(),
             source: String::new(),
+            confidence: measure::judgement::Confidence::Medium,
             advice: format!("Do something about {claim}."),
         };
         Verdict {
@@ -161,7 +183,7 @@ mod tests {
         );
         let full = text(&verdict(), style, true);
         assert!(
-            full.contains("    a fact\n") && !full.contains("with -v"),
+            full.contains("    a fact [x.y]\n") && !full.contains("with -v"),
             "{full}"
         );
     }

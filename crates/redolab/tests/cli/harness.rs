@@ -273,11 +273,16 @@ pub struct LoopVolume {
 impl LoopVolume {
     /// A file system of `kind` in `gib` GiB with sectors of `sector` bytes; says why it skips.
     pub fn make(kind: &str, gib: u64, sector: u32) -> Option<LoopVolume> {
+        LoopVolume::make_in(kind, gib, sector, &std::env::temp_dir())
+    }
+
+    /// The same with its file below `parent`.
+    pub fn make_in(kind: &str, gib: u64, sector: u32, parent: &Path) -> Option<LoopVolume> {
         if !is_root() {
             skipped("loop devices need root");
             return None;
         }
-        let dir = tempfile::tempdir().expect("a temporary directory");
+        let dir = tempfile::tempdir_in(parent).expect("a temporary directory");
         let image = dir.path().join("image");
         let file = std::fs::File::create(&image).expect("a file");
         file.set_len(gib << 30).expect("sparse");

@@ -4,6 +4,7 @@
 use crate::harness::{Place, schema_problems};
 use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 #[path = "../../../../xtask/src/generate/trace.rs"]
 mod generate;
@@ -35,10 +36,14 @@ fn pack(text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     gzip.write_all(text).expect("memory");
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     bzip2.write_all(text).expect("memory");
+    let options = lzma_rust2::XzOptions::with_preset(0);
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), options).expect("options");
+    xz.write_all(text).expect("memory");
     let zstd = ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest);
     vec![
         ("gzip", gzip.finish().expect("memory")),
         ("bzip2", bzip2.finish().expect("memory")),
+        ("xz", xz.finish().expect("memory")),
         ("zstd", zstd),
     ]
 }
@@ -156,6 +161,10 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
     place
         .run(&["import", "--kind", "event-histogram", "traces/a.trc"])
         .expect(1, &["read as event-histogram", "WAIT_COUNT"]);
+    // A damage is said, not that nothing was found behind it.
+    write(&place.path().join("cut.xz"), b"\xfd7zXZ\0\0\x04");
+    let done = place.run(&["import", "cut.xz", "-q"]);
+    done.expect(1, &["cut.xz", "nothing was found in what stands before"]);
     // What was stored is shown again.
     place
         .run(&["runs", "show", "last"])
@@ -193,6 +202,59 @@ fn hostile_traces_take_little_memory() {
         let peak = peak.join().expect("watches");
         assert!(peak < 256 << 10, "{name}: {peak} KiB");
     }
+}
+
+#[test]
+fn nesting_without_an_end_is_refused_in_words() {
+    let place = Place::new();
+    let json = format!("{{\"fio version\":\"3\",\"jobs\":{}", "[".repeat(100_000));
+    let html = format!("<html class=\"awr\">{}", "<table><tr><td>".repeat(100_000));
+    for (name, kind, text) in [
+        ("deep.json", "fio-json", json),
+        ("deep.html", "awr-html", html),
+    ] {
+        write(&place.path().join(name), text.as_bytes());
+        let done = place.run(&["import", name, "--kind", kind, "-q"]);
+        done.expect(1, &[name, "nothing of it was found"]);
+    }
+}
+
+/// `REDOLAB_STREAM_BYTES` sets how long; at length 10 GB.
+#[test]
+fn a_long_stream_takes_little_memory_and_loses_nothing() {
+    let place = Place::new();
+    let bytes = std::env::var("REDOLAB_STREAM_BYTES");
+    let bytes = bytes.map_or(24 << 20, |n| n.parse::<u64>().expect("a number of bytes"));
+    let mut plan = plan(5_000);
+    plan.processes = 40;
+    let mut text = Vec::new();
+    let answers = generate::write(&plan, &mut text).expect("memory").processes;
+    let times = bytes / text.len() as u64 + 1;
+    let mut command = place.command(&["import", "-", "--format", "json", "-q", "-o", "out.json"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("starts");
+    let peak = peak_kib(rustix::process::Pid::from_child(&child));
+    let mut to = child.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || {
+        (0..times).for_each(|_| to.write_all(&text).expect("it reads to the end"));
+    });
+    let running = crate::harness::Running::of(child, "a long stream".to_owned());
+    writer.join().expect("writes");
+    running.wait().expect(0, &[]);
+    let peak = peak.join().expect("watches");
+    println!("{peak} KiB at {} bytes", bytes);
+    assert!(peak < 256 << 10, "{peak} KiB");
+    let out = std::fs::read(place.path().join("out.json")).expect("written");
+    let run: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    let rows = run["rows"].as_array().expect("rows");
+    let sum = |key: &str| -> u64 {
+        let each = rows
+            .iter()
+            .map(|r| &r["waits"]["log_file_parallel_write"][key]);
+        each.map(|n| n.as_u64().expect("a count")).sum()
+    };
+    let want = |of: fn(&generate::Answer) -> u64| times * answers.iter().map(of).sum::<u64>();
+    assert_eq!(sum("count"), want(|a| a.waits));
+    assert_eq!(sum("total_ns"), want(|a| a.total_ns));
 }
 
 /// Watches a process's peak of memory until it ends.

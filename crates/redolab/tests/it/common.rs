@@ -4,12 +4,15 @@ use measure::Histogram;
 use measure::imported::{
     Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
 };
-use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
+use measure::judgement::{
+    Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
+};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, Environment, FloorRow, FlushAudit,
-    Interval, Origin, Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker, WorkloadInfo,
+    Interval, NfsRequests, Origin, Row, Run, SCHEMA, SyncSwitch, Target, Validity, Worker,
+    WorkloadInfo,
 };
-use measure::stack::{Layer, LayerKind, Stack};
+use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 
 /// A histogram of `n` pseudo-random values around 100 µs with a tail, from a seed.
 pub fn histogram(seed: u64, n: u64) -> Histogram {
@@ -115,6 +118,7 @@ fn finding() -> Finding {
         numbers: vec![("p99_ns".to_owned(), 1.5)],
         threshold: "t".to_owned(),
         source: "s".to_owned(),
+        confidence: Confidence::Low,
         advice: "a".to_owned(),
     }
 }
@@ -200,6 +204,10 @@ pub fn row(h: &Histogram) -> Row {
             status: AuditStatus::LowerBound,
             needed: 1,
             counted: Some(2),
+            nfs: Some(NfsRequests {
+                writes: 3,
+                commits: 4,
+            }),
             note: "n".to_owned(),
         }),
         background_write_pct: Some(0.5),
@@ -212,7 +220,33 @@ pub fn row(h: &Histogram) -> Row {
             left_per_s: 1e4,
             taken_per_s: 2e4,
         }],
+        redo_bytes_per_txn: Some(1997),
+        records_per_txn: Some(1),
+        commits_per_session: Some(9),
+        sessions: vec![measure::run::SessionFigures {
+            session: 3,
+            commits: 9,
+            elapsed_ns: 10,
+            mean_ns: 1.5,
+            max_ns: 4,
+        }],
+        offered_tps: Some(5000.0),
+        backlog_end: Some(17),
+        lateness_ms: Some(0.02),
+        open_loop: Some(measure::run::OpenLoop {
+            arrivals: 100,
+            not_served: 3,
+            oldest_not_served_ns: Some(5),
+            backlog_max: 20,
+            queue: h.stats(),
+            lateness: h.stats(),
+            lateness_pct: 1.5,
+            lab_busy_pct: Some(2.5),
+        }),
+        soak: true,
         intervals: vec![Interval {
+            rss_bytes: Some(1 << 24),
+            backlog: Some(5),
             log_file_sync_p99_ns: Some(1),
             device_util_pct: Some(2.0),
             ..Interval::default()
@@ -245,6 +279,18 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 hypervisor: Some("kvm".to_owned()),
                 preload: Some("libeatmydata.so".to_owned()),
                 unknown: vec!["u".to_owned()],
+                controllers: vec![ControllerCache {
+                    name: "storcli: n".to_owned(),
+                    protection: Some("Optimal".to_owned()),
+                    protected: Some(true),
+                    cache_bytes: Some(8 << 30),
+                    forced_write_back: Some(false),
+                    drive_caches: Some(false),
+                }],
+                declared: vec![Declaration {
+                    protection: Protection::Plp,
+                    basis: "b".to_owned(),
+                }],
             },
             unwritten_extents: Some(0),
             io: "io_uring".to_owned(),
@@ -267,6 +313,29 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             jobs: vec![64],
             time_s: Some(30.0),
             commits: Some(9),
+            arrivals: measure::workload::arrivals::Arrivals::new(
+                5000.0,
+                measure::workload::arrivals::Process::Poisson,
+                "5@1s".parse().ok(),
+            )
+            .ok(),
+            soak_s: Some(60.0),
+            payload: Some(measure::run::PayloadInfo {
+                compressibility: 2.0,
+                dedupe: 1.0,
+                measured_compressibility: 1.97,
+                measured_dedupe: 1.0,
+                compressor: "deflate".to_owned(),
+                sample_bytes: 1 << 22,
+            }),
+            size_sweep: Some(measure::run::SizeSweep {
+                sizes_bytes: vec![1024, 2048],
+                flush_threshold_bytes: Some(1 << 20),
+                buffer_third_bytes: Some(5_592_405),
+                redo_block_bytes: 4096,
+                archiving: false,
+                smart_flash_logging: false,
+            }),
             ..WorkloadInfo::default()
         },
         environment: Environment {
@@ -290,6 +359,8 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             commit_rate: Some(1.0),
             redo_bytes_per_s: Some(2.0),
             p99_ns: Some(3),
+            rated_bytes: Some(6e14),
+            years: Some(5.0),
         },
         verdict: Some(verdict()),
         report: Some("r.html".to_owned()),

@@ -4,6 +4,7 @@
 //! that they test. Those that do are in `tests/system`.
 
 mod common;
+mod corpus;
 mod events;
 mod hlog;
 mod schema;

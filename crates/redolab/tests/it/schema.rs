@@ -78,6 +78,46 @@ fn drift_is_caught() {
 }
 
 #[test]
+fn drift_of_comparisons_is_caught() {
+    let validator = schema("comparison-1.schema.json");
+    let series = || {
+        let mut series = analysis::compare::Series::new();
+        for second in 0..6 {
+            series.push(&crate::common::histogram(second, 5_000));
+        }
+        series
+    };
+    let side = |name: &str| analysis::compare::Side {
+        name: name.to_owned(),
+        run: crate::common::full_run(name, &crate::common::histogram(1, 50_000)),
+        complete: true,
+        series: vec![[("log_file_sync".to_owned(), series())].into()],
+    };
+    let options = analysis::compare::Options {
+        resamples: 50,
+        conditions: vec!["log_file_sync > +10%".parse().expect("a condition")],
+        ..analysis::compare::Options::default()
+    };
+    let comparison = analysis::compare::stored::compare(&[side("a"), side("b")], &options);
+    let sound = serde_json::to_value(&comparison).expect("a comparison is JSON");
+    assert_eq!(problems(&validator, &sound), Vec::<String>::new());
+    for (pointer, key, value) in [
+        ("", "schema", Value::from("redolab.comparison/2")),
+        ("", "new_field", Value::from(1)),
+        ("/runs/0", "origin", Value::from("guessed")),
+        ("/differences/0", "basis", Value::from("hearsay")),
+        ("/differences/0", "ratio", Value::from("1")),
+        ("/distributions/0", "density", Value::from(1)),
+        ("/conditions/0", "breached", Value::Null),
+    ] {
+        let mut json = sound.clone();
+        let object = json.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object.expect("an object").insert(key.to_owned(), value);
+        assert!(!validator.is_valid(&json), "{pointer}/{key} was accepted");
+    }
+}
+
+#[test]
 fn the_stores_marker_is_valid() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     redolab::store::Store::open(dir.path()).expect("opens");

@@ -108,6 +108,7 @@ fn the_audit_finds_every_flush_of_a_device_that_nobody_else_uses() {
         may_use_fua: false,
         background_pct: Some(0.0),
         devices: 1,
+        nfs: None,
     };
     assert_eq!(audit(&evidence).status, AuditStatus::Verified);
     let lying = Evidence {

@@ -1,5 +1,6 @@
 //! Wait events and their histograms.
 
+use super::over::Over;
 use super::{Grid, squeeze};
 use crate::import::sheets::{Sheets, text};
 use crate::import::value::{self, Number};
@@ -14,6 +15,8 @@ pub enum Role {
     Waits,
     /// Share of time-outs.
     TimeOuts,
+    /// Number of time-outs, as Statspack to 9.2 prints it.
+    TimedOut,
     /// Total time.
     Time,
     /// Time of a wait.
@@ -30,18 +33,27 @@ pub enum Role {
 #[must_use]
 pub fn role(heading: &str) -> Option<(Role, f64)> {
     let h = squeeze(heading);
-    let share = ["dbtime", "calltime", "bgtime", "elatime", "totaltime"];
+    let share = [
+        "dbtime",
+        "calltime",
+        "bgtime",
+        "elatime",
+        "totaltime",
+        "wttime",
+    ];
     Some(if h == "event" {
         (Role::Event, 1.0)
     } else if h.starts_with('%') && share.iter().any(|s| h.contains(s)) {
         (Role::Share, 1.0)
+    } else if h == "timeouts" {
+        (Role::TimedOut, 1.0)
     } else if h.contains("out") {
         (Role::TimeOuts, 1.0)
     } else if h.contains("/txn") {
         (Role::PerTransaction, 1.0)
     } else if h.contains("class") {
         (Role::Class, 1.0)
-    } else if h.starts_with("avg") || h.starts_with("av") {
+    } else if h.starts_with("av") || h.starts_with("wait(") {
         let unit = if h.contains("(us)") {
             1e3
         } else if h.contains("(cs)") {
@@ -98,7 +110,8 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
         ("time", "Time as printed"),
     ];
     let mut shown = name.to_owned();
-    if !grid.title.is_empty() && grid.title.len() < 60 {
+    let same = grid.title.eq_ignore_ascii_case(name);
+    if !grid.title.is_empty() && !same && grid.title.len() < 60 {
         shown = format!("{name} ({})", grid.title);
     }
     sheets.open(id, &shown, grid.line, &columns)
@@ -120,12 +133,17 @@ pub fn line(table: usize, values: &[(Role, f64, &str)], sheets: &mut Sheets) -> 
     let time = number(Role::Time).and_then(|(unit, n)| Some(n.count()? * unit));
     let average = number(Role::Average).and_then(|(unit, n)| n.nanos(unit));
     let name = get(Role::Event).map_or("", |(_, _, t)| t);
+    let mut time_outs = plain(Role::TimeOuts);
+    let counts = number(Role::TimedOut).zip(number(Role::Waits));
+    if let Some(((_, out), (_, of))) = counts.filter(|(_, (_, of))| of.value > 0.0) {
+        time_outs = Cell::Real(100.0 * out.value / of.value);
+    }
     sheets.row(
         table,
         vec![
             text(name),
             number(Role::Waits).map_or(Cell::Blank, |(_, n)| count(n)),
-            plain(Role::TimeOuts),
+            time_outs,
             time.map_or(Cell::Blank, Cell::Real),
             average.map_or(Cell::Blank, |ns| Cell::Real(ns / 1e6)),
             plain(Role::PerTransaction),
@@ -178,13 +196,14 @@ fn bound(heading: &str) -> bool {
 
 /// A histogram of wait events: the headings, which move by release, are the buckets' bounds; the
 /// values are percent of the waits.
-pub fn histogram(grid: &Grid, sheets: &mut Sheets) {
+pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut Over) {
     let keys: Vec<String> = grid.headings.iter().map(|h| key(h)).collect();
     let columns: Vec<(&str, &str)> = keys
         .iter()
         .zip(&grid.headings)
         .map(|(k, h)| (k.as_str(), h.as_str()))
         .collect();
+    let bounds: Vec<String> = grid.headings.iter().map(|h| squeeze(h)).collect();
     let range = grid.headings.get(1).map_or("", String::as_str);
     let title = format!("Wait event histogram, percent of waits ({range})");
     let table = sheets.open("wait_histogram", &title, grid.line, &columns);
@@ -200,7 +219,9 @@ pub fn histogram(grid: &Grid, sheets: &mut Sheets) {
             }
             _ => value::cell(c),
         });
-        sheets.row(table, cells.collect());
+        let cells: Vec<Cell> = cells.collect();
+        over.row(grid.line, &bounds, &cells);
+        sheets.row(table, cells);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What each grid of a report is, by its headings; and the run's row that all of them give.
 
+use super::over::Over;
 use super::{Grid, events, io, squeeze};
 use crate::import::Notes;
 use crate::import::gathered::{Gathered, row, tells};
@@ -37,41 +38,67 @@ pub struct Give {
     sync_ms: Option<f64>,
     cpu: Option<[f64; 4]>,
     comma_said: bool,
+    over: Over,
+    /// The report prints decimal commas: `66.310` is grouped there.
+    commas: bool,
 }
 
 impl Give {
     /// Takes a grid, if it is one of those that are read.
     pub fn grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
+        self.commas |= prints_commas(grid);
+        if self.commas {
+            self.comma(grid, notes);
+            self.pointed_grid(&pointed(grid), sheets, notes);
+        } else {
+            self.pointed_grid(grid, sheets, notes);
+        }
+    }
+
+    /// Takes a grid whose numbers have decimal points.
+    fn pointed_grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
         let first = grid
             .headings
             .first()
             .map(|h| squeeze(h))
             .unwrap_or_default();
         let has = |name: &str| grid.column(|h| h == name).is_some();
-        let starts = |s: &str| grid.column(|h| h.starts_with(s)).is_some();
         // The section's own title stands above these headings.
         let ends = |s: &str| grid.column(|h| h.ends_with(s)).is_some();
         if has("persecond") && has("pertransaction") {
             self.load_profile(grid, sheets);
         } else if has("snaptime") && has("snapid") {
             self.snapshots(grid);
-        } else if ["dbname", "hostname", "instance", "host"].contains(&first.as_str()) {
+        } else if [
+            "dbname",
+            "database",
+            "hostname",
+            "instance",
+            "host",
+            "containerdbid",
+        ]
+        .contains(&first.as_str())
+        {
             self.facts(grid);
         } else if first == "event"
             && has("waits")
-            && (starts("avg") || starts("time") || starts("total"))
+            && grid
+                .column(|h| h.contains("time") && !h.contains("out"))
+                .is_some()
         {
             count_cells(grid, notes);
             self.comma(grid, notes);
             self.sync_ms = events::waits(grid, sheets).or(self.sync_ms);
         } else if first == "event" && events::is_histogram(grid) {
-            events::histogram(grid, sheets);
-        } else if ["functionname", "filetypename"].contains(&first.as_str()) {
+            events::histogram(grid, sheets, &mut self.over);
+        } else if ["functionname", "filetypename"].contains(&first.as_str())
+            || (first == "function" && ends("requests/sec"))
+        {
             count_cells(grid, notes);
             io::by(grid, sheets);
         } else if first == "statistic" && has("total") {
             self.statistics(grid, sheets);
-        } else if ends("%user") && ends("%idle") {
+        } else if ends("user") && ends("idle") && ends("system") {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
             parameters(grid, sheets);
@@ -116,20 +143,19 @@ impl Give {
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
             let name = row.first().map_or("", String::as_str);
-            let rest = row.iter().skip(1).find(|c| !c.is_empty());
-            self.snapshot_line(
-                name,
-                rest.map_or("", String::as_str),
-                &row[1.min(row.len())..],
-            );
+            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let rest = rest.join(" ");
+            self.snapshot_line(name, rest.trim());
         }
     }
 
     /// `Elapsed: 60.25 (mins)`, `Begin Snap: 38483 …`.
-    pub fn snapshot_line(&mut self, name: &str, first: &str, rest: &[String]) {
+    pub fn snapshot_line(&mut self, name: &str, rest: &str) {
         let name = name.trim().trim_end_matches(':');
-        let mut words = first.split_whitespace();
+        let mut words = rest.split_whitespace();
         let number = words.next().and_then(value::plain);
+        // What stands behind the unit is another figure of the same line.
+        let first = &rest[..rest.find(')').map_or(rest.len(), |at| at + 1)];
         match (name, number) {
             ("Elapsed", Some(n)) => {
                 let unit = match words.next().unwrap_or("(mins)") {
@@ -140,8 +166,8 @@ impl Give {
                 self.elapsed_s = Some(n * unit);
                 self.fact("Elapsed", first);
             }
-            ("DB Time", Some(_)) => self.fact("DB Time", first),
-            ("Begin Snap" | "End Snap", _) => self.fact(name, &rest.join(" ")),
+            ("DB Time" | "DB time", Some(_)) => self.fact("DB Time", first),
+            ("Begin Snap" | "End Snap", _) => self.fact(name, rest),
             _ => {}
         }
     }
@@ -199,9 +225,17 @@ impl Give {
     }
 
     fn host_cpu(&mut self, grid: &Grid, sheets: &mut Sheets) {
-        if let Some((_, row)) = grid.rows.first() {
-            self.host_cpu_line(grid.line, row, sheets);
-        }
+        let Some((_, row)) = grid.rows.first() else {
+            return;
+        };
+        // By name: Statspack has idle before waiting for I/O. The load stands before the user's.
+        let at = |name: &str| grid.column(|h| h.ends_with(name));
+        let cell = |i: Option<usize>| i.and_then(|i| row.get(i)).cloned().unwrap_or_default();
+        let user = at("user").unwrap_or_default();
+        let load = [user.checked_sub(2), user.checked_sub(1)].map(cell);
+        let shares = ["user", "system", "wio", "idle"].map(|name| cell(at(name)));
+        let cells: Vec<String> = load.into_iter().chain(shares).collect();
+        self.host_cpu_line(grid.line, &cells, sheets);
     }
 
     /// Load average at begin and end, then shares of user, system, waiting for I/O, idle: the last
@@ -234,6 +268,7 @@ impl Give {
         sheets: &mut Sheets,
         out: &mut Gathered,
     ) -> Vec<(String, String)> {
+        self.over.give(sheets);
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
@@ -313,6 +348,36 @@ impl Give {
         ] = cpu;
         tells(&mut row, &told);
         row
+    }
+}
+
+/// Whether numbers of a grid have decimal commas, and none a decimal point.
+fn prints_commas(grid: &Grid) -> bool {
+    let cells = || grid.rows.iter().flat_map(|(_, row)| row);
+    let numbers = || cells().filter_map(|c| value::number(c));
+    // Three digits behind a point may be a group.
+    let has_point = |n: &value::Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
+    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+}
+
+/// The grid with points for commas and commas for points in its numbers.
+fn pointed(grid: &Grid) -> Grid {
+    let cell = |c: &String| match value::number(c) {
+        Some(_) => c.chars().map(other_mark).collect(),
+        None => c.clone(),
+    };
+    let row = |(line, row): &(u64, Vec<String>)| (*line, row.iter().map(cell).collect());
+    Grid {
+        rows: grid.rows.iter().map(row).collect(),
+        ..grid.clone()
+    }
+}
+
+fn other_mark(c: char) -> char {
+    match c {
+        ',' => '.',
+        '.' => ',',
+        c => c,
     }
 }
 

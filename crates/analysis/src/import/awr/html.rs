@@ -119,6 +119,12 @@ impl Html {
         let Some(grid) = self.table.as_mut().filter(|_| !row.is_empty()) else {
             return;
         };
+        // Above the headings of histograms stands a line of empty cells and one heading over many.
+        let grouping = (0 < heads && heads < row.len())
+            && row.iter().filter(|c| c.trim().is_empty()).count() + heads == row.len();
+        if grouping && grid.rows.is_empty() {
+            return;
+        }
         if heads == row.len() && grid.rows.is_empty() {
             grid.headings = row;
         } else {

@@ -28,8 +28,14 @@ enum Side {
 fn roles(headings: &[String]) -> Vec<Option<Role>> {
     // Pages that lost the reads keep the writes' heading; without either they are reads first.
     let mut side = Side::Reads;
+    let mut volumes = 0;
     let each = headings.iter().map(|heading| {
         let h = squeeze(heading);
+        // Statspack draws a line of groups above, which names the middle column of each only.
+        volumes += usize::from(h == "datavolume");
+        if volumes == 2 {
+            side = Side::Writes;
+        }
         if h.starts_with("reads") {
             side = Side::Reads;
         } else if h.starts_with("writes") {
@@ -37,13 +43,13 @@ fn roles(headings: &[String]) -> Vec<Option<Role>> {
         }
         Some(if h.contains("req") {
             Role::Requests(side)
-        } else if h.contains("datapersec") || h.contains("data/sec") {
+        } else if h.contains("datapersec") || h.contains("data/sec") || h.contains("vol/sec") {
             Role::Rate(side)
         } else if h.contains("data") {
             Role::Data(side)
-        } else if h.starts_with("waits") {
+        } else if h.starts_with("wait") || h == "count" {
             Role::Waits
-        } else if h.starts_with("avg") {
+        } else if h.contains("avg") || h.ends_with("tm(ms)") {
             Role::Average
         } else {
             return None;

@@ -9,6 +9,8 @@ pub mod give;
 pub mod html;
 pub mod io;
 pub mod loose;
+mod over;
+mod pages;
 pub mod text;
 
 use super::gathered::Ended;

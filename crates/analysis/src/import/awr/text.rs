@@ -3,6 +3,7 @@
 
 use super::give::Give;
 use super::loose::{self, Loose};
+use super::pages::Pages;
 use super::{Grid, squeeze};
 use crate::import::Notes;
 use crate::import::sheets::Sheets;
@@ -15,6 +16,7 @@ const HEADING_LINES: usize = 4;
 /// Reads a report line by line.
 #[derive(Debug, Default)]
 pub struct Text {
+    pages: Pages,
     recent: VecDeque<String>,
     title: String,
     grid: Option<(Grid, Vec<(usize, usize)>)>,
@@ -26,7 +28,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Takes a line; says whether it belonged to a table of a report.
+    /// Takes a line.
     pub fn line(
         &mut self,
         line: &str,
@@ -34,17 +36,36 @@ impl Text {
         give: &mut Give,
         sheets: &mut Sheets,
         notes: &mut Notes,
-    ) -> bool {
+    ) {
+        for (line, number) in self.pages.line(line, number).into_iter().flatten() {
+            self.report(line, number, give, sheets, notes);
+        }
+    }
+
+    fn report(
+        &mut self,
+        line: &str,
+        number: u64,
+        give: &mut Give,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
         let trimmed = line.trim();
         let rule = spans(line);
         if let Some((grid, spans)) = &mut self.grid {
-            let goes_on = !trimmed.is_empty() && !line.starts_with('\u{c}') && rule.is_none();
+            // A rule may also be cut until it is too short to be one.
+            let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
+            let goes_on = !drawn && !line.starts_with('\u{c}') && rule.is_none();
             if goes_on {
                 let row = slice(line, spans);
                 join_or_push(grid, number, row);
-                return true;
+                return;
             }
             self.close(give, sheets, notes);
+        }
+        // The load profile names its columns itself; until 10.2 a rule stands under them.
+        if rule.is_some() && self.profile.as_ref().is_some_and(|p| p.rows.is_empty()) {
+            return;
         }
         if let Some(spans) = rule.filter(|s| s.len() > 1) {
             if let Some(grid) = self.headed(&spans, number) {
@@ -52,11 +73,10 @@ impl Text {
                 self.grid = Some((grid, spans));
             }
             self.recent.clear();
-            return false;
+            return;
         }
-        let took = self.sections(line, trimmed, number, give, sheets, notes);
+        self.sections(line, trimmed, number, give, sheets, notes);
         self.remember(line, trimmed);
-        took
     }
 
     /// Ends the file.
@@ -83,12 +103,17 @@ impl Text {
     }
 
     fn remember(&mut self, line: &str, trimmed: &str) {
-        if trimmed.is_empty() {
+        // What is underlined is a title and no heading, however far it reaches over the columns.
+        let underline = trimmed.len() > 2 && trimmed.bytes().all(|b| b == b'~');
+        if trimmed.is_empty() || underline {
             self.recent.clear();
             return;
         }
-        if trimmed.contains("DB/Inst:") || trimmed.starts_with("Top ") {
+        // Statspack to 9.2 names the database in its titles: `Wait Events for DB: …  Instance: …`.
+        let of_db = trimmed.find(" for DB:");
+        if trimmed.contains("DB/Inst:") || trimmed.starts_with("Top ") || of_db.is_some() {
             let title = trimmed.split("  ").next().unwrap_or(trimmed);
+            let title = title.get(..of_db.unwrap_or(title.len())).unwrap_or(title);
             title.clone_into(&mut self.title);
         }
         if trimmed.len() <= 24 && !trimmed.contains(char::is_numeric) {
@@ -120,7 +145,9 @@ impl Text {
             let words: Vec<&str> = words.filter(|w| !drawn(w)).collect();
             // A bound of a histogram stands below the title of all of them.
             let bound = words.iter().position(|w| w.starts_with(['<', '>']));
-            headings.push(words[bound.unwrap_or(0)..].join(" "));
+            let words = &words[bound.unwrap_or(0)..];
+            // `< 1m` is one bound.
+            headings.push(words.join(if bound.is_some() { "" } else { " " }));
         }
         headings.iter().any(|h| !h.is_empty()).then(|| Grid {
             title: self.title.clone(),
@@ -192,7 +219,10 @@ impl Text {
         let squeezed = squeeze(trimmed);
         let heading = squeezed.starts_with("~~") || heads.iter().any(|h| squeezed.starts_with(h));
         match trimmed.rsplit_once(':') {
-            Some((name, rest)) if rest.split_whitespace().all(|w| value::plain(w).is_some()) => {
+            Some((name, rest))
+                if !name.contains([':', '%'])
+                    && rest.split_whitespace().all(|w| value::plain(w).is_some()) =>
+            {
                 let values = rest.split_whitespace().map(str::to_owned);
                 let row = std::iter::once(format!("{name}:")).chain(values);
                 grid.push(number, row.collect());
@@ -221,14 +251,14 @@ impl Text {
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.
 fn snapshot(trimmed: &str, give: &mut Give) -> bool {
-    for name in ["Elapsed", "DB Time", "Begin Snap", "End Snap"] {
+    for name in ["Elapsed", "DB Time", "DB time", "Begin Snap", "End Snap"] {
         let Some(rest) = trimmed.strip_prefix(name) else {
             continue;
         };
         if let Some(rest) = rest.trim_start().strip_prefix(':') {
             let rest = rest.trim();
             if name.ends_with("Snap") || rest.contains('(') {
-                give.snapshot_line(name, rest, &[rest.to_owned()]);
+                give.snapshot_line(name, rest);
                 return true;
             }
         }
@@ -237,10 +267,12 @@ fn snapshot(trimmed: &str, give: &mut Give) -> bool {
 }
 
 /// The columns of a rule of dashes; `None` of any other line. Positions count characters.
+/// Statspack draws its first column with tildes.
 pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
     let mut spans = Vec::new();
     let mut start = None;
     for (i, c) in line.trim_end().chars().enumerate() {
+        let c = if c == '~' && spans.is_empty() { '-' } else { c };
         match (c, start) {
             ('-', None) => start = Some(i),
             (' ', Some(s)) => {
@@ -255,6 +287,7 @@ pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
         spans.push((s, line.trim_end().chars().count()));
     }
     let wide = spans.iter().any(|(s, e)| e - s >= 3);
+    let wide = wide && line.contains('-');
     (wide && spans.len() <= 64).then_some(spans)
 }
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 /// Metrics of one snapshot that are kept.
 const KEPT: usize = 4096;
+/// Values of a file that are kept.
+const VALUES_MAX: u64 = 200_000;
 
 /// Whether a line is a metric.
 pub fn is_metric(line: &str) -> bool {
@@ -28,6 +30,14 @@ struct Metric {
     object: String,
     value: String,
     unit: String,
+    /// When it was collected, as printed.
+    time: String,
+}
+
+/// Whether a word is the time of a collection: `2024-03-14T10:00:00+01:00`.
+fn is_time(word: &str) -> bool {
+    let b = word.as_bytes();
+    b.len() >= 19 && b[4] == b'-' && b[10] == b'T' && b[13] == b':'
 }
 
 /// `[cell:] FL_DISK_FIRST FLASHLOG 32,669,310 IO requests [time]`.
@@ -40,12 +50,17 @@ fn metric(line: &str) -> Option<Metric> {
     };
     let number = |w: &str| value::plain(w).is_some();
     let value_at = words.iter().skip(at + 1).position(|w| number(w))? + at + 1;
+    let end = words
+        .last()
+        .filter(|w| is_time(w))
+        .map_or(words.len(), |_| words.len() - 1);
     Some(Metric {
         cell: cell.to_owned(),
         name: words[at].to_owned(),
         object: words[at + 1..value_at].join(" "),
         value: words[value_at].to_owned(),
-        unit: words[value_at + 1..].join(" "),
+        unit: words.get(value_at + 1..end).unwrap_or_default().join(" "),
+        time: words.get(end).copied().unwrap_or_default().to_owned(),
     })
 }
 
@@ -68,6 +83,7 @@ pub struct Metrics {
     values: BTreeMap<(String, String), Vec<(u64, f64)>>,
     seen: u64,
     open: Option<Metric>,
+    time: String,
     line: u64,
 }
 
@@ -89,7 +105,15 @@ impl Metrics {
                     object: String::new(),
                     value: String::new(),
                     unit: String::new(),
+                    time: std::mem::take(&mut self.time),
                 });
+            }
+            Some(("collectionTime", time)) => {
+                // It stands before or behind the value, by the release.
+                match &mut self.open {
+                    Some(open) => time.clone_into(&mut open.time),
+                    None => time.clone_into(&mut self.time),
+                }
             }
             Some(("metricObjectName", object)) => {
                 if let Some(open) = &mut self.open {
@@ -118,6 +142,7 @@ impl Metrics {
             ("object", "Object"),
             ("value", "Value"),
             ("unit", "Unit"),
+            ("time", "Collected"),
         ];
         if self.table.is_none() {
             self.line = number;
@@ -130,7 +155,8 @@ impl Metrics {
         }
         let values = self.values.entry(key).or_default();
         let snapshot = values.len() as u64 + 1;
-        if let Some(n) = value::plain(&found.value).filter(|_| values.len() < KEPT) {
+        let is_kept = values.len() < KEPT && self.seen < VALUES_MAX;
+        if let Some(n) = value::plain(&found.value).filter(|_| is_kept) {
             values.push((number, n));
         }
         self.seen += 1;
@@ -141,6 +167,10 @@ impl Metrics {
             text(&found.object),
             value::cell(&found.value),
             text(&found.unit),
+            match found.time.as_str() {
+                "" => Cell::Blank,
+                time => text(time),
+            },
         ];
         sheets.row(self.table.unwrap_or(usize::MAX), cells);
     }

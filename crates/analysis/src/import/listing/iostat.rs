@@ -2,135 +2,24 @@
 //! commas, time stamps, the device first or last. Columns are read by heading, never by position.
 //!
 //! The first report after a banner covers the time since boot (unless `-y` was given, which the
-//! output does not tell): it is set apart from the intervals.
+//! output does not tell): it is set apart from the intervals. So is the first of several under a
+//! stamp of OSWatcher or ExaWatcher (`zzz ***`), which leaves the banner out. A report may take
+//! several tables of the same devices (`-h`): its rows are held until it is whole.
 
+use super::iostat_columns::{
+    AWAIT, FIELDS, KNOWN, MB, UTIL, WRITE_AWAIT, WRITE_MB, WRITES, columns, reading, role,
+};
 use crate::import::Notes;
 use crate::import::sheets::{Sheets, text};
 use crate::import::value;
 use measure::imported::{Cell, Severity};
 use std::collections::BTreeMap;
 
+/// What is said of a first report.
+const SINCE_BOOT: &str = "the first report after a banner, or of several under a stamp of \
+    OSWatcher, covers the time since boot (unless iostat -y made it): set apart from the intervals";
 /// Devices that are summed up.
 const DEVICES_MAX: usize = 4096;
-const MB: f64 = 1_048_576.0;
-
-/// Fields of a sample, in the order of the table.
-const FIELDS: [(&str, &str); 15] = [
-    ("reads_per_s", "r/s"),
-    ("writes_per_s", "w/s"),
-    ("read_mb_per_s", "rMB/s"),
-    ("write_mb_per_s", "wMB/s"),
-    ("request_kb", "avg request kB"),
-    ("write_request_kb", "avg write kB"),
-    ("queue", "avg queue"),
-    ("await_ms", "await ms"),
-    ("read_await_ms", "r_await ms"),
-    ("write_await_ms", "w_await ms"),
-    ("flushes_per_s", "f/s"),
-    ("flush_await_ms", "f_await ms"),
-    ("service_ms", "svctm ms"),
-    ("util_pct", "%util"),
-    ("discards_per_s", "d/s"),
-];
-const WRITES: usize = 1;
-const WRITE_MB: usize = 3;
-const AWAIT: usize = 7;
-const WRITE_AWAIT: usize = 9;
-const UTIL: usize = 13;
-
-/// The field of a column and the factor to its unit.
-fn role(heading: &str) -> Option<(usize, f64)> {
-    Some(match heading {
-        "r/s" => (0, 1.0),
-        "w/s" => (WRITES, 1.0),
-        "rMB/s" | "MB_read/s" => (2, 1.0),
-        "rkB/s" | "kB_read/s" => (2, 1.0 / 1024.0),
-        "rsec/s" | "Blk_read/s" => (2, 512.0 / MB),
-        "wMB/s" | "MB_wrtn/s" => (WRITE_MB, 1.0),
-        "wkB/s" | "kB_wrtn/s" => (WRITE_MB, 1.0 / 1024.0),
-        "wsec/s" | "Blk_wrtn/s" => (WRITE_MB, 512.0 / MB),
-        "avgrq-sz" => (4, 0.5),
-        "areq-sz" => (4, 1.0),
-        "wareq-sz" => (5, 1.0),
-        "avgqu-sz" | "aqu-sz" | "avqqu-sz" => (6, 1.0),
-        "await" | "avwait" => (AWAIT, 1.0),
-        "r_await" => (8, 1.0),
-        "w_await" => (WRITE_AWAIT, 1.0),
-        "f/s" => (10, 1.0),
-        "f_await" => (11, 1.0),
-        "svctm" => (12, 1.0),
-        "%util" | "util" => (UTIL, 1.0),
-        "d/s" => (14, 1.0),
-        _ => return None,
-    })
-}
-
-/// Other columns of `iostat` that are known and not kept.
-const KNOWN: &[&str] = &[
-    "rrqm/s",
-    "wrqm/s",
-    "drqm/s",
-    "frqm/s",
-    "%rrqm",
-    "%wrqm",
-    "%drqm",
-    "%frqm",
-    "rrqm",
-    "wrqm",
-    "drqm",
-    "rareq-sz",
-    "dareq-sz",
-    "dkB/s",
-    "dMB/s",
-    "dsec/s",
-    "d_await",
-    "tps",
-    "kB_dscd/s",
-    "MB_dscd/s",
-    "Blk_dscd/s",
-    "kB_read",
-    "kB_wrtn",
-    "kB_dscd",
-    "MB_read",
-    "MB_wrtn",
-    "MB_dscd",
-    "Blk_read",
-    "Blk_wrtn",
-    "Blk_dscd",
-    "kB/s",
-    "MB/s",
-    "rqm/s",
-    "sec/s",
-];
-
-/// Whether a line is a heading of `iostat`.
-pub fn is_heading(line: &str) -> bool {
-    columns(line).is_some()
-}
-
-fn columns(line: &str) -> Option<Vec<&str>> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let is_device = |w: &str| matches!(w, "Device" | "Device:");
-    let ends =
-        words.first().is_some_and(|w| is_device(w)) || words.last().is_some_and(|w| is_device(w));
-    if !ends || words.len() < 3 || words.len() > 64 {
-        return None;
-    }
-    let known = |w: &&&str| role(w).is_some() || KNOWN.contains(*w);
-    (words.iter().filter(known).count() >= 2).then_some(words)
-}
-
-/// A sample from values by column name, and the unknown names.
-#[must_use]
-pub fn reading<'a>(pairs: impl Iterator<Item = (&'a str, f64)>) -> [Option<f64>; FIELDS.len()] {
-    let mut out = [None; FIELDS.len()];
-    for (name, value) in pairs {
-        if let Some((field, factor)) = role(name) {
-            out[field] = Some(value * factor);
-        }
-    }
-    out
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
@@ -142,6 +31,14 @@ struct Device {
     write_await_max: f64,
 }
 
+/// A device of a report that is not whole yet.
+#[derive(Debug)]
+struct Held {
+    device: String,
+    found: [Option<f64>; FIELDS.len()],
+    number: u64,
+}
+
 /// The samples of a file.
 #[derive(Debug, Default)]
 pub struct Samples {
@@ -151,6 +48,11 @@ pub struct Samples {
     report: u64,
     since_boot: bool,
     banner: bool,
+    /// Headings of the report that is being read, and its rows.
+    tables: Vec<Vec<String>>,
+    held: Vec<Held>,
+    /// Reports under the last stamp of OSWatcher, if there was one.
+    under_stamp: Option<u64>,
     stamp: String,
     label: String,
     alone: Option<String>,
@@ -172,7 +74,7 @@ impl Samples {
     ) {
         let trimmed = line.trim();
         if let Some(words) = columns(line) {
-            self.heading(&words, number, label, notes);
+            self.heading(&words, number, label, sheets, notes);
             return;
         }
         if trimmed.is_empty() {
@@ -180,20 +82,30 @@ impl Samples {
             return;
         }
         if trimmed.starts_with("Linux ") && trimmed.contains('(') && trimmed.len() < 200 {
+            self.separate(sheets);
             self.banner = true;
-            self.columns.clear();
             if self.facts.is_empty() {
                 self.facts.push(("iostat".to_owned(), trimmed.to_owned()));
             }
             return;
         }
         if trimmed.starts_with("avg-cpu:") {
+            // The report before is whole, but whether it was the first of several is not known yet.
             self.columns.clear();
+            self.tables.clear();
+            return;
+        }
+        if let Some(stamp) = trimmed.strip_prefix("zzz ") {
+            self.separate(sheets);
+            self.under_stamp = Some(0);
+            stamp
+                .trim_matches(['*', '<', '>', ' '])
+                .clone_into(&mut self.stamp);
             return;
         }
         if is_stamp(trimmed) {
+            self.separate(sheets);
             trimmed.clone_into(&mut self.stamp);
-            self.columns.clear();
             return;
         }
         if !self.columns.is_empty() {
@@ -201,29 +113,39 @@ impl Samples {
         }
     }
 
-    fn heading(&mut self, words: &[&str], number: u64, label: &str, notes: &mut Notes) {
-        self.columns = words.iter().map(|w| (*w).to_owned()).collect();
+    /// Ends the report.
+    fn separate(&mut self, sheets: &mut Sheets) {
+        self.columns.clear();
+        self.tables.clear();
+        self.release(sheets);
+    }
+
+    fn release(&mut self, sheets: &mut Sheets) {
+        for held in std::mem::take(&mut self.held) {
+            self.sample(&held.device, &held.found, held.number, sheets);
+        }
+    }
+
+    fn heading(
+        &mut self,
+        words: &[&str],
+        number: u64,
+        label: &str,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let columns: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+        let goes_on = !self.tables.is_empty() && !self.tables.contains(&columns);
+        if !goes_on {
+            self.begin(number, label, sheets, notes);
+        }
+        self.tables.push(columns.clone());
+        self.columns = columns;
         self.device_at = if words[0].starts_with("Device") {
             0
         } else {
             words.len() - 1
         };
-        self.report += 1;
-        self.since_boot = std::mem::take(&mut self.banner);
-        label.clone_into(&mut self.label);
-        if self.since_boot {
-            notes.add(
-                Severity::Note,
-                "iostat.since_boot",
-                Some(number),
-                None,
-                || {
-                    "the first report after a banner covers the time since boot (unless iostat -y \
-                 made it): set apart from the intervals"
-                        .to_owned()
-                },
-            );
-        }
         for word in words {
             let known = role(word).is_some() || KNOWN.contains(word) || word.starts_with("Device");
             if !known {
@@ -245,6 +167,35 @@ impl Samples {
                 );
             }
         }
+    }
+
+    /// Begins a report: the one before is whole.
+    fn begin(&mut self, number: u64, label: &str, sheets: &mut Sheets, notes: &mut Notes) {
+        let unsaid = !self.since_boot && self.under_stamp == Some(1);
+        self.since_boot |= unsaid;
+        if unsaid && !self.held.is_empty() {
+            notes.add(
+                Severity::Note,
+                "iostat.since_boot",
+                self.held.first().map(|h| h.number),
+                None,
+                || SINCE_BOOT.to_owned(),
+            );
+        }
+        self.separate(sheets);
+        self.report += 1;
+        self.under_stamp = self.under_stamp.map(|n| n + 1);
+        self.since_boot = std::mem::take(&mut self.banner);
+        if self.since_boot {
+            notes.add(
+                Severity::Note,
+                "iostat.since_boot",
+                Some(number),
+                None,
+                || SINCE_BOOT.to_owned(),
+            );
+        }
+        label.clone_into(&mut self.label);
     }
 
     fn row(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
@@ -302,7 +253,36 @@ impl Samples {
             pairs.push((heading.as_str(), n.value * scale));
         }
         let found = reading(pairs.into_iter());
-        self.sample(&device, &found, number, sheets);
+        self.hold(device, found, number, sheets);
+    }
+
+    /// Keeps a row until its report is whole; another table of the same report adds to it.
+    fn hold(
+        &mut self,
+        device: String,
+        found: [Option<f64>; FIELDS.len()],
+        number: u64,
+        sheets: &mut Sheets,
+    ) {
+        let is_further = self.tables.len() > 1;
+        let same = self
+            .held
+            .iter_mut()
+            .find(|h| is_further && h.device == device);
+        if let Some(held) = same {
+            for (slot, value) in held.found.iter_mut().zip(found) {
+                *slot = slot.or(value);
+            }
+            return;
+        }
+        if self.held.len() >= DEVICES_MAX {
+            self.release(sheets);
+        }
+        self.held.push(Held {
+            device,
+            found,
+            number,
+        });
     }
 
     /// Begins the next report of a JSON file.
@@ -363,6 +343,7 @@ impl Samples {
 
     /// Gives each device's intervals in short.
     pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
+        self.separate(sheets);
         if self.comma {
             notes.add(Severity::Note, "iostat.decimal_comma", None, None, || {
                 "numbers have decimal commas, and are read as such".to_owned()

@@ -8,6 +8,7 @@ mod block_size;
 mod cell_metrics;
 mod formula;
 mod iostat;
+mod iostat_columns;
 mod outliers;
 mod pg_test_fsync;
 mod r_summary;
@@ -15,7 +16,8 @@ mod stated;
 mod study;
 mod sweep;
 
-pub use iostat::{Samples as IostatSamples, reading as iostat_reading};
+pub use iostat::Samples as IostatSamples;
+pub use iostat_columns::reading as iostat_reading;
 
 use super::awr::{give::Give, text::Text};
 use super::gathered::Ended;
@@ -56,7 +58,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
 
 /// Whether the head is output of `iostat`.
 pub(super) fn is_iostat(head: &Head<'_>) -> bool {
-    lines(head).any(|l| iostat::is_heading(&l))
+    lines(head).any(|l| iostat_columns::is_heading(&l))
 }
 
 /// Whether the head lists slow log writes.

@@ -5,6 +5,7 @@ use crate::import::Notes;
 use crate::import::awr::text::{slice, spans};
 use crate::import::sheets::{Sheets, text};
 use crate::import::value;
+use crate::import::wrapped::{Took, Wrapped};
 use measure::imported::{Cell, Severity};
 
 /// Columns of a listing.
@@ -25,6 +26,7 @@ pub struct Outliers {
     /// Names of columns, once a query or heading told them.
     names: Vec<String>,
     spans: Vec<(usize, usize)>,
+    wrapped: Wrapped,
     table: Option<usize>,
     rows: u64,
     blanks: u32,
@@ -33,6 +35,19 @@ pub struct Outliers {
 impl Outliers {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        // Names of files are long: rows take several lines unless the user set a long one.
+        match self.wrapped.line(line) {
+            Took::Row(cells) => {
+                let names = self.wrapped.names();
+                if names.iter().any(|n| n == "io_latency") {
+                    self.names = names;
+                    self.give(&cells, number, sheets);
+                    return;
+                }
+            }
+            Took::Part if !self.names.is_empty() => return,
+            Took::Part | Took::No => {}
+        }
         if opens(line) {
             let names = names(line);
             if self.table.is_none() || line.to_ascii_uppercase().contains("SELECT") {
@@ -88,6 +103,11 @@ impl Outliers {
         } else {
             return false;
         };
+        self.give(&cells, number, sheets);
+        true
+    }
+
+    fn give(&mut self, cells: &[String], number: u64, sheets: &mut Sheets) {
         let names = &self.names;
         let table = *self.table.get_or_insert_with(|| {
             let columns: Vec<(String, String)> = names
@@ -108,7 +128,6 @@ impl Outliers {
         };
         sheets.row(table, cells.iter().map(cell).collect());
         self.rows += 1;
-        true
     }
 
     fn selected(&mut self, selected: f64, number: u64, notes: &mut Notes) {

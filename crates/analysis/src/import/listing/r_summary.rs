@@ -11,13 +11,31 @@ const HEADINGS: [&str; 6] = ["Min.", "1st Qu.", "Median", "Mean", "3rd Qu.", "Ma
 
 /// Whether a line begins a summary or a test.
 pub fn opens(line: &str) -> bool {
-    is_heading(line) || line.contains("Two Sample t-test") || t_line(line).is_some()
+    is_heading(line)
+        || is_frame(line)
+        || line.contains("Two Sample t-test")
+        || t_line(line).is_some()
 }
 
 fn is_heading(line: &str) -> bool {
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.strip_suffix(" NA's").unwrap_or(&words);
     words == HEADINGS.join(" ")
+}
+
+/// Whether a line begins the summary of a data frame: ` Min.   :  1.0   Min.   :  29 `.
+fn is_frame(line: &str) -> bool {
+    let rest = line.trim_start().strip_prefix("Min.");
+    rest.is_some_and(|r| r.trim_start().starts_with(':') && frame(line, 0).is_some())
+}
+
+/// The numbers of a line of such a summary, one a column.
+fn frame(line: &str, label: usize) -> Option<Vec<f64>> {
+    let each = line.split(HEADINGS[label]).skip(1).map(|part| {
+        let part = part.trim_start().strip_prefix(':')?;
+        number(part.split_whitespace().next()?)
+    });
+    each.collect::<Option<Vec<f64>>>().filter(|n| !n.is_empty())
 }
 
 /// A number of R: decimals, exponents; nothing that is not finite.
@@ -54,6 +72,8 @@ enum State {
     #[default]
     Idle,
     Summary,
+    /// Of a data frame: names and the lines so far.
+    Frame(Vec<String>, Vec<Vec<f64>>),
     Interval,
     Means,
 }
@@ -64,6 +84,9 @@ pub struct Summaries {
     table: Option<usize>,
     state: State,
     name: String,
+    /// What `tapply` or `by` groups.
+    of: String,
+    above: String,
     unnamed: u64,
     test: Option<Test>,
 }
@@ -104,13 +127,71 @@ impl Summaries {
                     give(&test, Some((*x, *y)), sheets);
                 }
             }
+            State::Frame(names, lines) => {
+                self.frame(names, lines, trimmed, at, sheets, notes);
+            }
+            State::Idle if is_frame(trimmed) => {
+                let names = self.above.split_whitespace().map(str::to_owned).collect();
+                self.frame(names, Vec::new(), trimmed, at, sheets, notes);
+            }
             State::Idle => self.idle(trimmed, at),
+        }
+        trimmed
+            .chars()
+            .take(400)
+            .collect::<String>()
+            .clone_into(&mut self.above);
+    }
+
+    /// The next of the six lines of a data frame's summary; other lines between them (factors,
+    /// missing values) are left out.
+    fn frame(
+        &mut self,
+        names: Vec<String>,
+        mut lines: Vec<Vec<f64>>,
+        trimmed: &str,
+        at: u64,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        match frame(trimmed, lines.len()) {
+            Some(found) => lines.push(found),
+            None if trimmed.is_empty() => return,
+            None => {}
+        }
+        let columns = lines.first().map_or(0, Vec::len);
+        if lines.len() < HEADINGS.len() {
+            self.state = State::Frame(names, lines);
+            return;
+        }
+        for column in 0..columns {
+            let values: Vec<f64> = lines
+                .iter()
+                .filter_map(|l| l.get(column))
+                .copied()
+                .collect();
+            if values.len() == HEADINGS.len() {
+                let named = names.get(column).filter(|_| names.len() == columns);
+                self.name = named.cloned().unwrap_or_default();
+                self.summary(&values, at, sheets, notes);
+            }
         }
     }
 
     fn idle(&mut self, trimmed: &str, at: u64) {
         if is_heading(trimmed) {
             self.state = State::Summary;
+        } else if let Some(group) = trimmed.strip_prefix('$').filter(|g| g.len() < 60) {
+            self.name = match self.of.as_str() {
+                "" => group.to_owned(),
+                of => format!("{of} # {group}"),
+            };
+        } else if let Some((_, rest)) = trimmed.split_once("tapply(") {
+            rest.split([',', ')'])
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .clone_into(&mut self.of);
         } else if let Some(found) = trimmed.find("summary(").filter(|_| trimmed.len() < 200) {
             let rest = &trimmed[found + 8..];
             let inner = rest.split(')').next().unwrap_or(rest);
@@ -166,7 +247,7 @@ impl Summaries {
         }
         let variable = name.split(" # ").next().unwrap_or(&name);
         let unit = variable
-            .rsplit('_')
+            .rsplit(['_', '$', '.'])
             .next()
             .filter(|u| ["ns", "us", "ms", "s"].contains(u));
         if unit.is_none() {

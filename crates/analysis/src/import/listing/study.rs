@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Distinct points of a file that are kept.
 const POINTS_MAX: usize = 5000;
+/// Lines above a table that are kept.
+const ABOVE_MAX: usize = 16;
 
 /// Whether a line begins one.
 pub fn opens(line: &str) -> bool {
@@ -85,7 +87,10 @@ impl Study {
             }
         } else if trimmed.len() <= 60 && !trimmed.contains('\t') && !trimmed.starts_with(['#', '-'])
         {
-            self.above.push(trimmed.to_owned());
+            // With more of them it is no name of a platform.
+            if self.above.len() < ABOVE_MAX {
+                self.above.push(trimmed.to_owned());
+            }
         } else {
             self.above.clear();
         }
@@ -188,7 +193,9 @@ fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
             .filter(|n| n.suffix == "%")
             .map(|n| Cell::Real(n.value))
     };
+    // Minutes are none: `13.66m` is a line that was cut.
     let ms = value::number(max)
+        .filter(|n| n.suffix != "m")
         .and_then(|n| n.nanos(1e6))
         .map(|ns| Cell::Real(ns / 1e6));
     let (Some(a), Some(b), Some(c), Some(max)) = (pct(a), pct(b), pct(c), ms) else {

@@ -1,6 +1,5 @@
 //! The waits of one event of one process: the tally, and for redo events latency over time.
 
-use super::scan::Wait;
 use crate::import::series::Binned;
 use crate::import::tally::{Budget, Tally};
 use measure::imported::{Axis, Point};
@@ -52,14 +51,14 @@ pub struct When {
 }
 
 impl Cell {
-    /// Adds a wait.
+    /// Adds a wait of `ns`, in which so many blocks were written.
     #[inline]
-    pub fn add(&mut self, wait: &Wait, ns: u64, when: When, budget: &mut Budget) {
+    pub fn add(&mut self, blocks: u32, ns: u64, when: When, budget: &mut Budget) {
         self.tally.add(ns, budget);
         let Some(track) = &mut self.track else {
             return;
         };
-        let blocks = u64::from(wait.blocks);
+        let blocks = u64::from(blocks);
         track.sequence.add(track.waits, ns, blocks);
         track.waits += 1;
         track.blocks += blocks;

@@ -300,7 +300,7 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     );
     let mut modes = table(
         "adaptive_sync",
-        "Switches of adaptive log file sync between post/wait and polling",
+        "Switches of adaptive log file sync (post/wait, polling) and log writers (one, workers)",
         file,
         &with(&[("switch", "Switch")]),
     );

@@ -29,6 +29,30 @@ pub enum Said {
     Nothing,
 }
 
+/// What `trcsess` and log writers put between the lines of two processes, whole and as they write
+/// it: the process's number, and the bytes with the line's end.
+#[inline]
+#[must_use]
+pub fn separator(bytes: &[u8]) -> Option<(u64, usize)> {
+    const BEFORE: &[u8] = b"*** [ Unix process pid: ";
+    const BEHIND: &[u8] = b" ]\n";
+    let rest = bytes.strip_prefix(BEFORE)?;
+    let (pid, digits) = leading_u64(rest)?;
+    let end = rest.get(digits..)?;
+    end.starts_with(BEHIND)
+        .then_some((pid, BEFORE.len() + digits + BEHIND.len()))
+}
+
+/// Beginnings of lines about the ways of log writers that change by themselves: post/wait or
+/// polling (under two names), one log writer or workers (from 12c on).
+pub const ADAPTIVE: &[&str] = &[
+    "kcrfw_alfs_update_mode",
+    "kcrfw_update_adaptive_sync_mode",
+    "kcrfw_slave_adaptive_updatemode",
+    "Adaptive scalable LGWR ",
+    "Log file sync switching",
+];
+
 /// Reads one line.
 #[must_use]
 pub fn read(line: &[u8]) -> Said {
@@ -43,7 +67,7 @@ pub fn read(line: &[u8]) -> Said {
     if let Some(rest) = text.strip_prefix("Warning: log write ") {
         return warning(rest);
     }
-    if text.starts_with("kcrfw_alfs_update_mode") || text.starts_with("Log file sync switching") {
+    if ADAPTIVE.iter().any(|a| text.starts_with(a)) {
         return Said::AdaptiveMode(text.to_owned());
     }
     if let Some(rest) = text.strip_prefix("Unix process pid:") {
@@ -65,6 +89,9 @@ pub fn read(line: &[u8]) -> Said {
 
 fn starred(rest: &str) -> Said {
     if let Some(inner) = rest.strip_prefix("[ Unix process pid:") {
+        return process(inner.trim_end_matches(['*', ' ', ']']));
+    }
+    if let Some(inner) = rest.strip_prefix("[ Windows thread id:") {
         return process(inner.trim_end_matches(['*', ' ', ']']));
     }
     if rest.starts_with("TRACE ") || rest.starts_with("DUMP FILE SIZE") {
@@ -103,7 +130,9 @@ fn warning(rest: &str) -> Said {
     if rest.starts_with("broadcast") {
         return number("wait time").map_or(Said::Nothing, Said::SlowBroadcast);
     }
-    match number("elapsed time") {
+    // To 10.2 it is `log write time 540ms`.
+    let elapsed = number("elapsed time").or_else(|| number("time"));
+    match elapsed {
         Some(ms) => Said::SlowWrite(ms, number("size").unwrap_or(0)),
         None => Said::Nothing,
     }
@@ -220,6 +249,15 @@ mod tests {
             (
                 "Warning: log write elapsed time 780ms, size 4KB",
                 Said::SlowWrite(780, 4),
+            ),
+            ("*** [ Windows thread id: 42 ]", process(42, None)),
+            (
+                "Warning: log write time 540ms, size 5444KB",
+                Said::SlowWrite(540, 5444),
+            ),
+            (
+                "Adaptive scalable LGWR enabling workers",
+                Said::AdaptiveMode("Adaptive scalable LGWR enabling workers".to_owned()),
             ),
             (
                 "Warning: log write elapsed time 501ms, size 0KB",

@@ -12,9 +12,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Processes that are told apart.
 pub const PROCESSES_MAX: usize = 4096;
 /// Pairs of process and event.
-const CELLS_MAX: usize = 16_384;
+pub const CELLS_MAX: usize = 16_384;
 /// Event names over all blocks.
-const EVENTS_MAX: usize = 8_192;
+pub const EVENTS_MAX: usize = 8_192;
 /// Pairs that have a track.
 const TRACKS_MAX: usize = 256;
 /// Slow writes and mode switches that are kept one by one.
@@ -42,7 +42,8 @@ pub struct Process {
     pub calls: [(u64, u128, u128); Call::ALL.len()],
     /// First begin and last end by `tim`, microseconds.
     pub tims: Option<(u64, u64)>,
-    stamps: Option<(i64, i64)>,
+    /// First and last stamp; the last is none before the first.
+    pub stamps: Option<(i64, i64)>,
 }
 
 /// A line of a log writer's that is no wait.
@@ -104,6 +105,8 @@ pub struct Merge {
     pub lines: u64,
     /// Waits.
     pub waits: u64,
+    /// Blocks that were taken by their groups.
+    pub grouped: u64,
     /// Something only 10.2 and later write was seen.
     pub is_modern: bool,
     /// The release was named.
@@ -111,11 +114,12 @@ pub struct Merge {
     /// The user said what the unit is.
     pub is_unit_stated: bool,
     event_ids: HashMap<Vec<u8>, usize>,
-    pids: HashMap<u64, usize, Mixed>,
-    current: usize,
-    unit_ns: u64,
+    bounds: Vec<&'static str>,
+    pub(super) pids: HashMap<u64, usize, Mixed>,
+    pub(super) current: usize,
+    pub(super) unit_ns: u64,
     tracks: usize,
-    budget: Budget,
+    pub(super) budget: Budget,
 }
 
 impl Merge {
@@ -131,9 +135,11 @@ impl Merge {
             facts: Vec::new(),
             lines: 0,
             waits: 0,
+            grouped: 0,
             is_modern: false,
             release: None,
             event_ids: HashMap::new(),
+            bounds: Vec::new(),
             pids: HashMap::default(),
             current: 0,
             unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
@@ -146,6 +152,18 @@ impl Merge {
     /// Takes the next block.
     pub fn absorb(&mut self, block: &Scanned, sink: &mut Sink) {
         let ids: Vec<usize> = block.events.iter().map(|e| self.event(e, sink)).collect();
+        if self.absorb_groups(block, &ids, sink) {
+            self.grouped += 1;
+        } else {
+            self.absorb_in_order(block, &ids, sink);
+        }
+        self.waits += block.waits.len() as u64;
+        self.is_modern |= block.is_modern;
+        self.tell(block, sink);
+        self.lines += block.lines;
+    }
+
+    fn absorb_in_order(&mut self, block: &Scanned, ids: &[usize], sink: &mut Sink) {
         let wanted = self.wanted(sink);
         // Each with the process that it is of, so that a switch costs the same for many events.
         let mut slots = vec![(usize::MAX, 0); ids.len()];
@@ -154,13 +172,13 @@ impl Merge {
             while let Some(placed) = marks.next_if(|m| m.before <= at) {
                 self.mark(placed, sink);
             }
-            let local = usize::from(wait.event);
+            let local = wait.event as usize;
             if slots[local].0 != self.current {
                 slots[local] = (self.current, self.slot(ids[local], sink));
             }
             let ns = wait.ela.saturating_mul(self.unit_ns);
             let when = self.when(wait);
-            self.slots[slots[local].1].add(wait, ns, when, &mut self.budget);
+            self.slots[slots[local].1].add(wait.blocks, ns, when, &mut self.budget);
             if wanted == Some(ids[local]) {
                 sink.samples.add(ns);
             }
@@ -168,10 +186,6 @@ impl Merge {
         for placed in marks {
             self.mark(placed, sink);
         }
-        self.waits += block.waits.len() as u64;
-        self.is_modern |= block.is_modern;
-        self.tell(block, sink);
-        self.lines += block.lines;
     }
 
     /// The event whose values are asked for one by one.
@@ -185,12 +199,9 @@ impl Merge {
             return *id;
         }
         if self.events.len() >= EVENTS_MAX {
-            sink.notes
-                .add(Severity::Warning, "trace.many_events", None, None, || {
-                    format!(
-                        "over {EVENTS_MAX} event names: the others count under the last of them"
-                    )
-                });
+            self.bound("trace.many_events", sink, || {
+                format!("over {EVENTS_MAX} event names: the others count under the last of them")
+            });
             return self.events.len() - 1;
         }
         let id = self.events.len();
@@ -199,19 +210,24 @@ impl Merge {
         id
     }
 
+    /// Says once that a bound was met: how often depends on the blocks.
+    fn bound(&mut self, id: &'static str, sink: &mut Sink, detail: impl FnOnce() -> String) {
+        if !self.bounds.contains(&id) {
+            self.bounds.push(id);
+            sink.notes.add(Severity::Warning, id, None, None, detail);
+        }
+    }
+
     /// The slot of the current process and an event.
-    fn slot(&mut self, event: usize, sink: &mut Sink) -> usize {
+    pub(super) fn slot(&mut self, event: usize, sink: &mut Sink) -> usize {
         let key = (self.current, event);
         if let Some(slot) = self.cells.get(&key) {
             return *slot;
         }
         if self.slots.len() >= CELLS_MAX {
-            sink.notes
-                .add(Severity::Warning, "trace.many_pairs", None, None, || {
-                    format!(
-                        "over {CELLS_MAX} pairs of process and event: the others count as the last"
-                    )
-                });
+            self.bound("trace.many_pairs", sink, || {
+                format!("over {CELLS_MAX} pairs of process and event: the others count as the last")
+            });
             return self.slots.len() - 1;
         }
         let is_redo = is_redo(&self.events[event]) && self.tracks < TRACKS_MAX;
@@ -242,7 +258,7 @@ impl Merge {
         when
     }
 
-    fn mark(&mut self, placed: &Placed, sink: &mut Sink) {
+    pub(super) fn mark(&mut self, placed: &Placed, sink: &mut Sink) {
         let process = &mut self.processes[self.current];
         match &placed.mark {
             Mark::Call(call, elapsed, cpu) => {
@@ -330,7 +346,7 @@ impl Merge {
     }
 
     /// Whether nothing was said yet of the process that has no name.
-    fn is_first_unused(&self) -> bool {
+    pub(super) fn is_first_unused(&self) -> bool {
         let first = &self.processes[0];
         let is_silent = first.ends == 0 && first.calls.iter().all(|(count, _, _)| *count == 0);
         let is_listed = self.listed.iter().any(|l| l.process == 0);
@@ -339,7 +355,7 @@ impl Merge {
     }
 
     /// The lines behind are of this process.
-    fn switch(&mut self, pid: u64, name: Option<&str>, sink: &mut Sink) {
+    pub(super) fn switch(&mut self, pid: u64, name: Option<&str>, sink: &mut Sink) {
         if let Some(known) = self.pids.get(&pid) {
             self.current = *known;
         } else if self.current == 0 && self.is_first_unused() {
@@ -353,13 +369,9 @@ impl Merge {
                 ..Process::default()
             });
         } else {
-            sink.notes.add(
-                Severity::Warning,
-                "trace.many_processes",
-                None,
-                None,
-                || format!("over {PROCESSES_MAX} processes: the others count as the last"),
-            );
+            self.bound("trace.many_processes", sink, || {
+                format!("over {PROCESSES_MAX} processes: the others count as the last")
+            });
             self.current = self.processes.len() - 1;
         }
         let process = &mut self.processes[self.current];

@@ -2,10 +2,11 @@
 //! writer, its workers, foregrounds, and merges of several.
 //!
 //! ```text
-//! chunks ─► blocks of whole lines ─► scan (any thread) ─► Scanned ─► merge (in order) ─► give
+//! chunks ─► blocks of whole lines ─► scan, group (any thread) ─► merge, join (in order) ─► give
 //! ```
 //! `scan::scan` knows one block, `merge::Merge` knows the file. A block is scanned as if it
 //! began between records; where the block before it ended inside a statement it is scanned again.
+//! Where processes take turns `group` sorts a block's waits and `join` takes them sorted.
 //!
 //! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither
 //! a header nor anything that only newer releases write tells the release, microseconds are taken
@@ -13,7 +14,9 @@
 
 mod cell;
 mod give;
+mod group;
 mod header;
+mod join;
 mod merge;
 mod scan;
 mod text;
@@ -37,8 +40,9 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
         is_wait
             || line.starts_with(b"PARSING IN CURSOR #")
             || line.starts_with(b"Warning: log write ")
-            || line.starts_with(b"kcrfw_alfs_update_mode")
-            || line.starts_with(b"Log file sync switching to ")
+            || header::ADAPTIVE
+                .iter()
+                .any(|a| line.starts_with(a.as_bytes()))
             || (line.starts_with(b"*** SESSION ID:(") && line.contains(&b')'))
             || (line.starts_with(b"Trace file ") && head.has("Oracle"))
             || (text::is_call(line) && line.contains(&b'#') && has_tim(line))
@@ -56,14 +60,16 @@ pub struct Reader {
     redact: bool,
     blocks: Blocks,
     block: Vec<u8>,
+    scanned: Scanned,
     mode: Mode,
     merge: Merge,
 }
 
-/// Scans a block of whole lines, whatever stands before it; for [`Reader::absorb`].
-#[must_use]
-pub fn scan(block: &[u8]) -> Scanned {
-    scan::scan(block, Mode::Records)
+/// Scans a block of whole lines into `out`, whatever stands before it; for [`Reader::absorb`]. What
+/// `out` held is forgotten, and its memory used again.
+pub fn scan(block: &[u8], out: &mut Scanned) {
+    scan::scan(block, Mode::Records, out);
+    out.groups.fill(&out.waits, &out.marks);
 }
 
 impl Reader {
@@ -75,6 +81,7 @@ impl Reader {
             redact: options.redact_sql,
             blocks: Blocks::default(),
             block: Vec::new(),
+            scanned: Scanned::default(),
             mode: Mode::Records,
             merge: Merge::new(options.ela_unit_ns),
         }
@@ -85,8 +92,7 @@ impl Reader {
         let mut block = std::mem::take(&mut self.block);
         self.cut(text, &mut block);
         if !block.is_empty() {
-            let scanned = scan::scan(&block, std::mem::take(&mut self.mode));
-            self.take(scanned, sink);
+            self.scan_here(&block, sink);
         }
         self.block = block;
     }
@@ -97,30 +103,35 @@ impl Reader {
     }
 
     /// Takes the next block and what [`scan`] found in it.
-    pub fn absorb(&mut self, block: &[u8], scanned: Scanned, sink: &mut Sink) {
+    pub fn absorb(&mut self, block: &[u8], scanned: &mut Scanned, sink: &mut Sink) {
         if self.mode == Mode::Records {
             self.take(scanned, sink);
         } else {
             // The block before ended in a statement.
-            let scanned = scan::scan(block, std::mem::take(&mut self.mode));
-            self.take(scanned, sink);
+            self.scan_here(block, sink);
         }
     }
 
-    fn take(&mut self, mut scanned: Scanned, sink: &mut Sink) {
+    fn scan_here(&mut self, block: &[u8], sink: &mut Sink) {
+        let mut scanned = std::mem::take(&mut self.scanned);
+        scan::scan(block, std::mem::take(&mut self.mode), &mut scanned);
+        self.take(&mut scanned, sink);
+        self.scanned = scanned;
+    }
+
+    fn take(&mut self, scanned: &mut Scanned, sink: &mut Sink) {
         self.mode = std::mem::take(&mut scanned.exit);
         if self.redact {
             scanned.odd.iter_mut().for_each(|odd| odd.text.clear());
         }
-        self.merge.absorb(&scanned, sink);
+        self.merge.absorb(scanned, sink);
     }
 
     /// Ends the file.
     pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         let rest = self.blocks.end();
         if !rest.is_empty() {
-            let scanned = scan::scan(&rest, std::mem::take(&mut self.mode));
-            self.take(scanned, sink);
+            self.scan_here(&rest, sink);
         }
         if let Some(held) = std::mem::take(&mut self.mode).into_held() {
             // More of the file might have shown it to be text: a part says no more than the whole.

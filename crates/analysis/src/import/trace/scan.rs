@@ -5,18 +5,17 @@
 //! Text that is no record (statements, bind values) is held back until its end is seen, so that a
 //! `WAIT #1: nam=` in it is not taken for a wait; where the end is missing, what was held is read.
 
+use super::group::Groups;
 use super::header::{self, Said};
 use super::text::{self, Mode, Step};
 use super::wait::{self, Broken, WAIT};
 use crate::import::lines::trim_cr;
 use crate::import::notes::quote;
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memmem};
 use std::collections::HashMap;
 
 /// Oddities of one id that a block keeps; all are counted.
 const ODD_EACH: usize = 8;
-/// Names of events in one block; what is beyond counts under the last of them.
-const EVENTS_MAX: usize = 8192;
 
 /// A wait, in the trace's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub struct Wait {
     /// Blocks of a log write.
     pub blocks: u32,
     /// Index into the block's names.
-    pub event: u16,
+    pub event: u32,
 }
 
 /// A line that is no wait and matters.
@@ -144,46 +143,55 @@ pub struct Scanned {
     pub is_modern: bool,
     /// The mode behind it.
     pub exit: Mode,
+    /// Its waits by process and event, where somebody sorted them.
+    pub groups: Groups,
 }
 
-/// Scans a block that begins in `enter`.
-#[must_use]
-pub fn scan(block: &[u8], enter: Mode) -> Scanned {
-    let mut scanner = Scanner::new(block, enter);
-    scanner.run();
-    scanner.out.lines = memchr_iter(b'\n', block).count() as u64;
-    if block.last().is_some_and(|b| *b != b'\n') {
-        scanner.out.lines += 1;
+impl Scanned {
+    /// Forgets everything, keeping its memory.
+    fn clear(&mut self) {
+        self.waits.clear();
+        self.events.clear();
+        self.marks.clear();
+        self.odd.clear();
+        self.odd_counts = [0; ODD_IDS];
+        self.lines = 0;
+        self.is_modern = false;
+        self.exit = Mode::Records;
+        self.groups.clear();
     }
-    scanner.out
+}
+
+/// Scans a block that begins in `enter`, into `out` and its memory.
+pub fn scan(block: &[u8], enter: Mode, out: &mut Scanned) {
+    out.clear();
+    let mut scanner = Scanner::new(block, enter, out);
+    scanner.run();
 }
 
 struct Scanner<'a> {
     block: &'a [u8],
     mode: Mode,
-    out: Scanned,
-    ids: HashMap<Vec<u8>, u16>,
+    out: &'a mut Scanned,
+    ids: HashMap<Vec<u8>, u32>,
     /// Ids by a hash of the name: most lines are of few events.
-    near: [u16; 64],
+    near: [u32; 64],
     log_write: Vec<bool>,
-    /// Newlines are counted up to here, lazily.
-    counted: (usize, i64),
+    /// The line that is read, from 0.
+    number: i64,
     glue: memmem::Finder<'static>,
 }
 
 impl<'a> Scanner<'a> {
-    fn new(block: &'a [u8], mode: Mode) -> Scanner<'a> {
+    fn new(block: &'a [u8], mode: Mode, out: &'a mut Scanned) -> Scanner<'a> {
         Scanner {
             block,
             mode,
-            out: Scanned {
-                waits: Vec::with_capacity(block.len() / 80),
-                ..Scanned::default()
-            },
+            out,
             ids: HashMap::new(),
-            near: [u16::MAX; 64],
+            near: [u32::MAX; 64],
             log_write: Vec::new(),
-            counted: (0, 0),
+            number: 0,
             glue: memmem::Finder::new(WAIT),
         }
     }
@@ -193,43 +201,65 @@ impl<'a> Scanner<'a> {
         let mut at = 0;
         while at < block.len() {
             let rest = &block[at..];
-            if matches!(self.mode, Mode::Records)
-                && rest.starts_with(WAIT)
-                && let Some((record, taken)) = wait::fast(rest)
-            {
-                self.keep(&record);
-                at += taken;
-                continue;
-            }
-            let len = memchr(b'\n', rest).unwrap_or(rest.len());
-            let ended = len < rest.len();
-            self.any_line(&rest[..len], at, ended);
-            at += len + 1;
+            at += match self.usual(rest) {
+                Some(taken) => taken,
+                None => {
+                    let len = memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.any_line(&rest[..len], len < rest.len());
+                    len + 1
+                }
+            };
+            self.number += 1;
         }
+        self.out.lines = self.number.unsigned_abs();
         self.out.exit = std::mem::take(&mut self.mode);
     }
 
+    /// Reads a line of which traces have most, as servers and `trcsess` write it: gives its bytes.
+    #[inline]
+    fn usual(&mut self, rest: &[u8]) -> Option<usize> {
+        if !matches!(self.mode, Mode::Records) {
+            return None;
+        }
+        if rest.starts_with(WAIT) {
+            let (record, taken) = wait::fast(rest)?;
+            self.keep(&record);
+            return Some(taken);
+        }
+        let (pid, taken) = header::separator(rest)?;
+        self.mark(self.here(1), Mark::Said(Said::Process(pid, None)));
+        Some(taken)
+    }
+
+    /// A place in the line that is read.
+    fn here(&self, column: u64) -> Place {
+        Place {
+            line: self.number,
+            column,
+        }
+    }
+
     /// A line in whatever mode.
-    fn any_line(&mut self, raw: &[u8], at: usize, ended: bool) {
+    fn any_line(&mut self, raw: &[u8], ended: bool) {
         let line = trim_cr(raw);
         if matches!(self.mode, Mode::Records) {
-            return self.line(line, at, ended, None);
+            return self.line(line, self.number, ended);
         }
         match text::step(&mut self.mode, line, ended) {
             Step::Held => {}
             Step::Ended(held) => {
                 self.mode = Mode::Records;
                 if self.glue.find(&held.text).is_some() {
-                    let from = self.line_of(at) - held.lines as i64;
+                    let from = self.number - held.lines as i64;
                     self.odd_at(OddId::InText, from, 1, b"");
                 }
             }
             Step::Missing(held) => {
                 self.mode = Mode::Records;
-                let from = self.line_of(at) - held.lines as i64;
+                let from = self.number - held.lines as i64;
                 self.odd_at(OddId::Unended, from - 1, 1, b"");
                 self.replay(&held.text, from);
-                self.line(line, at, ended, None);
+                self.line(line, self.number, ended);
             }
         }
     }
@@ -243,7 +273,7 @@ impl<'a> Scanner<'a> {
             let line = trim_cr(&rest[..len]);
             // What begins another text here is not held again: its end was looked for already.
             if text::begins_like_a_record(line) {
-                self.line(line, 0, true, Some(number));
+                self.line(line, number, true);
                 self.mode = Mode::Records;
             }
             number += 1;
@@ -251,16 +281,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A line outside of texts. `fixed` is its number where it does not stand in the block.
-    fn line(&mut self, line: &[u8], at: usize, ended: bool, fixed: Option<i64>) {
+    /// A line outside of texts. `number` is its own, of what was held back not the one that is read.
+    fn line(&mut self, line: &[u8], number: i64, ended: bool) {
         let blanks = line
             .iter()
             .take_while(|b| matches!(b, b' ' | b'\t'))
             .count();
         let record = &line[blanks..];
         let place = Place {
-            at,
-            fixed,
+            line: number,
             column: blanks as u64 + 1,
         };
         match record.first() {
@@ -361,7 +390,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn keep(&mut self, record: &wait::Record<'_>) {
         let event = self.event(record.event);
-        let blocks = if self.log_write[usize::from(event)] {
+        let blocks = if self.log_write[event as usize] {
             u32::try_from(wait::blocks(record.params)).unwrap_or(u32::MAX)
         } else {
             0
@@ -380,14 +409,14 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn event(&mut self, name: &[u8]) -> u16 {
+    fn event(&mut self, name: &[u8]) -> u32 {
         let edge = |i: usize| usize::from(name.get(i).copied().unwrap_or(0));
         let slot = (name.len() * 7 + edge(4) * 3 + edge(name.len() / 2)) & 63;
         let near = self.near[slot];
         if self
             .out
             .events
-            .get(usize::from(near))
+            .get(near as usize)
             .is_some_and(|e| e == name)
         {
             return near;
@@ -397,35 +426,26 @@ impl<'a> Scanner<'a> {
         id
     }
 
-    fn event_slowly(&mut self, name: &[u8]) -> u16 {
+    fn event_slowly(&mut self, name: &[u8]) -> u32 {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
-        let full = self.out.events.len() >= EVENTS_MAX;
-        let id = if full {
-            EVENTS_MAX - 1
-        } else {
-            self.out.events.len()
-        };
-        let id = u16::try_from(id).expect("fewer events than u16 holds");
-        if !full {
-            self.ids.insert(name.to_vec(), id);
-            self.out.events.push(name.to_vec());
-            self.log_write.push(name == b"log file parallel write");
-        }
+        let id = u32::try_from(self.out.events.len()).expect("a block has fewer lines than u32");
+        self.ids.insert(name.to_vec(), id);
+        self.out.events.push(name.to_vec());
+        self.log_write.push(name == b"log file parallel write");
         id
     }
 
     fn mark(&mut self, place: Place, mark: Mark) {
-        let line = self.number(place);
         let before = self.out.waits.len();
+        let line = place.line;
         self.out.marks.push(Placed { before, line, mark });
     }
 
     fn odd(&mut self, id: OddId, place: Place, text: &[u8]) {
         if self.out.odd_counts[id as usize] < ODD_EACH as u64 {
-            let line = self.number(place);
-            self.odd_at(id, line, place.column, text);
+            self.odd_at(id, place.line, place.column, text);
         } else {
             self.out.odd_counts[id as usize] += 1;
         }
@@ -448,27 +468,14 @@ impl<'a> Scanner<'a> {
             });
         }
     }
-
-    fn number(&mut self, place: Place) -> i64 {
-        place.fixed.unwrap_or_else(|| self.line_of(place.at))
-    }
-
-    /// The number of the line at `at`, from 0; places come in order.
-    fn line_of(&mut self, at: usize) -> i64 {
-        let (from, lines) = self.counted;
-        let more = memchr_iter(b'\n', &self.block[from.min(at)..at]).count() as i64;
-        self.counted = (at.max(from), lines + more);
-        lines + more
-    }
 }
 
 /// Where something stands.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Byte of the block at which its line begins.
-    at: usize,
-    /// Its line, where that is not in the block.
-    fixed: Option<i64>,
+    /// From 0 at the beginning of the block; negative where it stands before.
+    line: i64,
+    /// From 1.
     column: u64,
 }
 

@@ -222,6 +222,9 @@ const MATTERS: &[&[u8]] = &[
     b"Windows thread id:",
     b"Warning: log write ",
     b"kcrfw_alfs_update_mode",
+    b"kcrfw_update_adaptive_sync_mode",
+    b"kcrfw_slave_adaptive_updatemode",
+    b"Adaptive scalable LGWR ",
     b"Log file sync switching to ",
 ];
 

@@ -95,12 +95,23 @@ fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
 /// The number behind `tim=` where it ends the parameters, else 0.
 #[inline]
 fn tim_at_end(params: &[u8]) -> u64 {
-    let start = params.iter().rposition(|b| !b.is_ascii_digit());
-    let start = start.map_or(0, |at| at + 1);
-    if params[..start].ends_with(b"tim=") {
-        leading_u64(&params[start..]).map_or(0, |(tim, _)| tim)
-    } else {
+    let (mut tim, mut unit, mut at) = (0_u64, 1_u64, params.len());
+    while let Some(digit) = at.checked_sub(1).map(|i| params[i].wrapping_sub(b'0')) {
+        if digit > 9 {
+            break;
+        }
+        tim = tim.wrapping_add(u64::from(digit).wrapping_mul(unit));
+        unit = unit.wrapping_mul(10);
+        at -= 1;
+    }
+    let (before, digits) = params.split_at(at);
+    if !before.ends_with(b"tim=") {
         0
+    } else if digits.len() < 20 {
+        tim
+    } else {
+        // Past what the sum above holds, or zeros before it.
+        leading_u64(digits).map_or(0, |(tim, _)| tim)
     }
 }
 
@@ -161,11 +172,17 @@ pub fn tolerant(bytes: &[u8]) -> Result<Record<'_>, Broken> {
 
 fn skip_blanks(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    let blanks = rest.iter().take_while(|b| matches!(b, b' ' | b'\t'));
-    (from + blanks.count()).min(bytes.len())
+    let mut at = 0;
+    while let Some(blank) = BLANKS.iter().find(|b| rest[at..].starts_with(b)) {
+        at += blank.len();
+    }
+    (from + at).min(bytes.len())
 }
 
-/// Quotes as they stand in traces and in copies of them: ASCII, Windows-1252, UTF-8.
+/// Blanks as they stand in traces and in copies of pages.
+const BLANKS: &[&[u8]] = &[b" ", b"\t", b"&nbsp;", "\u{a0}".as_bytes()];
+
+/// Quotes as they stand in traces and in copies of them: ASCII, Windows-1252, UTF-8, HTML.
 const QUOTES: &[&[u8]] = &[
     b"'",
     b"\"",
@@ -179,6 +196,22 @@ const QUOTES: &[&[u8]] = &[
     "\u{201c}".as_bytes(),
     "\u{201d}".as_bytes(),
     "\u{b4}".as_bytes(),
+    "\u{2032}".as_bytes(),
+    "\u{2033}".as_bytes(),
+    "\u{ab}".as_bytes(),
+    "\u{bb}".as_bytes(),
+    b"&#39;",
+    b"&#039;",
+    b"&apos;",
+    b"&quot;",
+    b"&#8216;",
+    b"&#8217;",
+    b"&#8220;",
+    b"&#8221;",
+    b"&lsquo;",
+    b"&rsquo;",
+    b"&ldquo;",
+    b"&rdquo;",
 ];
 
 fn quote_len(bytes: &[u8]) -> usize {
@@ -244,6 +277,19 @@ mod tests {
         }
         let record = tolerant(USUAL[1].as_bytes()).expect("reads");
         assert_eq!((record.ela, record.tim, blocks(record.params)), (562, 9, 4));
+        for (tim, want) in [
+            ("9999999999999999999", 9_999_999_999_999_999_999),
+            ("18446744073709551615", u64::MAX),
+            ("18446744073709551616", 0),
+            ("00000000000000000000007", 7),
+            ("", 0),
+        ] {
+            assert_eq!(tim_at_end(format!(" x=1 tim={tim}").as_bytes()), want);
+        }
+        assert_eq!(
+            (tim_at_end(b"5"), tim_at_end(b"im=5"), tim_at_end(b"")),
+            (0, 0, 0)
+        );
         assert_eq!(blocks(b" p1=2 p2=17 p3=1"), 17);
         assert_eq!(blocks(b" requests=1"), 0);
     }
@@ -255,6 +301,10 @@ mod tests {
             "WAIT #1: nam=\"log file sync\" ela=77 tim=5",
             "WAIT #1:  nam='log file sync'  ela=    77 p1=1  tim=5 ",
             "WAIT #-40: nam='log file sync' ela= 77 tim=5",
+            "WAIT #1: nam=&#8216;log file sync&#8217; ela=&nbsp;77 tim=5",
+            "WAIT #1: nam=&#39;log file sync&#39; ela=\u{a0}77 tim=5",
+            "WAIT #1: nam=\u{2032}log file sync\u{2032} ela= 77 tim=5",
+            "WAIT #1: nam=\u{2033}log file sync\u{2033} ela= 77 tim=5",
         ] {
             let record = tolerant(line.as_bytes()).expect(line);
             assert_eq!(record.event, b"log file sync", "{line}");

@@ -4,6 +4,7 @@
 //! time; every round is a stored run, so that nothing measured is lost when a later one fails.
 
 use super::super::CommandError;
+use super::super::loads;
 use super::super::run::{RunOptions, doubt_zeros, workload_info};
 use super::super::session::{Bench, Look, describe, finish, keep, lab_overhead};
 use super::stored::place;
@@ -49,6 +50,7 @@ pub(super) fn compare(
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let targets = targets(on)?;
     let (specs, setup, plan) = args.plan(rounds)?;
+    args.announce(&specs);
     let mut ready = Vec::new();
     let mut go = true;
     for (name, path) in targets {
@@ -217,9 +219,11 @@ impl Rounds<'_> {
         if let Some(busy) = &ready.busy {
             run.validity.add("busy_device", false, busy.clone());
         }
-        run.workload = workload_info(self.args, self.specs, self.setup);
+        run.workload = workload_info(self.specs, self.setup);
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, target);
+        let block_bytes = run.target.redo_block_bytes;
+        run.workload.size_sweep = loads::size_sweep(self.specs, self.setup, block_bytes);
         let mut writer = self.store.begin(&run.run_id)?;
         if self.args.output.verbose {
             self.args

@@ -4,6 +4,7 @@
 use super::super::CommandError;
 use super::super::runs::{load_any, resolve};
 use crate::output::sanitize;
+use crate::store::events::{Column, EventKind, Query};
 use crate::store::{Store, hlog, read_export};
 use analysis::compare::{Options, Series, Side, stored};
 use measure::comparison::Comparison;
@@ -11,6 +12,9 @@ use measure::run::Run;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
+
+/// Fewer events than this tell no more in stretches than in seconds.
+const EVENTS_MIN: usize = 4_000;
 
 pub(super) fn compare(
     names: &[String],
@@ -48,7 +52,51 @@ fn side(store: &Store, name: &str) -> Result<Side, CommandError> {
     let (run, complete) = load_any(store, &id)?;
     let mut found = Gathered::default();
     store.for_each_interval(&id, &mut |series, record| found.add(series, &record))?;
+    let whole = |row: &measure::run::Row| row.events.as_ref().is_some_and(|e| e.lost == 0);
+    if complete {
+        for (row, _) in run.rows.iter().enumerate().filter(|(_, r)| whole(r)) {
+            for kind in EventKind::ALL {
+                if let Some(series) = events(store, &id, row, kind)? {
+                    let series_of = found.rows.entry(row).or_default();
+                    series_of.insert(kind.name().to_owned(), series);
+                }
+            }
+        }
+    }
     Ok(found.side(run, complete))
+}
+
+/// Every event of a kind in a row (from 0), in the order in which they began; `None` where there
+/// are too few to be cut into stretches.
+fn events(
+    store: &Store,
+    id: &str,
+    row: usize,
+    kind: EventKind,
+) -> Result<Option<Series>, CommandError> {
+    let query = Query {
+        event: Some(kind),
+        row: u32::try_from(row + 1).ok(),
+        columns: vec![Column::StartUtcUs, Column::LatencyNs],
+    };
+    let mut timed: Vec<(i64, u64)> = Vec::new();
+    for chunk in store.events(id, query)? {
+        let chunk = chunk?;
+        let starts = chunk.column(Column::StartUtcUs).iter();
+        for (start, latency) in starts.zip(chunk.column(Column::LatencyNs)) {
+            if let (Some(start), Some(latency)) = (start, latency) {
+                timed.push((*start, u64::try_from(*latency).unwrap_or(0)));
+            }
+        }
+    }
+    if timed.len() < EVENTS_MIN {
+        return Ok(None);
+    }
+    // Sessions wrote their own; blocks have to hold neighbours in time.
+    timed.sort_by_key(|(start, _)| *start);
+    let latencies: Vec<u64> = timed.iter().map(|(_, latency)| *latency).collect();
+    drop(timed);
+    Ok(Some(Series::of_events(&latencies)))
 }
 
 fn exported(path: &Path) -> Result<Side, CommandError> {

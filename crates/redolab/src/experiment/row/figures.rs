@@ -1,28 +1,38 @@
 //! The figures of a row, from what was collected while it ran. Nothing here measures.
 
-use super::{Collected, Control, Lab, Spec, WorkerWork};
+use super::{Collected, Control, Lab, Shared, Spec, WorkerWork};
 use crate::experiment::recorder::{Background, Foreground};
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::background::others_pct;
 use crate::observe::sampler::Observation;
-use measure::run::{CommitsPerWrite, Row, SyncSwitch, WaitStats, Worker};
+use measure::run::{CommitsPerWrite, OpenLoop, Row, SyncSwitch, WaitStats, Worker};
 use measure::units::{KB_BYTES, MB_BYTES};
 use measure::workload::CommitWait;
 use measure::{Histogram, WaitEvent};
+
+/// Sessions at most that a row tells one by one.
+const SESSIONS_TOLD: u32 = 256;
+
 pub(super) fn row(
     lab: &Lab<'_>,
     spec: &Spec,
-    control: &Control,
+    shared: &Shared,
     all: &Collected,
     observed: &Observation,
 ) -> Row {
     let (fg, bg) = (&all.foreground, &all.background);
+    let control = &*shared.control;
     let seconds = all.elapsed.as_secs().max(1e-9);
     let commits = fg.latency.count();
     let waits = spec.workload.commit.wait == CommitWait::Wait;
     let cpu = observed.total.cpu;
     let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
-    let per_commit = |value: f64| (commits > 0).then(|| value / commits as f64);
+    // What was due in the window is not all that returned in it, where there is a backlog.
+    let returned = shared
+        .pacer
+        .as_ref()
+        .map_or(commits, |p| p.shares().returned);
+    let per_commit = |value: f64| (returned > 0).then(|| value / returned as f64);
     let mut row = Row {
         workload: spec.workload.name.clone(),
         nodes: 1,
@@ -67,11 +77,49 @@ pub(super) fn row(
         events: all.events.clone(),
         ..Row::default()
     };
+    add_load(&mut row, spec, shared, all);
     add_waits(&mut row, fg, bg, control);
     add_idle(&mut row);
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
     add_learning(&mut row, all);
     row
+}
+
+/// What was asked of the sessions, and of an open loop what became of it.
+fn add_load(row: &mut Row, spec: &Spec, shared: &Shared, all: &Collected) {
+    row.redo_bytes_per_txn = Some(u64::from(spec.workload.redo_bytes));
+    row.records_per_txn = Some(spec.workload.records.max(1));
+    row.commits_per_session = spec.commits;
+    row.soak = spec.soak;
+    if spec.commits.is_some() && spec.jobs <= SESSIONS_TOLD {
+        row.sessions = shared.control.sessions();
+    }
+    let (Some(arrivals), Some(pacer)) = (spec.arrivals, &shared.pacer) else {
+        return;
+    };
+    let until = all.from.plus(all.elapsed);
+    let (shares, not_served) = (pacer.shares(), pacer.not_served(all.from, until));
+    // Nobody's time between transactions is missing: sessions wait for arrivals.
+    row.session_time = None;
+    row.commit_throughput_tps = shares.returned as f64 / row.elapsed_s.max(1e-9);
+    row.offered_tps = Some(arrivals.offered_per_s());
+    row.backlog_end = Some(all.backlog.0);
+    row.lateness_ms = (shares.lateness.count() > 0).then(|| shares.lateness.mean() / 1e6);
+    let share = |part: f64, whole: f64| 100.0 * part / whole.max(1.0);
+    row.open_loop = Some(OpenLoop {
+        arrivals: row.commits + not_served.count,
+        not_served: not_served.count,
+        oldest_not_served_ns: not_served.oldest.map(|at| until.since(at).0),
+        backlog_max: all.backlog.1,
+        lateness_pct: share(
+            shares.lateness.sum() as f64,
+            all.foreground.latency.sum() as f64,
+        ),
+        lab_busy_pct: (shares.busy_ns > 0)
+            .then(|| share(shares.lab_busy_ns as f64, shares.busy_ns as f64)),
+        queue: shares.queue.stats(),
+        lateness: shares.lateness.stats(),
+    });
 }
 
 /// What adaptive learning did in the window.
@@ -168,5 +216,6 @@ fn add_device(row: &mut Row, lab: &Lab<'_>, observed: &Observation, checkpoint_f
         may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
         background_pct: row.background_write_pct,
         devices: lab.devices,
+        nfs: observed.nfs,
     }));
 }

@@ -150,7 +150,7 @@ impl Store {
     pub fn for_each_event_part<E: From<StoreError>>(
         &self,
         id: &str,
-        visit: &mut dyn FnMut(&str, &[u8]) -> Result<(), E>,
+        mut visit: impl FnMut(&str, &[u8]) -> Result<(), E>,
     ) -> Result<bool, E> {
         let query = Query {
             event: None,

@@ -1,0 +1,150 @@
+//! The catalogue of findings: what each can claim, what it is held against, how sure it is, what
+//! to do about it, and which figure shows it. `docs/findings.md` and `redolab findings` are made
+//! from it.
+//!
+//! Invariant: every id that the product can make stands here once, and none that it cannot.
+
+mod durability;
+mod evidence;
+mod need;
+mod performance;
+mod validity;
+
+use super::note::STACK_RULE;
+use super::{Axis, axis};
+use crate::thresholds::{Limit, Thresholds};
+use measure::judgement::Confidence;
+
+/// What a figure of a report shows; where a finding is best looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Figure {
+    /// Throughput by number of jobs.
+    Throughput,
+    /// Log file sync by number of jobs.
+    LogFileSync,
+    /// Percentiles of wait events.
+    Percentiles,
+    /// Where a commit's time goes.
+    CommitPath,
+    /// Commits by second.
+    Seconds,
+    /// Longest waits by second.
+    Longest,
+    /// The device's floor.
+    Floor,
+    /// The layers of the storage stack.
+    Stack,
+    /// The flush audit and the other checks of the measurement.
+    Trust,
+}
+
+impl Figure {
+    /// A stable name, for anchors.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figure::Throughput => "throughput",
+            Figure::LogFileSync => "log_file_sync",
+            Figure::Percentiles => "percentiles",
+            Figure::CommitPath => "commit_path",
+            Figure::Seconds => "seconds",
+            Figure::Longest => "longest",
+            Figure::Floor => "floor",
+            Figure::Stack => "stack",
+            Figure::Trust => "trust",
+        }
+    }
+}
+
+/// One kind of finding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// Stable identifier.
+    pub id: &'static str,
+    /// What it claims.
+    pub claim: &'static str,
+    /// Names of the thresholds that it applies; empty where a rule has no number.
+    pub thresholds: &'static [&'static str],
+    /// The rule in words.
+    pub rule: &'static str,
+    /// Where a rule without a threshold comes from.
+    pub source: &'static str,
+    /// What to do about it.
+    pub advice: &'static str,
+    /// How sure it is, where a finding does not say otherwise.
+    pub confidence: Confidence,
+    /// Where to look at it.
+    pub figure: Option<Figure>,
+}
+
+impl Entry {
+    const fn new(id: &'static str, confidence: Confidence, claim: &'static str) -> Entry {
+        Entry {
+            id,
+            claim,
+            thresholds: &[],
+            rule: "",
+            source: "",
+            advice: "",
+            confidence,
+            figure: None,
+        }
+    }
+
+    const fn rule(mut self, rule: &'static str, source: &'static str) -> Entry {
+        self.rule = rule;
+        self.source = source;
+        self
+    }
+
+    const fn limit(mut self, rule: &'static str, thresholds: &'static [&'static str]) -> Entry {
+        self.rule = rule;
+        self.thresholds = thresholds;
+        self
+    }
+
+    const fn advice(mut self, advice: &'static str) -> Entry {
+        self.advice = advice;
+        self
+    }
+
+    const fn at(mut self, figure: Figure) -> Entry {
+        self.figure = Some(figure);
+        self
+    }
+
+    /// Its axis.
+    #[must_use]
+    pub fn axis(&self) -> Axis {
+        axis(self.id)
+    }
+
+    /// Its thresholds as they apply: name and value with its source.
+    pub fn limits<'a>(&self, t: &'a Thresholds) -> Vec<(&'static str, &'a Limit)> {
+        let names = self.thresholds.iter();
+        names
+            .filter_map(|name| Some((*name, t.get(name)?)))
+            .collect()
+    }
+}
+
+/// Every kind of finding: durability, need, performance, validity, evidence.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    let parts = [
+        durability::ENTRIES,
+        need::ENTRIES,
+        performance::ENTRIES,
+        validity::ENTRIES,
+        evidence::ENTRIES,
+    ];
+    parts.into_iter().flatten()
+}
+
+/// The kind of a finding.
+#[must_use]
+pub fn entry(id: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.id == id)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What speaks about the measurement itself.
+
+use super::{Entry, Figure};
+use measure::judgement::Confidence::{High, Medium};
+
+const VALID: &str = "redolab: validity is part of the result";
+const AGAIN: &str = "Remove the cause and measure again.";
+
+/// A problem that was recorded while measuring, and becomes a finding as it is.
+const fn problem(id: &'static str, claim: &'static str) -> Entry {
+    Entry::new(id, High, claim)
+        .rule("any such problem", VALID)
+        .advice(AGAIN)
+        .at(Figure::Trust)
+}
+
+pub(super) const ENTRIES: &[Entry] = &[
+    problem(
+        "validity.io_error",
+        "A write or flush failed: nothing after it was acknowledged, and the row is incomplete.",
+    ),
+    problem("validity.short_write", "A write was cut short."),
+    problem(
+        "validity.incomplete",
+        "The run ended before its plan: interrupted, stopped, or failed.",
+    ),
+    problem(
+        "validity.clock_step",
+        "The clock stepped while it measured.",
+    ),
+    problem(
+        "validity.busy_device",
+        "Others used the device when the run began (--allow-busy).",
+    ),
+    problem(
+        "validity.littles_law",
+        "Jobs, throughput and latency contradict each other.",
+    ),
+    problem(
+        "validity.evidence_cut",
+        "Some of the evidence could not be read.",
+    ),
+    problem(
+        "validity.invalid",
+        "The run is marked invalid without a reason.",
+    ),
+    Entry::new("validity.simulated", High, "The figures come from a model.")
+        .rule("simulated time is never reported as measured", "redolab")
+        .advice("Measure on the device before deciding."),
+    Entry::new(
+        "validity.fallback",
+        High,
+        "Something that was asked for was done without.",
+    )
+    .rule(
+        "what was asked for is what is measured, or it is said",
+        "redolab: a run says what it measured",
+    )
+    .advice("Allow it and measure again, if it is what you want to know."),
+    Entry::new(
+        "validity.flushes_missing",
+        High,
+        "Fewer flushes were counted than the acknowledged writes need.",
+    )
+    .rule(
+        "counted >= needed",
+        "redolab: flushes that the kernel counted beside those that acknowledged writes need",
+    )
+    .advice("Something drops flushes; find it before trusting any commit.")
+    .at(Figure::Trust),
+    Entry::new(
+        "validity.background",
+        Medium,
+        "Others wrote to the device in more than a quarter of the rows.",
+    )
+    .limit("writes of others", &["background_write_pct"])
+    .advice("Measure when the device is quiet, or put redo on a device of its own.")
+    .at(Figure::Trust),
+    Entry::new(
+        "validity.no_commits",
+        High,
+        "Nothing was committed in a row.",
+    )
+    .rule("at least one commit a row", "redolab")
+    .advice("Measure for longer, or when the machine is quiet."),
+    Entry::new(
+        "validity.little",
+        Medium,
+        "Throughput times latency is not the number of jobs.",
+    )
+    .limit("deviation from Little's law", &["little_tolerance_pct"])
+    .advice("Look for a starved load generator or lost samples, and measure again.")
+    .at(Figure::Trust),
+    Entry::new(
+        "origin.imported",
+        High,
+        "The figures were recorded by others; what was not recorded is not judged.",
+    )
+    .rule("simulated time is never reported as measured", "redolab")
+    .advice("Measure on the device before deciding."),
+];

@@ -1,0 +1,121 @@
+//! How long the drive's rated endurance lasts: at the rate that is needed, else at the highest that
+//! was measured, written without a pause.
+
+use super::need::ENDURANCE;
+use super::note::Note;
+use super::space::amplification_factor;
+use super::{Bad, COMMITS, Caution, Good, Info, name_of, rows_of};
+use crate::format;
+use crate::thresholds::{Limit, Thresholds};
+use measure::run::{Row, Run};
+
+const YEAR_S: f64 = 365.25 * 86_400.0;
+
+/// Redo that is written: bytes a second, the row whose padding goes with it, and whose rate it is.
+struct Load<'a> {
+    bytes_per_s: f64,
+    row: &'a Row,
+    needed: bool,
+}
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some((rated, load)) = run.need.rated_bytes.zip(load(run)) else {
+        return;
+    };
+    let each = amplification_factor(load.row).unwrap_or(1.0);
+    let written = load.bytes_per_s * each;
+    if written <= 0.0 || rated <= 0.0 {
+        return;
+    }
+    let years = rated / written / YEAR_S;
+    let limit = wanted(run, t);
+    let lasts = years >= limit.value;
+    let id = if load.needed {
+        ENDURANCE
+    } else {
+        "space.endurance"
+    };
+    let weight = match (load.needed, lasts) {
+        (_, true) => Good,
+        (true, false) if years < limit.value / (1.0 + t.headroom_pct.value / 100.0) => Bad,
+        (true, false) => Caution,
+        (false, false) => Info,
+    };
+    let rate = if load.needed {
+        "the needed rate"
+    } else {
+        "the highest measured rate, without a pause"
+    };
+    let mb = measure::units::MB_BYTES;
+    notes.push(
+        Note::new(
+            id,
+            weight,
+            format!(
+                "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device for each ({}).",
+                format::digits(rated / 1e12),
+                format::digits(years),
+                format::digits(load.bytes_per_s / mb),
+                format::digits(each),
+                name_of(load.row),
+            ),
+        )
+        .number("years", years)
+        .number("rated_bytes", rated)
+        .number("written_bytes_per_s", written)
+        .number("write_amplification", each)
+        .limit(format!("at least {} years", limit.value), &limit)
+        .advice(match weight {
+            Good => "",
+            Info => "State the need (--redo-rate or --commit-rate) to have it judged by that.",
+            _ => "A drive of higher endurance, larger groups (less padding), or less redo.",
+        }),
+    );
+}
+
+fn wanted(run: &Run, t: &Thresholds) -> Limit {
+    match run.need.years {
+        Some(value) => Limit {
+            value,
+            source: "the need: --years".to_owned(),
+        },
+        None => t.endurance_years.clone(),
+    }
+}
+
+/// By the needed redo rate, else the needed commits of LGWR-LAT1, else the fastest row.
+fn load(run: &Run) -> Option<Load<'_>> {
+    let fastest = run
+        .rows
+        .iter()
+        .filter(|r| r.redo_data_mbps > 0.0)
+        .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps))?;
+    if let Some(bytes_per_s) = run.need.redo_bytes_per_s {
+        return Some(Load {
+            bytes_per_s,
+            row: fastest,
+            needed: true,
+        });
+    }
+    let commits = run.need.commit_rate.and_then(|rate| {
+        let enough = |r: &&Row| r.commit_throughput_tps >= rate && r.commits > 0;
+        let rows = rows_of(run, COMMITS);
+        // The row that is least beyond the need has the padding of its groups.
+        let row = rows
+            .iter()
+            .copied()
+            .find(enough)
+            .or_else(|| rows.last().copied())?;
+        let each = row.redo_size_bytes as f64 / row.commits.max(1) as f64;
+        Some(Load {
+            bytes_per_s: rate * each,
+            row,
+            needed: true,
+        })
+    });
+    commits.or(Some(Load {
+        bytes_per_s: fastest.redo_data_mbps * measure::units::MB_BYTES,
+        row: fastest,
+        needed: false,
+    }))
+}

@@ -1,0 +1,153 @@
+//! What becomes of flushes: the flush audit, and whether a flush takes longer with more to flush.
+
+use super::cache::{disks, is_protected};
+use super::note::Note;
+use super::{Bad, Caution, Good, Info, name_of};
+use crate::format;
+use crate::thresholds::Thresholds;
+use measure::run::{AuditStatus, FloorRow, FlushAudit, NfsRequests, Row, Run};
+
+pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
+    audit(run, notes);
+    // A buffered flush also carries the data: it takes time on any medium. After direct writes only
+    // a cache is emptied, and one that needs no emptying is no suspect.
+    let stack = &run.target.stack;
+    let has_disks = disks(stack).next().is_some();
+    let kept = has_disks && disks(stack).all(|d| is_protected(stack, d));
+    let suspects_direct = stack.hypervisor.is_some() || (has_disks && !kept);
+    let _ = flat(run, "buffered", t, notes) || (suspects_direct && flat(run, "direct", t, notes));
+}
+
+fn audit(run: &Run, notes: &mut Vec<Note>) {
+    const SOURCE: &str =
+        "redolab: flushes that the kernel counted beside those that acknowledged writes need";
+    let audits: Vec<(&Row, &FlushAudit)> = run
+        .rows
+        .iter()
+        .filter_map(|r| Some((r, r.flush_audit.as_ref()?)))
+        .collect();
+    let Some(worst) = audits.iter().max_by_key(|(_, a)| rank(a.status)) else {
+        return;
+    };
+    let status = worst.1.status;
+    let needed: u64 = audits.iter().map(|(_, a)| a.needed).sum();
+    let counted = audits.iter().map(|(_, a)| a.counted).sum::<Option<u64>>();
+    let nfs = of_nfs(&audits);
+    let kernel_suppresses = disks(&run.target.stack).any(|d| {
+        d.write_cache.as_deref() == Some("write through") && d.drive_write_cache != Some(true)
+    });
+    let (id, weight, claim, advice) = match status {
+        AuditStatus::Verified => (
+            "flush.audit",
+            Good,
+            "The kernel counted the flushes that the acknowledged writes need, on a device that nobody else used.".to_owned(),
+            "",
+        ),
+        AuditStatus::LowerBound if nfs.is_some() => (
+            "flush.audit",
+            Info,
+            "The client sent at least as many COMMIT and WRITE requests as the acknowledged writes need; whether its server made them durable cannot be seen from here.".to_owned(),
+            "",
+        ),
+        AuditStatus::LowerBound => (
+            "flush.audit",
+            Info,
+            "The kernel counted enough flushes, but the device was not the log's alone: the count is an upper limit of ours.".to_owned(),
+            "",
+        ),
+        AuditStatus::Unavailable => (
+            "flush.audit",
+            Info,
+            format!("The kernel counts no flushes for this target: {}", worst.1.note),
+            "",
+        ),
+        AuditStatus::Missing if kernel_suppresses => (
+            "durability.no_flushes_sent",
+            Caution,
+            "The kernel sent fewer flushes than were asked for, because it takes the disk for write-through: durability rests on that setting alone.".to_owned(),
+            "Read the drive's own word on its cache as root.",
+        ),
+        AuditStatus::Missing => (
+            "validity.flushes_missing",
+            Bad,
+            format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {}", name_of(worst.0), worst.1.note),
+            "Something above the device drops flushes; find it before trusting any commit.",
+        ),
+    };
+    notes.push(
+        Note::new(id, weight, claim)
+            .number("flushes_needed", needed as f64)
+            .maybe("flushes_counted", counted.map(|c| c as f64))
+            .maybe("nfs_commits", nfs.map(|n| n.commits as f64))
+            .maybe("nfs_writes", nfs.map(|n| n.writes as f64))
+            .rule("counted >= needed", SOURCE)
+            .advice(advice),
+    );
+}
+
+/// What the NFS client sent in all rows together.
+fn of_nfs(audits: &[(&Row, &FlushAudit)]) -> Option<NfsRequests> {
+    let counts = audits.iter().filter_map(|(_, audit)| audit.nfs);
+    counts.reduce(|a, b| NfsRequests {
+        writes: a.writes + b.writes,
+        commits: a.commits + b.commits,
+    })
+}
+
+fn rank(status: AuditStatus) -> u8 {
+    match status {
+        AuditStatus::Verified => 0,
+        AuditStatus::LowerBound => 1,
+        AuditStatus::Unavailable => 2,
+        AuditStatus::Missing => 3,
+    }
+}
+
+/// Says so, and `true`, where a flush takes hardly longer with far more to make durable: something
+/// answers before the medium has it. In `direct` the data is in the device's cache by then.
+fn flat(run: &Run, method: &str, t: &Thresholds, notes: &mut Vec<Note>) -> bool {
+    let rows: Vec<&FloorRow> = run
+        .floor
+        .iter()
+        .filter(|f| f.sync_method == method && f.flush_mean_ns > 0.0 && f.write_bytes > 0)
+        .filter(|f| f.pre_written)
+        .collect();
+    let (Some(small), Some(large)) = (
+        rows.iter().min_by_key(|f| f.write_bytes),
+        rows.iter().max_by_key(|f| f.write_bytes),
+    ) else {
+        return false;
+    };
+    let span = large.write_bytes as f64 / small.write_bytes as f64;
+    let growth = large.flush_mean_ns / small.flush_mean_ns;
+    let limit = &t.flush_growth_ratio;
+    if span < t.flush_growth_span.value || growth >= limit.value {
+        return false;
+    }
+    notes.push(
+        Note::new(
+            "durability.flat_flush",
+            Caution,
+            format!(
+                "A flush behind {} of {method} writes takes {}, one behind {} {}: a flush that takes no longer with more to make durable may be answered before the medium has it.",
+                format::bytes(small.write_bytes),
+                format::latency(small.flush_mean_ns),
+                format::bytes(large.write_bytes),
+                format::latency(large.flush_mean_ns),
+            ),
+        )
+        .number("growth", growth)
+        .number("small_flush_ms", small.flush_mean_ns / 1e6)
+        .number("large_flush_ms", large.flush_mean_ns / 1e6)
+        .limit(
+            format!(
+                "less than {} times over {} times the data",
+                limit.value,
+                format::digits(span)
+            ),
+            limit,
+        )
+        .advice("Run a power test; in a virtual machine ask for the host's cache mode."),
+    );
+    true
+}

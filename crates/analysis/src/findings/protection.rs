@@ -1,0 +1,171 @@
+//! Who says that a disk keeps what is in its cache over power loss: a data sheet, the controller's
+//! own tool, or the user. None of them is a test, and each is named.
+//!
+//! Invariant: a model stands here only with the document that says so. Protection of data at rest
+//! alone, as many consumer drives have it, is not enough and not listed.
+
+use super::cache::{Behind, behind, named};
+use super::note::{Note, STACK_RULE};
+use super::{Bad, Caution, Info};
+use crate::format;
+use measure::stack::{ControllerCache, Layer, Protection, Stack};
+
+/// A drive that its maker's document describes as protected.
+struct Model {
+    /// Part of the model as the drive reports it, in capitals.
+    part: &'static str,
+    /// The document, and its words.
+    source: &'static str,
+}
+
+const MODELS: &[Model] = &[
+    Model {
+        part: "9200_MTFDHAL",
+        source: "Micron 9200 NVMe SSDs, data sheet: power-backed cache",
+    },
+    Model {
+        part: "SSDPE2ME",
+        source: "Intel SSD DC P3600 Series, product specification: enhanced power-loss data protection",
+    },
+    Model {
+        part: "SSDPEDME",
+        source: "Intel SSD DC P3600 Series, product specification: enhanced power-loss data protection",
+    },
+    Model {
+        part: "SSDPECME",
+        source: "Intel SSD DC P3608 Series, product specification: enhanced power-loss data protection",
+    },
+    Model {
+        part: "SSDSC2KB",
+        source: "Intel SSD DC S4500 Series, product specification: enhanced power-loss data protection",
+    },
+    Model {
+        part: "SSDSC2KG",
+        source: "Intel SSD DC S4600 Series, product specification: enhanced power-loss data protection",
+    },
+];
+
+/// Who says that this disk keeps its cache; `None` where nobody does.
+pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
+    let declared = |protection: Protection| {
+        let found = stack.declared.iter().find(|d| d.protection == protection)?;
+        Some(match found.basis.as_str() {
+            "" => "the user's declaration".to_owned(),
+            basis => format!("the user's declaration ({basis})"),
+        })
+    };
+    match behind(disk) {
+        Behind::Plain => declared(Protection::Plp).or_else(|| model(disk)),
+        Behind::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
+        Behind::CloudVolume | Behind::InstanceStore => None,
+    }
+}
+
+fn model(disk: &Layer) -> Option<String> {
+    let model = disk
+        .model
+        .as_deref()?
+        .to_ascii_uppercase()
+        .replace(' ', "_");
+    let found = MODELS.iter().find(|m| model.contains(m.part))?;
+    Some(found.source.to_owned())
+}
+
+/// Every controller that was looked at is sound in all that its tool tells.
+fn tool(stack: &Stack) -> Option<String> {
+    let sound = |c: &ControllerCache| {
+        c.protected == Some(true)
+            && c.forced_write_back != Some(true)
+            && c.drive_caches == Some(false)
+    };
+    let all = &stack.controllers;
+    let first = all.first().filter(|_| all.iter().all(sound))?;
+    Some(format!(
+        "{}: {}, disk caches off",
+        first.name,
+        first.protection.as_deref().unwrap_or("protected")
+    ))
+}
+
+/// The controller in front of a disk, and what its tool says of its cache.
+pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
+    let shelter = shelter(stack, disk);
+    let told: Vec<String> = stack.controllers.iter().map(words).collect();
+    let state = match (&shelter, told.is_empty()) {
+        (Some(by), _) => format!("protected by the word of {by}"),
+        (None, true) => "no tool told its state".to_owned(),
+        (None, false) => told.join("; "),
+    };
+    Note::new(
+        "stack.controller",
+        if shelter.is_some() { Info } else { Caution },
+        format!(
+            "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is ({state}).",
+            named(disk)
+        ),
+    )
+    .maybe("cache_bytes", cache_bytes(stack).map(|b| b as f64))
+    .rule("RAID controllers: conditional on the battery", STACK_RULE)
+    .advice(if shelter.is_some() {
+        "Watch the battery's state: the answer holds while it is in order."
+    } else {
+        "Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection."
+    })
+}
+
+/// Bytes of the largest controller cache that a tool told.
+pub(super) fn cache_bytes(stack: &Stack) -> Option<u64> {
+    stack.controllers.iter().filter_map(|c| c.cache_bytes).max()
+}
+
+fn words(c: &ControllerCache) -> String {
+    let mut parts = vec![match &c.protection {
+        Some(state) => format!("battery or flash backup: {state}"),
+        None => "no battery or flash backup is shown".to_owned(),
+    }];
+    parts.extend(
+        c.cache_bytes
+            .map(|b| format!("cache of {}", format::bytes(b))),
+    );
+    parts.extend(match c.drive_caches {
+        Some(true) => Some("disk caches on".to_owned()),
+        Some(false) => None,
+        None => Some("disk caches not told".to_owned()),
+    });
+    format!("{}: {}", c.name, parts.join(", "))
+}
+
+/// What a controller's tool says that speaks against it, whatever the user declares.
+pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
+    for c in &stack.controllers {
+        if c.forced_write_back == Some(true) && c.protected != Some(true) {
+            notes.push(
+                Note::new(
+                    "stack.controller_unprotected",
+                    Bad,
+                    format!(
+                        "{} writes back although its battery or flash backup is not in order ({}).",
+                        c.name,
+                        c.protection.as_deref().unwrap_or("none is shown")
+                    ),
+                )
+                .rule("write back without protection: no", STACK_RULE)
+                .advice("Replace the battery, and set the volume to write back only with a sound one (WB, not AWB)."),
+            );
+        }
+        if c.drive_caches == Some(true) {
+            notes.push(
+                Note::new(
+                    "stack.drive_caches",
+                    Caution,
+                    format!(
+                        "{}: the caches of the disks behind it are on, and its battery does not protect those.",
+                        c.name
+                    ),
+                )
+                .rule("disk caches behind a controller: off", STACK_RULE)
+                .advice("Turn them off (storcli /cN/vN set pdcache=off; ssacli ctrl slot=N modify drivewritecache=disable)."),
+            );
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Listings of SQL*Plus whose rows are longer than its line: headings and rules stand in turn, and
+//! a row is as many lines.
+//!
+//! ```text
+//!    IO_SIZE FILE_NAME
+//! ---------- --------------------
+//! IO_LATENCY  TIMESTAMP
+//! ---------- ----------
+//!         16 /u01/redo01.log
+//!        812  170000111
+//! ```
+
+use super::awr::text::{slice, spans};
+
+/// Lines that a row may take.
+const LINES_MAX: usize = 16;
+
+/// Puts the rows of such a listing together.
+#[derive(Debug, Default)]
+pub struct Wrapped {
+    /// A line that is a heading if a rule follows.
+    above: Option<String>,
+    heads: Vec<Head>,
+    /// Lines of the row that has begun.
+    row: Vec<String>,
+    in_heads: bool,
+}
+
+#[derive(Debug)]
+struct Head {
+    names: Vec<String>,
+    spans: Vec<(usize, usize)>,
+}
+
+/// What a line was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Took {
+    /// None of such a listing.
+    No,
+    /// A part of one.
+    Part,
+    /// The last of a row: its cells.
+    Row(Vec<String>),
+}
+
+impl Wrapped {
+    /// The names of all columns in small letters, where rows take more than one line.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        if self.heads.len() < 2 || self.in_heads && self.above.is_some() {
+            return Vec::new();
+        }
+        self.heads.iter().flat_map(|h| h.names.clone()).collect()
+    }
+
+    /// Takes a line. Of a listing whose rows take one line it is [`Took::No`].
+    pub fn line(&mut self, line: &str) -> Took {
+        if line.trim().is_empty() {
+            self.row.clear();
+            return Took::No;
+        }
+        if let Some(spans) = spans(line) {
+            return self.rule(spans);
+        }
+        if is_heading(line) {
+            self.row.clear();
+            self.above = Some(line.to_owned());
+            return Took::No;
+        }
+        self.above = None;
+        self.in_heads = false;
+        if self.heads.len() < 2 || line.contains("selected.") || line.starts_with("SQL>") {
+            self.row.clear();
+            return Took::No;
+        }
+        self.row.push(line.to_owned());
+        if self.row.len() < self.heads.len() {
+            return Took::Part;
+        }
+        let lines = std::mem::take(&mut self.row);
+        let cells = lines.iter().zip(&self.heads);
+        Took::Row(cells.flat_map(|(l, h)| slice(l, &h.spans)).collect())
+    }
+
+    fn rule(&mut self, spans: Vec<(usize, usize)>) -> Took {
+        let Some(above) = self.above.take() else {
+            return Took::No;
+        };
+        if !self.in_heads {
+            self.heads.clear();
+        }
+        self.in_heads = true;
+        let names = slice(&above, &spans);
+        if self.heads.len() < LINES_MAX {
+            self.heads.push(Head {
+                names: names.iter().map(|n| n.to_ascii_lowercase()).collect(),
+                spans,
+            });
+        }
+        Took::No
+    }
+}
+
+/// Whether a line holds names of columns alone.
+#[must_use]
+pub fn is_heading(line: &str) -> bool {
+    let name = |w: &str| {
+        w.starts_with(|c: char| c.is_ascii_uppercase())
+            && w.bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b"_#$".contains(&b))
+    };
+    line.len() < 2000 && line.split_whitespace().all(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_several_lines() {
+        let text = "\
+   IO_SIZE\n----------\nFILE_NAME\n--------------------\nIO_LATENCY  TIMESTAMP
+---------- ----------\n        16\n/u01/redo01.log\n       812  170000111\n
+       512\n/u01/redo02.log\n       501\n";
+        let mut wrapped = Wrapped::default();
+        let took: Vec<Took> = text.lines().map(|l| wrapped.line(l)).collect();
+        assert_eq!(
+            wrapped.names(),
+            ["io_size", "file_name", "io_latency", "timestamp"]
+        );
+        let rows: Vec<&Took> = took.iter().filter(|t| matches!(t, Took::Row(_))).collect();
+        let row = |cells: [&str; 4]| Took::Row(cells.map(str::to_owned).to_vec());
+        assert_eq!(
+            rows,
+            [
+                &row(["16", "/u01/redo01.log", "812", "170000111"]),
+                &row(["512", "/u01/redo02.log", "501", ""]),
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_of_one_line_are_not_its_own() {
+        let mut wrapped = Wrapped::default();
+        for line in [
+            "  IO_SIZE IO_LATENCY",
+            "--------- ----------",
+            "       16        812",
+        ] {
+            assert_eq!(wrapped.line(line), Took::No);
+        }
+        assert!(wrapped.names().is_empty());
+    }
+}

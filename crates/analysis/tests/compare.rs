@@ -1,0 +1,398 @@
+//! Comparisons of runs with known differences, and of runs that are not as they should be.
+
+use analysis::compare::condition::FailIf;
+use analysis::compare::rounds::{self, LiveSide, Round};
+use analysis::compare::{Options, Series, Side, stored};
+use analysis::stats::random::Random;
+use measure::Histogram;
+use measure::comparison::{Basis, Comparison, Difference, Size};
+use measure::run::{Interval, Origin, Row, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use std::collections::BTreeMap;
+
+const SYNC: &str = "log_file_sync";
+
+fn run(name: &str, rows: Vec<Row>) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        run_id: name.to_owned(),
+        created: "2026-11-20T10:00:00.000Z".to_owned(),
+        origin: Origin::Measured,
+        redolab_version: "0".to_owned(),
+        command: Vec::new(),
+        target: Target::default(),
+        workload: WorkloadInfo::default(),
+        environment: measure::run::Environment::default(),
+        rows,
+        floor: Vec::new(),
+        lab_overhead_ns: None,
+        findings: Vec::new(),
+        validity: Validity::sound(),
+        need: measure::judgement::Need::default(),
+        verdict: None,
+        report: None,
+        diagnostics: Vec::new(),
+        imported: None,
+    }
+}
+
+/// A row of `seconds` seconds whose waits are around `mean_us`.
+fn row(seed: u64, workload: &str, seconds: usize, mean_us: f64) -> (Row, BTreeMap<String, Series>) {
+    let mut r = Random::new(seed);
+    let mut series = Series::new();
+    let mut intervals = Vec::new();
+    for second in 0..seconds {
+        let level = 1.0 + 0.02 * r.normal();
+        let mut h = Histogram::new();
+        for _ in 0..400 {
+            h.record((mean_us * 1e3 * level * (0.2 * r.normal()).exp()) as u64);
+        }
+        intervals.push(Interval {
+            t_s: second as f64 + 1.0,
+            seconds: 1.0,
+            commits: (8e6 / (mean_us * level)) as u64,
+            redo_bytes: 2_000 * (8e6 / (mean_us * level)) as u64,
+            ..Interval::default()
+        });
+        series.push(&h);
+    }
+    let commits: u64 = intervals.iter().map(|i| i.commits).sum();
+    let stats = series.merged.stats();
+    let row = Row {
+        workload: workload.to_owned(),
+        nodes: 1,
+        jobs: 8,
+        elapsed_s: seconds as f64,
+        elapsed_ns: seconds as u64 * 1_000_000_000,
+        commits,
+        commit_throughput_tps: commits as f64 / seconds as f64,
+        redo_data_mbps: 2_000.0 * commits as f64 / seconds as f64 / f64::from(1 << 20),
+        waits: [(SYNC.to_owned(), stats)].into(),
+        intervals,
+        device_writes: Some(commits / 2),
+        device_written_bytes: Some(commits * 2048),
+        ..Row::default()
+    };
+    (row, [(SYNC.to_owned(), series)].into())
+}
+
+fn side(name: &str, seed: u64, seconds: usize, mean_us: f64) -> Side {
+    let (row, series) = row(seed, "LGWR-LAT1", seconds, mean_us);
+    Side {
+        name: name.to_owned(),
+        run: run(name, vec![row]),
+        complete: true,
+        series: vec![series],
+    }
+}
+
+fn compare(sides: &[Side]) -> Comparison {
+    let options = Options {
+        resamples: 200,
+        ..Options::default()
+    };
+    stored::compare(sides, &options)
+}
+
+fn find<'a>(c: &'a Comparison, metric: &str) -> &'a Difference {
+    let found = c.differences.iter().find(|d| d.metric == metric);
+    found.unwrap_or_else(|| panic!("{metric} is not compared"))
+}
+
+#[test]
+fn a_slower_run_is_found_with_its_ratio() {
+    let c = compare(&[side("a", 1, 40, 400.0), side("b", 2, 40, 480.0)]);
+    for metric in [
+        "log_file_sync.mean",
+        "log_file_sync.p50",
+        "log_file_sync.p99",
+    ] {
+        let d = find(&c, metric);
+        assert_eq!(
+            (d.significant, d.basis),
+            (Some(true), Basis::Intervals),
+            "{d:?}"
+        );
+        assert_eq!(d.size, Some(Size::Medium), "{d:?}");
+        let (low, high) = (d.ci_low.expect("low"), d.ci_high.expect("high"));
+        assert!(low < 1.2 && 1.2 < high && high < 1.25, "{d:?}");
+        assert!(
+            d.sentence.starts_with("significant and medium: +"),
+            "{}",
+            d.sentence
+        );
+    }
+    assert_eq!(find(&c, "log_file_sync.mean").effect_kind, "cohens_d");
+    assert_eq!(find(&c, "log_file_sync.p50").effect_kind, "cliffs_delta");
+    assert!(find(&c, "log_file_sync.p50").effect.expect("delta") > 0.3);
+    let rate = find(&c, "commit_throughput_tps");
+    assert!(
+        (rate.ratio.expect("a ratio") - 1.0 / 1.2).abs() < 0.02,
+        "{rate:?}"
+    );
+    let longest = find(&c, "log_file_sync.max");
+    assert_eq!((longest.basis, longest.ci_low), (Basis::None, None));
+    assert!(
+        longest.sentence.contains("extremes"),
+        "{}",
+        longest.sentence
+    );
+    assert_eq!(c.distributions.len(), 2);
+    let shares: f64 = c.distributions[0].density.iter().map(|d| d.2).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    let ids: Vec<&str> = c.tables.iter().map(|t| t.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "compare_throughput",
+            "compare_device",
+            "compare_events",
+            "compare_ratios"
+        ]
+    );
+}
+
+#[test]
+fn equal_runs_say_what_would_have_been_found() {
+    let c = compare(&[side("a", 1, 40, 400.0), side("b", 3, 40, 400.0)]);
+    let d = find(&c, "log_file_sync.mean");
+    assert_eq!(d.significant, Some(false), "{d:?}");
+    assert!(
+        d.sentence.starts_with("no difference found"),
+        "{}",
+        d.sentence
+    );
+    assert!(d.sentence.contains("would have found") && d.sentence.contains("80 % power"));
+    assert!(
+        d.detectable_pct.is_some_and(|p| p > 0.1 && p < 10.0),
+        "{d:?}"
+    );
+}
+
+#[test]
+fn a_sure_difference_may_be_negligible() {
+    let c = compare(&[side("a", 1, 390, 400.0), side("b", 2, 390, 404.0)]);
+    let d = find(&c, "log_file_sync.mean");
+    assert_eq!(
+        (d.significant, d.size),
+        (Some(true), Some(Size::Negligible)),
+        "{d:?}"
+    );
+    assert!(
+        d.sentence.starts_with("significant and negligible"),
+        "{}",
+        d.sentence
+    );
+}
+
+#[test]
+fn events_are_compared_as_stretches_of_them() {
+    let mut r = Random::new(9);
+    let mut events = |scale: f64| -> Vec<u64> {
+        (0..50_000)
+            .map(|_| (scale * (0.3 * r.normal()).exp()) as u64)
+            .collect()
+    };
+    let (a, b) = (
+        Series::of_events(&events(4e5)),
+        Series::of_events(&events(4.4e5)),
+    );
+    let mut sides = [side("a", 1, 10, 400.0), side("b", 2, 10, 440.0)];
+    for (side, series) in sides.iter_mut().zip([a, b]) {
+        side.run.rows[0]
+            .waits
+            .insert(SYNC.to_owned(), series.merged.stats());
+        side.series[0].insert(SYNC.to_owned(), series);
+    }
+    let c = compare(&sides);
+    let d = find(&c, "log_file_sync.p999");
+    assert_eq!(
+        (d.basis, d.significant),
+        (Basis::Events, Some(true)),
+        "{d:?}"
+    );
+    assert!(c.runs.iter().all(|r| r.has_events));
+}
+
+#[test]
+fn what_is_not_comparable_is_named_and_the_rest_is_compared() {
+    let mut a = side("a", 1, 20, 400.0);
+    let mut b = side("b", 2, 20, 400.0);
+    let (other, series) = row(5, "LGWR-THR", 20, 400.0);
+    a.run.rows.push(other);
+    a.series.push(series);
+    let (mut jobs, series) = row(6, "LGWR-LAT1", 20, 400.0);
+    jobs.jobs = 32;
+    b.run.rows.push(jobs);
+    b.series.push(series);
+    b.run.origin = Origin::Imported;
+    b.run.workload.log_writer = "lgwr".to_owned();
+    let c = compare(&[a, b]);
+    assert!(!c.differences.is_empty());
+    let said: Vec<String> = c
+        .not_compared
+        .iter()
+        .map(|n| format!("{}: {}", n.what, n.why))
+        .collect();
+    for (what, why) in [
+        ("LGWR-THR, 8 jobs of the base", "no row of this workload"),
+        ("LGWR-LAT1, 32 jobs", "the base has no such row"),
+        ("origin", "measured in the base, imported here"),
+        ("log writer", "lgwr here"),
+    ] {
+        let found = said.iter().any(|s| s.starts_with(what) && s.contains(why));
+        assert!(found, "{what}: {why}: {said:?}");
+    }
+    assert!(c.method.notes.iter().any(|n| n.contains("origin")));
+}
+
+#[test]
+fn poor_runs_are_compared_as_far_as_they_reach() {
+    // Too few intervals.
+    let c = compare(&[side("a", 1, 2, 400.0), side("b", 2, 2, 440.0)]);
+    let d = find(&c, "log_file_sync.mean");
+    assert!(
+        d.ratio.is_some() && d.ci_low.is_none() && d.significant.is_none(),
+        "{d:?}"
+    );
+    assert!(
+        d.sentence.contains("2 intervals, at least 4"),
+        "{}",
+        d.sentence
+    );
+    // No intervals at all.
+    let mut bare = side("b", 2, 20, 440.0);
+    bare.series.clear();
+    let c = compare(&[side("a", 1, 20, 400.0), bare]);
+    let d = find(&c, "log_file_sync.mean");
+    assert!(
+        d.ratio.is_some() && d.sentence.contains("neither events nor interval"),
+        "{d:?}"
+    );
+    // Constant rates.
+    let mut sides = [side("a", 1, 20, 400.0), side("b", 2, 20, 400.0)];
+    for side in &mut sides {
+        for interval in &mut side.run.rows[0].intervals {
+            interval.commits = 1000;
+        }
+    }
+    let d = find(&compare(&sides), "commit_throughput_tps").clone();
+    assert!(
+        d.ci_low.is_none() && d.sentence.contains("nothing varies"),
+        "{d:?}"
+    );
+    // Nothing in common, nothing at all, one run, no runs.
+    let mut other = side("b", 2, 20, 400.0);
+    other.run.rows[0].workload = "X".to_owned();
+    let c = compare(&[side("a", 1, 20, 400.0), other]);
+    assert!(c.differences.is_empty() && c.not_compared.len() == 2);
+    let empty = || Side {
+        name: "e".to_owned(),
+        run: run("e", Vec::new()),
+        complete: false,
+        series: Vec::new(),
+    };
+    assert!(compare(&[empty(), empty()]).differences.is_empty());
+    assert!(compare(&[empty()]).differences.is_empty());
+    assert!(compare(&[]).runs.is_empty());
+    // A row that nothing was measured of.
+    let mut nothing = side("b", 2, 20, 400.0);
+    nothing.run.rows[0] = Row {
+        workload: "LGWR-LAT1".to_owned(),
+        nodes: 1,
+        jobs: 8,
+        commit_throughput_tps: f64::NAN,
+        ..Row::default()
+    };
+    let c = compare(&[side("a", 1, 20, 400.0), nothing]);
+    let d = find(&c, "commit_throughput_tps");
+    assert!(
+        d.b.is_none() && d.sentence.contains("not in this run"),
+        "{d:?}"
+    );
+}
+
+fn live(name: &str, seed: u64, means_us: &[f64]) -> LiveSide {
+    let rounds = means_us.iter().enumerate().map(|(i, mean)| {
+        let (row, series) = row(seed + i as u64, "LGWR-LAT1", 3, *mean);
+        let merged = series.into_iter().map(|(e, s)| (e, s.merged)).collect();
+        Round {
+            run: run(&format!("{name}-{i}"), vec![row]),
+            merged: vec![merged],
+        }
+    });
+    LiveSide {
+        name: name.to_owned(),
+        rounds: rounds.collect(),
+    }
+}
+
+#[test]
+fn rounds_are_the_unit_and_drift_cancels() {
+    // Both drift by a half; B is slower by a tenth in each pair.
+    let a = live("a", 100, &[400.0, 450.0, 500.0, 550.0, 600.0]);
+    let b = live("b", 200, &[440.0, 495.0, 550.0, 605.0, 660.0]);
+    let fail_if: FailIf = "log_file_sync.mean > +5%".parse().expect("a condition");
+    let options = Options {
+        conditions: vec![fail_if],
+        ..Options::default()
+    };
+    let c = rounds::compare(&[a, b], &options);
+    let d = find(&c, "log_file_sync.mean");
+    assert_eq!(
+        (d.basis, d.units_a, d.significant),
+        (Basis::Rounds, 5, Some(true)),
+        "{d:?}"
+    );
+    assert!((d.ratio.expect("a ratio") - 1.1).abs() < 0.03, "{d:?}");
+    assert_eq!(c.method.rounds, Some(5));
+    assert!(c.method.notes[0].contains("unit of replication"));
+    assert!(c.conditions[0].breached, "{:?}", c.conditions);
+    assert_eq!(
+        (c.runs[0].name.as_str(), c.runs[0].run_id.as_str()),
+        ("a", "a-0")
+    );
+    let one = rounds::compare(&[live("a", 1, &[400.0]), live("b", 2, &[440.0])], &options);
+    let d = find(&one, "log_file_sync.mean");
+    assert!(
+        d.ci_low.is_none() && d.sentence.contains("one pair of rounds"),
+        "{d:?}"
+    );
+    assert!(
+        rounds::compare(&[live("a", 1, &[]), live("b", 1, &[])], &options)
+            .differences
+            .is_empty()
+    );
+}
+
+#[test]
+fn conditions_that_cannot_be_judged_are_not_passed() {
+    let parse = |t: &str| t.parse::<FailIf>().expect(t);
+    let options = Options {
+        resamples: 100,
+        conditions: vec![
+            parse("log_file_sync > +10%"),
+            parse("log_buffer_space.p99 > +10%"),
+            parse("commit_throughput_tps < -5%"),
+            parse("log_file_sync.max > +1000%"),
+        ],
+        ..Options::default()
+    };
+    let c = stored::compare(
+        &[side("a", 1, 20, 400.0), side("b", 2, 20, 480.0)],
+        &options,
+    );
+    let states: Vec<(bool, bool)> = c
+        .conditions
+        .iter()
+        .map(|c| (c.breached, c.undetermined))
+        .collect();
+    assert_eq!(
+        states,
+        [(true, false), (false, true), (true, false), (false, false)]
+    );
+    assert!(
+        c.conditions[0].detail.contains("LGWR-LAT1, 8 jobs: +"),
+        "{:?}",
+        c.conditions[0]
+    );
+}

@@ -1,0 +1,129 @@
+//! Files that only look like evidence: each is refused by its name, and says what to import
+//! instead.
+
+use crate::import_in;
+
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "Trace file x.trc\nYashanDB Server Enterprise Edition 23.2\nWAIT #1: nam='log file sync' ela= 5\n",
+        "YashanDB",
+    ),
+    (
+        "wait_type   waiting_tasks_count  wait_time_ms\n----------- ------- ------\nWRITELOG 1 2\n",
+        "SQL Server",
+    ),
+    (
+        "1\tentry DB2 UDB base sys utilities sqleParse fnc (1.3.5)\n\tpid 1 tid 1\n",
+        "Db2",
+    ),
+    (
+        "2024-03-14 10:00:00.1 CET,\"a\",\"b\",1,\"\",65f,1,\"COMMIT\",LOG,00000,\"duration: 12 ms\",,\n",
+        "PostgreSQL",
+    ),
+    (
+        "# Time: 2022-10-10\n# Query_time: 2.0  Lock_time: 0.0\nSELECT 1;\n",
+        "MySQL",
+    ),
+    (
+        "ASH Report For PAY/pay1\n\nTop User Events\nlog file sync  Commit  44.1\n",
+        "an ASH report",
+    ),
+    (
+        "          ADDM Report for Task 'TASK_44'\nlog file sync\n",
+        "an ADDM report",
+    ),
+    (
+        "WORKLOAD REPOSITORY SQL Report\n\nElapsed:  15.00 (mins)\nSQL Summary\n",
+        "awrsqrpt",
+    ),
+    (
+        "WORKLOAD REPOSITORY COMPARE PERIOD REPORT\n\nTop Timed Events\n",
+        "awrddrpt",
+    ),
+    (
+        "WORKLOAD REPOSITORY REPORT (RAC)\n\nDatabase Summary\n",
+        "awrgrpt",
+    ),
+    (
+        "<html><head><title>AWR SQL Report for DB: X</title></head><table></table></html>",
+        "awrsqrpt",
+    ),
+    (
+        "<html><head><title>ASH Report - From 1 To 2</title><table></table></html>",
+        "an ASH report",
+    ),
+    (
+        "\nTKPROF: Release 19.0.0.0.0\n\nlog file sync  100  0.01  0.20\n",
+        "tkprof",
+    ),
+    (
+        "procs -----------memory----------\n r  b   swpd   free\n 1  0      0 812345\n",
+        "vmstat",
+    ),
+    (
+        "Linux 5.4 (db)  03/14/24\n\n10:00:01          DEV       tps     rkB/s\n10:10:01  sda 3.1 0.1\n",
+        "sar",
+    ),
+    (
+        "Linux 5.4 (db)  03/14/24\n\n10:00:01        CPU     %user     %nice\n10:10:01 all 2.1 0.0\n",
+        "sar",
+    ),
+    (
+        "AAA,progname,nmon_x86_64\nZZZZ,T0001,10:00:01\nDISKBUSY,T0001,0.1\n",
+        "nmon",
+    ),
+    (
+        "--total-cpu-usage-- -dsk/total-\nusr sys idl wai stl| read  writ\n",
+        "dstat",
+    ),
+    (
+        "                    extended device statistics\n    r/s    w/s   kr/s   kw/s  device\n 0.1 5.3 1.1 2.0 c0\n",
+        "Solaris",
+    ),
+    (
+        "Disks:           % tm_act     Kbps      tps    Kb_read   Kb_wrtn\nhdisk0  1.0  16.0  4.0 0 16\n",
+        "AIX",
+    ),
+    (
+        "redo: (g=0): rw=write\nfio-3.36\n    clat (usec): min=10, max=21000, avg=50.00\n",
+        "--output-format=json",
+    ),
+    ("3;fio-3.36;redo;0;0;0;0\n", "--output-format=json"),
+    (
+        "  Detailed Percentile spectrum:\n       Value   Percentile   TotalCount 1/(1-Percentile)\n",
+        ".hlog",
+    ),
+    (
+        "2024-03-14T10:00:00+01:00\nThread 1 advanced to log sequence 1234 (LGWR switch)\n",
+        "alert log",
+    ),
+];
+
+#[test]
+fn what_looks_like_evidence_is_named() {
+    for (text, word) in REFUSED {
+        for text in [(*text).to_owned(), text.replace('\n', "\r\n")] {
+            let refused = import_in(&[text.as_bytes()], 7, None);
+            let refused = refused.expect_err(word).to_string();
+            assert!(refused.contains(word), "{word}: {refused}");
+            assert!(refused.starts_with("f0: this is "), "{refused}");
+        }
+    }
+}
+
+/// Words of other products and reports inside of evidence do not make it theirs.
+#[test]
+fn evidence_that_speaks_of_others_is_read() {
+    for text in [
+        "Oracle Database 19c Release 19.0.0.0.0\nWAIT #1: nam='log file sync' ela= 5 tim=7\n\
+         PARSING IN CURSOR #1 len=9\nYashanDB vmstat % tm_act\nEND OF STMT\n",
+        "WORKLOAD REPOSITORY report for\n\nADDM Report for Task 'x'\n\n\
+         Event                          Waits     Time(s)\n\
+         ------------------------ ----------- -----------\nlog file sync              3           1\n",
+        "2024-03-14 10:00\nThread 1 advanced to log sequence 7 (LGWR switch)\n\
+         Warning: log write elapsed time 780ms, size 4KB\n",
+    ] {
+        let read = import_in(&[text.as_bytes()], usize::MAX, None);
+        assert!(read.is_ok(), "{:?}\n{text}", read.err());
+    }
+}

@@ -1,0 +1,174 @@
+//! What the benches share: raw durable writes, sessions that wait for each commit, the processor's
+//! time, and what fio writes to the same files.
+#![allow(dead_code)]
+
+use device::{FileSet, IoEngine, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
+use device::{UringFiles, UringOptions};
+use measure::Histogram;
+use measure::workload::{Generator, pool};
+use redo::engine::Paths;
+use redo::{CommitMode, Log, Shape};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+/// What a bench fails with.
+pub type AnyError = Box<dyn std::error::Error>;
+
+/// Processor time of this process so far, user and system, microseconds, in steps of 10 ms
+/// (proc_pid_stat(5)).
+pub fn cpu_us() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name stands in parentheses and may hold blanks: count from behind it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
+}
+
+/// Raw durable writes of `len` bytes to a log's own first file, through the same back end: the time
+/// of each, and how long all took.
+pub fn raw_writes(
+    directory: &Path,
+    shape: Shape,
+    (method, io): (SyncMethod, IoEngine),
+    len: u32,
+    time: Duration,
+) -> Result<(Histogram, Duration), AnyError> {
+    let path = Paths::new(directory).logs(1).remove(0);
+    let files = FileSet::open(&[path], shape.file_bytes, method)?;
+    let bytes = len as usize;
+    let device: Box<dyn LogDevice> = match io {
+        IoEngine::IoUring => {
+            let uring = UringOptions::default();
+            uring.check()?;
+            Box::new(UringFiles::new(files, uring))
+        }
+        IoEngine::Threads | IoEngine::Auto => Box::new(files),
+    };
+    let region = Arc::new(Region::new(bytes)?);
+    region.fill(0, &pool(9, bytes));
+    let mut queue = device.queue(region)?;
+    let durable = device.caps().durable_writes;
+    let mut times = Histogram::new();
+    let mut done = Vec::with_capacity(2);
+    let mut addr = 4096;
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let before = Instant::now();
+        let pieces = [Piece { at: 0, len: bytes }, Piece::default()];
+        let write = OpKind::Write { addr, pieces };
+        let kinds: &[OpKind] = if durable {
+            &[write]
+        } else {
+            &[write, OpKind::Flush]
+        };
+        for kind in kinds {
+            queue.submit(&[Op { id: 1, kind: *kind }]);
+            done.clear();
+            queue.poll(&mut done, true);
+            done[0].result.map_err(|e| e.to_string())?;
+        }
+        times.record(before.elapsed().as_nanos() as u64);
+        addr += u64::from(len);
+        if addr + u64::from(len) > shape.file_bytes {
+            addr = 4096;
+        }
+    }
+    Ok((times, start.elapsed()))
+}
+
+/// `jobs` sessions that each wait for every commit of `record_bytes`: the time of each (append and
+/// commit), and how long all took.
+pub fn waited_for(
+    log: &Arc<Log>,
+    jobs: u32,
+    record_bytes: u32,
+    time: Duration,
+) -> Result<(Histogram, Duration), AnyError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let barrier = Arc::new(Barrier::new(jobs as usize + 1));
+    let bytes = pool(1, 1 << 20);
+    let threads: Vec<_> = (0..jobs)
+        .map(|job| {
+            let (stop, barrier) = (Arc::clone(&stop), Arc::clone(&barrier));
+            let mut session = log.session();
+            let mut generator = Generator::new(bytes.clone(), job, 1);
+            std::thread::spawn(move || -> Result<Histogram, redo::Error> {
+                let mut times = Histogram::new();
+                barrier.wait();
+                while !stop.load(Ordering::Relaxed) {
+                    let before = Instant::now();
+                    generator.next_transaction();
+                    let (stamp, body) = generator.record(0, record_bytes);
+                    session.append(&[&stamp, body])?;
+                    session.commit(CommitMode::WAIT_IMMEDIATE)?;
+                    times.record(before.elapsed().as_nanos() as u64);
+                }
+                Ok(times)
+            })
+        })
+        .collect();
+    barrier.wait();
+    let start = Instant::now();
+    let mut last = log.durable().log_seq;
+    while start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(2));
+        let durable = log.durable();
+        if durable.log_seq > last {
+            last = durable.log_seq;
+            log.checkpoint(durable)?;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut all = Histogram::new();
+    for thread in threads {
+        all.merge(&thread.join().map_err(|_| "a job panicked")??);
+    }
+    Ok((all, start.elapsed()))
+}
+
+/// Megabytes (2^20 bytes) a second that fio writes to a log's files, where it is installed: 1 MiB,
+/// depth 8, huge pages where some are reserved, a final flush counted. Makes the log if there is
+/// none.
+pub fn fio(directory: &Path, shape: Shape, time: Duration) -> Result<Option<f64>, AnyError> {
+    if !directory.join("redo01.log").exists() {
+        Log::create(directory, shape, &|_, _| {}, &|| false)?;
+    }
+    let files = Paths::new(directory).logs(shape.groups);
+    // The files are there and written: as the log finds them.
+    drop(FileSet::open(&files, shape.file_bytes, SyncMethod::Direct)?);
+    let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
+    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages")?;
+    let huge = reserved.trim().parse::<u64>().is_ok_and(|n| n >= 16);
+    let mut command = Command::new("fio");
+    command.args(["--name=write", "--rw=write", "--bs=1M", "--iodepth=8"]);
+    command.args([
+        "--ioengine=libaio",
+        "--direct=1",
+        "--overwrite=1",
+        "--time_based",
+    ]);
+    command.args([
+        "--file_service_type=sequential",
+        "--end_fsync=1",
+        "--allow_file_create=0",
+    ]);
+    command.args(["--output-format=terse", "--terse-version=3"]);
+    command.arg(format!("--runtime={}", time.as_secs().max(1)));
+    command.arg(format!(
+        "--iomem={}",
+        if huge { "shmhuge" } else { "malloc" }
+    ));
+    command.arg(format!("--filename={}", names.join(":")));
+    let output = match command.output() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Terse format 3: field 48 is the bandwidth of writes in KiB/s.
+    let field = text.lines().find_map(|line| line.split(';').nth(47));
+    let kib: f64 = field.ok_or("fio printed no result")?.parse()?;
+    Ok(Some(kib / 1024.0))
+}

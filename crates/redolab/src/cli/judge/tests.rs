@@ -1,0 +1,179 @@
+//! Truth (R15): a device that fails in any of the ways of R5 makes the run invalid, and every view
+//! of it says so: table, JSON, report, store.
+
+use super::*;
+use crate::cli::session::{begin, keep};
+use crate::experiment::row::{self, Lab, Spec};
+use crate::experiment::target::{LogTarget, Setup};
+use crate::observe::sampler::Sampler;
+use crate::output::{json, table, verdict};
+use crate::signals::Interrupt;
+use crate::store::Store;
+use device::LogDevice;
+use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Injection, Target};
+use measure::Nanos;
+use measure::judgement::Answer;
+use measure::stack::Stack;
+use measure::workload::Workload;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What strikes, its problem's id, and a word of what is told.
+const FAULTS: [(&str, Target, Fault, &str, &str); 6] = [
+    (
+        "EIO of a write",
+        Target::Write,
+        Fault::Errno(EIO),
+        "io_error",
+        "a log write failed",
+    ),
+    (
+        "ENOSPC of a write",
+        Target::Write,
+        Fault::Errno(ENOSPC),
+        "io_error",
+        "No space left",
+    ),
+    (
+        "EINTR of a write",
+        Target::Write,
+        Fault::Errno(EINTR),
+        "io_error",
+        "Interrupted system call",
+    ),
+    (
+        "a short write",
+        Target::Write,
+        Fault::Short(512),
+        "short_write",
+        "cut short",
+    ),
+    (
+        "EIO of a flush",
+        Target::Flush,
+        Fault::Errno(EIO),
+        "io_error",
+        "a flush failed",
+    ),
+    (
+        "ENOSPC of a flush",
+        Target::Flush,
+        Fault::Errno(ENOSPC),
+        "io_error",
+        "No space left",
+    ),
+];
+
+fn spec(jobs: u32) -> Spec {
+    let workload = Workload::standard().remove(0);
+    Spec {
+        commits: Some(20),
+        ..Spec::closed(workload, jobs, Nanos::ZERO, Nanos::ZERO)
+    }
+}
+
+/// A row that is sound, then one into which the fault strikes: what the command is left with.
+fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
+    let mut faults = None;
+    let log = LogTarget::null_in(Setup::default(), |inner| {
+        let device = Arc::new(FaultDevice::new(inner));
+        faults = Some(Arc::clone(&device));
+        device as Arc<dyn LogDevice>
+    });
+    let (log, faults) = (log.expect("no fault yet"), faults.expect("it was wrapped"));
+    let sampler = Sampler::start(None, Duration::from_secs(1)).expect("a thread");
+    let interrupt = Interrupt::default();
+    let mut lab = Lab {
+        target: &log,
+        sampler: &sampler,
+        declares_cache: None,
+        devices: 0,
+        store: None,
+        interrupt: &interrupt,
+        guard: &|_| Ok(()),
+        progress: &|_, _| {},
+        log: &|_| {},
+    };
+    let mut run = begin(Path::new("/redo"), "file", Stack::default());
+    run.rows
+        .push(row::run(&mut lab, 1, &spec(1)).expect("no fault yet"));
+    let counts = faults.counts();
+    let before = match target {
+        Target::Write => counts.writes,
+        Target::Flush => counts.flushes,
+        Target::Read => counts.reads,
+    };
+    faults.inject(Injection {
+        target,
+        nth: before + 3,
+        fault,
+        for_good,
+    });
+    let failure = row::run(&mut lab, 2, &spec(2)).expect_err("the log has failed");
+    assert!(faults.counts().struck > 0);
+    (run, failure)
+}
+
+#[test]
+fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let store = Store::open(folder.path()).expect("a store");
+    let each = FAULTS
+        .iter()
+        .flat_map(|fault| [(fault, false), (fault, true)]);
+    let mut told = 0;
+    for ((name, target, fault, id, word), for_good) in each {
+        let name = format!("{name}, {}", if for_good { "for good" } else { "once" });
+        let (mut run, failure) = run_into(*target, *fault, for_good);
+        run.run_id = format!("fault-{told}");
+        let writer = store.begin(&run.run_id).expect("a folder");
+        let error = keep(failure, &mut run, &writer);
+        assert_eq!(error.code, crate::cli::FAILED, "{name}");
+        assert!(error.message.contains(word), "{name}: {}", error.message);
+        judge(&mut run, &Thresholds::default(), Vec::new());
+        writer.draft(&run).expect("kept");
+
+        assert!(!run.validity.valid, "{name}");
+        let problem = run.validity.problems.iter().find(|p| p.id == *id);
+        let detail = &problem
+            .unwrap_or_else(|| panic!("{name}: {:?}", run.validity))
+            .detail;
+        assert!(detail.contains(word), "{name}: {detail}");
+        let finding = run
+            .findings
+            .iter()
+            .find(|f| f.id == format!("validity.{id}"));
+        assert!(finding.is_some(), "{name}: {:?}", run.findings);
+        let answer = run.verdict.as_ref().map(|v| v.answer);
+        assert_eq!(answer, Some(Answer::Undetermined), "{name}");
+
+        let style = table::Style::detect(false, None);
+        let table = table::rows(&run, style);
+        assert!(
+            table.contains("INVALID") && table.contains(word),
+            "{name}: {table}"
+        );
+        let said = verdict::text(run.verdict.as_ref().expect("judged"), style, false);
+        assert!(
+            said.starts_with("Verdict: UNDETERMINED") && said.contains(word),
+            "{name}: {said}"
+        );
+        let mut bytes = Vec::new();
+        json::write(&run, &mut bytes).expect("into memory");
+        let value: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+        assert_eq!(value["validity"]["valid"], false, "{name}");
+        assert_eq!(value["verdict"]["answer"], "undetermined", "{name}");
+        let html = analysis::report::html(&run, &analysis::report::ReportData::default());
+        assert!(
+            html.contains("Invalid: do not use these figures."),
+            "{name}"
+        );
+        assert!(html.contains("run invalid"), "{name}: beside every figure");
+
+        let draft = store.load_draft(&run.run_id).expect("reads").expect("kept");
+        assert!(!draft.validity.valid && draft == run, "{name}");
+        assert!(store.load(&run.run_id).is_err(), "{name}: never complete");
+        told += 1;
+    }
+    assert_eq!(told, 12);
+}

@@ -1,0 +1,226 @@
+//! `redolab compare`: stored runs, exported files, interleaved rounds, conditions, and runs that are
+//! not as they should be.
+
+use crate::harness::{Place, schema_problems};
+use serde_json::Value;
+
+fn checked(json: &Value) {
+    assert_eq!(
+        schema_problems("comparison-1.schema.json", json),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn stored_runs_and_exported_files_are_compared() {
+    let place = Place::new();
+    let (a, b) = (place.store_a_run(), place.store_a_run());
+    let text = place.run(&["compare", &a, &b, "-v"]);
+    text.expect(
+        0,
+        &[
+            "base ",
+            &a,
+            &b,
+            "origin: measured",
+            "commit_throughput_tps",
+            "log_file_sync.mean",
+            "without an interval: 1 intervals, at least 4 are needed",
+            "Data and requests",
+            "Top wait events",
+            "How this was compared",
+        ],
+    );
+    let json = place.run(&["compare", &a, &b, "--format", "json"]).json();
+    checked(&json);
+    assert_eq!(json["runs"][0]["run_id"], Value::from(a.as_str()));
+    assert!(json["differences"].as_array().is_some_and(|d| d.len() > 5));
+    let csv = place.run(&["compare", &a, &b, "--format", "csv"]);
+    csv.expect(0, &["base,run,workload", "LGWR-LAT1"]);
+
+    // A file of another machine, in a store that does not have the run.
+    place
+        .run(&["runs", "export", &a, "-o", "base.json"])
+        .expect(0, &[]);
+    place.run(&["runs", "delete", &a]).expect(0, &[]);
+    let json = place
+        .run(&["compare", "base.json", "last", "--format", "json"])
+        .json();
+    checked(&json);
+    assert_eq!(json["runs"][0]["run_id"], Value::from(a.as_str()));
+    place.run(&["runs"]).expect(0, &[&b]);
+    std::fs::write(place.path().join("no.json"), "{\"schema\":\"x/1\"}").expect("writes");
+    place
+        .run(&["compare", "no.json", &b])
+        .expect(1, &["no.json", "redolab.export/1"]);
+}
+
+#[test]
+fn conditions_decide_the_exit_code() {
+    let place = Place::new();
+    let (a, b) = (place.store_a_run(), place.store_a_run());
+    for (condition, code, said) in [
+        ("log_file_sync > +100000000%", 0, "held"),
+        ("commit_throughput_tps > 0.001/s", 3, "BREACHED"),
+        ("log_file_switch_completion.p99 > +1%", 4, "UNDETERMINED"),
+        ("log_file_sync.p98 > +1%", 2, "STATISTIC one of mean, p50"),
+        ("log_file_sync.p99", 2, "no > or <"),
+    ] {
+        place
+            .run(&["compare", &a, &b, "--fail-if", condition])
+            .expect(code, &[said]);
+    }
+    let both = [
+        "compare",
+        &a,
+        &b,
+        "--fail-if",
+        "log_file_sync > +100000000%",
+    ];
+    let more = [
+        "--fail-if",
+        "commit_throughput_tps > 0.001/s",
+        "--format",
+        "json",
+    ];
+    let done = place.run(&[&both[..], &more].concat());
+    done.expect(3, &[]);
+    checked(&done.json());
+    assert_eq!(done.json()["conditions"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_or_told() {
+    let place = Place::new();
+    let (a, b) = (place.store_a_run(), place.store_a_run());
+    for (arguments, said) in [
+        (vec!["compare"], "required"),
+        (vec!["compare", &a], "two runs or more"),
+        (vec!["compare", &a, &a], "named twice"),
+        (vec!["compare", &a, "nothing"], "not in the store"),
+        (vec!["compare", "--on", "a=."], "two targets or more"),
+        (
+            vec!["compare", "--on", "a=.", "--on", "a=."],
+            "have this name",
+        ),
+        (vec!["compare", "--on", "a", "--on", "b=."], "NAME=PATH"),
+        (
+            vec!["compare", "--on", "../x=.", "--on", "b=."],
+            "a name has letters",
+        ),
+        (
+            vec!["compare", &a, &b, "--confidence", "100"],
+            "--confidence",
+        ),
+        (vec!["compare", &a, &b, "--resamples", "1"], "--resamples"),
+        (vec!["compare", &a, "--on", "b=."], "cannot be used with"),
+    ] {
+        place.run(&arguments).expect(2, &[said]);
+    }
+    // Another workload.
+    let other = [
+        "--workload",
+        "LGWR-THR",
+        "--time",
+        "100ms",
+        "--warmup",
+        "0",
+        "-q",
+    ];
+    let run = [
+        &["run", "--null", "--jobs", "1", "--format", "json"][..],
+        &other,
+    ]
+    .concat();
+    let other = place.run(&run).json()["run_id"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    place
+        .run(&["compare", &a, &other])
+        .expect(4, &["Nothing is comparable", "no row of this workload"]);
+
+    // Cut short: the manifest was never written, and the last interval is cut.
+    let folder = place.store.join(&b);
+    std::fs::rename(folder.join("manifest.json"), folder.join("draft.json")).expect("renames");
+    std::fs::remove_file(folder.join("contents.json")).expect("removes");
+    for entry in std::fs::read_dir(&folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|e| e == "hlog") {
+            let bytes = std::fs::read(&path).expect("reads");
+            std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("cuts");
+        }
+    }
+    let done = place.run(&["compare", &a, &b]);
+    done.expect(4, &["INCOMPLETE", "not finished", "commit_throughput_tps"]);
+    // Damaged: not compared at all.
+    std::fs::write(place.store.join(&a).join("manifest.json"), "{}").expect("writes");
+    place
+        .run(&["compare", &a, &other])
+        .expect(1, &["manifest.json"]);
+}
+
+#[test]
+fn targets_are_measured_in_interleaved_rounds() {
+    let place = Place::new();
+    let second = place.path().join("second");
+    std::fs::create_dir(&second).expect("a fresh directory");
+    let on = [&place.target, &second].map(|p| p.display().to_string());
+    let (a, b) = (format!("a={}", on[0]), format!("b={}", on[1]));
+    let arguments = [
+        "compare",
+        "--on",
+        &a,
+        "--on",
+        &b,
+        "--rounds",
+        "3",
+        "--jobs",
+        "1,2",
+        "--time",
+        "150ms",
+        "--warmup",
+        "20ms",
+        "--log-file-size",
+        "8M",
+        "--log-groups",
+        "2",
+        "--allow-busy",
+        "--max-write",
+        "32G",
+        "--format",
+        "json",
+    ];
+    let dry = [&arguments[..], &["--dry-run"]].concat();
+    place.run(&dry).expect(0, &["Dry run"]);
+    let done = place.run(&arguments);
+    done.expect(0, &["Rounds: 3 on each of a, b", "Round 3 of 3"]);
+    let json = done.json();
+    checked(&json);
+    assert_eq!(json["method"]["rounds"], Value::from(3));
+    let names: Vec<&str> = [0, 1]
+        .map(|i| json["runs"][i]["name"].as_str().unwrap_or(""))
+        .to_vec();
+    assert_eq!(names, ["a", "b"]);
+    let differences = json["differences"].as_array().expect("differences");
+    let rounds = |metric: &str| {
+        differences
+            .iter()
+            .filter(|d| d["metric"] == metric && d["basis"] == "rounds")
+            .count()
+    };
+    assert_eq!(
+        rounds("commit_throughput_tps"),
+        2,
+        "one for each number of jobs"
+    );
+    assert_eq!(rounds("log_file_sync.mean"), 2);
+    let listed = place.run(&["runs", "list", "--format", "json"]).json();
+    assert_eq!(
+        listed["runs"].as_array().map(Vec::len),
+        Some(6),
+        "every round is a run"
+    );
+    place.expect_clean(&place.target);
+    place.expect_clean(&second);
+}
