@@ -121,7 +121,6 @@ fn runs(c: &Comparison) -> Option<Section> {
             (true, true, false) => "◆ doubtful",
             (true, true, true) => "● valid",
         };
-        let problems: Vec<String> = r.problems.iter().take(20).map(|p| esc(&p.detail)).collect();
         let place = [&r.target_kind, &r.target_path, &r.target_detail];
         let place: Vec<String> = place
             .iter()
@@ -129,13 +128,12 @@ fn runs(c: &Comparison) -> Option<Section> {
             .map(|p| esc(p))
             .collect();
         format!(
-            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td></tr>",
+            "<tr><th class=\"t\">{}</th><td class=\"t\">{role}</td><td class=\"t\">{state}</td><td class=\"t\">{}</td><td class=\"t wrap\">{}</td><td class=\"t\">{}</td><td class=\"t\">{}</td></tr>",
             esc(&r.name),
             origin_class(r.origin),
             place.join(" · "),
             esc(&r.run_id),
             esc(&r.created),
-            problems.join("; "),
         )
     };
     let body: String = c
@@ -146,21 +144,30 @@ fn runs(c: &Comparison) -> Option<Section> {
         .map(line)
         .collect();
     let heads = [
-        "Run",
-        "Role",
-        "Validity",
-        "Origin",
-        "Target",
-        "Run id",
-        "Created",
-        "What speaks against it",
+        "Run", "Role", "Validity", "Origin", "Target", "Run id", "Created",
     ];
     Section::html(
         "runs",
         "Runs",
         "A difference is worth no more than the worse of the two runs.",
-        table_of(&heads, &body),
+        table_of(&heads, &body) + &problems(c),
     )
+}
+
+/// What speaks against the runs.
+fn problems(c: &Comparison) -> String {
+    let each = c
+        .runs
+        .iter()
+        .flat_map(|r| r.problems.iter().take(20).map(move |p| (r, p)));
+    let lines: String = each
+        .take(ENTRIES_MAX)
+        .map(|(r, p)| format!("<li><b>{}</b>: {}</li>", esc(&r.name), esc(&p.detail)))
+        .collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("<p class=\"how\">What speaks against them:</p><ul class=\"plain\">{lines}</ul>")
 }
 
 fn table_of(heads: &[&str], body: &str) -> String {
@@ -237,7 +244,7 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         caption: format!("Ratio to {}", name(c, 0)),
         tags: tags(c),
         how: format!(
-            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not told apart: a bar that crosses the line is no difference that was shown, not a proof that there is none.{more}"
+            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not told apart, + without an interval: a bar that crosses the line is no difference that was shown, not a proof that there is none.{more}"
         ),
         table: numbers(&labelled),
         is_wide: true,

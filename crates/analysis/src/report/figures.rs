@@ -11,6 +11,7 @@ use crate::findings::{rows_of, sync_of, workloads};
 use crate::format;
 use crate::published;
 use measure::run::{Origin, Row, Run};
+use std::collections::BTreeSet;
 
 /// Most workloads that get figures of their own.
 const MAX_WORKLOADS: usize = 12;
@@ -36,7 +37,8 @@ pub(super) fn load(run: &Run) -> Option<Section> {
     for (i, name) in names(run).iter().enumerate() {
         let rows = rows_of(run, name);
         // One number of jobs is no line: its figures are in the table.
-        if rows.len() < 2 {
+        let jobs: BTreeSet<u32> = rows.iter().map(|r| r.jobs).collect();
+        if jobs.len() < 2 {
             continue;
         }
         figures.push(throughput(run, i, name, &rows).of(name));

@@ -21,6 +21,8 @@ pub(super) enum Outcome {
     Worse,
     Differs,
     Undecided,
+    /// There is no interval to tell by.
+    Unknown,
 }
 
 /// What a difference means for whoever chooses.
@@ -30,6 +32,7 @@ pub(super) fn outcome(d: &Difference) -> Outcome {
         (Some(true), Some(r), Better::Higher) if r > 1.0 => Outcome::Better,
         (Some(true), Some(_), Better::Lower | Better::Higher) => Outcome::Worse,
         (Some(true), Some(_), Better::Neither) => Outcome::Differs,
+        (None, ..) => Outcome::Unknown,
         _ => Outcome::Undecided,
     }
 }
@@ -41,6 +44,7 @@ impl Outcome {
             Outcome::Worse => "worse",
             Outcome::Differs => "differs",
             Outcome::Undecided => "not told apart",
+            Outcome::Unknown => "no interval",
         }
     }
 
@@ -49,7 +53,7 @@ impl Outcome {
             Outcome::Better => "c2",
             Outcome::Worse => "c1",
             Outcome::Differs => "c0",
-            Outcome::Undecided => "mu",
+            Outcome::Undecided | Outcome::Unknown => "mu",
         }
     }
 
@@ -59,6 +63,7 @@ impl Outcome {
             Outcome::Worse => 4,
             Outcome::Differs => 3,
             Outcome::Undecided => 0,
+            Outcome::Unknown => 5,
         }
     }
 }

@@ -164,7 +164,7 @@ pub fn strays(counts: &[u64]) -> usize {
         .iter()
         .position(|n| {
             sum += n;
-            sum * 1000 > total
+            sum > 0 && sum * 1000 >= total
         })
         .unwrap_or(0)
 }

@@ -83,7 +83,8 @@ fn topics(id: &str) -> &'static [Topic] {
         "latency.io_share" | "concurrency.delay" => &[T::CommitPath],
         "concurrency.knee" => &[T::Throughput, T::SyncByJobs],
         "concurrency.group_commit" => &[T::Throughput, T::Rows],
-        "need.commit_rate" | "need.redo_rate" => &[T::Throughput],
+        "need.commit_rate" | "need.redo_rate" => &[T::Throughput, T::Rows],
+        "need.sustained" => &[T::Rate],
         "need.p99" => &[T::Percentiles],
         "space.log_switches"
         | "space.log_file_switch_checkpoint_incomplete"
@@ -92,10 +93,9 @@ fn topics(id: &str) -> &'static [Topic] {
         "flush.audit" | "load.background" | "load.lab_overhead" => &[T::Validity],
         "load.processors" => &[T::CommitPath, T::Rows],
         "evidence.buckets" | "evidence.thresholds" => &[T::Buckets, T::Evidence],
-        "evidence.size_break" | "sweep.break" => &[T::SizeSweep],
         _ => match id.split('.').next() {
-            Some("steady" | "stability" | "decay") => &[T::Rate],
-            Some("size") => &[T::SizeSweep],
+            Some("steady") => &[T::Rate],
+            Some("size" | "sweep") => &[T::SizeSweep],
             Some("latency") => &[T::SyncByJobs, T::Waits],
             Some("space") => &[T::Rows],
             Some("stack" | "mount" | "block" | "durability") => &[T::Stack],

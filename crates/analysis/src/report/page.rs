@@ -224,4 +224,73 @@ mod tests {
         assert!(!STYLE.contains("</"));
         assert!(!SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
     }
+
+    /// Variables of a part of the style sheet.
+    fn colours(part: &str) -> std::collections::BTreeMap<&str, [f64; 3]> {
+        let rules = part.split([';', '{', '}']);
+        let pairs = rules.filter_map(|r| r.trim().strip_prefix("--")?.split_once(':'));
+        pairs
+            .filter_map(|(name, value)| {
+                let hex = value.strip_prefix('#')?;
+                let wide: String = match hex.len() {
+                    3 => hex.chars().flat_map(|c| [c, c]).collect(),
+                    _ => hex.to_owned(),
+                };
+                let part = |i: usize| u8::from_str_radix(wide.get(i..i + 2)?, 16).ok();
+                let all = [part(0)?, part(2)?, part(4)?];
+                Some((name, all.map(|v| f64::from(v) / 255.0)))
+            })
+            .collect()
+    }
+
+    /// Relative luminance of WCAG 2.
+    fn luminance(colour: [f64; 3]) -> f64 {
+        let linear = colour.map(|v| {
+            if v <= 0.04045 {
+                v / 12.92
+            } else {
+                ((v + 0.055) / 1.055).powf(2.4)
+            }
+        });
+        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    }
+
+    fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// Light, dark and print: text at 4.5 to 1, lines at 3 to 1 (WCAG 2, 1.4.3 and 1.4.11; the
+    /// yellow of the fifth line and the bars' grey never stand alone), and heat in even steps.
+    #[test]
+    fn colours_can_be_told_apart() {
+        let dark = STYLE
+            .split("prefers-color-scheme:dark")
+            .nth(1)
+            .expect("dark");
+        let dark = dark.split("}}").next().expect("its end");
+        let light = STYLE.split('}').next().expect("light");
+        let print = STYLE.split("@media print").nth(1).expect("print");
+        for (name, part) in [("light", light), ("dark", dark), ("print", print)] {
+            let all = colours(part);
+            let get = |key: &str| *all.get(key).unwrap_or_else(|| panic!("{name}: {key}"));
+            for ink in ["ink", "ink2", "ink3", "yes", "cond", "no", "link"] {
+                for ground in ["bg", "card"] {
+                    let found = contrast(get(ink), get(ground));
+                    assert!(found >= 4.5, "{name}: {ink} on {ground}: {found:.2}");
+                }
+            }
+            for line in ["k0", "k1", "k2", "k3", "k6"] {
+                let found = contrast(get(line), get("bg"));
+                assert!(found >= 3.0, "{name}: {line}: {found:.2}");
+            }
+            let heat: Vec<f64> = (0..8)
+                .map(|i| contrast(get(&format!("h{i}")), get("bg")))
+                .collect();
+            assert!(heat[0] >= 1.5, "{name}: {heat:?}");
+            for pair in heat.windows(2) {
+                assert!(pair[1] >= pair[0] * 1.12, "{name}: {heat:?}");
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::format::{count, digits, percent};
 use measure::WaitEvent;
 use measure::catalogue;
 use measure::run::{Row, Run, WaitStats};
+use measure::workload::SIZE_SWEEP;
 
 /// Most rows of a table.
 const MAX_ROWS: usize = 400;
@@ -104,6 +105,11 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "context_switches_per_commit" => digits(row.context_switches_per_commit?),
         "log_file_sync_polled_pct" => digits(row.log_file_sync_polled_pct?),
         "log_file_sync_switches" => count(row.log_file_sync_switches?),
+        "offered_tps" => digits(row.offered_tps?),
+        "backlog_end" => count(row.backlog_end?),
+        "lateness_ms" => digits(row.lateness_ms?),
+        "commits_per_session" => count(row.commits_per_session?),
+        "redo_bytes_per_txn" if row.workload == SIZE_SWEEP => count(row.redo_bytes_per_txn?),
         "threads" if row.threads > 0 && row.threads < row.jobs => row.threads.to_string(),
         _ => return None,
     })
@@ -204,6 +210,12 @@ mod tests {
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {
         let row = Row {
+            workload: SIZE_SWEEP.to_owned(),
+            redo_bytes_per_txn: Some(1),
+            commits_per_session: Some(1),
+            offered_tps: Some(1.0),
+            backlog_end: Some(1),
+            lateness_ms: Some(1.0),
             jobs: 2,
             threads: 1,
             log_file_sync_switches: Some(1),
