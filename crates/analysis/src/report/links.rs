@@ -184,10 +184,12 @@ fn figure(figures: &[&Figure], topic: Topic, claim: &str) -> Option<String> {
             .iter()
             .filter(|f| f.topic == topic && !f.drawing.is_empty())
     };
-    // The longest name: LGWR-LAT125 has LGWR-LAT1 in it.
+    // The name that stands first; of those the longest: LGWR-LAT125 has LGWR-LAT1 in it.
     all()
-        .filter(|f| !f.of.is_empty() && claim.contains(&f.of))
-        .max_by_key(|f| f.of.len())
+        .filter(|f| !f.of.is_empty())
+        .filter_map(|f| Some((claim.find(&f.of)?, f)))
+        .min_by_key(|(at, f)| (*at, std::cmp::Reverse(f.of.len())))
+        .map(|(_, f)| f)
         .or_else(|| all().next())
         .map(|f| f.id.clone())
 }
