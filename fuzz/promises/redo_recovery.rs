@@ -165,7 +165,10 @@ pub fn bear(bytes: &[u8]) {
     assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "{seen:?}");
     if let Some(found) = found {
         assert_eq!(found.records, seen.len() as u64);
-        assert_eq!(found.bytes, seen.iter().map(|(_, len)| *len as u64).sum());
+        assert_eq!(
+            found.bytes,
+            seen.iter().map(|(_, len)| *len as u64).sum::<u64>()
+        );
         assert_eq!(found.first, seen.first().map(|(rba, _)| *rba));
         assert_eq!(found.last, seen.last().map(|(rba, _)| *rba));
         assert!(found.end >= control.checkpoint.block);

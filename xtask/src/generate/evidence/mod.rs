@@ -5,6 +5,7 @@
 //! know how any of it is read.
 #![allow(
     dead_code,
+    unused_imports,
     reason = "not everything that includes this folder uses all of it"
 )]
 
