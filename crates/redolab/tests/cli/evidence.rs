@@ -1,6 +1,6 @@
 //! The studies' own files through the binary: what their figures say against each other is in every
-//! output; generated files of every kind, plain and packed; what is not Oracle's or not sysstat's is
-//! named; nothing of a file reaches a terminal, a page or a spreadsheet as it is.
+//! output; generated files of every kind, plain and packed; what is not Oracle's or not sysstat's
+//! is named; nothing of a file reaches a terminal, a page or a spreadsheet as it is.
 
 use crate::harness::Place;
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn study(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// What a study gets wrong: its files, the finding, words of the claim, a number of it and how near.
+/// What a study gets wrong: its files, the finding, words of the claim, a number and how near.
 struct Wrong {
     files: &'static [&'static str],
     finding: &'static str,
