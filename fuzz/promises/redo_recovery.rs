@@ -83,7 +83,10 @@ fn control(input: &mut Input<'_>) -> Option<ControlInfo> {
         block: input.byte() % 100,
         offset: (input.byte() * 2) as u16,
     };
-    info.closed_at = (input.byte() % 2 == 0).then(|| input.near(info.checkpoint.block));
+    info.closed_at = input
+        .byte()
+        .is_multiple_of(2)
+        .then(|| input.near(info.checkpoint.block));
     let mut first = 0;
     for number in 1..1 + (input.byte() % 4) as u32 {
         let previous_end = first + input.byte() % 8;

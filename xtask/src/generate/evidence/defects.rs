@@ -43,7 +43,10 @@ pub fn defective(name: &str, seed: u64) -> Option<Generated> {
     let (name, kind, finding) = DEFECTS.iter().find(|(n, ..)| *n == name)?;
     let mut r = Seeded(seed);
     let text = match *kind {
-        "awr-text" => of_report(name, &mut r),
+        "awr-text" => match *name {
+            "buckets" | "cpu" | "load-average" => of_section(name, &mut r),
+            _ => of_report(name, &mut r),
+        },
         "cell-metrics" => of_cell(name, &mut r),
         "r-summary" => of_samples(name, &mut r),
         "study-table" => of_sweep(name, &mut r),
@@ -154,7 +157,7 @@ fn of_report(name: &str, r: &mut Seeded) -> String {
                 line(2.0 * waits, high)
             )
         }
-        "shares" => {
+        _ => {
             let (cpu, share) = (r.printed(1e4, 9e4, 0), r.printed(20.0, 60.0, 2));
             let seconds = (waits * mean / 1000.0).round();
             let off = if r.unit() < 0.5 {
@@ -175,6 +178,11 @@ fn of_report(name: &str, r: &mut Seeded) -> String {
                 &lead,
             )
         }
+    }
+}
+
+fn of_section(name: &str, r: &mut Seeded) -> String {
+    match name {
         "buckets" => {
             let (a, b, c) = (
                 r.printed(20.0, 50.0, 1),

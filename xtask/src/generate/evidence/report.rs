@@ -58,42 +58,7 @@ impl Figures {
     /// The most time-consuming events, the processors first.
     fn top(&self, layout: &str) -> Section {
         let old = layout.starts_with('9');
-        let headings: Vec<&str> = if old {
-            vec![
-                "Event",
-                "Waits",
-                "Time (s)",
-                "Avg\nwait\n(ms)",
-                "%Total\nCall\nTime",
-            ]
-        } else if layout.starts_with("10") {
-            vec![
-                "Event",
-                "Waits",
-                "Time (s)",
-                "Avg\nwait\n(ms)",
-                "%Total\nCall\nTime",
-                "Wait Class",
-            ]
-        } else if layout.starts_with("11") {
-            vec![
-                "Event",
-                "Waits",
-                "Time(s)",
-                "Avg\nwait\n(ms)",
-                "% DB\ntime",
-                "Wait Class",
-            ]
-        } else {
-            vec![
-                "Event",
-                "Waits",
-                "Total Wait\nTime (sec)",
-                "Avg\nWait",
-                "% DB\ntime",
-                "Wait\nClass",
-            ]
-        };
+        let headings = top_headings(layout);
         let with_unit = layout.starts_with("12");
         let share = |s: f64| format!("{:.1}", 100.0 * s / self.total());
         let blank = String::new;
@@ -217,6 +182,46 @@ impl Figures {
     }
 }
 
+/// Headings of the most time-consuming events.
+fn top_headings(layout: &str) -> Vec<&'static str> {
+    if layout.starts_with('9') {
+        vec![
+            "Event",
+            "Waits",
+            "Time (s)",
+            "Avg\nwait\n(ms)",
+            "%Total\nCall\nTime",
+        ]
+    } else if layout.starts_with("10") {
+        vec![
+            "Event",
+            "Waits",
+            "Time (s)",
+            "Avg\nwait\n(ms)",
+            "%Total\nCall\nTime",
+            "Wait Class",
+        ]
+    } else if layout.starts_with("11") {
+        vec![
+            "Event",
+            "Waits",
+            "Time(s)",
+            "Avg\nwait\n(ms)",
+            "% DB\ntime",
+            "Wait Class",
+        ]
+    } else {
+        vec![
+            "Event",
+            "Waits",
+            "Total Wait\nTime (sec)",
+            "Avg\nWait",
+            "% DB\ntime",
+            "Wait\nClass",
+        ]
+    }
+}
+
 /// A report that contradicts nothing.
 pub fn clean(layout: &str, r: &mut Seeded) -> (String, Vec<Fact>) {
     let figures = Figures::of(r);
@@ -256,53 +261,60 @@ fn plain(figures: &Figures, sections: &[Section], layout: &str) -> String {
             ),
             false => writeln!(out, "{}  DB/Inst: X/x  Snaps: 100-101\n", section.title),
         };
-        let widths: Vec<usize> = (0..section.headings.len())
-            .map(|i| {
-                let head = section.headings[i].lines().map(str::len).max().unwrap_or(0);
-                let cells = section
-                    .rows
-                    .iter()
-                    .map(|row| row[i].len())
-                    .max()
-                    .unwrap_or(0);
-                head.max(cells)
-            })
-            .collect();
-        let height = section
-            .headings
-            .iter()
-            .map(|h| h.lines().count())
-            .max()
-            .unwrap_or(1);
-        let put = |cells: Vec<&str>| {
-            let each = cells
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(i, (cell, width))| match i {
-                    0 => format!("{cell:<width$}"),
-                    _ if *cell == "Commit" || cell.contains("I/O") => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                });
-            each.collect::<Vec<_>>().join(" ").trim_end().to_owned() + "\n"
-        };
-        for line in 0..height {
-            let part = |h: &&'static str| {
-                let lines: Vec<&str> = h.lines().collect();
-                (line + lines.len())
-                    .checked_sub(height)
-                    .map_or("", |at| lines[at])
-            };
-            out += &put(section.headings.iter().map(part).collect());
-        }
-        let rules: Vec<String> = widths.iter().map(|w| "-".repeat(*w)).collect();
-        out += &put(rules.iter().map(String::as_str).collect());
-        for row in &section.rows {
-            out += &put(row.iter().map(String::as_str).collect());
-        }
+        out += &grid(section);
         out += "          -------------------------------------------------------------\n\n";
     }
     out + "End of Report\n"
+}
+
+/// Headings, a rule and cells in columns.
+fn grid(section: &Section) -> String {
+    let mut out = String::new();
+    let widths: Vec<usize> = (0..section.headings.len())
+        .map(|i| {
+            let head = section.headings[i].lines().map(str::len).max().unwrap_or(0);
+            let cells = section
+                .rows
+                .iter()
+                .map(|row| row[i].len())
+                .max()
+                .unwrap_or(0);
+            head.max(cells)
+        })
+        .collect();
+    let height = section
+        .headings
+        .iter()
+        .map(|h| h.lines().count())
+        .max()
+        .unwrap_or(1);
+    let put = |cells: Vec<&str>| {
+        let each = cells
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(i, (cell, width))| match i {
+                0 => format!("{cell:<width$}"),
+                _ if *cell == "Commit" || cell.contains("I/O") => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+        each.collect::<Vec<_>>().join(" ").trim_end().to_owned() + "\n"
+    };
+    for line in 0..height {
+        let part = |h: &&'static str| {
+            let lines: Vec<&str> = h.lines().collect();
+            (line + lines.len())
+                .checked_sub(height)
+                .map_or("", |at| lines[at])
+        };
+        out += &put(section.headings.iter().map(part).collect());
+    }
+    let rules: Vec<String> = widths.iter().map(|w| "-".repeat(*w)).collect();
+    out += &put(rules.iter().map(String::as_str).collect());
+    for row in &section.rows {
+        out += &put(row.iter().map(String::as_str).collect());
+    }
+    out
 }
 
 fn html(figures: &Figures, sections: &[Section], comma: bool) -> String {
