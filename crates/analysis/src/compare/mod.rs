@@ -1,8 +1,8 @@
 //! Runs beside each other: what differs, by how much, how surely, and what is not comparable.
 //!
 //! Stored runs are compared by their intervals, drawn whole and in blocks
-//! ([`crate::stats::blocks`]); interleaved rounds by the ratios of their pairs ([`rounds`]). Both give a
-//! [`measure::comparison::Comparison`], which is shown without computing anything.
+//! ([`crate::stats::blocks`]); interleaved rounds by the ratios of their pairs ([`rounds`]). Both
+//! give a [`measure::comparison::Comparison`], which is shown without computing anything.
 //!
 //! | part | file |
 //! |---|---|
@@ -137,7 +137,7 @@ pub struct Side {
     pub run: Run,
     /// It was finished.
     pub complete: bool,
-    /// Series by wait-event key, for each row of the run in its order; rows at the end may lack them.
+    /// Series by wait-event key, for each row of the run in its order; the last rows may have none.
     pub series: Vec<BTreeMap<String, Series>>,
 }
 

@@ -140,9 +140,9 @@ pub(super) struct Missed {
 
 /// Blocks cut what hangs together at their ends, and short series hide their autocorrelation: an
 /// estimate is too low by (1 + 4ρ)/n (Marriott and Pope 1954). Both are made up for by the larger
-/// of two descriptions: an AR(1) with the first coefficient, so corrected, which in the long run
-/// has (1 + ρ)/(1 − ρ); or the first ∛n coefficients as they are, corrected likewise, for series whose
-/// slow part is small beside their noise. Blocks of b catch 1 + 2 Σ (1 − h/b) ρ(h) of either.
+/// of two descriptions: an AR(1) with the first coefficient, so corrected, which has in the long
+/// run (1 + ρ)/(1 − ρ); or the first ∛n coefficients as they are, corrected likewise, for series
+/// whose slow part is small beside their noise. Blocks of b catch 1 + 2 Σ (1 − h/b) ρ(h) of either.
 pub(super) fn missed(values: &[f64], block: f64) -> Missed {
     let n = values.len() as f64;
     let few = (n.cbrt().round() as usize).max(1);

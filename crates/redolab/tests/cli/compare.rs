@@ -99,7 +99,7 @@ fn captured_events_are_compared_in_their_order_and_drawn() {
     );
     assert_eq!(json["runs"][0]["has_events"], true);
     let html = std::fs::read_to_string(place.path().join("both.html")).expect("written");
-    assert!(html.contains(&a) && html.contains(&b) && html.contains("log_file_sync.p99"));
+    assert!(html.contains(&a) && html.contains(&b) && html.contains("default-src 'none'"));
 }
 
 #[test]
