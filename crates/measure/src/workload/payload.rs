@@ -1,16 +1,16 @@
 //! The bytes of redo: as a rule incompressible and unique, otherwise as compressible and as
 //! duplicated as was asked for.
 //!
-//! The generator says which bytes a transaction appends, and knows nothing of logs or threads. By
-//! default it copies nothing: a record is its stamp and a slice of a pseudo-random pool.
+//! The generator says which bytes a transaction appends, and knows nothing of logs or threads.
+//! By default it copies nothing: a record is its stamp and a slice of a pseudo-random pool.
 //!
-//! **Compressibility** `r` (uncompressed to compressed, as storage sold by "data reduction" counts
-//! it): of each [`PERIOD`] bytes 1/r are pseudo-random, less what a compressor needs to tell the rest,
-//! which is the same byte again and again.
-//! **Dedupe** `d` (all units to distinct ones): a session's payload, its records one after the
-//! other without their stamps, is a sequence of [`UNIT`] bytes each, of which 1/d are unique and
-//! the others taken from [`COMMON`] that all sessions share. What a device makes of that is
-//! another matter: a redo log's block headers lie between, and no two are equal.
+//! **Compressibility** `r` (uncompressed to compressed, as storage sold by "data reduction"
+//! counts it): of each [`PERIOD`] bytes 1/r are pseudo-random, less what a compressor needs to
+//! tell the rest, which is the same byte again and again. **Dedupe** `d` (all units to distinct
+//! ones): a session's payload, its records one after the other without their stamps, is a
+//! sequence of [`UNIT`] bytes each, of which 1/d are unique and the others taken from [`COMMON`]
+//! that all sessions share. What a device makes of that is another matter: a redo log's block
+//! headers lie between, and no two are equal.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

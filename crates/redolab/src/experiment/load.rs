@@ -1,12 +1,12 @@
-//! Load: sessions on a log, each on a thread of its own, or many on a few threads (`multiplex`). In
-//! a closed loop (here) a session begins a transaction when the one before has returned; in an open
-//! loop (`open`) transactions are due at given times.
+//! Load: sessions on a log, each on a thread of its own, or many on a few threads (`multiplex`).
+//! In a closed loop (here) a session begins a transaction when the one before has returned; in
+//! an open loop (`open`) transactions are due at given times.
 //!
 //! A transaction of a closed loop begins when the one before has returned, and ends when its own
-//! commit has: a session that the system does not let run is a session that waits. Only while samples
-//! are put away time passes between two transactions; it is kept apart. The phase tells sessions whether
-//! to record: transactions that *begin* in the measured window count, however long they take.
-//! Leaving out those that end after it would leave out the longest waits.
+//! commit has: a session that the system does not let run is a session that waits. Only while
+//! samples are put away time passes between two transactions; it is kept apart. The phase tells
+//! sessions whether to record: transactions that *begin* in the measured window count, however
+//! long they take. Leaving out those that end after it would leave out the longest waits.
 
 use super::pace::Pacer;
 use super::recorder::{Recorder, Sample};

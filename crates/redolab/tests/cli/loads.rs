@@ -1,5 +1,6 @@
 //! Loads as `run` and `check` make them: counted commits, sweeps over redo sizes, open loops,
-//! soaks, what redo is made of. Small counts; no assertion on a time or a rate, but on what must add up.
+//! soaks, what redo is made of. Small counts; no assertion on a time or a rate, but on what must
+//! add up.
 
 use crate::harness::{Place, schema_problems};
 use measure::Nanos;

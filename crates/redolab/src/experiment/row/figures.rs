@@ -27,11 +27,7 @@ pub(super) fn row(
     let waits = spec.workload.commit.wait == CommitWait::Wait;
     let cpu = observed.total.cpu;
     let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
-    // What was due in the window is not all that returned in it, where there is a backlog.
-    let returned = shared
-        .pacer
-        .as_ref()
-        .map_or(commits, |p| p.shares().returned);
+    let returned = returned(shared, commits);
     let per_commit = |value: f64| (returned > 0).then(|| value / returned as f64);
     let mut row = Row {
         workload: spec.workload.name.clone(),
@@ -83,6 +79,12 @@ pub(super) fn row(
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
     add_learning(&mut row, all);
     row
+}
+
+/// Transactions that returned in the window. With a backlog those due in it are others.
+fn returned(shared: &Shared, commits: u64) -> u64 {
+    let pacer = shared.pacer.as_ref();
+    pacer.map_or(commits, |pacer| pacer.shares().returned)
 }
 
 /// What was asked of the sessions, and of an open loop what became of it.
