@@ -184,9 +184,10 @@ fn figure(figures: &[&Figure], topic: Topic, claim: &str) -> Option<String> {
             .iter()
             .filter(|f| f.topic == topic && !f.drawing.is_empty())
     };
-    // The longest name: LGWR-LAT125 has LGWR-LAT1 in it.
+    // As findings name a row: `LGWR-LAT1 with 8 jobs`. Of several the longest name.
+    let is_named = |f: &&&Figure| !f.of.is_empty() && claim.contains(&format!("{} with ", f.of));
     all()
-        .filter(|f| !f.of.is_empty() && claim.contains(&f.of))
+        .filter(is_named)
         .max_by_key(|f| f.of.len())
         .or_else(|| all().next())
         .map(|f| f.id.clone())
