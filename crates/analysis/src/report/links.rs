@@ -184,11 +184,14 @@ fn figure(figures: &[&Figure], topic: Topic, claim: &str) -> Option<String> {
             .iter()
             .filter(|f| f.topic == topic && !f.drawing.is_empty())
     };
-    // As findings name a row: `LGWR-LAT1 with 8 jobs`. Of several the longest name.
-    let is_named = |f: &&&Figure| !f.of.is_empty() && claim.contains(&format!("{} with ", f.of));
+    // As findings name a row, `LGWR-LAT1 with 8 jobs`; of several the first.
+    let place = |f: &&Figure| match f.of.as_str() {
+        "" => None,
+        of => claim.find(&format!("{of} with ")),
+    };
     all()
-        .filter(is_named)
-        .max_by_key(|f| f.of.len())
+        .filter(|f| place(f).is_some())
+        .min_by_key(|f| place(f))
         .or_else(|| all().next())
         .map(|f| f.id.clone())
 }
