@@ -7,16 +7,16 @@
 use super::chart::{Axis, Chart, Look, Series};
 use super::data::ReportData;
 use super::escape::esc;
-use super::figure::{Figure, Numbers, thinned};
+use super::figure::{Figure, thinned};
 use super::figures::{SMALL, curve};
-use super::forest::{self, LINES_MAX, change, outcome};
+use super::forest::{self, LINES_MAX};
 use super::heat::{self, Strip};
 use super::links::Topic;
 use super::page::{Page, Section};
 use super::{density, imported, origin_class, target};
 use crate::format;
 use measure::WaitEvent;
-use measure::comparison::{Basis, Comparison, Condition, Difference, Distribution};
+use measure::comparison::{Comparison, Condition, Difference, Distribution};
 use measure::run::Run;
 
 /// Most lines of a table, and rows whose distributions are drawn.
@@ -246,80 +246,12 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         how: format!(
             "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not told apart, + without an interval: a bar that crosses the line is no difference that was shown, not a proof that there is none.{more}"
         ),
-        table: numbers(&labelled),
+        table: forest::numbers(&labelled),
         is_wide: true,
         zoom: None,
     };
     let how = "Every difference with its interval, its size, and whether it would be one again.";
     Section::figures(&format!("against-{run}"), &heading, how, vec![figure])
-}
-
-fn shown(value: Option<f64>, unit: &str) -> String {
-    match value {
-        None => "–".to_owned(),
-        Some(v) if unit == "ns" => format::latency(v),
-        Some(v) if unit.is_empty() => format::digits(v),
-        Some(v) => format!("{} {unit}", format::digits(v)),
-    }
-}
-
-const fn basis(basis: Basis) -> &'static str {
-    match basis {
-        Basis::Events => "events",
-        Basis::Intervals => "intervals",
-        Basis::Rounds => "rounds",
-        Basis::Moments => "moments",
-        Basis::None => "none",
-    }
-}
-
-fn numbers(all: &[(String, &Difference)]) -> Numbers {
-    let line = |(label, d): &(String, &Difference)| {
-        let interval = match (d.ci_low, d.ci_high) {
-            (Some(low), Some(high)) => {
-                format!("{} to {}", format::digits(low), format::digits(high))
-            }
-            _ => "–".to_owned(),
-        };
-        let effect = d.effect.map_or_else(
-            || "–".to_owned(),
-            |e| {
-                format!(
-                    "{} ({})",
-                    format::digits(e),
-                    d.effect_kind.replace('_', " ")
-                )
-            },
-        );
-        vec![
-            label.clone(),
-            shown(d.a, &d.unit),
-            shown(d.b, &d.unit),
-            d.ratio.map_or_else(|| "–".to_owned(), change),
-            interval,
-            effect,
-            d.p_text.clone(),
-            format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),
-            outcome(d).word().to_owned(),
-        ]
-    };
-    Numbers {
-        head: [
-            "Metric",
-            "Base",
-            "Other",
-            "Change",
-            "Interval of the ratio",
-            "Effect",
-            "p",
-            "What varied",
-            "Outcome",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        lines: all.iter().take(ENTRIES_MAX).map(line).collect(),
-        note: String::new(),
-    }
 }
 
 /// Distributions of one series in all runs.

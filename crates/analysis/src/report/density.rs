@@ -72,7 +72,7 @@ pub(super) fn figure(
         points: points(grid),
         look: if curves.len() == 1 {
             Look::Plain(k)
-        } else if k % 2 == 0 {
+        } else if k.is_multiple_of(2) {
             Look::Marked(k)
         } else {
             Look::Dashed(k)

@@ -211,7 +211,7 @@ pub(super) fn curve(k: usize, name: String, points: &[(f64, u64)]) -> Series {
             .take(256)
             .map(|(p, ns)| (*p, *ns as f64))
             .collect(),
-        look: if k % 2 == 0 {
+        look: if k.is_multiple_of(2) {
             Look::Marked(k)
         } else {
             Look::Dashed(k)

@@ -3,13 +3,16 @@
 //! Invariants: a ratio without an interval is drawn without one, never with a made-up one; better,
 //! worse and undecided differ by shape as well as by colour.
 
+use super::figure::Numbers;
 use super::scale::{Kind, Scale};
 use super::svg::{Anchor, Svg, width};
 use crate::format;
-use measure::comparison::{Better, Difference};
+use measure::comparison::{Basis, Better, Difference};
 
 /// Most lines.
 pub(super) const LINES_MAX: usize = 48;
+/// Most lines of the table.
+const ENTRIES_MAX: usize = 400;
 const WIDTH: f64 = 1060.0;
 const ROW: f64 = 19.0;
 const TOP: f64 = 34.0;
@@ -152,6 +155,75 @@ pub(super) fn svg(id: &str, title: &str, desc: &str, all: &[(String, &Difference
         svg.text("lb", (right + 10.0, y + 3.7), Anchor::Start, &text);
     }
     svg.close()
+}
+
+fn shown(value: Option<f64>, unit: &str) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(v) if unit == "ns" => format::latency(v),
+        Some(v) if unit.is_empty() => format::digits(v),
+        Some(v) => format!("{} {unit}", format::digits(v)),
+    }
+}
+
+const fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Events => "events",
+        Basis::Intervals => "intervals",
+        Basis::Rounds => "rounds",
+        Basis::Moments => "moments",
+        Basis::None => "none",
+    }
+}
+
+/// All differences as a table.
+pub(super) fn numbers(all: &[(String, &Difference)]) -> Numbers {
+    let line = |(label, d): &(String, &Difference)| {
+        let interval = match (d.ci_low, d.ci_high) {
+            (Some(low), Some(high)) => {
+                format!("{} to {}", format::digits(low), format::digits(high))
+            }
+            _ => "–".to_owned(),
+        };
+        let effect = d.effect.map_or_else(
+            || "–".to_owned(),
+            |e| {
+                format!(
+                    "{} ({})",
+                    format::digits(e),
+                    d.effect_kind.replace('_', " ")
+                )
+            },
+        );
+        vec![
+            label.clone(),
+            shown(d.a, &d.unit),
+            shown(d.b, &d.unit),
+            d.ratio.map_or_else(|| "–".to_owned(), change),
+            interval,
+            effect,
+            d.p_text.clone(),
+            format!("{} ({}, {})", basis(d.basis), d.units_a, d.units_b),
+            outcome(d).word().to_owned(),
+        ]
+    };
+    Numbers {
+        head: [
+            "Metric",
+            "Base",
+            "Other",
+            "Change",
+            "Interval of the ratio",
+            "Effect",
+            "p",
+            "What varied",
+            "Outcome",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        lines: all.iter().take(ENTRIES_MAX).map(line).collect(),
+        note: String::new(),
+    }
 }
 
 #[cfg(test)]

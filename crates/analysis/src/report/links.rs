@@ -184,12 +184,14 @@ fn figure(figures: &[&Figure], topic: Topic, claim: &str) -> Option<String> {
             .iter()
             .filter(|f| f.topic == topic && !f.drawing.is_empty())
     };
-    // The name that stands first; of those the longest: LGWR-LAT125 has LGWR-LAT1 in it.
+    // As findings name a row, `LGWR-LAT1 with 8 jobs`; of several the first.
+    let place = |f: &&Figure| match f.of.as_str() {
+        "" => None,
+        of => claim.find(&format!("{of} with ")),
+    };
     all()
-        .filter(|f| !f.of.is_empty())
-        .filter_map(|f| Some((claim.find(&f.of)?, f)))
-        .min_by_key(|(at, f)| (*at, std::cmp::Reverse(f.of.len())))
-        .map(|(_, f)| f)
+        .filter(|f| place(f).is_some())
+        .min_by_key(|f| place(f))
         .or_else(|| all().next())
         .map(|f| f.id.clone())
 }
