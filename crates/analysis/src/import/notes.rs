@@ -89,7 +89,7 @@ impl Notes {
         self.kept.first()
     }
 
-    /// All of them, in the order of their lines, and then those that have none in the order in which
+    /// All of them, in the order of their lines, and then those without one in the order in which
     /// they were found: a reader may see two kinds of them apart.
     #[must_use]
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {

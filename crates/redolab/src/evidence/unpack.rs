@@ -12,8 +12,8 @@ pub const RATIO_MAX: u64 = 2_000;
 /// Unpacked bytes below which the ratio is not looked at.
 const RATIO_FROM: u64 = 64 << 20;
 /// How far back an unpacker may have to look: what it keeps in memory. `xz -9` needs all of it,
-/// `zstd --long` twice as much; with that, a trace that meets every bound of its own (170 MiB) would
-/// take more than the 256 MiB that are promised.
+/// `zstd --long` twice as much; with that, a trace that meets every bound of its own (170 MiB)
+/// would take more than the 256 MiB that are promised.
 const WINDOW_MAX: u64 = 64 << 20;
 /// What the unpacker of xz counts beside it.
 const XZ_BESIDE: u64 = 1 << 20;

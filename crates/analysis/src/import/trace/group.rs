@@ -121,7 +121,12 @@ impl Groups {
     /// Sorts the waits of a block, where that is worth it and changes nothing.
     pub fn fill(&mut self, waits: &[Wait], marks: &[Placed]) {
         self.clear();
-        let is = |fits: fn(&Said) -> bool| move |placed: &&Placed| matches!(&placed.mark, Mark::Said(said) if fits(said));
+        let is = |fits: fn(&Said) -> bool| {
+            move |placed: &&Placed| match &placed.mark {
+                Mark::Said(said) => fits(said),
+                _ => false,
+            }
+        };
         let switches = marks.iter().filter(is(|s| matches!(s, Said::Process(..))));
         if switches.take(SWITCHES_MIN).count() < SWITCHES_MIN || waits.len() >= NONE as usize {
             return;

@@ -281,7 +281,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A line outside of texts. `number` is its own, of what was held back not the one that is read.
+    /// A line outside of texts. `number` is its own; of what was held back, not the one being read.
     fn line(&mut self, line: &[u8], number: i64, ended: bool) {
         let blanks = line
             .iter()
