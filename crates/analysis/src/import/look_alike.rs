@@ -130,16 +130,6 @@ const OTHER_TOOLS: &[Other] = &[
         ],
     ),
     (
-        "iostat of Solaris",
-        "only that of sysstat is read",
-        &["extended device statistics"],
-    ),
-    (
-        "iostat of AIX",
-        "only that of sysstat is read",
-        &["% tm_act"],
-    ),
-    (
         "output of sysbench",
         "import fio's JSON or a trace instead",
         &["sysbench 0.", "sysbench 1."],
