@@ -2,7 +2,7 @@
 //! buffers, to a thread that stores them.
 //!
 //! Invariants: who commits or writes the log copies an event into a buffer and never waits for the
-//! thread; there are [`BUFFERS`] buffers of each kind, made when they are needed; when all are
+//! thread; there are `BUFFERS` buffers of each kind, made when they are needed; when all are
 //! full, further events are counted as lost and the row says so. What is captured is what the row
 //! counts: the same window, the same waits.
 //!
