@@ -150,10 +150,7 @@ const OTHER_TOOLS: &[Other] = &[
 /// the most specific first.
 const IOSTATS: &[(&str, &[&str])] = &[
     ("iostat of FreeBSD", &["extended device statistics", "qlen"]),
-    (
-        "iostat of Solaris",
-        &["extended device statistics", "svc_t"],
-    ),
+    ("iostat of Solaris", &["extended device statistics"]),
     ("iostat of AIX", &["% tm_act"]),
     ("iostat of macOS or a BSD", &["KB/t", "tps", "MB/s"]),
 ];
