@@ -240,6 +240,9 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
     if let Some(found) = look_alike::tool(&head) {
         return Err(not_read(found));
     }
+    if let Some(what) = look_alike::iostat(&head) {
+        return Err(not_read((what, "only that of sysstat is read")));
+    }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
     Err(Refusal::Unknown {
         file: file.to_owned(),
@@ -247,10 +250,6 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
             _ if archive(head.bytes).is_some() => {
                 let what = archive(head.bytes).unwrap_or_default();
                 format!("the file is {what}: unpack it, and import what is in it")
-            }
-            _ if look_alike::iostat(&head).is_some() => {
-                let what = look_alike::iostat(&head).unwrap_or_default();
-                format!("the file is {what}, and only that of sysstat is read")
             }
             Some(line) => format!("the file begins with {}", quote(line)),
             None => "the file is empty".to_owned(),
