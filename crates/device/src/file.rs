@@ -124,13 +124,22 @@ impl std::str::FromStr for SyncMethod {
 /// Holds a file for one owner; dropping it, or the end of the process, releases it.
 #[derive(Debug)]
 pub struct LockGuard {
-    _file: OwnedFd,
+    file: OwnedFd,
+}
+
+impl Drop for LockGuard {
+    /// Unlocks, and does not rely on the descriptor's end: a child that another thread is starting
+    /// just now has a copy of it until it runs its own program.
+    fn drop(&mut self) {
+        // What was not locked (a raw device is held by its opening) needs no unlocking.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl LockGuard {
     /// Of a descriptor that already holds what it guards.
     pub(crate) fn of(file: OwnedFd) -> LockGuard {
-        LockGuard { _file: file }
+        LockGuard { file }
     }
 }
 
@@ -142,7 +151,7 @@ impl LockGuard {
 pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
     let file = open_regular(path, OFlags::RDWR)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(LockGuard { _file: file }),
+        Ok(()) => Ok(LockGuard { file }),
         Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse {
             path: path.to_owned(),
         }),
@@ -219,8 +228,11 @@ pub(crate) mod tests {
             lock_exclusive(&path),
             Err(DeviceError::InUse { .. })
         ));
+        // As in a child that has not yet run its own program.
+        let copy = rustix::io::dup(&held.file).expect("a descriptor");
         drop(held);
         lock_exclusive(&path).expect("free again");
+        drop(copy);
     }
 
     #[test]
