@@ -7,11 +7,11 @@
 //! | part | file |
 //! |---|---|
 //! | metrics that are compared, their units and directions | [`metrics`] |
-//! | which rows belong together, and why others do not | [`pairing`] |
+//! | which rows belong together, and why others do not | `pairing` |
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
-//! | significance and size in words | [`words`] |
-//! | tables as those of study 001 | [`tables`] |
+//! | significance and size in words | `words` |
+//! | tables as those of study 001 | `tables` |
 //! | `--fail-if` | [`condition`] |
 //!
 //! Invariants: the first run is the base; significance and size are said apart; what one run lacks

@@ -81,7 +81,7 @@ impl Blocks {
         });
     }
 
-    /// Appends an interval of a rate: so much in so many seconds. Only [`Statistic::Mean`] can be
+    /// Appends an interval of a rate: so much in so many seconds. Only `Statistic::Mean` can be
     /// asked of rates. What is not finite, or takes no time, is left out.
     pub fn push_rate(&mut self, amount: f64, seconds: f64) {
         if amount.is_finite() && seconds.is_finite() && seconds > 0.0 {
