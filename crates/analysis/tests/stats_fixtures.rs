@@ -255,7 +255,7 @@ fn study_004_is_reproduced_from_its_printed_digits() {
     close(w.difference.high, r[3], "high");
     let e = effect::of(&on, &off, 0.95).expect("they vary");
     assert_eq!(format!("{:.2}", e.d.value), "0.19");
-    assert_eq!(effect::Size::of_d(e.d.value).word(), "small");
+    assert_eq!(effect::size_of_d(e.d.value).word(), "small");
     assert_eq!(
         format!("{:+.1} %", 100.0 * (on.mean / off.mean - 1.0)),
         "+6.6 %"

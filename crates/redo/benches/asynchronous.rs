@@ -10,12 +10,10 @@
 
 mod common;
 
-use common::{AnyError, cpu_us, fio};
-use device::{LogDevice, NullDevice, SimDisk};
+use common::{AnyError, cpu_us, fio, on_nothing};
 use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram, Nanos};
 use redo::commit::CommitPost;
-use redo::control::CONTROL_BYTES;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,16 +159,7 @@ fn open(place: Option<&Path>, options: Options) -> Result<Log, AnyError> {
         Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
         return Ok(Log::open(directory, options)?.0);
     }
-    let caps = NullDevice::PLAIN;
-    let geometry = SHAPE.geometry(&caps, Path::new("null"))?;
-    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
-    control.set_immediate(true);
-    let control: Arc<dyn LogDevice> = Arc::new(control);
-    let id = redo::format::LogId(*b"null-device-log!");
-    Log::format_devices(Arc::clone(&control), geometry, id)?;
-    let bytes = geometry.file_bytes * u64::from(geometry.groups);
-    let data = Arc::new(NullDevice::new(bytes, caps));
-    Ok(Log::open_devices(data, control, options)?.0)
+    on_nothing(SHAPE, options)
 }
 
 fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyError> {

@@ -11,9 +11,8 @@
 
 mod common;
 
-use common::{AnyError, raw_writes, waited_for};
-use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
-use redo::control::CONTROL_BYTES;
+use common::{AnyError, on_nothing, raw_writes, waited_for};
+use device::{IoEngine, SyncMethod};
 use redo::engine::LogWrite;
 use redo::{Log, LogWriter, Options, Shape};
 use std::path::{Path, PathBuf};
@@ -58,7 +57,17 @@ fn main() -> Result<(), AnyError> {
                 let way = (SyncMethod::Direct, IoEngine::Threads);
                 let floor = raw_writes(&directory, SHAPE, way, len, time)?.0;
                 let floor_us = floor.mean() / 1e3;
-                let null_us = on_nothing(writer, jobs, time)?.us;
+                let null = |options| {
+                    let log_writer = writer;
+                    on_nothing(
+                        SHAPE,
+                        Options {
+                            log_writer,
+                            ..options
+                        },
+                    )
+                };
+                let null_us = mean(jobs, time, null)?.us;
                 let others_us = if jobs <= FEW { 0.0 } else { null_us };
                 let ratio = file.us / (floor_us + others_us);
                 println!(
@@ -102,26 +111,6 @@ fn on_files(
             ..options
         };
         Ok(Log::open(directory, options)?.0)
-    })
-}
-
-/// A log without a device.
-fn on_nothing(log_writer: LogWriter, jobs: u32, time: Duration) -> Result<Mean, AnyError> {
-    let caps = NullDevice::PLAIN;
-    let geometry = SHAPE.geometry(&caps, Path::new("null"))?;
-    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
-    control.set_immediate(true);
-    let control: Arc<dyn LogDevice> = Arc::new(control);
-    let id = redo::format::LogId(*b"null-device-log!");
-    Log::format_devices(Arc::clone(&control), geometry, id)?;
-    let bytes = geometry.file_bytes * u64::from(geometry.groups);
-    let data = Arc::new(NullDevice::new(bytes, caps));
-    mean(jobs, time, |options| {
-        let options = Options {
-            log_writer,
-            ..options
-        };
-        Ok(Log::open_devices(data, control, options)?.0)
     })
 }
 

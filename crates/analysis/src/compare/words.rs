@@ -98,8 +98,8 @@ fn effect_words(d: &Difference) -> String {
         return String::new();
     };
     let (name, word) = match d.effect_kind.as_str() {
-        "cliffs_delta" => ("Cliff's delta", effect::Size::of_delta(effect).word()),
-        _ => ("Cohen's d", effect::Size::of_d(effect).word()),
+        "cliffs_delta" => ("Cliff's delta", effect::size_of_delta(effect).word()),
+        _ => ("Cohen's d", effect::size_of_d(effect).word()),
     };
     let number = format!("{effect:.2}").replace('-', "−");
     format!(", {name} {number} ({word})")

@@ -6,53 +6,28 @@
 
 use super::tails::{ln_gamma_half, normal_quantile};
 use super::{Estimate, Moments, Refusal, checked_level};
+use measure::comparison::Size;
 
-/// Words for a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Size {
-    /// Nearest to none.
-    Negligible,
-    /// Nearest to Cohen's small, 0.2.
-    Small,
-    /// Nearest to Cohen's medium, 0.5.
-    Medium,
-    /// Nearest to Cohen's large, 0.8, or beyond.
-    Large,
+/// The word for Cohen's d: the nearest of 0 and Cohen's benchmarks 0.2, 0.5 and 0.8, so the limits
+/// are the middles 0.1, 0.35 and 0.65.
+#[must_use]
+pub fn size_of_d(d: f64) -> Size {
+    match d.abs() {
+        d if d < 0.1 => Size::Negligible,
+        d if d < 0.35 => Size::Small,
+        d if d < 0.65 => Size::Medium,
+        _ => Size::Large,
+    }
 }
 
-impl Size {
-    /// The word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Size::Negligible => "negligible",
-            Size::Small => "small",
-            Size::Medium => "medium",
-            Size::Large => "large",
-        }
-    }
-
-    /// Of Cohen's d: the nearest of 0 and Cohen's benchmarks 0.2, 0.5 and 0.8, so the limits are
-    /// the middles 0.1, 0.35 and 0.65.
-    #[must_use]
-    pub fn of_d(d: f64) -> Size {
-        match d.abs() {
-            d if d < 0.1 => Size::Negligible,
-            d if d < 0.35 => Size::Small,
-            d if d < 0.65 => Size::Medium,
-            _ => Size::Large,
-        }
-    }
-
-    /// Of Cliff's delta: limits 0.147, 0.33 and 0.474 (Romano and others 2006).
-    #[must_use]
-    pub fn of_delta(delta: f64) -> Size {
-        match delta.abs() {
-            d if d < 0.147 => Size::Negligible,
-            d if d < 0.33 => Size::Small,
-            d if d < 0.474 => Size::Medium,
-            _ => Size::Large,
-        }
+/// The word for Cliff's delta: limits 0.147, 0.33 and 0.474 (Romano and others 2006).
+#[must_use]
+pub fn size_of_delta(delta: f64) -> Size {
+    match delta.abs() {
+        d if d < 0.147 => Size::Negligible,
+        d if d < 0.33 => Size::Small,
+        d if d < 0.474 => Size::Medium,
+        _ => Size::Large,
     }
 }
 

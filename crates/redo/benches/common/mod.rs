@@ -2,12 +2,13 @@
 //! time, and what fio writes to the same files.
 #![allow(dead_code)]
 
-use device::{FileSet, IoEngine, LogDevice, Op, OpKind, Piece, Region, SyncMethod};
-use device::{UringFiles, UringOptions};
+use device::{FileSet, IoEngine, LogDevice, NullDevice, Op, OpKind, Piece, Region};
+use device::{SimDisk, SyncMethod, UringFiles, UringOptions};
 use measure::Histogram;
 use measure::workload::{Generator, pool};
+use redo::control::CONTROL_BYTES;
 use redo::engine::Paths;
-use redo::{CommitMode, Log, Shape};
+use redo::{CommitMode, Log, Options, Shape};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,20 @@ pub fn cpu_us() -> f64 {
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
+}
+
+/// A log without a device.
+pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
+    let caps = NullDevice::PLAIN;
+    let geometry = shape.geometry(&caps, Path::new("null"))?;
+    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
+    control.set_immediate(true);
+    let control: Arc<dyn LogDevice> = Arc::new(control);
+    let id = redo::format::LogId(*b"null-device-log!");
+    Log::format_devices(Arc::clone(&control), geometry, id)?;
+    let bytes = geometry.file_bytes * u64::from(geometry.groups);
+    let data = Arc::new(NullDevice::new(bytes, caps));
+    Ok(Log::open_devices(data, control, options)?.0)
 }
 
 /// Raw durable writes of `len` bytes to a log's own first file, through the same back end: the time
