@@ -2,7 +2,7 @@
 //!
 //! What lives here: [`SyncMethod`], the rules for opening (regular files only, no links followed),
 //! the lock of an owner; below it [`FileSet`], the device over equal files, `prepare`, which makes
-//! log files, and `extents`, which asks the file system about them.
+//! log files, `directory`, through which they are reached, and `extents`, which asks the file system about them.
 //!
 //! Invariants: nothing that exists is ever overwritten or truncated here; no symbolic link, FIFO,
 //! socket or device node is opened as a log file. A block device is opened only for
@@ -11,6 +11,7 @@
 //! What it must not know: what the bytes mean.
 #![allow(unsafe_code)]
 
+mod directory;
 mod extents;
 mod geometry;
 mod node;
@@ -19,11 +20,13 @@ mod prepare;
 mod read;
 pub(crate) mod set;
 
+pub use directory::{Directory, DirectoryEntry};
 pub use extents::unwritten_extents;
 pub use geometry::Misstated;
 pub(crate) use node::Node;
-pub use owner::owner;
-pub use prepare::{create_fallocated, create_prewritten, fill_noise, sync_directory};
+pub use owner::{owner, owner_at};
+pub use prepare::{CreatedFile, create_fallocated, create_fallocated_at};
+pub use prepare::{create_prewritten, create_prewritten_at, fill_noise, sync_directory};
 pub(crate) use read::Reader;
 pub use set::FileSet;
 
@@ -141,6 +144,30 @@ impl LockGuard {
     pub(crate) fn of(file: OwnedFd) -> LockGuard {
         LockGuard { file }
     }
+
+    /// Whether the locked file begins with these bytes.
+    #[must_use]
+    pub fn begins_with(&self, head: &[u8]) -> bool {
+        let mut found = vec![0; head.len()];
+        matches!(rustix::io::pread(&self.file, &mut *found, 0), Ok(n) if n == head.len())
+            && found == head
+    }
+
+    /// Whether the locked file holds no data at all: it is empty, or only allocated.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let size = rustix::fs::fstat(&self.file).map_or(1, |stat| stat.st_size);
+        let data = rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(0));
+        size == 0 || data == Err(Errno::NXIO)
+    }
+
+    /// Removes the locked file if `at` still leads to it.
+    ///
+    /// # Errors
+    /// Another file under that name, which stays, or the system's.
+    pub fn remove(&self, at: &DirectoryEntry) -> Result<(), DeviceError> {
+        at.remove(&self.file)
+    }
 }
 
 /// Takes the file for this owner alone, without waiting. The lock is advisory and belongs to the
@@ -149,8 +176,21 @@ impl LockGuard {
 /// # Errors
 /// [`DeviceError::InUse`] when somebody else has it; otherwise as opening.
 pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
-    let file = open_regular(path, OFlags::RDWR)?;
+    lock_exclusive_at(&DirectoryEntry::of(path)?)
+}
+
+/// As [`lock_exclusive`], of a file in a held directory.
+///
+/// # Errors
+/// As [`lock_exclusive`].
+pub fn lock_exclusive_at(at: &DirectoryEntry) -> Result<LockGuard, DeviceError> {
+    let path = at.path();
+    let file = Node::File.open_at(at, OFlags::RDWR)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        // Who had it before may have removed the file.
+        Ok(()) if !at.leads_to(&file) => Err(DeviceError::InUse {
+            path: path.to_owned(),
+        }),
         Ok(()) => Ok(LockGuard { file }),
         Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse {
             path: path.to_owned(),
@@ -160,6 +200,7 @@ pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
 }
 
 /// Opens an existing regular file.
+#[cfg(test)]
 pub(crate) fn open_regular(path: &Path, flags: OFlags) -> Result<OwnedFd, DeviceError> {
     Node::File.open(path, flags)
 }

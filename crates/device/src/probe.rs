@@ -11,13 +11,12 @@
 //! What it must not know: redo blocks beyond their size.
 
 use crate::error::DeviceError;
-use crate::file::{FileSet, SyncMethod, create_prewritten};
+use crate::file::{Directory, DirectoryEntry, FileSet, SyncMethod};
+use crate::file::{create_prewritten_at, lock_exclusive_at};
 use crate::queue::{IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use crate::uring::{UringFiles, UringOptions};
 use measure::Histogram;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -302,14 +301,15 @@ const RING_GAIN: f64 = 0.9;
 ///
 /// # Errors
 /// When the file cannot be made; nothing is left behind.
-pub fn probe(directory: &Path, plan: Plan) -> Result<Outcome, DeviceError> {
-    let path = directory.join(FILE_NAME);
-    remove_left_over(&path)?;
-    let scratch = Scratch::create(path)?;
+pub fn probe(directory: &Directory, plan: Plan) -> Result<Outcome, DeviceError> {
+    let at = directory.entry(FILE_NAME)?;
+    remove_left_over(&at)?;
+    // Removed at the end, also when a way of writing fails.
+    let _scratch = create_prewritten_at(&at, FILE_BYTES, HEAD, 7, &|_| {}, &|| false)?;
     let small = u64::from(plan.block_bytes);
     let mut points = Vec::new();
     for way in plan.ways() {
-        let device = open(&scratch.path, way, plan.uring);
+        let device = open(directory, way, plan.uring);
         for bytes in [small, GROUP_BYTES.max(small)] {
             points.push(Point::new(way, bytes, &device));
         }
@@ -340,8 +340,12 @@ fn choose(found: &[Found]) -> Option<Way> {
     best(&found.iter().filter_map(figures).collect::<Vec<_>>())
 }
 
-fn open(path: &Path, way: Way, uring: UringOptions) -> Result<Arc<dyn LogDevice>, DeviceError> {
-    let set = FileSet::open(&[path.to_owned()], FILE_BYTES, way.method)?;
+fn open(
+    directory: &Directory,
+    way: Way,
+    uring: UringOptions,
+) -> Result<Arc<dyn LogDevice>, DeviceError> {
+    let set = FileSet::open_at(directory, &[FILE_NAME.to_owned()], FILE_BYTES, way.method)?;
     if way.io == IoEngine::IoUring {
         uring.check()?;
         return Ok(Arc::new(UringFiles::new(set, uring)));
@@ -410,48 +414,20 @@ impl Point {
     }
 }
 
-/// The probe's file; removed when it is dropped.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn create(path: PathBuf) -> Result<Scratch, DeviceError> {
-        create_prewritten(&path, FILE_BYTES, HEAD, 7, &|_| {}, &|| false)?;
-        Ok(Scratch { path })
+/// Removes what a killed probe left; anything else of that name stays, and is reported.
+fn remove_left_over(at: &DirectoryEntry) -> Result<(), DeviceError> {
+    if !at.exists()? {
+        return Ok(());
     }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Best effort: the next probe removes what stays.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-/// Removes what a killed probe left; anything else of that name stays, and is told.
-fn remove_left_over(path: &Path) -> Result<(), DeviceError> {
-    let io = |action| {
-        move |source| DeviceError::Io {
-            path: path.to_owned(),
-            action,
-            source,
+    // The lock is advisory: it keeps this file alone, until it is gone.
+    if matches!(at.file_bytes(), Ok(Some(bytes)) if bytes <= FILE_BYTES) {
+        let held = lock_exclusive_at(at)?;
+        if held.begins_with(HEAD) {
+            return held.remove(at);
         }
-    };
-    match std::fs::symlink_metadata(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(io("stat")(e)),
-        Ok(found) if found.is_file() && found.len() <= FILE_BYTES => {
-            let mut head = vec![0; HEAD.len()];
-            let read = std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head));
-            if read.is_ok() && head == HEAD {
-                return std::fs::remove_file(path).map_err(io("remove"));
-            }
-        }
-        Ok(_) => {}
     }
     Err(DeviceError::Unsuitable {
-        path: path.to_owned(),
+        path: at.path().to_owned(),
         what: "is in the way of the probe and is not a probe's; move it away, or name a sync \
                method"
             .to_owned(),

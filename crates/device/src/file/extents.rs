@@ -2,7 +2,7 @@
 //!
 //! Invariant: `None` means that it does not say, never that there are none.
 
-use crate::file::open_regular;
+use crate::file::{DirectoryEntry, Node};
 use rustix::fs::OFlags;
 use rustix::ioctl::{Updater, opcode};
 use std::os::fd::OwnedFd;
@@ -51,7 +51,12 @@ const _: () = assert!(size_of::<Header>() == 32 && size_of::<Extent>() == 56);
 /// file cannot be opened.
 #[must_use]
 pub fn unwritten_extents(path: &Path) -> Option<u64> {
-    let file = open_regular(path, OFlags::RDONLY).ok()?;
+    unwritten(&DirectoryEntry::of(path).ok()?)
+}
+
+/// As [`unwritten_extents`], of a name in a held directory.
+pub(super) fn unwritten(at: &DirectoryEntry) -> Option<u64> {
+    let file = Node::File.open_at(at, OFlags::RDONLY).ok()?;
     let mut request = Box::new(Request {
         header: Header::default(),
         extents: [Extent::default(); EXTENTS_PER_CALL],

@@ -4,7 +4,7 @@
 //! are not followed; a path that changed hands while it was opened is refused.
 
 use crate::error::DeviceError;
-use crate::file::io_error;
+use crate::file::{DirectoryEntry, io_error};
 use crate::ioctl;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -21,13 +21,23 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Opens an existing node of this kind. Looking before opening keeps other nodes from
-    /// noticing; looking again at the descriptor keeps a swapped path out.
+    /// Opens an existing node of this kind by its path.
     pub(crate) fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, DeviceError> {
-        let seen = rustix::fs::lstat(path).map_err(|e| io_error(path, "stat", e))?;
+        self.open_at(&DirectoryEntry::of(path)?, flags)
+    }
+
+    /// Opens an existing node of this kind. Looking before opening keeps other nodes from
+    /// noticing; looking again at the descriptor keeps a swapped name out.
+    pub(crate) fn open_at(
+        self,
+        at: &DirectoryEntry,
+        flags: OFlags,
+    ) -> Result<OwnedFd, DeviceError> {
+        let path = at.path();
+        let seen = at.stat().map_err(|e| io_error(path, "stat", e))?;
         self.refuse_others(path, FileType::from_raw_mode(seen.st_mode))?;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| match e {
+        let flags = flags | OFlags::NOCTTY;
+        let file = at.open(flags, Mode::empty()).map_err(|e| match e {
             Errno::INVAL if flags.contains(OFlags::DIRECT) => DeviceError::Unsuitable {
                 path: path.to_owned(),
                 what: self.no_direct().to_owned(),

@@ -4,9 +4,10 @@
 //! Limit: `/proc/locks` shows the locks of this PID namespace only, so `None` is no proof.
 
 use crate::DeviceError;
-use crate::file::{Node, io_error};
+use crate::file::{DirectoryEntry, Node, io_error};
 use crate::raw::is_block_device;
 use rustix::fs::OFlags;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// The process that holds the lock of [`lock_exclusive`](crate::file::lock_exclusive) on a file, or
@@ -23,9 +24,21 @@ pub fn owner(path: &Path) -> Result<Option<u32>, DeviceError> {
         })?;
         Node::Block.open(&resolved, OFlags::RDONLY)?
     } else {
-        Node::File.open(path, OFlags::RDONLY)?
+        return owner_at(&DirectoryEntry::of(path)?);
     };
-    let stat = rustix::fs::fstat(&file).map_err(|e| io_error(path, "stat", e))?;
+    holder(path, &file)
+}
+
+/// As [`owner`], of a regular file in a held directory.
+///
+/// # Errors
+/// As opening the file to read it.
+pub fn owner_at(at: &DirectoryEntry) -> Result<Option<u32>, DeviceError> {
+    holder(at.path(), &Node::File.open_at(at, OFlags::RDONLY)?)
+}
+
+fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceError> {
+    let stat = rustix::fs::fstat(file).map_err(|e| io_error(path, "stat", e))?;
     let (major, minor) = (
         rustix::fs::major(stat.st_dev),
         rustix::fs::minor(stat.st_dev),

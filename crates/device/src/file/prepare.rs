@@ -5,15 +5,17 @@
 //! design notes, "Floors and ceilings"). So a log's files are written in full before their first
 //! use, with data that no device can compress or deduplicate, and never truncated afterwards.
 //!
-//! Invariants: an existing path is never touched; a file that could not be finished is removed.
+//! Invariants: what exists is never touched; a file that could not be finished is removed, by its
+//! name in the directory that it was made in, and only while the name leads to it. Its head is
+//! written before anything else, so what a kill leaves is empty or begins with its head.
 
 use crate::error::DeviceError;
-use crate::file::io_error;
+use crate::file::{Directory, DirectoryEntry, io_error};
 use crate::region::Region;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const CHUNK_BYTES: usize = 4 << 20;
 
@@ -35,8 +37,28 @@ pub fn create_prewritten(
     progress: &dyn Fn(u64),
     cancel: &dyn Fn() -> bool,
 ) -> Result<(), DeviceError> {
+    let at = DirectoryEntry::of(path)?;
+    create_prewritten_at(&at, bytes, head, seed, progress, cancel).map(CreatedFile::keep)
+}
+
+/// As [`create_prewritten`], in a held directory. The file is removed again unless it is
+/// [kept](CreatedFile::keep).
+///
+/// # Errors
+/// As [`create_prewritten`].
+///
+/// # Panics
+/// As [`create_prewritten`].
+pub fn create_prewritten_at(
+    at: &DirectoryEntry,
+    bytes: u64,
+    head: &[u8],
+    seed: u64,
+    progress: &dyn Fn(u64),
+    cancel: &dyn Fn() -> bool,
+) -> Result<CreatedFile, DeviceError> {
     assert!(head.len() as u64 <= bytes, "the head fits the file");
-    let file = Unfinished::create(path, bytes)?;
+    let file = CreatedFile::create(at, bytes, head)?;
     file.go_direct();
     let chunk = Region::new(CHUNK_BYTES)?;
     // SAFETY: the region is initialised by mmap and nobody else has it; the slice dies before it.
@@ -45,7 +67,7 @@ pub fn create_prewritten(
     while at < bytes {
         if cancel() {
             return Err(DeviceError::Cancelled {
-                path: path.to_owned(),
+                path: file.at.path().to_owned(),
             });
         }
         let len = usize::try_from(bytes - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
@@ -64,9 +86,18 @@ pub fn create_prewritten(
 /// # Errors
 /// As [`create_prewritten`]; [`DeviceError::Io`] where the file system cannot allocate.
 pub fn create_fallocated(path: &Path, bytes: u64) -> Result<(), DeviceError> {
-    let file = Unfinished::create(path, bytes)?;
+    create_fallocated_at(&DirectoryEntry::of(path)?, bytes).map(CreatedFile::keep)
+}
+
+/// As [`create_fallocated`], in a held directory. The file is removed again unless it is
+/// [kept](CreatedFile::keep).
+///
+/// # Errors
+/// As [`create_fallocated`].
+pub fn create_fallocated_at(at: &DirectoryEntry, bytes: u64) -> Result<CreatedFile, DeviceError> {
+    let file = CreatedFile::create(at, bytes, &[])?;
     if !file.allocated {
-        return Err(io_error(path, "allocate", Errno::OPNOTSUPP));
+        return Err(io_error(at.path(), "allocate", Errno::OPNOTSUPP));
     }
     file.finish()
 }
@@ -76,37 +107,65 @@ pub fn create_fallocated(path: &Path, bytes: u64) -> Result<(), DeviceError> {
 /// # Errors
 /// When it cannot be opened or synced.
 pub fn sync_directory(path: &Path) -> Result<(), DeviceError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty())
-        .and_then(rustix::fs::fsync)
-        .map_err(|e| io_error(path, "make the directory durable", e))
+    let directory = Directory::open(path).map_err(|source| DeviceError::Io {
+        path: path.to_owned(),
+        action: "make the directory durable",
+        source,
+    })?;
+    directory.sync()
 }
 
-/// A file in the making; dropped before it is finished, it is removed.
-struct Unfinished<'a> {
-    path: &'a Path,
+/// A file that was made new. Dropped before it is kept, it is removed, if its name in the directory
+/// still leads to it.
+#[derive(Debug)]
+pub struct CreatedFile {
+    at: DirectoryEntry,
     file: OwnedFd,
     bytes: u64,
     allocated: bool,
     keep: bool,
 }
 
-impl<'a> Unfinished<'a> {
-    fn create(path: &'a Path, bytes: u64) -> Result<Unfinished<'a>, DeviceError> {
-        require_space(path, bytes)?;
-        let flags =
-            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|e| io_error(path, "create", e))?;
-        let mut made = Unfinished {
-            path,
+impl CreatedFile {
+    fn create(at: &DirectoryEntry, bytes: u64, head: &[u8]) -> Result<CreatedFile, DeviceError> {
+        require_space(at.directory(), bytes)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+        let file = at
+            .open(flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| io_error(at.path(), "create", e))?;
+        let mut made = CreatedFile {
+            at: at.clone(),
             file,
             bytes,
             allocated: false,
             keep: false,
         };
+        made.write_all(head, 0)?;
         made.allocated = made.allocate()?;
         Ok(made)
+    }
+
+    /// It stays when this is dropped.
+    pub fn keep(mut self) {
+        self.keep = true;
+    }
+
+    /// Gives it its final name in the same directory, which must be free, and keeps it. The caller
+    /// makes the directory durable.
+    ///
+    /// # Errors
+    /// A name that is taken, or the system's. The file is removed then.
+    pub fn rename(mut self, name: &DirectoryEntry) -> Result<(), DeviceError> {
+        if !self.at.leads_to(&self.file) {
+            return Err(DeviceError::Unsuitable {
+                path: self.at.path().to_owned(),
+                what: "was replaced while the log was made".to_owned(),
+            });
+        }
+        let renamed = self.at.rename_to(name);
+        renamed.map_err(|e| io_error(name.path(), "create", e))?;
+        self.keep = true;
+        Ok(())
     }
 
     /// False where the file system has no such call; writing allocates there.
@@ -153,55 +212,49 @@ impl<'a> Unfinished<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), DeviceError> {
+    fn finish(self) -> Result<CreatedFile, DeviceError> {
         rustix::fs::fsync(&self.file).map_err(|e| self.error("make durable", e))?;
         let advice = rustix::fs::Advice::DontNeed;
         // Advice only: what stays cached costs memory, not truth.
         let _ignored = rustix::fs::fadvise(&self.file, 0, None, advice);
-        sync_directory(directory_of(self.path))?;
-        self.keep = true;
-        Ok(())
+        self.at.directory().sync()?;
+        Ok(self)
     }
 
     fn error(&self, action: &'static str, errno: Errno) -> DeviceError {
         if errno == Errno::NOSPC {
+            let directory = self.at.directory();
             return DeviceError::NoSpace {
-                path: directory_of(self.path).to_owned(),
+                path: directory.path().to_owned(),
                 needed: self.bytes,
-                available: available(self.path).unwrap_or(0),
+                available: directory.available_bytes().unwrap_or(0),
             };
         }
-        io_error(self.path, action, errno)
+        io_error(self.at.path(), action, errno)
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for CreatedFile {
     fn drop(&mut self) {
         if !self.keep {
             // Nothing is left to do about a failure here; the cause is already on its way.
-            let _ignored = rustix::fs::unlink(self.path);
+            let _ignored = self.at.remove(&self.file);
         }
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn available(path: &Path) -> Result<u64, Errno> {
-    let volume = rustix::fs::statvfs(directory_of(path))?;
-    Ok(volume.f_bavail.saturating_mul(volume.f_frsize))
-}
-
-fn require_space(path: &Path, needed: u64) -> Result<(), DeviceError> {
-    let directory: PathBuf = directory_of(path).to_owned();
-    let available = available(path).map_err(|e| io_error(&directory, "read free space", e))?;
+fn require_space(directory: &Directory, needed: u64) -> Result<(), DeviceError> {
+    let path = directory.path();
+    let available = directory
+        .available_bytes()
+        .map_err(|source| DeviceError::Io {
+            path: path.to_owned(),
+            action: "read free space",
+            source,
+        })?;
     if available < needed {
         return Err(DeviceError::NoSpace {
-            path: directory,
+            path: path.to_owned(),
             needed,
             available,
         });

@@ -4,7 +4,7 @@
 //! or at reading, is read through the page cache, and [`Reader::bypasses_cache`] says so.
 
 use crate::error::DeviceError;
-use crate::file::{Node, io_error};
+use crate::file::{DirectoryEntry, Node, io_error};
 use crate::region::Region;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -31,12 +31,23 @@ impl Reader {
     /// # Errors
     /// When the file cannot be opened for reading at all.
     pub(crate) fn open(path: &Path, node: Node) -> Result<Reader, DeviceError> {
+        Reader::open_at(&DirectoryEntry::of(path)?, node)
+    }
+
+    /// # Errors
+    /// When the file cannot be opened for reading at all.
+    pub(crate) fn open_at(at: &DirectoryEntry, node: Node) -> Result<Reader, DeviceError> {
         Ok(Reader {
-            direct: node.open(path, OFlags::RDONLY | OFlags::DIRECT).ok(),
-            buffered: node.open(path, OFlags::RDONLY)?,
+            direct: node.open_at(at, OFlags::RDONLY | OFlags::DIRECT).ok(),
+            buffered: node.open_at(at, OFlags::RDONLY)?,
             refused: AtomicBool::new(false),
             chunks: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Whether a name still leads to the file.
+    pub(crate) fn is_at(&self, at: &DirectoryEntry) -> bool {
+        at.leads_to(&self.buffered)
     }
 
     /// Reads come from the medium, as far as has been seen.

@@ -13,6 +13,7 @@
 //!   to be read changes nothing, not even that.
 
 use crate::error::DeviceError;
+use crate::file::{Directory, DirectoryEntry};
 use crate::file::{Misstated, Node, Reader, SyncMethod, geometry, io_error};
 use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
@@ -64,7 +65,7 @@ impl Access {
 /// What all queues know of a file.
 #[derive(Debug)]
 pub(crate) struct LogFile {
-    path: PathBuf,
+    at: DirectoryEntry,
     identity: (u64, u64),
     reader: Reader,
     /// Writes that completed.
@@ -88,7 +89,37 @@ impl FileSet {
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
-        FileSet::open_as(paths, bytes_each, method, Access::ReadWrite, Node::File)
+        let at = DirectoryEntry::all_of(paths)?;
+        FileSet::open_as(&at, bytes_each, method, Access::ReadWrite, Node::File)
+    }
+
+    /// As [`FileSet::open`], of files in a directory that is held open as long as the set lives:
+    /// its path may change hands.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub fn open_at(
+        directory: &Directory,
+        names: &[String],
+        bytes_each: u64,
+        method: SyncMethod,
+    ) -> Result<FileSet, DeviceError> {
+        let at = directory.entries(names)?;
+        FileSet::open_as(&at, bytes_each, method, Access::ReadWrite, Node::File)
+    }
+
+    /// As [`FileSet::open_read_only`], of files in a held directory.
+    ///
+    /// # Errors
+    /// As [`FileSet::open`].
+    pub fn open_read_only_at(
+        directory: &Directory,
+        names: &[String],
+        bytes_each: u64,
+    ) -> Result<FileSet, DeviceError> {
+        let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
+        let at = directory.entries(names)?;
+        FileSet::open_as(&at, bytes_each, method, access, Node::File)
     }
 
     /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
@@ -98,7 +129,8 @@ impl FileSet {
     /// As [`FileSet::open`].
     pub fn open_read_only(paths: &[PathBuf], bytes_each: u64) -> Result<FileSet, DeviceError> {
         let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
-        FileSet::open_as(paths, bytes_each, method, access, Node::File)
+        let at = DirectoryEntry::all_of(paths)?;
+        FileSet::open_as(&at, bytes_each, method, access, Node::File)
     }
 
     /// Opens a block device of `bytes` as one space. Whoever holds it sees to it that nobody else
@@ -112,7 +144,7 @@ impl FileSet {
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
         FileSet::open_as(
-            &[path.to_owned()],
+            &[DirectoryEntry::of(path)?],
             bytes,
             method,
             Access::ReadWrite,
@@ -126,28 +158,37 @@ impl FileSet {
     /// As [`FileSet::open`].
     pub(crate) fn open_block_read_only(path: &Path, bytes: u64) -> Result<FileSet, DeviceError> {
         let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);
-        FileSet::open_as(&[path.to_owned()], bytes, method, access, Node::Block)
+        FileSet::open_as(
+            &[DirectoryEntry::of(path)?],
+            bytes,
+            method,
+            access,
+            Node::Block,
+        )
     }
 
     fn open_as(
-        paths: &[PathBuf],
+        places: &[DirectoryEntry],
         bytes_each: u64,
         method: SyncMethod,
         access: Access,
         node: Node,
     ) -> Result<FileSet, DeviceError> {
-        let first = paths.first().filter(|_| bytes_each > 0);
+        let first = places.first().filter(|_| bytes_each > 0);
         let first = first.ok_or_else(|| DeviceError::Unsuitable {
-            path: paths.first().cloned().unwrap_or_default(),
+            path: places
+                .first()
+                .map(|at| at.path().to_owned())
+                .unwrap_or_default(),
             what: UNSUITABLE_SIZE.to_owned(),
         })?;
-        let files = paths
+        let files = places
             .iter()
-            .map(|path| LogFile::open(path, bytes_each, access, node))
+            .map(|at| LogFile::open(at, bytes_each, access, node))
             .collect::<Result<Box<[_]>, _>>()?;
         let mut caps = geometry::caps(&open_for(first, method, access, node)?, method, node);
-        for path in &paths[1..] {
-            let other = geometry::caps(&open_for(path, method, access, node)?, method, node);
+        for at in &places[1..] {
+            let other = geometry::caps(&open_for(at, method, access, node)?, method, node);
             caps.logical_bytes = caps.logical_bytes.max(other.logical_bytes);
             caps.physical_bytes = caps.physical_bytes.max(other.physical_bytes);
             caps.memory_align = caps.memory_align.max(other.memory_align);
@@ -202,13 +243,31 @@ impl FileSet {
     pub(crate) fn reopen(&self) -> Result<Box<[OwnedFd]>, DeviceError> {
         if self.shared.access == Access::ReadOnly {
             return Err(DeviceError::Unsuitable {
-                path: self.shared.files[0].path.clone(),
+                path: self.shared.files[0].at.path().to_owned(),
                 what: "was opened only to be read".to_owned(),
             });
         }
         let (method, node) = (self.shared.method, self.shared.node);
         let files = self.shared.files.iter();
         files.map(|file| file.reopen(method, node)).collect()
+    }
+
+    /// Whether each file still stands under its name: what is written to one that was removed or
+    /// replaced is gone with the process.
+    ///
+    /// # Errors
+    /// The first file that does not.
+    pub fn still_there(&self) -> Result<(), DeviceError> {
+        let gone = |file: &&LogFile| !file.reader.is_at(&file.at);
+        match self.shared.files.iter().find(gone) {
+            None => Ok(()),
+            Some(file) => Err(DeviceError::Unsuitable {
+                path: file.at.path().to_owned(),
+                what: "was removed or replaced while the log was open; what the log writes there \
+                       is lost when its process ends"
+                    .to_owned(),
+            }),
+        }
     }
 
     /// Whether [`LogDevice::read`] comes from the medium on every file, as far as has been seen;
@@ -220,17 +279,23 @@ impl FileSet {
 }
 
 fn open_for(
-    path: &Path,
+    at: &DirectoryEntry,
     method: SyncMethod,
     access: Access,
     node: Node,
 ) -> Result<OwnedFd, DeviceError> {
-    node.open(path, access.flags() | method.flags())
+    node.open_at(at, access.flags() | method.flags())
 }
 
 impl LogFile {
-    fn open(path: &Path, bytes: u64, access: Access, node: Node) -> Result<LogFile, DeviceError> {
-        let file = open_for(path, SyncMethod::Buffered, access, node)?;
+    fn open(
+        at: &DirectoryEntry,
+        bytes: u64,
+        access: Access,
+        node: Node,
+    ) -> Result<LogFile, DeviceError> {
+        let path = at.path();
+        let file = open_for(at, SyncMethod::Buffered, access, node)?;
         let failed = |e| io_error(path, "stat", e);
         let size = node.bytes(&file).map_err(failed)?;
         if size != bytes {
@@ -244,26 +309,26 @@ impl LogFile {
                 .map_err(|e| io_error(path, "make earlier writes durable", e))?;
         }
         Ok(LogFile {
-            path: path.to_owned(),
+            at: at.clone(),
             identity: node.identity(&file).map_err(failed)?,
-            reader: Reader::open(path, node)?,
+            reader: Reader::open_at(at, node)?,
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             lost: AtomicBool::new(false),
         })
     }
 
-    /// A descriptor for a queue, of the same file even if the path has changed hands.
+    /// A descriptor for a queue, of the same file even if the name has changed hands.
     fn reopen(&self, method: SyncMethod, node: Node) -> Result<OwnedFd, DeviceError> {
-        let file = open_for(&self.path, method, Access::ReadWrite, node)?;
+        let file = open_for(&self.at, method, Access::ReadWrite, node)?;
         let identity = node
             .identity(&file)
-            .map_err(|e| io_error(&self.path, "stat", e))?;
+            .map_err(|e| io_error(self.at.path(), "stat", e))?;
         if identity == self.identity {
             return Ok(file);
         }
         Err(DeviceError::Unsuitable {
-            path: self.path.clone(),
+            path: self.at.path().to_owned(),
             what: "was replaced while the log was open".to_owned(),
         })
     }
@@ -308,7 +373,7 @@ impl LogDevice for FileSet {
         let shared = &*self.shared;
         if !shared.holds(addr, out.len()) {
             return Err(DeviceError::Unsuitable {
-                path: shared.files[0].path.clone(),
+                path: shared.files[0].at.path().to_owned(),
                 what: format!(
                     "{} bytes at {addr} lie outside the log's {} bytes",
                     out.len(),
@@ -322,7 +387,7 @@ impl LogDevice for FileSet {
             let take = shared.room(offset, out.len());
             let (part, rest) = out.split_at_mut(take);
             let file = &shared.files[index];
-            file.reader.read(&file.path, offset, part)?;
+            file.reader.read(file.at.path(), offset, part)?;
             addr += take as u64;
             out = rest;
         }

@@ -3,6 +3,10 @@
 use super::*;
 use crate::file::tests::Scratch as Folder;
 
+fn held(folder: &Folder) -> Directory {
+    Directory::open(&folder.0).expect("a directory")
+}
+
 fn plan(io: IoEngine) -> Plan {
     Plan::for_log(4096, io, UringOptions::default())
 }
@@ -15,7 +19,7 @@ fn every_way_is_measured_or_refused_with_a_reason_and_nothing_stays() {
         (IoEngine::Auto, 8),
     ] {
         let folder = Folder::new();
-        let outcome = probe(&folder.0, plan(io)).expect("room for it");
+        let outcome = probe(&held(&folder), plan(io)).expect("room for it");
         assert_eq!(outcome.found.len(), 2 * ways);
         for found in &outcome.found {
             assert_eq!(found.p50_ns.is_some(), found.writes > 0, "{found:?}");
@@ -37,7 +41,7 @@ fn without_time_nothing_is_measured_and_nothing_chosen() {
         budget: Duration::ZERO,
         ..plan(IoEngine::Threads)
     };
-    let outcome = probe(&folder.0, none).expect("room for it");
+    let outcome = probe(&held(&folder), none).expect("room for it");
     assert_eq!(outcome.best, None);
     for found in outcome.found {
         assert_eq!(found.writes, 0);
@@ -56,7 +60,7 @@ fn refused_rings_leave_the_calls_that_block() {
         uring,
         ..plan(IoEngine::Auto)
     };
-    let outcome = probe(&folder.0, refused).expect("room for it");
+    let outcome = probe(&held(&folder), refused).expect("room for it");
     for found in &outcome.found {
         let says = found.refused.as_deref().unwrap_or_default();
         let is_ring = found.way.io == IoEngine::IoUring;
@@ -71,18 +75,19 @@ fn what_a_killed_probe_left_is_removed_and_nothing_else() {
     let folder = Folder::new();
     let path = folder.0.join(FILE_NAME);
     std::fs::write(&path, [HEAD, b"and noise"].concat()).expect("writable");
-    probe(&folder.0, plan(IoEngine::Threads)).expect("the left-over file goes");
+    probe(&held(&folder), plan(IoEngine::Threads)).expect("the left-over file goes");
     for foreign in [&b"somebody's"[..], b""] {
         std::fs::write(&path, foreign).expect("writable");
-        let refused = probe(&folder.0, plan(IoEngine::Threads)).expect_err("in the way");
+        let refused = probe(&held(&folder), plan(IoEngine::Threads)).expect_err("in the way");
         assert!(refused.to_string().contains("move it away"), "{refused}");
         assert_eq!(std::fs::read(&path).expect("still there"), foreign);
     }
     std::fs::remove_file(&path).expect("ours");
     std::os::unix::fs::symlink("elsewhere", &path).expect("link");
-    probe(&folder.0, plan(IoEngine::Threads)).expect_err("a link is not followed");
-    let missing = folder.0.join("missing");
-    probe(&missing, plan(IoEngine::Threads)).expect_err("no such directory");
+    probe(&held(&folder), plan(IoEngine::Threads)).expect_err("a link is not followed");
+    let gone = held(&folder);
+    drop(folder);
+    probe(&gone, plan(IoEngine::Threads)).expect_err("no such directory any more");
 }
 
 #[test]
