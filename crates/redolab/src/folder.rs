@@ -7,6 +7,7 @@
 
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -121,11 +122,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = format!("{TEMPORARY}{name}");
-        match rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-            Err(e) => return Err(e.into()),
-        }
+        let temporary = temporary(name);
         let written = self.create_file(&temporary).and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
@@ -167,7 +164,7 @@ impl Folder {
     }
 
     fn place_renamed(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = format!("{TEMPORARY}{name}");
+        let temporary = temporary(name);
         let written = self
             .create_file(&temporary)
             .and_then(|mut file| file.write_all(bytes));
@@ -276,6 +273,13 @@ impl Folder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// A name for what becomes `name`, which no other process or thread uses at the same time.
+fn temporary(name: &str) -> String {
+    // Each RandomState is seeded by the system; the counter in it makes two differ.
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    format!("{TEMPORARY}{name}-{random:016x}")
 }
 
 fn invalid(what: String) -> io::Error {

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod evidence;
 pub mod experiment;
 pub mod folder;
+pub mod input;
 pub mod interchange;
 pub mod observe;
 pub mod output;

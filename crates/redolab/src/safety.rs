@@ -94,14 +94,24 @@ pub struct Holder {
     pub file: PathBuf,
 }
 
+/// What to do where there is too little room.
+fn room_advice(keep: u64, available: u64) -> &'static str {
+    if available <= keep {
+        "Choose another volume; log files of any size are too large for this one"
+    } else {
+        "Choose smaller log files or another volume"
+    }
+}
+
 /// Why a run may not start, or not go on. Each says what to do.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// Too little room.
     #[error(
-        "not enough room: the log files take {}, and {} of {} have to stay free; {} are available. \
-         Choose smaller log files or another volume",
-        size(*.needed), size(*.keep), size(*.total), size(*.available)
+        "not enough room: the log files take {}, {} have to stay free, and {} of the volume's {} \
+         are available. {}",
+        size(*.needed), size(*.keep), size(*.available), size(*.total),
+        room_advice(*.keep, *.available)
     )]
     Room {
         /// Bytes needed.

@@ -101,6 +101,8 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     look.stack.declared = declared;
     look.check_setup(&setup, &specs)?;
     let store = args.store.open()?;
+    args.need.spared(&args.output);
+    args.output.spares(&store);
     let plan = plan(args, &look, &setup, &specs)?;
     let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
     if !go {
@@ -346,7 +348,10 @@ fn report_path(args: &CheckArgs, run: &Run) -> Option<PathBuf> {
 }
 
 fn write_report(args: &CheckArgs, store: &Store, run: &mut Run) -> Result<(), CommandError> {
-    report_path(args, run).map_or(Ok(()), |path| judge::write_report(store, run, &path))
+    let Some(path) = report_path(args, run) else {
+        return Ok(());
+    };
+    judge::write_report(store, run, &path, &args.output.inputs())
 }
 
 /// What a device that failed leaves: the run as far as it came, judged, shown and kept as invalid.

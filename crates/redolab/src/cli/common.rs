@@ -6,13 +6,16 @@ use super::CommandError;
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
+use crate::output::file::{self, Audience, Inputs};
 use crate::output::{csv, json, progress, table};
+use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::{IoEngine, SyncMethod};
 use measure::Nanos;
-use measure::run::Run;
+use measure::run::{Origin, Run};
 use measure::units::{parse_bytes, parse_duration};
 use redo::{LogWriter, Shape};
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +49,9 @@ pub(crate) struct OutputArgs {
     /// Say more on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
+    /// What the command reads.
+    #[arg(skip)]
+    inputs: RefCell<Inputs>,
 }
 
 impl OutputArgs {
@@ -60,9 +66,30 @@ impl OutputArgs {
         }
     }
 
+    /// Notes a file that the command reads, and to which it therefore never writes.
+    pub(crate) fn reads(&self, path: &Path) {
+        self.inputs.borrow_mut().add(path);
+    }
+
+    /// Keeps results out of the run store.
+    pub(crate) fn spares(&self, store: &Store) {
+        self.inputs.borrow_mut().add_folder(store.path());
+    }
+
+    /// What the command reads.
+    pub(crate) fn inputs(&self) -> Inputs {
+        self.inputs.borrow().clone()
+    }
+
+    /// Refuses a place to which the result could not be written, before anything is done for it.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let path = self.output.as_deref();
+        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs())?))
+    }
+
     /// Writes a result where it was asked for.
-    pub(crate) fn emit(&self, bytes: &[u8]) -> Result<(), CommandError> {
-        emit(self.output.as_deref(), bytes)
+    pub(crate) fn emit(&self, bytes: &[u8], audience: Audience) -> Result<(), CommandError> {
+        emit(self.output.as_deref(), bytes, audience, &self.inputs())
     }
 
     /// Prints a run in the format that was asked for; `text` makes the tables.
@@ -90,27 +117,42 @@ impl OutputArgs {
             }
         };
         written.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-        self.emit(&bytes)
+        self.emit(&bytes, audience(run))
     }
 }
 
-/// Writes a result to `file`, or to standard output.
+/// Who may read what is made of a run.
+pub(crate) fn audience(run: &Run) -> Audience {
+    Audience::of(run.origin == Origin::Imported)
+}
+
+/// Writes a result to `place`, or to standard output.
 ///
 /// # Errors
-/// The system's, naming the place.
-pub(crate) fn emit(file: Option<&Path>, bytes: &[u8]) -> Result<(), CommandError> {
-    let failed = |path: &str, e: std::io::Error| {
-        CommandError::failed(format!("{path}: writing the result: {e}"))
-    };
-    match file {
-        Some(path) => {
-            std::fs::write(path, bytes).map_err(|e| failed(&path.display().to_string(), e))
-        }
-        None => match std::io::stdout().lock().write_all(bytes) {
-            // Whoever read has seen enough.
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|e| failed("standard output", e)),
-        },
+/// Of [`file::write`], or the system's on standard output.
+pub(crate) fn emit(
+    place: Option<&Path>,
+    bytes: &[u8],
+    audience: Audience,
+    inputs: &Inputs,
+) -> Result<(), CommandError> {
+    match place {
+        Some(path) => Ok(file::write(path, bytes, audience, inputs)?),
+        None => print(bytes),
+    }
+}
+
+/// Prints a result on standard output.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn print(bytes: &[u8]) -> Result<(), CommandError> {
+    match std::io::stdout().lock().write_all(bytes) {
+        // The reader of the pipe has seen enough.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|e| {
+            CommandError::failed(format!("standard output: writing the result: {e}"))
+        }),
     }
 }
 
@@ -133,9 +175,22 @@ pub(crate) struct ViewArgs {
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// What the command reads.
+    #[arg(skip)]
+    inputs: RefCell<Inputs>,
 }
 
 impl ViewArgs {
+    /// Notes a file that the command reads, and to which it therefore never writes.
+    pub(crate) fn reads(&self, path: &Path) {
+        self.inputs.borrow_mut().add(path);
+    }
+
+    /// Keeps results out of the run store.
+    pub(crate) fn spares(&self, store: &Store) {
+        self.inputs.borrow_mut().add_folder(store.path());
+    }
+
     /// Prints `json` or the text that `text` makes of it.
     pub(crate) fn emit<T: serde::Serialize>(
         &self,
@@ -157,7 +212,8 @@ impl ViewArgs {
                 bytes
             }
         };
-        emit(self.output.as_deref(), &bytes)
+        let inputs = self.inputs.borrow();
+        emit(self.output.as_deref(), &bytes, Audience::Everyone, &inputs)
     }
 }
 

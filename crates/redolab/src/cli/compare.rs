@@ -3,15 +3,17 @@
 mod live;
 mod stored;
 
-use super::common::{Format, emit};
+use super::common::Format;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
+use crate::output::file::{self, Audience};
 use crate::output::{comparison, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
 use clap::Args;
-use measure::comparison::Comparison;
+use measure::comparison::{ComparedRun, Comparison};
+use measure::run::Origin;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,8 +73,17 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     let options = options(args)?;
+    let output = &args.options.output;
+    args.runs.iter().for_each(|run| output.reads(run.as_ref()));
     let comparison = if args.on.is_empty() {
-        stored::compare(&args.runs, &args.options.store.open()?, &options)?
+        let store = args.options.store.open()?;
+        output.spares(&store);
+        output.check()?;
+        let inputs = output.inputs();
+        args.report
+            .iter()
+            .try_for_each(|path| file::check(path, &inputs))?;
+        stored::compare(&args.runs, &store, &options)?
     } else {
         match live::compare(&args.on, args.rounds, &args.options, &options)? {
             Some(comparison) => comparison,
@@ -82,9 +93,11 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     show(args, &comparison)?;
     if let Some(path) = &args.report {
         let store = args.options.store.open()?;
+        output.spares(&store);
         let html = report::comparison(&store, &comparison);
-        emit(Some(path), html.as_bytes())?;
-        eprintln!("Report: {}", path.display());
+        let readers = audience(&comparison);
+        file::write(path, html.as_bytes(), readers, &output.inputs())?;
+        report::say_where(path);
     }
     Ok(ended(&comparison))
 }
@@ -148,7 +161,13 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
             bytes = comparison::text(found, style, output.verbose).into_bytes();
         }
     }
-    emit(output.output.as_deref(), &bytes)
+    output.emit(&bytes, audience(found))
+}
+
+/// Who may read a comparison: one with imported runs is evidence.
+fn audience(found: &Comparison) -> Audience {
+    let imported = |run: &ComparedRun| run.origin == Origin::Imported;
+    Audience::of(found.runs.iter().any(imported))
 }
 
 /// 3 where a condition is breached; 4 where one could not be judged, a run is not whole or wrong,

@@ -1,11 +1,12 @@
 //! `redolab runs export`: a run for another store, or for other programs.
 
 use super::CommandError;
-use super::common::emit;
+use super::common::{audience, emit};
 use crate::interchange::{self, ExportedFile, Source};
-use crate::store::Store;
+use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
+use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,14 +42,16 @@ enum ExportFormat {
 }
 
 pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitCode, CommandError> {
+    let mut inputs = Inputs::default();
+    inputs.add_folder(store.path());
     if wanted.format == ExportFormat::Redolab {
         whole(wanted, true)?;
-        let mut bytes = Vec::new();
-        store.export(id, &mut bytes)?;
-        emit(wanted.output.as_deref(), &bytes)?;
+        redolab(store, id, wanted.output.as_deref(), &inputs)?;
         return Ok(ExitCode::SUCCESS);
     }
     let run = store.load(id)?;
+    let readers = audience(&run);
+    let one = |bytes: &[u8]| emit(wanted.output.as_deref(), bytes, readers, &inputs);
     let histograms = store.load_histograms(id)?;
     let source = Source {
         run: &run,
@@ -62,26 +65,45 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     match (wanted.format, &wanted.into) {
         (ExportFormat::FioJson, None) => {
             let document = interchange::fio_document(&source);
-            emit(
-                wanted.output.as_deref(),
-                &interchange::fio_pretty(&document),
-            )?;
+            one(&interchange::fio_pretty(&document))?;
         }
         (ExportFormat::Openmetrics, _) => {
             whole(wanted, true)?;
             let text = interchange::openmetrics_text(&source);
-            emit(wanted.output.as_deref(), text.as_bytes())?;
+            one(text.as_bytes())?;
         }
         (ExportFormat::FioJson, Some(folder)) => {
-            place_all(folder, &interchange::fio_files(&source))?;
+            place_all(folder, &interchange::fio_files(&source), readers)?;
         }
         (ExportFormat::Hlog, Some(folder)) => {
-            place_all(folder, &interchange::hdr_log_files(store, &run)?)?;
+            place_all(folder, &interchange::hdr_log_files(store, &run)?, readers)?;
         }
         (ExportFormat::Parquet, Some(folder)) => datasets(store, &source, folder)?,
         _ => whole(wanted, false)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The run as one file for `runs load`, written as it is read.
+fn redolab(
+    store: &Store,
+    id: &str,
+    place: Option<&Path>,
+    inputs: &Inputs,
+) -> Result<(), CommandError> {
+    let readers = audience(&store.load(id)?);
+    let Some(path) = place else {
+        return match store.export(id, &mut std::io::stdout().lock()) {
+            // The reader of the pipe has seen enough.
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        };
+    };
+    let mut output = OutputFile::begin(path, readers, Existing::Replace, inputs)?;
+    store.export(id, &mut output).map_err(|e| {
+        CommandError::failed(format!("{}: writing the result: {e}", path.display()))
+    })?;
+    Ok(output.finish()?)
 }
 
 /// Refuses the option for the other kind of format.
@@ -105,9 +127,10 @@ fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), Com
     let id = &source.run.run_id;
     let (files, events) = interchange::datasets(source)
         .map_err(|e| CommandError::failed(format!("run {id}: encoding Parquet: {e}")))?;
-    place_all(folder, &files)?;
+    let readers = audience(source.run);
+    place_all(folder, &files, readers)?;
     let captured = store.for_each_event_part(id, |name, bytes| {
-        place(folder, &format!("{events}/{name}"), bytes)
+        place(folder, &format!("{events}/{name}"), bytes, readers)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
         eprintln!("The run's events are not in this store: they stayed where it was exported");
@@ -115,31 +138,36 @@ fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), Com
     Ok(())
 }
 
-fn place_all(folder: &Path, files: &[ExportedFile]) -> Result<(), CommandError> {
+fn place_all(
+    folder: &Path,
+    files: &[ExportedFile],
+    audience: Audience,
+) -> Result<(), CommandError> {
     for file in files {
-        place(folder, &file.path, &file.bytes)?;
+        place(folder, &file.path, &file.bytes, audience)?;
     }
     Ok(())
 }
 
 /// Writes a new file in `folder`; what is there is never replaced.
-fn place(folder: &Path, path: &str, bytes: &[u8]) -> Result<(), CommandError> {
-    let path = folder.join(path);
-    let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => CommandError::usage(format!(
-            "{}: already there, and never replaced; export into another folder",
-            path.display()
-        )),
-        _ => CommandError::failed(format!("{}: writing the export: {e}", path.display())),
-    };
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    let mut file = std::fs::File::create_new(&path).map_err(failed)?;
-    let written = file.write_all(bytes);
-    if written.is_err() {
-        // Half a file would be read as one.
-        let _ = std::fs::remove_file(&path);
-    }
-    written.map_err(failed)
+fn place(
+    folder: &Path,
+    inside: &str,
+    bytes: &[u8],
+    audience: Audience,
+) -> Result<(), CommandError> {
+    let inside = Path::new(inside);
+    let path = folder.join(inside);
+    file::make_folders(folder, inside.parent().unwrap_or(Path::new("")))?;
+    let mut output = OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default())
+        .map_err(|e| match e {
+            OutputError::Exists { .. } => {
+                CommandError::usage(format!("{e}; export into another folder"))
+            }
+            e => e.into(),
+        })?;
+    output.write_all(bytes).map_err(|e| {
+        CommandError::failed(format!("{}: writing the export: {e}", path.display()))
+    })?;
+    Ok(output.finish()?)
 }

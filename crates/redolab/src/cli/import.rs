@@ -5,6 +5,7 @@ use super::session::begin;
 use super::{CommandError, INCOMPLETE};
 use crate::evidence::feed::{self, Failed};
 use crate::evidence::find::{self, Input};
+use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::table::Style;
 use crate::output::{imported, sanitize};
 use crate::signals::{self, Interrupt};
@@ -15,7 +16,7 @@ use measure::run::{Environment, Origin, Run, Target, WorkloadInfo};
 use measure::stack::Stack;
 use measure::units::parse_bytes;
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -74,6 +75,11 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is told before hours of reading.
     let store = args.store.open()?;
+    args.output.spares(&store);
+    inputs.iter().for_each(|input| args.output.reads(&input.path));
+    if !args.csv {
+        args.output.check()?;
+    }
     let mut import = Import::new(options);
     if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
         let message = "--csv with several files: -o names a directory, which gets a file for each";
@@ -129,8 +135,12 @@ fn read(
         phase.at(done as u64);
         let name = input.path.display().to_string();
         let mut samples = samples_to(args, input)?;
-        let fed = feed::file(input, import, max_unpacked, interrupt, &mut *samples);
-        let fed = fed.and_then(|()| samples.flush().map_err(Failed::Samples));
+        let fed = feed::file(input, import, max_unpacked, interrupt, samples.writer());
+        let fed = fed.and_then(|()| samples.writer().flush().map_err(Failed::Samples));
+        // What was read before a cut is kept; of a file that gave nothing there is none.
+        if matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
+            samples.finish()?;
+        }
         match fed {
             Ok(()) => {}
             Err(Failed::Interrupted) => {
@@ -210,13 +220,41 @@ fn make(inputs: &[Input], import: Import) -> Run {
     }
 }
 
+/// Where a file's `count,elapsed` goes.
+enum Samples {
+    Nowhere(std::io::Sink),
+    Stdout(StdoutLock<'static>),
+    File(BufWriter<OutputFile>),
+}
+
+impl Samples {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Samples::Nowhere(sink) => sink,
+            Samples::Stdout(out) => out,
+            Samples::File(file) => file,
+        }
+    }
+
+    /// Puts a file in place.
+    fn finish(self) -> Result<(), CommandError> {
+        let Samples::File(file) = self else {
+            return Ok(());
+        };
+        let output = file.into_inner().map_err(|e| {
+            CommandError::failed(format!("writing count,elapsed: {}", e.error()))
+        })?;
+        Ok(output.finish()?)
+    }
+}
+
 /// Where a file's `count,elapsed` goes: nowhere without `--csv`.
-fn samples_to(args: &ImportArgs, input: &Input) -> Result<Box<dyn Write>, CommandError> {
+fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError> {
     if !args.csv {
-        return Ok(Box::new(std::io::sink()));
+        return Ok(Samples::Nowhere(std::io::sink()));
     }
     let Some(output) = &args.output.output else {
-        return Ok(Box::new(std::io::stdout().lock()));
+        return Ok(Samples::Stdout(std::io::stdout().lock()));
     };
     let path = if output.is_dir() {
         let name = input.path.file_name().unwrap_or(OsStr::new("stdin"));
@@ -226,19 +264,17 @@ fn samples_to(args: &ImportArgs, input: &Input) -> Result<Box<dyn Write>, Comman
     } else {
         output.clone()
     };
-    let failed = |e: std::io::Error| {
-        let why = match e.kind() {
-            std::io::ErrorKind::AlreadyExists => "exists, and is not overwritten".to_owned(),
-            _ => e.to_string(),
-        };
-        CommandError::failed(format!("{}: {why}", path.display()))
-    };
     // Never over what is there: the name may be a trace by mistake.
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path);
-    Ok(Box::new(BufWriter::new(file.map_err(failed)?)))
+    let inputs = args.output.inputs();
+    let begun = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs);
+    let file = begun.map_err(|e| match e {
+        OutputError::Exists { .. } => CommandError::failed(format!(
+            "{}: exists, and is not overwritten",
+            path.display()
+        )),
+        e => e.into(),
+    })?;
+    Ok(Samples::File(BufWriter::new(file)))
 }
 
 fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
@@ -256,7 +292,7 @@ fn print(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
             let mut bytes = Vec::new();
             imported::tables_csv(run, &mut bytes)
                 .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-            args.output.emit(&bytes)
+            args.output.emit(&bytes, Audience::Owner)
         }
         _ => args
             .output

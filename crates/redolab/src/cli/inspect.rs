@@ -127,6 +127,11 @@ pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
         Err(error) if is_damage(&error) => found.damaged(&error),
         Err(error) => return Err(CommandError::failed(error.to_string())),
     }
+    // Whatever is in the log's directory may be a part of the log.
+    args.view.reads(&args.path);
+    for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+        args.view.reads(&entry.path());
+    }
     args.view
         .emit(&found, |style| inspect_text::text(&found, style))?;
     let damaged = found.end == "damaged";

@@ -2,8 +2,10 @@
 //!
 //! Invariant: a run that failed is judged like any other; it is invalid, and every view says so.
 
+use super::common::audience;
 use super::{CommandError, report};
 use crate::experiment::Failure;
+use crate::output::file::{self, Inputs};
 use crate::store::Store;
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
@@ -40,12 +42,18 @@ pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<Stri
 /// Writes the report of `run` to `path`, and notes it there.
 ///
 /// # Errors
-/// The system's; the run then names no report.
-pub(crate) fn write_report(store: &Store, run: &mut Run, path: &Path) -> Result<(), CommandError> {
+/// Those of the output; the run then names no report.
+pub(crate) fn write_report(
+    store: &Store,
+    run: &mut Run,
+    path: &Path,
+    inputs: &Inputs,
+) -> Result<(), CommandError> {
     run.report = Some(path.display().to_string());
-    std::fs::write(path, report::html(store, run)).map_err(|e| {
+    let html = report::html(store, run);
+    file::write(path, html.as_bytes(), audience(run), inputs).map_err(|e| {
         run.report = None;
-        CommandError::failed(format!("{}: writing the report: {e}", path.display()))
+        e.into()
     })
 }
 

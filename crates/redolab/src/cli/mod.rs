@@ -173,6 +173,20 @@ impl From<crate::experiment::Failure> for CommandError {
     }
 }
 
+impl From<crate::output::file::OutputError> for CommandError {
+    fn from(error: crate::output::file::OutputError) -> CommandError {
+        use crate::output::file::OutputError;
+        let code = match &error {
+            OutputError::Refused { .. } | OutputError::Exists { .. } => USAGE,
+            OutputError::System { .. } => FAILED,
+        };
+        CommandError {
+            code,
+            message: error.to_string(),
+        }
+    }
+}
+
 impl From<crate::store::StoreError> for CommandError {
     fn from(error: crate::store::StoreError) -> CommandError {
         CommandError::failed(error.to_string())

@@ -2,7 +2,8 @@
 //! thresholds of their own.
 
 use super::CommandError;
-use super::common::duration;
+use super::common::{OutputArgs, duration};
+use crate::input;
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use measure::Nanos;
@@ -117,6 +118,11 @@ impl NeedArgs {
         self.declare.iter().map(one).collect()
     }
 
+    /// Keeps results off the file of thresholds.
+    pub(crate) fn spared(&self, output: &OutputArgs) {
+        self.thresholds.iter().for_each(|path| output.reads(path));
+    }
+
     /// The thresholds that apply.
     ///
     /// # Errors
@@ -135,6 +141,6 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds, CommandError
         return Ok(Thresholds::default());
     };
     let named = |why: String| CommandError::usage(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| named(e.to_string()))?;
+    let text = input::read_settings(path).map_err(|e| named(e.to_string()))?;
     Thresholds::parse(&text).map_err(|e| named(e.to_string()))
 }

@@ -39,6 +39,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     }
     let look = Look::at(&args.path, &args.safety)?;
     let store = args.store.open()?;
+    args.output.spares(&store);
     let points = floor::full();
     let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
     let files = if look.ground.is_device() {

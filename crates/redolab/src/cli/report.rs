@@ -1,8 +1,9 @@
 //! `redolab report`, and what reports show beside a run: the histograms that the store holds.
 
 use super::CommandError;
-use super::common::{StoreArgs, emit};
+use super::common::{StoreArgs, audience};
 use super::runs::{ended, load_any, resolve};
+use crate::output::file::{self, Inputs};
 use crate::output::sanitize;
 use crate::store::events::{Column, Query};
 use crate::store::{Store, StoreError};
@@ -10,7 +11,7 @@ use analysis::report::{self, ReportData};
 use clap::Args;
 use measure::comparison::Comparison;
 use measure::run::Run;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `report`.
@@ -31,9 +32,18 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let (mut run, complete) = load_any(&store, &id)?;
     let default = || PathBuf::from(format!("redolab-{id}.html"));
     let path = args.output.clone().unwrap_or_else(default);
-    emit(Some(&path), html(&store, &mut run).as_bytes())?;
-    eprintln!("Report: {}", path.display());
+    let mut inputs = Inputs::default();
+    inputs.add_folder(store.path());
+    file::check(&path, &inputs)?;
+    let html = html(&store, &mut run);
+    file::write(&path, html.as_bytes(), audience(&run), &inputs)?;
+    say_where(&path);
     Ok(ended(complete))
+}
+
+/// Says where a report is.
+pub(super) fn say_where(path: &Path) {
+    eprintln!("Report: {}", sanitize::line(&path.display().to_string()));
 }
 
 /// The report of a run of `store`, finished or not. Where its intervals cannot be read it is drawn

@@ -1,10 +1,11 @@
 //! `redolab runs`: what is in the run store.
 
-use super::common::{OutputArgs, StoreArgs, ViewArgs, emit};
+use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
+use crate::input;
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE};
 use crate::output::{csv, imported, sanitize, table, verdict, workers};
-use crate::store::{Entry, State, Store, StoreError};
+use crate::store::{Entry, LAST, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
 use serde::Serialize;
@@ -15,8 +16,6 @@ use std::process::ExitCode;
 const SCHEMA: &str = "redolab.runs/1";
 /// Runs that are named when a prefix fits several.
 const NAMED: usize = 5;
-/// Names the youngest run.
-const LAST: &str = "last";
 
 /// Options of `runs`.
 #[derive(Debug, Args)]
@@ -72,7 +71,8 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
         Some(RunsCommand::Delete { ids }) => delete(&args.store.open()?, ids),
         Some(RunsCommand::Path) => {
             let path = args.store.path()?;
-            emit(None, format!("{}\n", path.display()).as_bytes())?;
+            let shown = sanitize::line(&path.display().to_string());
+            print(format!("{shown}\n").as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -134,6 +134,7 @@ fn list(store: &Store, view: &ViewArgs) -> Result<ExitCode, CommandError> {
         store: store.path().display().to_string(),
         runs: entries.iter().map(Line::from).collect(),
     };
+    view.spares(store);
     view.emit(&listing, |style| text(&listing, style))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -225,11 +226,11 @@ pub(super) fn ended(complete: bool) -> ExitCode {
 fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
     let mut code = ExitCode::SUCCESS;
     for path in files {
-        let loaded = std::fs::File::open(path)
+        let loaded = input::open(path)
             .map_err(|e| e.to_string())
             .and_then(|mut file| store.import(&mut file).map_err(|e| e.to_string()));
         match loaded {
-            Ok(id) => emit(None, format!("{id}\n").as_bytes())?,
+            Ok(id) => print(format!("{id}\n").as_bytes())?,
             Err(why) => {
                 let line = format!("{}: {why}", path.display());
                 eprintln!("redolab: {}", sanitize::line(&line));

@@ -167,10 +167,16 @@ impl Look {
     }
 }
 
-/// Keeps what was measured before a failure, as an incomplete run, and says so. The failure that is
-/// reported is the first one.
+/// Keeps what was measured before a failure, as an incomplete run, and says so. A run whose log was
+/// never made is removed. The failure that is reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
     note_failure(run, &failure);
+    let log_exists = run.target.log_groups > 0;
+    if !log_exists && run.rows.is_empty() && run.floor.is_empty() {
+        // What cannot be removed is listed as incomplete.
+        let _ = writer.discard();
+        return CommandError::from(failure);
+    }
     let kept = writer.draft(run).is_ok();
     let mut error = CommandError::from(failure);
     if kept && !run.rows.is_empty() {

@@ -1,10 +1,11 @@
 //! `redolab completions` and `redolab man`: for packagers and shells, made from the command line's
 //! own definition.
 
-use super::common::emit;
+use super::common::print;
 use super::{Cli, CommandError};
+use crate::output::file::{self, Audience, Inputs};
 use clap::{Args, CommandFactory};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `completions`.
@@ -26,21 +27,42 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode, CommandError> {
     let mut bytes = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "redolab", &mut bytes);
-    emit(None, &bytes)?;
+    print(&bytes)?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn man(args: &ManArgs) -> Result<ExitCode, CommandError> {
     match &args.dir {
-        Some(dir) => clap_mangen::generate_to(Cli::command(), dir)
-            .map_err(|e| CommandError::failed(format!("{}: {e}", dir.display())))?,
+        Some(dir) => {
+            let mut command = Cli::command().disable_help_subcommand(true);
+            command.build();
+            pages(&command, dir)?;
+        }
         None => {
             let mut bytes = Vec::new();
             clap_mangen::Man::new(Cli::command())
                 .render(&mut bytes)
                 .map_err(|e| CommandError::failed(format!("the manual page: {e}")))?;
-            emit(None, &bytes)?;
+            print(&bytes)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of `command`, and those of its subcommands.
+fn pages(command: &clap::Command, dir: &Path) -> Result<(), CommandError> {
+    for inner in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        pages(inner, dir)?;
+    }
+    let page = clap_mangen::Man::new(command.clone());
+    let path = dir.join(page.get_filename());
+    let mut bytes = Vec::new();
+    page.render(&mut bytes)
+        .map_err(|e| CommandError::failed(format!("the manual page: {e}")))?;
+    Ok(file::write(
+        &path,
+        &bytes,
+        Audience::Everyone,
+        &Inputs::default(),
+    )?)
 }

@@ -1,7 +1,7 @@
 //! Options of commands that keep runs or read them, and how a run of the store is printed.
 
 use super::CommandError;
-use super::common::{Format, OutputArgs};
+use super::common::{Format, OutputArgs, audience};
 use crate::interchange;
 use crate::output::table;
 use crate::store::Store;
@@ -45,14 +45,16 @@ impl OutputArgs {
         run: &Run,
         text: impl FnOnce(table::Style) -> String,
     ) -> Result<(), CommandError> {
+        self.spares(store);
         if !matches!(self.format, Format::FioJson | Format::Openmetrics) || run.imported.is_some() {
             return self.emit_run(run, text);
         }
         let histograms = &store.load_histograms(&run.run_id)?;
         let source = interchange::Source { run, histograms };
-        self.emit(&match self.format {
+        let bytes = match self.format {
             Format::FioJson => interchange::fio_pretty(&interchange::fio_document(&source)),
             _ => interchange::openmetrics_text(&source).into_bytes(),
-        })
+        };
+        self.emit(&bytes, audience(run))
     }
 }

@@ -6,6 +6,19 @@ use std::path::{Path, PathBuf};
 /// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The system does not permit it.
+    #[error(
+        "run store {path}: {action}: {source}; name another store with --store DIR or REDOLAB_STORE",
+        path = path.display()
+    )]
+    Denied {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was attempted, in words.
+        action: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A system call failed.
     #[error("run store {path}: {action}: {source}", path = path.display())]
     Io {
@@ -70,6 +83,12 @@ pub enum StoreError {
         "`{name}` cannot name a run or series: 1 to 64 of A-Z a-z 0-9 . _ - without a leading dot"
     )]
     BadName {
+        /// What was given.
+        name: String,
+    },
+    /// A name that means another run at another time.
+    #[error("`{name}` cannot be the id of a run: it names the youngest run; give the run another id")]
+    ReservedName {
         /// What was given.
         name: String,
     },
@@ -153,6 +172,13 @@ pub(super) fn io_error(path: &Path, action: &'static str, source: io::Error) -> 
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             StoreError::NoSpace { path, action }
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::Denied {
+                path,
+                action,
+                source,
+            }
         }
         _ => StoreError::Io {
             path,

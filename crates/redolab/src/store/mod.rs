@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::hash::{BuildHasher, Hasher};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,8 @@ const MANIFEST: &str = "manifest.json";
 const CONTENTS: &str = "contents.json";
 const DRAFT: &str = "draft.json";
 const HLOG: &str = ".hlog";
+/// Names the youngest run, and therefore no run in particular.
+pub const LAST: &str = "last";
 /// Longest marker that is read.
 const MARKER_MAX_BYTES: u64 = 4096;
 /// Longest manifest that is read: a day of one-second intervals takes about a fifth of it.
@@ -124,7 +127,7 @@ impl Store {
         let store = Store { root };
         match store.root.read(MARKER, MARKER_MAX_BYTES) {
             Ok(bytes) => store.check_marker(&bytes)?,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => store.initialise()?,
+            Err(e) if e.kind() == ErrorKind::NotFound => store.initialise()?,
             Err(e) => return Err(store.failed("reading store.json", e)),
         }
         Ok(store)
@@ -156,6 +159,10 @@ impl Store {
             .iter()
             .any(|n| !n.starts_with(crate::folder::TEMPORARY))
         {
+            // Another process may have made the store just now.
+            if let Ok(bytes) = self.root.read(MARKER, MARKER_MAX_BYTES) {
+                return self.check_marker(&bytes);
+            }
             let path = self.root.path().to_owned();
             return Err(StoreError::NotAStore { path });
         }
@@ -163,6 +170,7 @@ impl Store {
             schema: SCHEMA.to_owned(),
         };
         let text = serde_json::to_vec(&marker).expect("a struct of one string is JSON");
+        // Two commands at once write the same bytes; the one that comes second changes nothing.
         self.root
             .replace(MARKER, &text)
             .map_err(|e| self.failed("writing store.json", e))
@@ -195,26 +203,7 @@ impl Store {
         if !locked {
             return Err(StoreError::Running { id: id.to_owned() });
         }
-        let removing = |e| io_error(folder.path(), "deleting", e);
-        let names = folder.names().map_err(removing)?;
-        if names.iter().any(|n| n == MANIFEST) {
-            folder.remove_file(MANIFEST).map_err(removing)?;
-            folder.sync().map_err(removing)?;
-        }
-        for name in names.iter().filter(|n| *n != MANIFEST) {
-            if name == events::FOLDER
-                && let Ok(parts) = folder.open(name)
-            {
-                for part in parts.names().map_err(removing)? {
-                    parts.remove_file(&part).map_err(removing)?;
-                }
-                folder.remove_folder(name).map_err(removing)?;
-            } else {
-                folder.remove_file(name).map_err(removing)?;
-            }
-        }
-        self.root.remove_folder(id).map_err(removing)?;
-        self.root.sync().map_err(removing)
+        remove_run(&self.root, &folder, id)
     }
 
     fn folder(&self, id: &str) -> Result<Folder, StoreError> {
@@ -231,6 +220,39 @@ impl Store {
     fn failed(&self, action: &'static str, e: std::io::Error) -> StoreError {
         io_error(self.root.path(), action, e)
     }
+}
+
+/// Removes the run `id` of `root`, whose directory `folder` is.
+fn remove_run(root: &Folder, folder: &Folder, id: &str) -> Result<(), StoreError> {
+    let removing = |e| io_error(folder.path(), "deleting", e);
+    let names = folder.names().map_err(removing)?;
+    if names.iter().any(|n| n == MANIFEST) {
+        folder.remove_file(MANIFEST).map_err(removing)?;
+        folder.sync().map_err(removing)?;
+    }
+    for name in names.iter().filter(|n| *n != MANIFEST) {
+        if name == events::FOLDER
+            && let Ok(parts) = folder.open(name)
+        {
+            for part in parts.names().map_err(removing)? {
+                parts.remove_file(&part).map_err(removing)?;
+            }
+            folder.remove_folder(name).map_err(removing)?;
+        } else {
+            folder.remove_file(name).map_err(removing)?;
+        }
+    }
+    root.remove_folder(id).map_err(removing)?;
+    root.sync().map_err(removing)
+}
+
+/// Refuses what cannot be the id of a new run: `last` names the youngest one.
+fn run_named(id: &str) -> Result<(), StoreError> {
+    named(id)?;
+    if id == LAST || id.starts_with("last~") {
+        return Err(StoreError::ReservedName { name: id.to_owned() });
+    }
+    Ok(())
 }
 
 fn named(name: &str) -> Result<(), StoreError> {

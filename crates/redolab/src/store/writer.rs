@@ -9,7 +9,7 @@ use super::error::io_error;
 use super::events::{self, EventWriter};
 use super::{
     CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store, StoreError, hex,
-    hlog, named,
+    hlog, named, run_named,
 };
 use crate::folder::Folder;
 use crc_fast::Digest;
@@ -64,7 +64,7 @@ impl Appended {
 
 impl RunWriter {
     pub(super) fn begin(store: &Store, id: &str) -> Result<RunWriter, StoreError> {
-        named(id)?;
+        run_named(id)?;
         let path = store.path().join(id);
         let folder = store.root.create(id).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => StoreError::Exists { id: id.to_owned() },
@@ -186,6 +186,14 @@ impl RunWriter {
         self.folder
             .replace(DRAFT, &text)
             .map_err(|e| io_error(self.folder.path(), "writing draft.json", e))
+    }
+
+    /// Removes the run: nothing was measured, so there is nothing to keep of it.
+    ///
+    /// # Errors
+    /// The system's; what is left of the run is then listed as incomplete.
+    pub fn discard(&self) -> Result<(), StoreError> {
+        super::remove_run(&self.root, &self.folder, &self.id)
     }
 
     /// Completes the run: synchronises the intervals, then writes contents and manifest, the

@@ -3,6 +3,7 @@
 
 use super::super::CommandError;
 use super::super::runs::{load_any, resolve};
+use crate::input;
 use crate::output::sanitize;
 use crate::store::events::{Column, EventKind, Query};
 use crate::store::{Store, hlog, read_export};
@@ -10,7 +11,6 @@ use analysis::compare::{Options, Series, Side, stored};
 use measure::comparison::Comparison;
 use measure::run::Run;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::Path;
 
 /// Fewer events than this tell no more in stretches than in seconds.
@@ -45,7 +45,7 @@ pub(super) fn compare(
 fn side(store: &Store, name: &str) -> Result<Side, CommandError> {
     let path = Path::new(name);
     let looks = name.contains('/') || path.extension().is_some_and(|e| e == "json");
-    if looks && path.is_file() {
+    if looks && path.metadata().is_ok_and(|found| !found.is_dir()) {
         return exported(path);
     }
     let id = resolve(store, name)?;
@@ -101,7 +101,7 @@ fn events(
 
 fn exported(path: &Path) -> Result<Side, CommandError> {
     let failed = |e: String| CommandError::failed(format!("{}: {e}", path.display()));
-    let mut file = File::open(path).map_err(|e| failed(e.to_string()))?;
+    let mut file = input::open(path).map_err(|e| failed(e.to_string()))?;
     let mut found = Gathered::default();
     let run = read_export(&mut file, &mut |series, record| found.add(series, &record))
         .map_err(|e| failed(e.to_string()))?;

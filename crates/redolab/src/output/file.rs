@@ -1,0 +1,502 @@
+//! The one way in which a file of the user is written: beside its place, then renamed into it.
+//!
+//! Invariants: what was there before stays whole until the new file is complete and synchronised;
+//! after a failure nothing of the new one is left. A file that the command reads is never written,
+//! whatever name it has, nor is anything in the run store; a symbolic link is never written
+//! through. A FIFO, a character device and a descriptor (`/dev/stdout`) have no earlier content
+//! and are written directly.
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use thiserror::Error;
+
+/// Who may read an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Mode 0644 without the bits of the umask: figures of a measurement.
+    Everyone,
+    /// Mode 0600: evidence, which holds statements, names and values of a production system.
+    Owner,
+}
+
+impl Audience {
+    /// The audience of what is made of `imported` data or of measurements.
+    #[must_use]
+    pub fn of(imported: bool) -> Audience {
+        if imported {
+            Audience::Owner
+        } else {
+            Audience::Everyone
+        }
+    }
+
+    fn mode(self) -> u32 {
+        match self {
+            Audience::Everyone => 0o644,
+            Audience::Owner => 0o600,
+        }
+    }
+}
+
+/// What happens to a file that is already there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced whole.
+    Replace,
+    /// It stays, and the output is refused.
+    Keep,
+}
+
+/// Why an output cannot be written.
+#[derive(Debug, Error)]
+pub enum OutputError {
+    /// The place is not one to write to; the text says what to do.
+    #[error("{path}: {why}", path = path.display())]
+    Refused {
+        /// The output.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// There is a file already, which had to be kept.
+    #[error("{path}: already there, and never replaced", path = path.display())]
+    Exists {
+        /// The output.
+        path: PathBuf,
+    },
+    /// A system call failed; what was there before is as it was.
+    #[error("{path}: {action}: {source}", path = path.display())]
+    System {
+        /// The output.
+        path: PathBuf,
+        /// What was attempted, in words.
+        action: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+/// Files and directories that a command reads, into which it therefore never writes. Compared by
+/// device and inode, so that other names and hard links of them are recognised.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    files: BTreeSet<(u64, u64)>,
+    folders: BTreeSet<(u64, u64)>,
+}
+
+impl Inputs {
+    /// Adds a file, or what a symbolic link to it names; a file that is missing is ignored.
+    pub fn add(&mut self, path: &Path) {
+        self.files.extend(rustix::fs::stat(path).ok().map(identity));
+    }
+
+    /// Adds a directory with everything up to two levels below it.
+    pub fn add_folder(&mut self, path: &Path) {
+        let found = rustix::fs::stat(path).ok().map(identity);
+        self.folders.extend(found);
+    }
+}
+
+fn identity(stat: Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// Levels above an output at which a directory of [`Inputs`] is looked for.
+const LEVELS: [&str; 3] = [".", "..", "../.."];
+
+/// An output that is being written. Dropping it without [`OutputFile::finish`] leaves what was
+/// there before, and nothing else.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    /// `None` for what is written directly.
+    place: Option<Place>,
+    existing: Existing,
+    inputs: Inputs,
+}
+
+/// A name in a directory that is held open.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    folder: OwnedFd,
+    name: OsString,
+    /// The file's name until it is complete; `None` while it has no name at all.
+    temporary: Option<String>,
+}
+
+/// What stands at a place.
+enum Found {
+    Nothing,
+    /// A regular file with these permissions.
+    Regular(u32),
+    /// A FIFO or a character device.
+    Direct,
+}
+
+impl OutputFile {
+    /// Begins an output at `path`.
+    ///
+    /// # Errors
+    /// A place that is refused, or the system's errors.
+    pub fn begin(
+        path: &Path,
+        audience: Audience,
+        existing: Existing,
+        inputs: &Inputs,
+    ) -> Result<OutputFile, OutputError> {
+        let begun = |file, place| OutputFile {
+            file,
+            place,
+            existing,
+            inputs: inputs.clone(),
+        };
+        if let Some(file) = descriptor(path)? {
+            return Ok(begun(file, None));
+        }
+        let mut place = Place::at(path)?;
+        let mode = match place.look(existing, inputs)? {
+            Found::Direct => return Ok(begun(place.open_direct()?, None)),
+            Found::Nothing => audience.mode(),
+            // Never wider than it was.
+            Found::Regular(mode) => audience.mode() & mode | 0o600,
+        };
+        let file = place.open(Mode::from_raw_mode(mode))?;
+        Ok(begun(file, Some(place)))
+    }
+
+    /// Completes the output: synchronised, renamed into place, and the name synchronised.
+    ///
+    /// # Errors
+    /// The system's, or a place that changed meanwhile; what was there before stays.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        let Some(mut place) = self.place.take() else {
+            return Ok(());
+        };
+        let failed = |action| {
+            let path = place.path.clone();
+            move |source| OutputError::System {
+                path,
+                action,
+                source,
+            }
+        };
+        let synced = self.file.sync_all().map_err(failed("synchronising"));
+        let placed = synced
+            .and_then(|()| place.look(self.existing, &self.inputs).map(|_| ()))
+            .and_then(|()| place.put(&self.file, self.existing));
+        if placed.is_err() {
+            place.give_up();
+        }
+        placed
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.give_up();
+        }
+    }
+}
+
+/// Writes `bytes` as the whole of `path`.
+///
+/// # Errors
+/// Those of [`OutputFile::begin`] and [`OutputFile::finish`].
+pub fn write(
+    path: &Path,
+    bytes: &[u8],
+    audience: Audience,
+    inputs: &Inputs,
+) -> Result<(), OutputError> {
+    let mut file = OutputFile::begin(path, audience, Existing::Replace, inputs)?;
+    match file.write_all(bytes) {
+        // Nobody reads the pipe any more.
+        Err(e) if file.place.is_none() && e.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+        other => other.map_err(|source| OutputError::System {
+            path: path.to_owned(),
+            action: "writing the result (what was there before is as it was)",
+            source,
+        })?,
+    }
+    file.finish()
+}
+
+/// Refuses a place that [`write()`] would refuse, before anything is read or measured for it.
+///
+/// # Errors
+/// Why the place is refused.
+pub fn check(path: &Path, inputs: &Inputs) -> Result<(), OutputError> {
+    if descriptor(path)?.is_some() {
+        return Ok(());
+    }
+    Place::at(path)?.look(Existing::Replace, inputs).map(|_| ())
+}
+
+/// Makes the directories of `inside` below `root` where they are missing, and refuses symbolic
+/// links among them; `root` itself is the user's and may be one.
+///
+/// # Errors
+/// A link, something that is not a directory, or the system's errors.
+pub fn make_folders(root: &Path, inside: &Path) -> Result<(), OutputError> {
+    let failed = |path: &Path, source: io::Error| OutputError::System {
+        path: path.to_owned(),
+        action: "making the directory",
+        source,
+    };
+    std::fs::create_dir_all(root).map_err(|e| failed(root, e))?;
+    let mut at = root.to_owned();
+    for part in inside.components() {
+        let Component::Normal(part) = part else {
+            return Err(refused(inside, "is not a name below a directory"));
+        };
+        at.push(part);
+        match std::fs::create_dir(&at) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(&at, e)),
+            _ => {}
+        }
+        let kind = std::fs::symlink_metadata(&at).map_err(|e| failed(&at, e))?;
+        if !kind.is_dir() {
+            return Err(refused(
+                &at,
+                "is not a directory, and redolab writes through no symbolic link; export into \
+                 another folder",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The open descriptor that `path` names, such as `/dev/stdout`; `None` for other paths.
+fn descriptor(path: &Path) -> Result<Option<File>, OutputError> {
+    let own = |fd: io::Result<OwnedFd>| match fd {
+        Ok(fd) => Ok(Some(File::from(fd))),
+        Err(e) => Err(system(path, "opening", e)),
+    };
+    let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    let stderr = ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"];
+    if stdout.iter().any(|p| path == Path::new(p)) {
+        return own(io::stdout().as_fd().try_clone_to_owned());
+    }
+    if stderr.iter().any(|p| path == Path::new(p)) {
+        return own(io::stderr().as_fd().try_clone_to_owned());
+    }
+    let numbered = path.strip_prefix("/dev/fd").or(path.strip_prefix("/proc/self/fd"));
+    let Ok(number) = numbered else {
+        return Ok(None);
+    };
+    // A process substitution of the shell: the other end of a pipe.
+    let at = Path::new("/proc/self/fd").join(number);
+    let stat = rustix::fs::stat(&at).map_err(|e| system(path, "opening", e.into()))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo | FileType::CharacterDevice => {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+            own(rustix::fs::open(&at, flags, Mode::empty()).map_err(io::Error::from))
+        }
+        _ => Err(refused(path, "is not a pipe; name the file itself")),
+    }
+}
+
+impl Place {
+    fn at(path: &Path) -> Result<Place, OutputError> {
+        let directory = "is a directory; name a file in it";
+        let name = match path.file_name() {
+            Some(name) if !path.as_os_str().as_bytes().ends_with(b"/") => name.to_owned(),
+            _ => return Err(refused(path, directory)),
+        };
+        let parent = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |more| rustix::fs::open(parent, flags | more, Mode::empty());
+        // A directory that may be written but not listed cannot be opened for reading.
+        let folder = match open(OFlags::RDONLY) {
+            Err(Errno::ACCESS) => open(OFlags::PATH),
+            other => other,
+        };
+        let folder = folder.map_err(|e| system(path, "opening its directory", e.into()))?;
+        Ok(Place {
+            path: path.to_owned(),
+            folder,
+            name,
+            temporary: None,
+        })
+    }
+
+    /// What is there, if it may be written.
+    fn look(&self, existing: Existing, inputs: &Inputs) -> Result<Found, OutputError> {
+        let refused = |why: &str| Err(refused(&self.path, why));
+        let inside = |level: &str| {
+            let above = rustix::fs::statat(&self.folder, level, AtFlags::empty());
+            above.is_ok_and(|stat| inputs.folders.contains(&identity(stat)))
+        };
+        if LEVELS.iter().any(|level| inside(level)) {
+            return refused("is inside the run store; choose another place");
+        }
+        let stat = rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = match stat {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Found::Nothing),
+            Err(e) => return Err(system(&self.path, "looking at it", e.into())),
+        };
+        if inputs.files.contains(&identity(stat)) {
+            return refused("is a file that this command reads; choose another name for the result");
+        }
+        if existing == Existing::Keep {
+            let path = self.path.clone();
+            return Err(OutputError::Exists { path });
+        }
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let access = rustix::fs::Access::WRITE_OK;
+                let may = rustix::fs::accessat(&self.folder, &self.name, access, AtFlags::EACCESS);
+                if let Err(e @ (Errno::ACCESS | Errno::ROFS | Errno::PERM)) = may {
+                    return Err(system(&self.path, "writing the result", e.into()));
+                }
+                Ok(Found::Regular(stat.st_mode & 0o777))
+            }
+            FileType::Fifo | FileType::CharacterDevice => Ok(Found::Direct),
+            FileType::Symlink => refused(
+                "is a symbolic link, and redolab writes through none; name the file itself, or \
+                 remove the link",
+            ),
+            FileType::Directory => refused("is a directory; name a file in it"),
+            _ => refused("is a block device or a socket; name a file"),
+        }
+    }
+
+    /// Opens a FIFO or a character device.
+    fn open_direct(&self) -> Result<File, OutputError> {
+        let flags = OFlags::WRONLY
+            | OFlags::NOFOLLOW
+            | OFlags::NOCTTY
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty());
+        let fd = opened.map_err(|e| match e {
+            Errno::NXIO => refused(&self.path, "is a FIFO that nobody reads; start its reader first"),
+            e => system(&self.path, "opening", e.into()),
+        })?;
+        let kind = |stat: Stat| FileType::from_raw_mode(stat.st_mode);
+        let found = rustix::fs::fstat(&fd).map(kind);
+        if !matches!(found, Ok(FileType::Fifo | FileType::CharacterDevice)) {
+            return Err(refused(&self.path, "was replaced by something else just now"));
+        }
+        // Only opening must not wait.
+        rustix::fs::fcntl_setfl(&fd, OFlags::empty())
+            .map_err(|e| system(&self.path, "opening", e.into()))?;
+        Ok(File::from(fd))
+    }
+
+    /// Opens the new file: without a name where the file system can, so that even a process that
+    /// is killed leaves nothing; else under a name of its own.
+    fn open(&mut self, mode: Mode) -> Result<File, OutputError> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let nameless = rustix::fs::openat(&self.folder, ".", flags | OFlags::TMPFILE, mode);
+        if let Ok(fd) = nameless
+            && Path::new("/proc/self/fd").exists()
+        {
+            return Ok(File::from(fd));
+        }
+        let name = temporary(&self.name);
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let fd = rustix::fs::openat(&self.folder, &name, flags, mode)
+            .map_err(|e| system(&self.path, "writing the result", e.into()))?;
+        self.temporary = Some(name);
+        Ok(File::from(fd))
+    }
+
+    /// Puts the complete file in place.
+    fn put(&mut self, file: &File, existing: Existing) -> Result<(), OutputError> {
+        let placed = self.try_put(file, existing);
+        placed.map_err(|e| match (e, existing) {
+            (Errno::EXIST, Existing::Keep) => OutputError::Exists {
+                path: self.path.clone(),
+            },
+            (e, _) => system(&self.path, "putting the result in place", e.into()),
+        })
+    }
+
+    fn try_put(&mut self, file: &File, existing: Existing) -> rustix::io::Result<()> {
+        if self.temporary.is_none() {
+            let name = temporary(&self.name);
+            let from = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let follow = AtFlags::SYMLINK_FOLLOW;
+            rustix::fs::linkat(CWD, &from, &self.folder, &name, follow)?;
+            self.temporary = Some(name);
+        }
+        let from = self.temporary.as_deref().unwrap_or_default();
+        match existing {
+            Existing::Replace => {
+                rustix::fs::renameat(&self.folder, from, &self.folder, &self.name)?;
+            }
+            Existing::Keep => {
+                let flags = RenameFlags::NOREPLACE;
+                let to = &self.folder;
+                match rustix::fs::renameat_with(to, from, to, &self.name, flags) {
+                    // A file system without that flag; nothing was there a moment ago.
+                    Err(Errno::INVAL) => rustix::fs::renameat(to, from, to, &self.name)?,
+                    other => other?,
+                }
+            }
+        }
+        self.temporary = None;
+        match rustix::fs::fsync(&self.folder) {
+            // Some file systems cannot sync a directory, and one that cannot be listed is only
+            // held by its path.
+            Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Removes what is not complete.
+    fn give_up(&mut self) {
+        if let Some(name) = self.temporary.take() {
+            // The first error is the one that is reported.
+            let _ = rustix::fs::unlinkat(&self.folder, &name, AtFlags::empty());
+        }
+    }
+}
+
+/// A name that no other process uses at the same time.
+fn temporary(name: &OsStr) -> String {
+    // Each RandomState is seeded by the system; the counter in it makes two differ.
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    let shown: String = name.to_string_lossy().chars().take(40).collect();
+    format!(".{shown}.{random:016x}.tmp")
+}
+
+fn refused(path: &Path, why: &str) -> OutputError {
+    OutputError::Refused {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+fn system(path: &Path, action: &'static str, source: io::Error) -> OutputError {
+    OutputError::System {
+        path: path.to_owned(),
+        action,
+        source,
+    }
+}
