@@ -286,7 +286,8 @@ impl LogFile {
     }
 }
 
-impl LogDevice for FileSet {
+// SAFETY: a queue reads what a write names, inside `submit`, and keeps no operation.
+unsafe impl LogDevice for FileSet {
     fn caps(&self) -> Caps {
         self.shared.caps
     }

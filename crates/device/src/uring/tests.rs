@@ -108,9 +108,10 @@ fn a_write_over_boundaries_is_divided() {
         let Some(device) = rings(&scratch, 3, SyncMethod::Direct) else {
             return;
         };
-        let region = Arc::new(Region::new(4 * EACH as usize).expect("memory"));
+        let mut region = Region::new(4 * EACH as usize).expect("memory");
         let source: Vec<u8> = (0..region.len()).map(|i| (i % 251) as u8 + 1).collect();
         region.fill(0, &source);
+        let region = Arc::new(region);
         let mut queue = device.queue(region).expect("queue");
         let op = write(7, addr, pieces);
         let len = op.bytes() as u64;
@@ -137,9 +138,10 @@ fn more_than_the_ring_holds_comes_back_once_each() {
     let Some(device) = rings(&scratch, 3, SyncMethod::Buffered) else {
         return;
     };
-    let region = Arc::new(Region::new(1 << 20).expect("memory"));
+    let mut region = Region::new(1 << 20).expect("memory");
     let source: Vec<u8> = (0..region.len()).map(|i| (i % 253) as u8 + 1).collect();
     region.fill(0, &source);
+    let region = Arc::new(region);
     let mut queue = device.queue(region).expect("queue");
     let mut expected = vec![0; device.bytes() as usize];
     let mut done = Vec::new();
@@ -340,8 +342,7 @@ fn a_dropped_queue_has_given_its_memory_back() {
         return;
     };
     for round in 0..20 {
-        let region = Arc::new(Region::new(EACH as usize).expect("memory"));
-        region.fill(0, &vec![round; EACH as usize]);
+        let region = Arc::new(Region::holding(&vec![round; EACH as usize]).expect("memory"));
         let mut queue = device.queue(Arc::clone(&region)).expect("queue");
         let ops: Vec<Op> = (0..30)
             .map(|i| write(i, 4096 * i, [(0, 4096), (0, 0)]))

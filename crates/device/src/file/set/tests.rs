@@ -92,9 +92,10 @@ fn a_write_over_boundaries_is_divided() {
             let Some(set) = set(&scratch, 3, method) else {
                 continue;
             };
-            let region = Arc::new(Region::new(4 * EACH as usize).expect("memory"));
+            let mut region = Region::new(4 * EACH as usize).expect("memory");
             let source: Vec<u8> = (0..region.len()).map(|i| (i % 251) as u8 + 1).collect();
             region.fill(0, &source);
+            let region = Arc::new(region);
             let mut queue = set.queue(region).expect("queue");
             let op = write(7, addr, pieces);
             let flush = Op {
