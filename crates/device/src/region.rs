@@ -258,6 +258,17 @@ impl Region {
         }
     }
 
+    /// Keeps the memory out of processes that this one forks, from now on: a child has nothing at
+    /// these addresses. Otherwise the first write behind a fork may give the process another page
+    /// than the one that the kernel has pinned for a device.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn keep_from_children(&self) -> Result<(), Errno> {
+        // SAFETY: the advice changes no byte of our own mapping, and this process keeps it.
+        unsafe { rustix::mm::madvise(self.base().cast(), self.mapped, Advice::LinuxDontFork) }
+    }
+
     /// First byte.
     #[inline]
     #[must_use]

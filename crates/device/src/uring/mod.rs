@@ -167,4 +167,6 @@ impl Queue for Replaced {
 }
 
 #[cfg(test)]
+mod fork_tests;
+#[cfg(test)]
 mod tests;
