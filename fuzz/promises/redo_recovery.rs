@@ -1,5 +1,6 @@
 //! Recovery of logs that no writer wrote: blocks with right checksums that say anything at all, of
 //! other lives and uses, torn ones, noise. A scan ends, within the log, with what it counted.
+#![allow(unsafe_code)]
 
 use device::{Caps, DeviceError, LogDevice, Queue, Region};
 use redo::Rba;
@@ -17,7 +18,8 @@ const HEADER_BYTES: u64 = 4096;
 /// A medium in memory, to be read.
 struct Medium(Vec<u8>);
 
-impl LogDevice for Medium {
+// SAFETY: it has no queues.
+unsafe impl LogDevice for Medium {
     fn caps(&self) -> Caps {
         Caps {
             logical_bytes: 512,

@@ -113,10 +113,7 @@ impl Bench {
     /// No memory, or a device that gives no queue.
     pub fn new(device: &dyn LogDevice, bytes: u64, first: u64) -> Result<Bench, DeviceError> {
         let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let region = Arc::new(Region::new(len)?);
-        for (at, chunk) in measure::workload::pool(3, len).chunks(1 << 16).enumerate() {
-            region.fill(at << 16, chunk);
-        }
+        let region = Arc::new(Region::holding(&measure::workload::pool(3, len))?);
         Ok(Bench {
             queue: device.queue(region)?,
             durable: device.caps().durable_writes,

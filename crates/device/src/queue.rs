@@ -11,6 +11,7 @@
 //! - A failed or short operation is reported as it is; nothing is retried, since after a failed
 //!   flush the system may have dropped the data (RELIABILITY I8).
 //! - The memory of a write belongs to the device from submission until its completion is returned.
+#![allow(unsafe_code)]
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
@@ -106,7 +107,14 @@ pub struct Completion {
 }
 
 /// A place where a log can live.
-pub trait LogDevice: Send + Sync {
+///
+/// # Safety
+/// Others write to a region while a queue holds it. An implementation, its queues included, reads
+/// only bytes that are named by a write that was submitted to a queue of that region, only between
+/// the submission and the return of the completion, and changes none. A device that wraps another
+/// keeps this by handing on the operations that it was given, or parts of them, and completions
+/// only after the device below returned them.
+pub unsafe trait LogDevice: Send + Sync {
     /// What it can do and needs.
     fn caps(&self) -> Caps;
 
@@ -170,8 +178,7 @@ pub trait Queue: Send {
 /// # Errors
 /// The operation that failed, or a short write as EIO.
 pub fn write_durable(device: &dyn LogDevice, addr: u64, bytes: &[u8]) -> Result<(), IoOrDevice> {
-    let region = Arc::new(Region::new(bytes.len())?);
-    region.fill(0, bytes);
+    let region = Arc::new(Region::holding(bytes)?);
     let mut queue = device.queue(region)?;
     let pieces = [
         Piece {

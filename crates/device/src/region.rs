@@ -1,8 +1,11 @@
 //! Memory that devices write from: aligned, optionally in huge pages and locked, owned here.
 //!
 //! Invariants: the address never moves; the memory lives until the last `Arc` is dropped, and a
-//! queue holds one, so it outlives every operation in flight. Who may touch which byte when is
-//! the owner's business (the log buffer's protocol); this module only gives raw access.
+//! queue holds one, so it outlives every operation in flight. Safe code fills a region only while
+//! it owns it alone, before it shares it with queues and threads. A shared region is read and
+//! written by `unsafe` functions only: their caller has a protocol that orders all accesses (the
+//! log buffer has one), and a [`LogDevice`](crate::LogDevice), an `unsafe` trait for this reason,
+//! reads only what was submitted to it.
 #![allow(unsafe_code)]
 
 use crate::error::DeviceError;
@@ -38,7 +41,41 @@ pub enum Pages {
     Huge,
 }
 
-/// Aligned, zeroed memory.
+/// Aligned memory, zeroed when it is made.
+///
+/// Its owner fills it; once it is shared, safe code can no longer change it:
+///
+/// ```
+/// use device::Region;
+/// use std::sync::Arc;
+///
+/// let mut region = Region::new(4096)?;
+/// region.fill(0, b"redo");
+/// let mut shared = Arc::new(region);
+/// assert!(Arc::get_mut(&mut shared).is_some(), "not shared with anybody yet");
+/// # Ok::<(), device::DeviceError>(())
+/// ```
+///
+/// ```compile_fail,E0596
+/// let shared = std::sync::Arc::new(device::Region::new(4096).unwrap());
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| shared.fill(0, b"one"));
+///     scope.spawn(|| shared.fill(0, b"two"));
+/// });
+/// ```
+///
+/// ```compile_fail,E0133
+/// let shared = std::sync::Arc::new(device::Region::new(4096).unwrap());
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| shared.write(0, b"one"));
+///     scope.spawn(|| shared.copy_to(0, &mut [0; 3]));
+/// });
+/// ```
+///
+/// ```compile_fail,E0133
+/// let shared = std::sync::Arc::new(device::Region::new(4096).unwrap());
+/// let bytes: &[u8] = shared.slice(0, 3);
+/// ```
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
@@ -48,9 +85,10 @@ pub struct Region {
     notes: Vec<String>,
 }
 
-// SAFETY: a region is plain memory; all access goes through raw pointers whose users synchronise.
+// SAFETY: a region is plain memory of the process; no thread owns it.
 unsafe impl Send for Region {}
-// SAFETY: as above; `&Region` gives no safe way to alias mutable bytes but `fill`, see there.
+// SAFETY: through `&Region` no safe function reads or writes the memory; what does is `unsafe`,
+// and its caller orders it with all other accesses.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -62,6 +100,16 @@ impl Region {
         let mut region = Region::map(len, PAGE_BYTES, MapFlags::empty())?;
         region.populate().map_err(|e| region.no_memory(e))?;
         region.pages = Pages::Normal;
+        Ok(region)
+    }
+
+    /// At least as many bytes as `bytes` has, in normal pages, beginning with these.
+    ///
+    /// # Errors
+    /// When the system has no memory.
+    pub fn holding(bytes: &[u8]) -> Result<Region, DeviceError> {
+        let mut region = Region::new(bytes.len())?;
+        region.fill(0, bytes);
         Ok(region)
     }
 
@@ -210,6 +258,17 @@ impl Region {
         }
     }
 
+    /// Keeps the memory out of processes that this one forks, from now on: a child has nothing at
+    /// these addresses. Otherwise the first write behind a fork may give the process another page
+    /// than the one that the kernel has pinned for a device.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn keep_from_children(&self) -> Result<(), Errno> {
+        // SAFETY: the advice changes no byte of our own mapping, and this process keeps it.
+        unsafe { rustix::mm::madvise(self.base().cast(), self.mapped, Advice::LinuxDontFork) }
+    }
+
     /// First byte.
     #[inline]
     #[must_use]
@@ -248,6 +307,26 @@ impl Region {
         &self.notes
     }
 
+    /// All bytes, for the only owner.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: all of the mapping, initialised by mmap; the exclusive borrow excludes every
+        // other access, also a device's, since a queue holds an `Arc` of its region.
+        unsafe { std::slice::from_raw_parts_mut(self.base(), self.len) }
+    }
+
+    /// Copies `bytes` to offset `at`, for the only owner.
+    ///
+    /// # Panics
+    /// When the range lies outside the region.
+    pub fn fill(&mut self, at: usize, bytes: &[u8]) {
+        let range = self.bytes_mut().get_mut(at..);
+        let range = range.and_then(|rest| rest.get_mut(..bytes.len()));
+        range
+            .expect("range outside the region")
+            .copy_from_slice(bytes);
+    }
+
     /// The bytes `at..at + len`.
     ///
     /// # Safety
@@ -266,33 +345,41 @@ impl Region {
         unsafe { std::slice::from_raw_parts(self.base().add(at), len) }
     }
 
-    /// Copies `bytes` to offset `at`. For regions that one thread owns (set-up, control
-    /// information); a shared log buffer writes through its own protocol.
+    /// Copies `bytes` to offset `at` of a region that is shared.
+    ///
+    /// # Safety
+    /// Every other access to these bytes happens before or after this one: of other threads, and
+    /// of devices, which read them from the submission of a write that names them until its
+    /// completion was returned.
     ///
     /// # Panics
     /// When the range lies outside the region.
-    pub fn fill(&self, at: usize, bytes: &[u8]) {
+    #[inline]
+    pub unsafe fn write(&self, at: usize, bytes: &[u8]) {
         assert!(
             at <= self.len && bytes.len() <= self.len - at,
             "range outside the region"
         );
-        // SAFETY: in bounds by the assert; source and target cannot overlap since no safe code
-        // holds a slice of a region.
+        // SAFETY: in bounds by the assert; `bytes` lies elsewhere, since a slice of these bytes
+        // would be an access at the same time, which the caller excludes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.base().add(at), bytes.len()) }
     }
 
-    /// Copies the bytes from offset `at` to `out`. As [`Region::fill`], for regions that one
-    /// thread owns, and for a device that owns those bytes between submission and completion.
+    /// Copies the bytes from offset `at` of a region that is shared to `out`.
+    ///
+    /// # Safety
+    /// Nobody writes them meanwhile; a device may rely on that for the bytes of a write between
+    /// its submission and the return of its completion.
     ///
     /// # Panics
     /// When the range lies outside the region.
-    pub fn copy_to(&self, at: usize, out: &mut [u8]) {
+    pub unsafe fn copy_to(&self, at: usize, out: &mut [u8]) {
         assert!(
             at <= self.len && out.len() <= self.len - at,
             "range outside the region"
         );
-        // SAFETY: in bounds by the assert; source and target cannot overlap since no safe code
-        // holds a slice of a region.
+        // SAFETY: in bounds by the assert, initialised by mmap, and not written meanwhile by the
+        // caller's promise; `out` is borrowed exclusively and thus lies elsewhere.
         unsafe {
             std::ptr::copy_nonoverlapping(self.base().add(at), out.as_mut_ptr(), out.len());
         }
@@ -413,15 +500,13 @@ AnonHugePages:      4096 kB
 
     #[test]
     fn huge_falls_back_and_says_so() {
-        let region = Region::huge(3 << 20).expect("memory");
+        let mut region = Region::huge(3 << 20).expect("memory");
         assert_eq!(region.base() as usize % HUGE_BYTES, 0);
         assert_eq!(region.notes().is_empty(), region.pages() == Pages::Huge);
         for note in region.notes() {
             assert!(note.contains("vm.nr_hugepages"), "{note}");
         }
         region.fill((3 << 20) - 4, b"tail");
-        let mut tail = [0; 4];
-        region.copy_to((3 << 20) - 4, &mut tail);
-        assert_eq!(&tail, b"tail");
+        assert_eq!(&region.bytes_mut()[(3 << 20) - 4..3 << 20], b"tail");
     }
 }

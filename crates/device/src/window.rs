@@ -3,6 +3,7 @@
 //!
 //! Invariants: no operation reaches a byte outside the window; a flush of a window flushes the
 //! whole device. What it must not know: what lies in other windows.
+#![allow(unsafe_code)]
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
@@ -55,7 +56,8 @@ fn holds(bytes: u64, addr: u64, len: usize) -> bool {
     addr.checked_add(len as u64).is_some_and(|end| end <= bytes)
 }
 
-impl LogDevice for Window {
+// SAFETY: the device below is given the operations that came, at another address.
+unsafe impl LogDevice for Window {
     fn caps(&self) -> Caps {
         self.device.caps()
     }

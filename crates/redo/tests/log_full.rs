@@ -1,5 +1,6 @@
 //! A log whose every file is still needed: nothing is overwritten and nobody hangs, whether the
 //! checkpoint that would free a file fails or never comes.
+#![allow(unsafe_code)]
 
 use device::fault::{EIO, Fault, Injection, Target};
 use device::{Caps, Completion, DeviceError, FaultDevice, LogDevice, Op, Queue, Region, SimDisk};
@@ -175,7 +176,8 @@ struct Late {
     in_flight: Arc<AtomicU64>,
 }
 
-impl LogDevice for Late {
+// SAFETY: the disk below is given the operations that came.
+unsafe impl LogDevice for Late {
     fn caps(&self) -> Caps {
         self.disk.caps()
     }

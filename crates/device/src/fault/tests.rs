@@ -163,8 +163,7 @@ fn a_short_write_leaves_its_tail_unwritten() {
         fault: Fault::Errno(EIO),
         for_good: false,
     });
-    let region = Arc::new(Region::new(4096).expect("memory"));
-    region.fill(0, &[1; 4096]);
+    let region = Arc::new(Region::holding(&[1; 4096]).expect("memory"));
     let mut queue = device.queue(region).expect("queue");
     assert_eq!(run(&mut *queue, &[write(1)]), [Ok(1536)]);
     let mut back = [9; 2048];

@@ -103,9 +103,8 @@ pub(super) fn misstated(
     file_bytes: u64,
 ) -> Result<Option<Misstated>, DeviceError> {
     let most = LARGEST_SECTOR.max(caps.logical_bytes);
-    let region = Region::new(most as usize)?;
-    // SAFETY: nobody else has the region; the slice dies before it.
-    let memory = unsafe { std::slice::from_raw_parts_mut(region.base(), most as usize) };
+    let mut region = Region::new(most as usize)?;
+    let memory = region.bytes_mut();
     let read = |bytes: u32| {
         // The end of a short file would be a shorter read, which is no refusal.
         rustix::io::pread(file, &mut memory[..bytes as usize], 0).map(drop)

@@ -60,9 +60,8 @@ pub fn create_prewritten_at(
     assert!(head.len() as u64 <= bytes, "the head fits the file");
     let file = CreatedFile::create(at, bytes, head)?;
     file.go_direct();
-    let chunk = Region::new(CHUNK_BYTES)?;
-    // SAFETY: the region is initialised by mmap and nobody else has it; the slice dies before it.
-    let memory = unsafe { std::slice::from_raw_parts_mut(chunk.base(), CHUNK_BYTES) };
+    let mut chunk = Region::new(CHUNK_BYTES)?;
+    let memory = chunk.bytes_mut();
     let mut at = 0;
     while at < bytes {
         if cancel() {

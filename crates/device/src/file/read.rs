@@ -105,8 +105,7 @@ fn read_direct(
     mut offset: u64,
     mut out: &mut [u8],
 ) -> Result<(), Errno> {
-    // SAFETY: the region is ours alone while we hold it mutably, and initialised by mmap.
-    let memory = unsafe { std::slice::from_raw_parts_mut(chunk.base(), CHUNK_BYTES) };
+    let memory = chunk.bytes_mut();
     while !out.is_empty() {
         let start = offset / ALIGN * ALIGN;
         let skip = (offset - start) as usize;

@@ -7,7 +7,8 @@
 //!   a write beside a flush stays to be flushed.
 //! - Each queue has open files of its own: the system reports a lost page once per open file, so
 //!   on a shared one the error could go to one flush while another one succeeds.
-//! - Once a flush of a file failed, every later flush of that file fails: the pages may be gone.
+//! - Once a flush of a file failed, every later flush of that file fails: the pages may be gone. A
+//!   flush that a signal interrupted has not failed; it is asked for again.
 //! - After a failed or short operation the rest of its batch is cancelled, not run.
 //! - What an earlier process left in caches is made durable by `open`; a set that was opened only
 //!   to be read changes nothing, not even that.
@@ -338,7 +339,7 @@ impl LogFile {
     fn flush(&self, file: &OwnedFd) -> Result<(), Errno> {
         let written = self.written.load(Ordering::Acquire);
         if self.flushed.load(Ordering::Acquire) < written {
-            if let Err(errno) = rustix::fs::fdatasync(file) {
+            if let Err(errno) = uninterrupted(|| rustix::fs::fdatasync(file)) {
                 self.lost.store(true, Ordering::Release);
                 return Err(errno);
             }
@@ -351,7 +352,8 @@ impl LogFile {
     }
 }
 
-impl LogDevice for FileSet {
+// SAFETY: a queue reads what a write names, inside `submit`, and keeps no operation.
+unsafe impl LogDevice for FileSet {
     fn caps(&self) -> Caps {
         self.shared.caps
     }
@@ -506,31 +508,41 @@ impl FileQueue {
         let method = self.shared.method;
         let both = [IoSlice::new(first), IoSlice::new(second)];
         let pieces = &both[..1 + usize::from(!second.is_empty())];
-        let result = loop {
-            let result = match method {
-                SyncMethod::DirectDsync => {
-                    rustix::io::pwritev2(file, pieces, offset, method.write_flags())
-                }
-                _ if second.is_empty() => rustix::io::pwrite(file, first, offset),
-                _ => rustix::io::pwritev(file, pieces, offset),
-            };
-            // Interrupted before the first byte: nothing has happened, so this is no retry.
-            if result != Err(Errno::INTR) {
-                break result;
+        let result = uninterrupted(|| match method {
+            SyncMethod::DirectDsync => {
+                rustix::io::pwritev2(file, pieces, offset, method.write_flags())
             }
-        };
+            _ if second.is_empty() => rustix::io::pwrite(file, first, offset),
+            _ => rustix::io::pwritev(file, pieces, offset),
+        });
         if !method.durable_writes() {
             state.written.fetch_add(1, Ordering::AcqRel);
         }
         result
     }
 
+    /// One file after the other: only a write over a file boundary, one in each log file, leaves
+    /// two of them to be flushed (assumption 31).
     #[inline]
     fn flush(&self) -> Result<usize, Errno> {
         for (state, file) in self.shared.files.iter().zip(&self.files) {
             state.flush(file)?;
         }
         Ok(0)
+    }
+}
+
+/// Asks again as long as a signal interrupts the call. That is no retry of something that failed: a
+/// write was interrupted before its first byte, and a flush did not find that a page was lost, which
+/// the system reports as EIO, ENOSPC or EDQUOT and once only. The next flush covers the same writes
+/// (assumption 30).
+#[inline]
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Tests of the pool: completions in any order, flushes that cover, ends that wait.
+#![allow(unsafe_code)]
 
 use super::*;
 use crate::fault::{FaultDevice, Gate};
@@ -82,8 +83,9 @@ fn what_finds_no_idle_worker_waits_for_one() {
 fn a_flush_covers_what_another_worker_wrote() {
     let disk = SimDisk::new(1 << 16, 512, false);
     disk.set_immediate(true);
-    let region = region();
+    let mut region = Region::new(1 << 16).expect("memory");
     region.fill(0, &[7; 512]);
+    let region = Arc::new(region);
     let mut pool = Workers::start(&disk, &region, 3, &[]).expect("workers");
     let mut done = Vec::new();
     let mut await_all = |pool: &mut Workers, ops: &[Op]| {
@@ -174,7 +176,8 @@ struct Fragile;
 
 struct FragileQueue(u32);
 
-impl LogDevice for Fragile {
+// SAFETY: it never touches a region.
+unsafe impl LogDevice for Fragile {
     fn caps(&self) -> Caps {
         NullDevice::PLAIN
     }

@@ -10,10 +10,11 @@ const EIO: i32 = 5;
 /// A disk with a queue over a region whose sector `i` holds bytes of `i + 1`.
 fn disk(durable_writes: bool) -> (SimDisk, Box<dyn Queue>, Arc<Region>) {
     let disk = SimDisk::new(8 * SECTOR, SECTOR, durable_writes);
-    let region = Arc::new(Region::new(8 * SECTOR).expect("memory"));
+    let mut region = Region::new(8 * SECTOR).expect("memory");
     for i in 0..8 {
         region.fill(i * SECTOR, &[i as u8 + 1; SECTOR]);
     }
+    let region = Arc::new(region);
     let queue = disk.queue(Arc::clone(&region)).expect("queue");
     (disk, queue, region)
 }
@@ -153,10 +154,12 @@ fn a_short_write_brings_its_first_bytes() {
 fn changed_source_memory_is_a_violation() {
     let (disk, mut queue, region) = disk(false);
     let ticket = submit(&disk, &mut *queue, write(0, 1));
-    region.fill(SECTOR, &[77]);
+    // SAFETY: no other thread; the disk reads the memory in the calls below and not now.
+    unsafe { region.write(SECTOR, &[77]) };
     let _other_memory_changed = disk.crash(&mut 1, &CrashMix::default());
     assert!(disk.violations().is_empty());
-    region.fill(40, &[77]);
+    // SAFETY: as above; that the write's memory changes is what the disk is to find.
+    unsafe { region.write(40, &[77]) };
     disk.finish(ticket, Outcome::Done);
     let violations = disk.violations();
     assert_eq!(violations.len(), 1);

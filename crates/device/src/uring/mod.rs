@@ -103,7 +103,9 @@ impl UringFiles {
     }
 }
 
-impl LogDevice for UringFiles {
+// SAFETY: the kernel reads what an entry names, and an entry is made of a submitted write only; a
+// write completes after its last entry has ended.
+unsafe impl LogDevice for UringFiles {
     fn caps(&self) -> Caps {
         Caps {
             blocking: false,
@@ -164,5 +166,7 @@ impl Queue for Replaced {
     }
 }
 
+#[cfg(test)]
+mod fork_tests;
 #[cfg(test)]
 mod tests;

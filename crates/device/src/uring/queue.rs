@@ -75,9 +75,13 @@ impl UringQueue {
             }
         };
         let fixed_buffer = options.fixed_buffer && {
-            // SAFETY: the queue holds the region and gives it up only after the ring's last
-            // completion; a ring that cannot be waited for leaks it.
-            match unsafe { ring.register_buffer(region.base(), region.len()) } {
+            // Before the pages are pinned, so that no fork comes between.
+            let registered = region.keep_from_children().and_then(|()| {
+                // SAFETY: the queue holds the region and gives it up only after the ring's last
+                // completion; a ring that cannot be waited for leaks it.
+                unsafe { ring.register_buffer(region.base(), region.len()) }
+            });
+            match registered {
                 Ok(()) => true,
                 Err(errno) => {
                     notes.push(note("the fixed buffer", errno, "plain writes instead"));
@@ -339,6 +343,12 @@ impl UringQueue {
                 }
             }
             Work::Flush { written } => {
+                let interrupted = errno == Some(Errno::INTR.raw_os_error());
+                if interrupted && !self.linked && self.broken.is_none() {
+                    // As `uninterrupted` says.
+                    self.backlog.push_front(number);
+                    return;
+                }
                 let cancelled = errno == Some(Errno::CANCELED.raw_os_error());
                 match errno {
                     None => {

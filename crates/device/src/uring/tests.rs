@@ -108,9 +108,10 @@ fn a_write_over_boundaries_is_divided() {
         let Some(device) = rings(&scratch, 3, SyncMethod::Direct) else {
             return;
         };
-        let region = Arc::new(Region::new(4 * EACH as usize).expect("memory"));
+        let mut region = Region::new(4 * EACH as usize).expect("memory");
         let source: Vec<u8> = (0..region.len()).map(|i| (i % 251) as u8 + 1).collect();
         region.fill(0, &source);
+        let region = Arc::new(region);
         let mut queue = device.queue(region).expect("queue");
         let op = write(7, addr, pieces);
         let len = op.bytes() as u64;
@@ -137,9 +138,10 @@ fn more_than_the_ring_holds_comes_back_once_each() {
     let Some(device) = rings(&scratch, 3, SyncMethod::Buffered) else {
         return;
     };
-    let region = Arc::new(Region::new(1 << 20).expect("memory"));
+    let mut region = Region::new(1 << 20).expect("memory");
     let source: Vec<u8> = (0..region.len()).map(|i| (i % 253) as u8 + 1).collect();
     region.fill(0, &source);
+    let region = Arc::new(region);
     let mut queue = device.queue(region).expect("queue");
     let mut expected = vec![0; device.bytes() as usize];
     let mut done = Vec::new();
@@ -292,11 +294,43 @@ fn a_failed_flush_is_told_once_and_for_all() {
     // Cancelled before it began: nothing is lost, and the next one is free to succeed.
     let cancelled = queue.answer(flush_op(1), &[(0, -ECANCELED)]);
     assert_eq!(cancelled, Err(ECANCELED));
-    assert_eq!(queue.answer(flush_op(2), &[(0, -28)]), Err(28));
+    // Interrupted by a signal: nothing is lost either, and it is asked for again.
+    const EINTR: i32 = Errno::INTR.raw_os_error();
+    let twice = [(0, -EINTR), (0, -EINTR), (0, 0)];
+    assert_eq!(queue.answer(flush_op(2), &twice), Ok(0));
+    assert_eq!(states(device.files())[0], (1, 1));
+    device.files().shared().files[0]
+        .written
+        .store(2, Ordering::Release);
+    let lost = [(0, -EINTR), (0, -28)];
+    assert_eq!(queue.answer(flush_op(2), &lost), Err(28));
     assert_eq!(queue.answer(flush_op(3), &[]), Err(5));
     let mut other = device.files().queue(region).expect("queue");
     other.submit(&[flush_op(4)]);
     assert_eq!(all(&mut *other, 1), [(4, Err(5))]);
+}
+
+/// Both files of a batch over a boundary are flushed at once, and the flush ends with the second.
+#[test]
+fn a_flush_of_a_write_over_two_files_needs_both() {
+    let scratch = Scratch::new();
+    let Some(device) = rings(&scratch, 3, SyncMethod::Buffered) else {
+        return;
+    };
+    let region = Arc::new(Region::new(8192).expect("memory"));
+    let mut queue = Injected::new(&device, region);
+    let op = write(1, EACH - 4096, [(0, 8192), (0, 0)]);
+    for (answers, expected) in [
+        ([(1, 0), (0, 0)], Ok(0)),
+        ([(0, 0), (1, 0)], Ok(0)),
+        ([(0, 0), (1, -5)], Err(5)),
+    ] {
+        let wrote = queue.answer(op, &[(0, 4096), (1, 4096)]);
+        assert_eq!(wrote, Ok(8192));
+        // `answer` looks that nothing ends before the last part.
+        assert_eq!(queue.answer(flush_op(2), &answers), expected);
+    }
+    assert_eq!(states(device.files()), [(3, 3), (3, 2), (0, 0)]);
 }
 
 #[test]
@@ -340,8 +374,7 @@ fn a_dropped_queue_has_given_its_memory_back() {
         return;
     };
     for round in 0..20 {
-        let region = Arc::new(Region::new(EACH as usize).expect("memory"));
-        region.fill(0, &vec![round; EACH as usize]);
+        let region = Arc::new(Region::holding(&vec![round; EACH as usize]).expect("memory"));
         let mut queue = device.queue(Arc::clone(&region)).expect("queue");
         let ops: Vec<Op> = (0..30)
             .map(|i| write(i, 4096 * i, [(0, 4096), (0, 0)]))

@@ -62,8 +62,7 @@ pub fn raw_writes(
         }
         IoEngine::Threads | IoEngine::Auto => Box::new(files),
     };
-    let region = Arc::new(Region::new(bytes)?);
-    region.fill(0, &pool(9, bytes));
+    let region = Arc::new(Region::holding(&pool(9, bytes))?);
     let mut queue = device.queue(region)?;
     let durable = device.caps().durable_writes;
     let mut times = Histogram::new();

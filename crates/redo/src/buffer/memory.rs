@@ -1,8 +1,8 @@
 //! The log buffer's bytes. Under loom each byte is a tracked cell, so that two threads touching
 //! one without order is an error; otherwise it is a [`device::Region`] that devices write from.
 //!
-//! Who may touch which byte when is the protocol of `buffer`; this module trusts its caller and
-//! therefore stays private to it.
+//! Who may touch which byte when is the protocol of `buffer`; this module trusts its caller, so
+//! that all its functions that touch bytes are `unsafe`.
 #![allow(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -31,15 +31,22 @@ impl Memory {
         self.region.len()
     }
 
-    /// Copies `bytes` to `at`; the caller owns that range by the buffer's protocol.
+    /// Copies `bytes` to `at`.
+    ///
+    /// # Safety
+    /// The caller owns that range: nobody else reads or writes it meanwhile, devices included.
     #[inline]
-    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        self.region.fill(at, bytes);
+    pub(crate) unsafe fn write(&self, at: usize, bytes: &[u8]) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.region.write(at, bytes) }
     }
 
-    /// Zeroes a range that the caller owns by the buffer's protocol.
+    /// Zeroes a range.
+    ///
+    /// # Safety
+    /// As [`Memory::write`].
     #[inline]
-    pub(crate) fn zero(&self, at: usize, len: usize) {
+    pub(crate) unsafe fn zero(&self, at: usize, len: usize) {
         assert!(
             at <= self.len() && len <= self.len() - at,
             "range outside the log buffer"
@@ -48,10 +55,13 @@ impl Memory {
         unsafe { std::ptr::write_bytes(self.region.base().add(at), 0, len) }
     }
 
-    /// Reads a range whose filling has happened before, by the buffer's protocol.
+    /// Reads a range.
+    ///
+    /// # Safety
+    /// Nobody writes it meanwhile.
     #[inline]
-    pub(crate) fn read<R>(&self, at: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: all writers of the range were counted in before the caller came here.
+    pub(crate) unsafe fn read<R>(&self, at: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: by the caller's promise.
         f(unsafe { self.region.slice(at, len) })
     }
 }
@@ -80,18 +90,25 @@ impl Memory {
         self.cells.len()
     }
 
-    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+    /// # Safety
+    /// None is asked for: loom reports every access that is not exclusive.
+    pub(crate) unsafe fn write(&self, at: usize, bytes: &[u8]) {
         for (cell, byte) in self.cells[at..at + bytes.len()].iter().zip(bytes) {
             // SAFETY: loom fails the test when the access is not exclusive.
             cell.with_mut(|p| unsafe { *p = *byte });
         }
     }
 
-    pub(crate) fn zero(&self, at: usize, len: usize) {
-        self.write(at, &vec![0; len]);
+    /// # Safety
+    /// As [`Memory::write`].
+    pub(crate) unsafe fn zero(&self, at: usize, len: usize) {
+        // SAFETY: loom looks.
+        unsafe { self.write(at, &vec![0; len]) };
     }
 
-    pub(crate) fn read<R>(&self, at: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+    /// # Safety
+    /// As [`Memory::write`].
+    pub(crate) unsafe fn read<R>(&self, at: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         let bytes: Vec<u8> = self.cells[at..at + len]
             .iter()
             // SAFETY: loom fails the test when a writer is not ordered before.

@@ -14,6 +14,7 @@
 //!    a reservation reads `released` first, so a slot is reused only after it was released.
 //!
 //! What it must not know: devices, clocks, who waits, when to write.
+#![allow(unsafe_code)]
 
 mod batch;
 mod memory;
@@ -283,12 +284,16 @@ impl LogBuffer {
                 }
                 _ => NO_RECORD,
             };
-            self.memory
-                .write(base + FIRST_RECORD_AT, &first.to_le_bytes());
+            let first = first.to_le_bytes();
+            // SAFETY: this header field belongs to the holder of payload byte 0, until its bytes
+            // are counted in below.
+            unsafe { self.memory.write(base + FIRST_RECORD_AT, &first) };
         }
         source.copy(n as usize, |offset, bytes| {
-            self.memory
-                .write(base + BLOCK_HEADER_BYTES + inside as usize + offset, bytes);
+            let at = base + BLOCK_HEADER_BYTES + inside as usize + offset;
+            // SAFETY: the reservation gave these bytes to nobody else, their slot was released
+            // before, and no device is given them before they are counted in below.
+            unsafe { self.memory.write(at, bytes) };
         });
         self.count_in(block, n, 0);
         n
@@ -318,19 +323,22 @@ impl LogBuffer {
             true => block,
             false => self.durable_block.load(Ordering::Relaxed),
         };
-        let encoded = self
-            .memory
-            .read(base, BLOCK_HEADER_BYTES + used as usize, |bytes| {
-                let header = BlockHeader {
-                    stream_block: block,
-                    durable_upto,
-                    incarnation: self.incarnation,
-                    used: used as u16,
-                    first_record: format::le16(bytes, FIRST_RECORD_AT),
-                };
-                header.encode(&self.summer, &bytes[BLOCK_HEADER_BYTES..])
-            });
-        self.memory.write(base, &encoded);
+        let encode = |bytes: &[u8]| {
+            let header = BlockHeader {
+                stream_block: block,
+                durable_upto,
+                incarnation: self.incarnation,
+                used: used as u16,
+                first_record: format::le16(bytes, FIRST_RECORD_AT),
+            };
+            header.encode(&self.summer, &bytes[BLOCK_HEADER_BYTES..])
+        };
+        let len = BLOCK_HEADER_BYTES + used as usize;
+        // SAFETY: the count is complete, so that everybody else is done with the block, with
+        // their writes before (the fill word is AcqRel); a device is given it after `DONE`.
+        let encoded = unsafe { self.memory.read(base, len, encode) };
+        // SAFETY: as above.
+        unsafe { self.memory.write(base, &encoded) };
     }
 
     /// Step 3: closes the open batch and begins the next; `None` when it is empty. Only for the
@@ -381,14 +389,18 @@ impl LogBuffer {
         let used = (bytes - 1) % payload + 1;
         if used < payload {
             let at = self.byte_of(last) + BLOCK_HEADER_BYTES + used as usize;
-            self.memory.zero(at, (payload - used) as usize);
+            // SAFETY: no reservation of the sealed batch reaches behind its last byte.
+            unsafe { self.memory.zero(at, (payload - used) as usize) };
             self.count_in(last, payload - used, payload - used);
         }
         for block in last + 1..end {
             let base = self.byte_of(block);
-            self.memory.zero(base, self.geometry.block_bytes as usize);
-            self.memory
-                .write(base + FIRST_RECORD_AT, &NO_RECORD.to_le_bytes());
+            let (bytes, none) = (self.geometry.block_bytes as usize, NO_RECORD.to_le_bytes());
+            // SAFETY: the blocks from the last of redo to the batch's end are the sealer's.
+            unsafe {
+                self.memory.zero(base, bytes);
+                self.memory.write(base + FIRST_RECORD_AT, &none);
+            }
             self.count_in(block, payload, payload);
         }
     }

@@ -1,6 +1,7 @@
 //! The disks as blocking code sees them (recovery, control information): each operation is a
 //! place where the rest of the log goes on, an operation fails, the process is killed or the
 //! power is cut. What comes after a cut or a kill fails and has no effect.
+#![allow(unsafe_code)]
 
 use super::world::{Domain, World};
 use device::queue::{Caps, Completion, LogDevice, Op, Queue};
@@ -31,7 +32,8 @@ impl Blocking {
     }
 }
 
-impl LogDevice for Blocking {
+// SAFETY: the disk below is given the operations that came.
+unsafe impl LogDevice for Blocking {
     fn caps(&self) -> Caps {
         lock(&self.world).disk(self.domain).caps()
     }

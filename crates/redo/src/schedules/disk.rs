@@ -1,6 +1,7 @@
 //! A simulated disk that ends operations when the schedule has it, some with a failure.
 //!
 //! What it must not know: logs.
+#![allow(unsafe_code)]
 
 use super::{EIO, below};
 use device::sim_disk::{Outcome, SimDisk};
@@ -19,7 +20,8 @@ pub(super) struct Drawn {
     pub(super) blocking: bool,
 }
 
-impl LogDevice for Drawn {
+// SAFETY: the disk below is given the operations that came.
+unsafe impl LogDevice for Drawn {
     fn caps(&self) -> Caps {
         Caps {
             blocking: self.blocking,

@@ -1,6 +1,7 @@
 //! A pipelined log on a device behind a gate: three batches in flight, whose writes and flushes
 //! end in an order that is chosen. What must then be acknowledged is told by a model of its own:
 //! of the writes, the contiguous ones; of those, what the flush that has ended was submitted after.
+#![allow(unsafe_code)]
 
 use device::fault::{EIO, Fault, FaultDevice, Gate, Held, Injection, Target};
 use device::{Caps, DeviceError, LogDevice, OpKind, Queue, Region, SimDisk};
@@ -27,7 +28,8 @@ pub const SHAPE: Shape = Shape {
 
 struct Blocks(SimDisk);
 
-impl LogDevice for Blocks {
+// SAFETY: the disk below is given the operations that came.
+unsafe impl LogDevice for Blocks {
     fn caps(&self) -> Caps {
         let blocking = true;
         Caps {

@@ -92,9 +92,10 @@ fn a_write_over_boundaries_is_divided() {
             let Some(set) = set(&scratch, 3, method) else {
                 continue;
             };
-            let region = Arc::new(Region::new(4 * EACH as usize).expect("memory"));
+            let mut region = Region::new(4 * EACH as usize).expect("memory");
             let source: Vec<u8> = (0..region.len()).map(|i| (i % 251) as u8 + 1).collect();
             region.fill(0, &source);
+            let region = Arc::new(region);
             let mut queue = set.queue(region).expect("queue");
             let op = write(7, addr, pieces);
             let flush = Op {
@@ -160,6 +161,66 @@ fn a_lost_flush_stays_lost_on_every_queue() {
         };
         assert_eq!(run(&mut **queue, &[flush(1)]), [Err(5)]);
         assert_eq!(run(&mut **queue, &[flush(2)]), [Err(5)]);
+    }
+}
+
+/// What a signal interrupted is asked for again, and only that.
+#[test]
+fn an_interrupted_call_is_repeated_until_it_says_something() {
+    let answers = |answers: &[Result<u8, Errno>]| {
+        let mut asked = 0;
+        let result = uninterrupted(|| {
+            asked += 1;
+            answers[asked - 1]
+        });
+        (result, asked)
+    };
+    let interrupted = Err(Errno::INTR);
+    assert_eq!(answers(&[Ok(1)]), (Ok(1), 1));
+    assert_eq!(answers(&[interrupted, interrupted, Ok(1)]), (Ok(1), 3));
+    for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::AGAIN] {
+        assert_eq!(answers(&[Err(errno), Ok(1)]), (Err(errno), 1));
+        assert_eq!(answers(&[interrupted, Err(errno)]), (Err(errno), 2));
+    }
+}
+
+/// A batch over a file boundary is durable only when both files are: a flush of it succeeds only
+/// after both, whichever of them fails.
+#[test]
+fn a_flush_of_a_write_over_two_files_needs_both() {
+    for bad in [None, Some(0), Some(1)] {
+        let scratch = Scratch::new();
+        let set = set(&scratch, 3, SyncMethod::Buffered).expect("no O_DIRECT needed");
+        let region = Arc::new(Region::new(8192).expect("memory"));
+        let (pipe, _other_end) = std::io::pipe().expect("pipe");
+        let mut files = set.reopen().expect("open");
+        let mut queue = FileQueue {
+            files: set.reopen().expect("open"),
+            shared: Arc::clone(&set.shared),
+            region,
+            done: Vec::new(),
+        };
+        let op = write(1, EACH - 4096, [(0, 8192), (0, 0)]);
+        assert_eq!(run(&mut queue, &[op]), [Ok(8192)]);
+        if let Some(bad) = bad {
+            // fdatasync of a pipe is refused.
+            files[bad] = pipe.into();
+            queue.files = files;
+        }
+        let flush = Op {
+            id: 2,
+            kind: OpKind::Flush,
+        };
+        let result = run(&mut queue, &[flush]);
+        let flushed = |file: &LogFile| file.flushed.load(Ordering::Relaxed);
+        let flushed: Vec<u64> = set.shared.files.iter().map(flushed).collect();
+        match bad {
+            None => assert_eq!((result, flushed), (vec![Ok(0)], vec![1, 1, 0])),
+            Some(bad) => {
+                assert_eq!(result, [Err(22)], "file {bad}");
+                assert_eq!(flushed[bad], 0);
+            }
+        }
     }
 }
 
