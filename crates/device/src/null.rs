@@ -4,7 +4,7 @@
 //! never fail, so a run on it says nothing about any medium; its caps say what it pretends to be.
 
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, LogDevice, Op, Queue};
+use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
 use crate::region::Region;
 use std::sync::Arc;
 
@@ -52,6 +52,11 @@ impl LogDevice for NullDevice {
     /// Zeros: nothing was kept.
     fn read(&self, _addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         out.fill(0);
+        Ok(())
+    }
+
+    /// Nothing was kept.
+    fn settle(&self) -> Result<(), IoOrDevice> {
         Ok(())
     }
 }
