@@ -14,7 +14,7 @@ pub use gate::{Gate, Held};
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
+use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use gate::GateState;
 use std::path::PathBuf;
@@ -203,6 +203,14 @@ unsafe impl LogDevice for FaultDevice {
                 source: std::io::Error::from_raw_os_error(errno),
             }),
             _ => self.inner.read(addr, out),
+        }
+    }
+
+    /// Counts as a flush, and is struck as one.
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        match self.shared.plan().strike(Target::Flush) {
+            Some(Fault::Errno(errno)) => Err(IoOrDevice::Io(IoFailure { errno })),
+            _ => self.inner.settle(),
         }
     }
 }

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, LogDevice, Op, Queue};
+use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
 use crate::region::Region;
 use std::sync::Arc;
 
@@ -54,6 +54,11 @@ unsafe impl LogDevice for NullDevice {
     /// Zeros: nothing was kept.
     fn read(&self, _addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         out.fill(0);
+        Ok(())
+    }
+
+    /// Nothing was kept.
+    fn settle(&self) -> Result<(), IoOrDevice> {
         Ok(())
     }
 }

@@ -133,6 +133,14 @@ pub unsafe trait LogDevice: Send + Sync {
     /// # Errors
     /// When the device fails or the range lies outside it.
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Makes durable everything that may be in a cache, whoever wrote it: also what a process left
+    /// behind that was killed. Unlike [`OpKind::Flush`], which covers this device's own writes and
+    /// may find nothing to do, it always asks. Blocking; the fence of recovery.
+    ///
+    /// # Errors
+    /// When the device fails, or was opened only to be read: nothing is known to be durable then.
+    fn settle(&self) -> Result<(), IoOrDevice>;
 }
 
 /// A queue of a device.
@@ -211,6 +219,15 @@ pub fn flush(queue: &mut dyn Queue) -> Result<(), IoOrDevice> {
         },
         0,
     )
+}
+
+/// [`LogDevice::settle`] of a device whose flush is never left out.
+///
+/// # Errors
+/// The flush's failure.
+pub fn settle_by_flush(device: &dyn LogDevice) -> Result<(), IoOrDevice> {
+    let mut queue = device.queue(Arc::new(Region::new(1)?))?;
+    flush(&mut *queue)
 }
 
 pub(crate) fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {

@@ -21,7 +21,7 @@ mod state;
 pub use crash::{Crash, CrashChoice, CrashCoverage, CrashMix};
 
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, LogDevice, Op, Queue};
+use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue, settle_by_flush};
 use crate::region::Region;
 use state::State;
 use std::path::PathBuf;
@@ -198,6 +198,10 @@ unsafe impl LogDevice for SimDisk {
             path: PathBuf::from("simulated disk"),
             what: format!("{} bytes at {addr} lie outside", out.len()),
         })
+    }
+
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        settle_by_flush(self)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Queue};
+use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Queue};
 use crate::region::Region;
 use measure::Nanos;
 use std::path::PathBuf;
@@ -88,6 +88,10 @@ unsafe impl LogDevice for Window {
             });
         }
         self.device.read(self.base + addr, out)
+    }
+
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        self.device.settle()
     }
 }
 

@@ -12,8 +12,7 @@ use crate::format::{FORMAT_VERSION, LogId, Summer};
 use crate::format::{le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use device::queue::IoOrDevice;
-use device::{LogDevice, Region};
+use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -353,7 +352,8 @@ impl ControlFile {
     /// # Errors
     /// When the device fails; nothing was changed then.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        flush_alone(&*self.device).map_err(|e| Error::control(&self.path, e))
+        let settled = self.device.settle();
+        settled.map_err(|e| Error::control(&self.path, e))
     }
 
     /// Changes the information and makes the change durable before it returns. When that fails
@@ -412,12 +412,6 @@ impl ControlFile {
         device::queue::write_durable(&*self.device, 0, &[bytes, bytes].concat())
             .map_err(|e| Error::control(&self.path, e))
     }
-}
-
-/// Flushes a device that nothing is written to.
-pub(crate) fn flush_alone(device: &dyn LogDevice) -> Result<(), IoOrDevice> {
-    let mut queue = device.queue(Arc::new(Region::new(1)?))?;
-    device::queue::flush(&mut *queue)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -8,7 +8,7 @@
 //!
 //! Nothing is exposed before (1) what was read is durable and (2) the new incarnation is.
 
-use crate::control::{ControlFile, ControlInfo, Position, flush_alone};
+use crate::control::{ControlFile, ControlInfo, Position};
 use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer};
 use crate::format::{decode_record_header, le64};
@@ -445,7 +445,7 @@ pub fn recover(
 ) -> Result<Recovery, Error> {
     control.plant(planted);
     if !planted.has(Bug::SkipTailFlushFence) {
-        flush_alone(&**data).map_err(|source| Error::TailFlush {
+        data.settle().map_err(|source| Error::TailFlush {
             path: path.to_owned(),
             source,
         })?;

@@ -197,6 +197,10 @@ unsafe impl LogDevice for Late {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         self.disk.read(addr, out)
     }
+
+    fn settle(&self) -> Result<(), device::queue::IoOrDevice> {
+        self.disk.settle()
+    }
 }
 
 struct LateQueue {

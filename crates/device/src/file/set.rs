@@ -10,13 +10,13 @@
 //! - Once a flush of a file failed, every later flush of that file fails: the pages may be gone. A
 //!   flush that a signal interrupted has not failed; it is asked for again.
 //! - After a failed or short operation the rest of its batch is cancelled, not run.
-//! - What an earlier process left in caches is made durable by `open`; a set that was opened only
-//!   to be read changes nothing, not even that.
+//! - What an earlier process left in caches is made durable by `settle`, which asks the system for
+//!   every file, whatever is counted here; a set that was opened only to be read refuses that.
 
 use crate::error::DeviceError;
 use crate::file::{Directory, DirectoryEntry};
 use crate::file::{Misstated, Node, Reader, SyncMethod, geometry, io_error};
-use crate::queue::{Caps, Completion, IoFailure, LogDevice, Op, OpKind, Piece, Queue};
+use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Piece, Queue};
 use crate::region::Region;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -78,8 +78,8 @@ pub(crate) struct LogFile {
 }
 
 impl FileSet {
-    /// Opens `paths`, each of exactly `bytes_each` bytes, as one space in that order, and makes
-    /// durable what earlier processes wrote to them. Takes no lock: see
+    /// Opens `paths`, each of exactly `bytes_each` bytes, as one space in that order. What earlier
+    /// processes left in caches stays there until [`LogDevice::settle`]. Takes no lock: see
     /// [`lock_exclusive`](crate::file::lock_exclusive).
     ///
     /// # Errors
@@ -305,10 +305,6 @@ impl LogFile {
                 what: format!("has {size} bytes where the log's files have {bytes}"),
             });
         }
-        if access == Access::ReadWrite {
-            rustix::fs::fdatasync(&file)
-                .map_err(|e| io_error(path, "make earlier writes durable", e))?;
-        }
         Ok(LogFile {
             at: at.clone(),
             identity: node.identity(&file).map_err(failed)?,
@@ -394,6 +390,23 @@ unsafe impl LogDevice for FileSet {
             out = rest;
         }
         Ok(())
+    }
+
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        for (file, state) in self.reopen()?.iter().zip(&self.shared.files) {
+            settle_file(file).map_err(|e| io_error(&state.path, "make earlier writes durable", e))?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that a signal interrupted is made again: it was not answered, so nothing was lost.
+fn settle_file(file: &OwnedFd) -> Result<(), Errno> {
+    loop {
+        match rustix::fs::fdatasync(file) {
+            Err(Errno::INTR) => {}
+            answered => return answered,
+        }
     }
 }
 

@@ -193,6 +193,10 @@ unsafe impl LogDevice for Fragile {
     fn read(&self, _addr: u64, _out: &mut [u8]) -> Result<(), DeviceError> {
         Ok(())
     }
+
+    fn settle(&self) -> Result<(), crate::queue::IoOrDevice> {
+        Ok(())
+    }
 }
 
 impl Queue for FragileQueue {

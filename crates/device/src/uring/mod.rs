@@ -28,7 +28,7 @@ mod ring;
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::FileSet;
-use crate::queue::{Caps, Completion, LogDevice, Op, Queue};
+use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
 use crate::region::Region;
 use queue::UringQueue;
 use ring::Ring;
@@ -135,6 +135,10 @@ unsafe impl LogDevice for UringFiles {
 
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         self.set.read(addr, out)
+    }
+
+    fn settle(&self) -> Result<(), IoOrDevice> {
+        self.set.settle()
     }
 }
 

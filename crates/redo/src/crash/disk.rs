@@ -54,6 +54,10 @@ unsafe impl LogDevice for Blocking {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         lock(&self.world).disk(self.domain).read(addr, out)
     }
+
+    fn settle(&self) -> Result<(), device::queue::IoOrDevice> {
+        device::queue::settle_by_flush(self)
+    }
 }
 
 struct BlockingQueue {

@@ -44,6 +44,10 @@ unsafe impl LogDevice for Drawn {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         self.disk.read(addr, out)
     }
+
+    fn settle(&self) -> Result<(), device::queue::IoOrDevice> {
+        device::queue::settle_by_flush(self)
+    }
 }
 
 struct DrawnQueue {

@@ -49,6 +49,10 @@ unsafe impl LogDevice for Blocks {
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
         self.0.read(addr, out)
     }
+
+    fn settle(&self) -> Result<(), device::queue::IoOrDevice> {
+        self.0.settle()
+    }
 }
 
 /// Who carries operations out.
