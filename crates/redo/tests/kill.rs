@@ -7,6 +7,7 @@
 //! One more life is long: `REDO_LIFE_SECONDS` (3), with log switches all the while and resident
 //! memory watched, and then the kill.
 //!
+//! `REDO_LIFE_CSV` and `REDO_KILL_CSV` name files to which a line of data is appended.
 //! `REDO_KILLS` sets how many (100), `REDO_KILL_SEED` repeats the moments of a run.
 
 mod common;
@@ -98,6 +99,7 @@ fn a_long_life_is_flat_in_memory_and_loses_nothing_when_killed() {
         resident_kb.extend(resident(pid));
     }
     drop(child);
+    let fifths = fifths(&resident_kb);
     let (known, acks) = drain.join().expect("no panic").expect("a pipe");
     verify(&scratch.0, &known).unwrap_or_else(|what| panic!("{what}"));
     let switches = common::open(&scratch.0).durable().log_seq - 1;
@@ -108,7 +110,18 @@ fn a_long_life_is_flat_in_memory_and_loses_nothing_when_killed() {
         "{seconds} s: {acks} commits acknowledged, 0 lost, {switches} log switches, resident \
          {first} kB after a fifth of the time, {most} kB at most from then on"
     );
+    common::csv_line(
+        "REDO_LIFE_CSV",
+        "seconds,commits,switches,rss_kb_1,rss_kb_2,rss_kb_3,rss_kb_4,rss_kb_5,rss_kb_max,lost",
+        &format!("{seconds},{acks},{switches},{fifths},{most},0"),
+    );
     assert!(*most <= first + RESIDENT_GROWTH_KB, "{first} to {most} kB");
+}
+
+/// Resident memory at the end of each fifth of a life, kB.
+fn fifths(resident_kb: &[u64]) -> String {
+    let at = |fifth: usize| resident_kb[(resident_kb.len() * fifth / 5).max(1) - 1].to_string();
+    (1..=5).map(at).collect::<Vec<_>>().join(",")
 }
 
 /// Resident memory of a process, kB (proc_pid_status(5)).
@@ -198,6 +211,16 @@ fn kill_and_recover(place: &Path, kills: u64) {
             .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
     }
     println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
+    let kind = if is_block_device(place) {
+        "raw device"
+    } else {
+        "files"
+    };
+    common::csv_line(
+        "REDO_KILL_CSV",
+        "place,kills,busy,acknowledged,lost,seed",
+        &format!("{kind},{kills},{busy},{acks},0,{seed}"),
+    );
     assert!(u64::from(busy) >= kills / 2, "most kills hit a log at work");
 }
 

@@ -4,6 +4,7 @@
 
 use measure::workload::split_mix;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session, Shape};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +55,25 @@ pub const WRITERS: [LogWriter; 5] = [
 
 pub fn create(directory: &Path) {
     Log::create(directory, SMALL, &|_, _| {}, &|| false).expect("a new log");
+}
+
+/// Appends `line` to the CSV file that the environment variable names, after `heading` where the
+/// file is new; does nothing without the variable.
+pub fn csv_line(variable: &str, heading: &str, line: &str) {
+    let Some(path) = std::env::var_os(variable) else {
+        return;
+    };
+    let append = || -> std::io::Result<()> {
+        let mut file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(&path)?;
+        if file.metadata()?.len() == 0 {
+            writeln!(file, "{heading}")?;
+        }
+        writeln!(file, "{line}")
+    };
+    append().unwrap_or_else(|e| panic!("{variable}={}: {e}", path.display()));
 }
 
 /// Waits of the tests end long before, however loaded the machine, unless something hangs.

@@ -16,7 +16,8 @@
 //! `REDO_CUTS` sets how many cuts for each file system and back end (3), `REDO_CUT_STATES` how
 //! many crash states of each back end (100), `REDO_CUT_FS` and `REDO_CUT_METHODS` which (all),
 //! `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is skipped.
-//! `cargo xtask power-cuts` sets them.
+//! `REDO_CUT_CSV` and `REDO_CUT_STATES_CSV` name files to which a line is appended for each kind of
+//! cut and of crash states. `cargo xtask power-cuts` sets them.
 
 #![cfg(feature = "crash")]
 
@@ -72,6 +73,7 @@ fn acknowledged_commits_survive_power_cuts() {
             let tally = cut_and_recover(&volume, method, io, cuts, &mut state)
                 .unwrap_or_else(|problem| panic!("seed {seed}, {kind}, {what}: {problem}"));
             println!("{}", tally.line(kind, &what));
+            tally.csv([kind, &method.to_string(), io.name()], seed);
             // All but the early ones, where the machine is slow enough.
             assert!(
                 tally.busy * 2 >= cuts,
@@ -81,6 +83,7 @@ fn acknowledged_commits_survive_power_cuts() {
         for control in Control::all() {
             let tally = cut_until_lost(&volume, control, &mut state);
             println!("{}", tally.line(kind, control.name()));
+            tally.csv([kind, control.name(), ""], seed);
             assert!(
                 tally.lost > 0,
                 "seed {seed}, {kind}: {} lost nothing, so these cuts prove nothing",
@@ -118,6 +121,11 @@ fn acknowledged_commits_survive_crashes_between_flushes() {
             };
             let what = format!("{method}, {}, {writer}", io.name());
             let explored = crash_states(&bench, &what, &way, share, &mut state);
+            csv(
+                &explored,
+                [&method.to_string(), io.name(), &writer.to_string()],
+                seed,
+            );
             let first = explored.what.unwrap_or_default();
             assert_eq!(explored.lost, 0, "seed {seed}, {what}: {first}");
             under_way += explored.under_way;
@@ -136,7 +144,21 @@ fn acknowledged_commits_survive_crashes_between_flushes() {
         control: Some(Control::Planted),
     };
     let explored = crash_states(&bench, Control::Planted.name(), &way, count, &mut state);
+    csv(&explored, [Control::Planted.name(), "", ""], seed);
     assert!(explored.lost > 0, "seed {seed}: the control lost nothing");
+}
+
+/// What came of crash states as a line of data (experiments/power-cuts).
+fn csv(explored: &Explored, [method, io, writer]: [&str; 3], seed: u64) {
+    let Explored {
+        states,
+        under_way,
+        lost,
+        ..
+    } = explored;
+    let heading = "method,io,log_writer,states,under_way,lost,seed";
+    let line = format!("{method},{io},{writer},{states},{under_way},{lost},{seed}");
+    common::csv_line("REDO_CUT_STATES_CSV", heading, &line);
 }
 
 /// Records a life and recovers from `count` crash states of it; tells what came of them.
@@ -223,6 +245,20 @@ struct Tally {
 }
 
 impl Tally {
+    /// The same as a line of data (experiments/power-cuts).
+    fn csv(&self, [file_system, method, io]: [&str; 3], seed: u64) {
+        let Tally {
+            cuts,
+            busy,
+            acknowledged,
+            lost,
+        } = self;
+        let heading = "file_system,method,io,cuts,busy,acknowledged,lost,seed";
+        let line =
+            format!("{file_system},{method},{io},{cuts},{busy},{acknowledged},{lost},{seed}");
+        common::csv_line("REDO_CUT_CSV", heading, &line);
+    }
+
     fn line(&self, kind: &str, what: &str) -> String {
         let Tally {
             cuts,
