@@ -250,7 +250,9 @@ fn remove_run(root: &Folder, folder: &Folder, id: &str) -> Result<(), StoreError
 fn run_named(id: &str) -> Result<(), StoreError> {
     named(id)?;
     if id == LAST || id.starts_with("last~") {
-        return Err(StoreError::ReservedName { name: id.to_owned() });
+        return Err(StoreError::ReservedName {
+            name: id.to_owned(),
+        });
     }
     Ok(())
 }
