@@ -43,6 +43,19 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The creation of a log was interrupted here.
+    #[error("{path}: the creation of a log was interrupted here: it holds no redo; create the log again, which removes what is left of it", path = path.display())]
+    Unfinished {
+        /// What is left: the control file under its first name.
+        path: PathBuf,
+    },
+    /// A file stands where a log is to be made, and nothing proves that an interrupted creation
+    /// left it.
+    #[error("{path}: is in the way of a new log and nothing proves that an interrupted creation left it; move it away", path = path.display())]
+    InTheWay {
+        /// The file.
+        path: PathBuf,
+    },
     /// Written by another version of the format.
     #[error(
         "{path}: format version {found}; this program reads version {}",
