@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod experiment;
 pub mod folder;
 pub mod interchange;
+pub mod last_resort;
 pub mod observe;
 pub mod output;
 pub mod safety;
