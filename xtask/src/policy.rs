@@ -72,6 +72,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/device/src/uring",
     "crates/redo/src/buffer",
     "crates/redo/src/wait",
+    "crates/redolab/src/last_resort",
 ];
 /// How far above an `unsafe` its SAFETY comment may begin or end, in lines.
 pub const SAFETY_REACH_LINES: usize = 8;

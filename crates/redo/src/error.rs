@@ -43,8 +43,8 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The creation of a log was interrupted here.
-    #[error("{path}: the creation of a log was interrupted here: it holds no redo; create the log again, which removes what is left of it", path = path.display())]
+    /// The creation of the log was interrupted, or is under way.
+    #[error("{path}: the creation of this log was interrupted, or is still under way; it holds no redo yet: create the log again, which removes what an interrupted creation left", path = path.display())]
     Unfinished {
         /// What is left: the control file under its first name.
         path: PathBuf,
