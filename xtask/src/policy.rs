@@ -82,6 +82,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log_full",
     "fuzz/promises/redo_recovery",
+    "crates/redolab/src/last_resort",
 ];
 /// How far above an `unsafe` its SAFETY comment may begin or end, in lines.
 pub const SAFETY_REACH_LINES: usize = 8;

@@ -20,7 +20,7 @@ mod prepare;
 mod read;
 pub(crate) mod set;
 
-pub use directory::{Directory, DirectoryEntry};
+pub use directory::{Directory, DirectoryEntry, is_plain_name};
 pub use extents::unwritten_extents;
 pub use geometry::Misstated;
 pub(crate) use node::Node;
@@ -149,8 +149,14 @@ impl LockGuard {
     #[must_use]
     pub fn begins_with(&self, head: &[u8]) -> bool {
         let mut found = vec![0; head.len()];
-        matches!(rustix::io::pread(&self.file, &mut *found, 0), Ok(n) if n == head.len())
-            && found == head
+        self.read_head(&mut found) && found == head
+    }
+
+    /// Fills `head` from the beginning of the locked file; false where it is shorter, or cannot be
+    /// read.
+    pub fn read_head(&self, head: &mut [u8]) -> bool {
+        let wanted = head.len();
+        matches!(rustix::io::pread(&self.file, head, 0), Ok(read) if read == wanted)
     }
 
     /// Whether the locked file holds no data at all: it is empty, or only allocated.

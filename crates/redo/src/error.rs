@@ -43,6 +43,19 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The creation of the log was interrupted, or is under way.
+    #[error("{path}: the creation of this log was interrupted, or is still under way; it holds no redo yet: create the log again, which removes what an interrupted creation left", path = path.display())]
+    Unfinished {
+        /// What is left: the control file under its first name.
+        path: PathBuf,
+    },
+    /// A file stands where a log is to be made, and nothing proves that an interrupted creation
+    /// left it.
+    #[error("{path}: is in the way of a new log and nothing proves that an interrupted creation left it; move it away", path = path.display())]
+    InTheWay {
+        /// The file.
+        path: PathBuf,
+    },
     /// Written by another version of the format.
     #[error(
         "{path}: format version {found}; this program reads version {}",

@@ -3,11 +3,15 @@
 //!
 //! Invariants: a work folder is made new, never adopted; only files whose names were registered
 //! are removed, by name, inside that folder, without following links; the folder goes only when
-//! nothing is left in it. Names are written to a journal in the folder *before* the files are
-//! made, so that [`sweep`] can finish what a killed process could not, and the folder is locked
-//! while its owner lives, so that nobody sweeps a live one.
+//! nothing is left in it. It is reached through its descriptor, so its path may change hands.
+//! Names are written to a journal in the folder, durably, *before* the files are made, so that
+//! [`sweep`] can finish what a killed process, or a power cut, could not; the folder is locked
+//! while its owner lives, so that nobody sweeps a live one. A process that aborts leaves the same
+//! to [`last_resort`](crate::last_resort).
 
 use crate::folder::{Folder, is_name};
+use crate::last_resort;
+use device::file::{Directory, DirectoryEntry};
 use std::fs::File;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,10 +21,15 @@ use std::sync::{Mutex, PoisonError};
 
 /// Work folders are named so; the rest is the process and a number.
 pub const PREFIX: &str = "redolab-work-";
-const JOURNAL: &str = ".redolab-journal";
+pub(crate) const JOURNAL: &str = ".redolab-journal";
 const MAGIC: &str = "redolab.work/1";
 /// Longest journal that is read.
 const JOURNAL_MAX_BYTES: u64 = 1 << 20;
+/// Another command may take a folder that has no journal yet for one that was left: so often a
+/// new one is made.
+const TRIES: u32 = 5;
+/// While a folder is removed, another thread may still make one of its files.
+const REMOVE_TRIES: u32 = 5;
 
 static REGISTRY: Mutex<Vec<Owned>> = Mutex::new(Vec::new());
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -33,13 +42,14 @@ struct Owned {
     folder: Folder,
     journal: File,
     files: Vec<String>,
+    last_resort: Option<last_resort::Record>,
 }
 
 /// A directory of redolab's own. Dropping it removes it with the files registered in it.
 #[derive(Debug)]
 pub struct WorkFolder {
     number: u64,
-    path: PathBuf,
+    directory: Directory,
 }
 
 impl WorkFolder {
@@ -48,21 +58,43 @@ impl WorkFolder {
     /// # Errors
     /// The system's.
     pub fn create(parent: &Path) -> io::Result<WorkFolder> {
-        let parent = Folder::open_root(&parent.canonicalize()?)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", crate::store::new_run_id());
-        let folder = parent.create(&name)?;
-        let path = folder.path().to_owned();
-        let journal = folder.lock().and_then(|()| {
-            let mut journal = folder.create_file(JOURNAL)?;
-            writeln!(journal, "{MAGIC}")?;
-            Ok(journal)
-        });
-        let journal = journal.inspect_err(|_| {
-            // Nothing was registered yet: what is there is the journal alone.
-            let _ = folder.remove_file(JOURNAL);
-            let _ = parent.remove_folder(&name);
-        })?;
+        WorkFolder::create_in(&Directory::open(&parent.canonicalize()?)?)
+    }
+
+    /// As [`WorkFolder::create`], in a directory that is held open.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_in(parent: &Directory) -> io::Result<WorkFolder> {
+        let parent = Folder::of(parent.clone());
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{PREFIX}{}-{number}", crate::store::new_run_id());
+            let made = parent.create(&name).and_then(|folder| {
+                let journal = begin_journal(&parent, &name, &folder)?;
+                Ok((folder, journal))
+            });
+            match made {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && tries > 0 => {}
+                Err(e) => return Err(e),
+                Ok((folder, journal)) => {
+                    return Ok(WorkFolder::enter(number, parent, name, folder, journal));
+                }
+            }
+        }
+    }
+
+    fn enter(
+        number: u64,
+        parent: Folder,
+        name: String,
+        folder: Folder,
+        journal: File,
+    ) -> WorkFolder {
+        let directory = folder.directory().clone();
+        let last_resort = last_resort::Record::of(parent.directory(), &name, &directory);
         registry().push(Owned {
             number,
             parent,
@@ -70,34 +102,61 @@ impl WorkFolder {
             folder,
             journal,
             files: Vec::new(),
+            last_resort,
         });
-        Ok(WorkFolder { number, path })
+        WorkFolder { number, directory }
     }
 
-    /// Its path.
+    /// Its path when it was made, for messages: it may have changed hands.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.directory.path()
     }
 
-    /// Registers a file that is about to be made in it, and returns the file's path. Call it
-    /// before the file exists: what is not registered is not removed.
+    /// The folder itself, whatever its path leads to by now.
+    #[must_use]
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Registers a file that is about to be made in it. Call it before the file exists: what is
+    /// not registered is not removed.
     ///
     /// # Errors
     /// A name outside the rule for names, or the system's errors.
-    pub fn register(&self, name: &str) -> io::Result<PathBuf> {
-        if !is_name(name) {
-            let what = format!("`{name}` cannot be the name of a file of redolab's own");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    pub fn register(&self, name: &str) -> io::Result<DirectoryEntry> {
+        self.register_all(&[name])?;
+        self.directory.entry(name).map_err(io::Error::other)
+    }
+
+    /// Registers several files at once, which takes one synchronisation.
+    ///
+    /// # Errors
+    /// As [`WorkFolder::register`].
+    pub fn register_all(&self, names: &[impl AsRef<str>]) -> io::Result<()> {
+        let mut lines = String::new();
+        for name in names.iter().map(AsRef::as_ref) {
+            if !is_name(name) {
+                let what = format!("`{name}` cannot be the name of a file of redolab's own");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+            lines.extend([name, "\n"]);
         }
         let mut registry = registry();
         let owned = registry
             .iter_mut()
             .find(|o| o.number == self.number)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "already cleaned up"))?;
-        writeln!(owned.journal, "{name}")?;
-        owned.files.push(name.to_owned());
-        Ok(self.path.join(name))
+        owned.journal.write_all(lines.as_bytes())?;
+        // Before the first of them is made: after a power cut it could not be told from others.
+        owned.journal.sync_all()?;
+        for name in names.iter().map(AsRef::as_ref) {
+            owned.files.push(name.to_owned());
+            if let Some(record) = &owned.last_resort {
+                record.add(name);
+            }
+        }
+        Ok(())
     }
 
     /// Removes it now.
@@ -142,16 +201,42 @@ pub fn run_all() -> Vec<String> {
     left
 }
 
+/// Locks a new folder and makes its journal durable, together with both names.
+fn begin_journal(parent: &Folder, name: &str, folder: &Folder) -> io::Result<File> {
+    let made = folder.lock().and_then(|()| {
+        let mut journal = folder.create_file(JOURNAL)?;
+        writeln!(journal, "{MAGIC}")?;
+        journal.sync_all()?;
+        folder.sync()?;
+        parent.sync()?;
+        Ok(journal)
+    });
+    made.inspect_err(|_| {
+        // Nothing was registered yet: what is there is the journal alone.
+        let _ = folder.remove_file(JOURNAL);
+        let _ = parent.remove_folder(name);
+    })
+}
+
 fn remove(owned: &Owned) -> Result<(), String> {
-    empty(&owned.folder, &owned.files)
-        .and_then(|()| {
+    let mut removed = Ok(());
+    for _ in 0..REMOVE_TRIES {
+        removed = empty(&owned.folder, &owned.files).and_then(|()| {
             if owned.parent.holds(&owned.name, &owned.folder) {
                 owned.parent.remove_folder(&owned.name)
             } else {
                 Err(io::Error::other("it was moved or replaced"))
             }
-        })
-        .map_err(|e| format!("{} stays behind: {e}", owned.folder.path().display()))
+        });
+        let filled = |e: &io::Error| e.kind() == io::ErrorKind::DirectoryNotEmpty;
+        if !removed.as_ref().is_err_and(filled) {
+            break;
+        }
+    }
+    if let Some(record) = &owned.last_resort {
+        record.done();
+    }
+    removed.map_err(|e| format!("{} stays behind: {e}", owned.folder.path().display()))
 }
 
 /// Removes the named files and, after them, the journal that names them.
@@ -171,7 +256,15 @@ fn empty(folder: &Folder, files: &[String]) -> io::Result<()> {
 /// # Errors
 /// When `parent` cannot be listed.
 pub fn sweep(parent: &Path) -> io::Result<Vec<PathBuf>> {
-    let parent = Folder::open_root(parent)?;
+    sweep_in(&Directory::open(parent)?)
+}
+
+/// As [`sweep`], in a directory that is held open.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn sweep_in(parent: &Directory) -> io::Result<Vec<PathBuf>> {
+    let parent = Folder::of(parent.clone());
     let mut swept = Vec::new();
     for name in parent.names()?.iter().filter(|n| n.starts_with(PREFIX)) {
         let Ok(folder) = parent.open(name) else {
@@ -185,21 +278,38 @@ pub fn sweep(parent: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn sweep_one(parent: &Folder, name: &str, folder: &Folder) -> Option<()> {
-    let journal = String::from_utf8(folder.read(JOURNAL, JOURNAL_MAX_BYTES).ok()?).ok()?;
-    let names = journal.strip_prefix(MAGIC)?.strip_prefix('\n')?;
-    let files: Vec<String> = names
-        .split_inclusive('\n')
-        // A name without its newline was cut while it was written: its file was not made yet.
-        .filter_map(|line| line.strip_suffix('\n'))
-        .filter(|name| is_name(name))
-        .map(str::to_owned)
-        .collect();
+    let files = journaled(folder)?;
     let known = |n: &String| n == JOURNAL || files.contains(n);
     if !folder.names().ok()?.iter().all(known) {
         return None;
     }
     empty(folder, &files).ok()?;
+    if !parent.holds(name, folder) {
+        return None;
+    }
     parent.remove_folder(name).ok()
+}
+
+/// The names in a folder's journal; none where the journal had not become whole when its process
+/// or the power was cut, since no file had been made then. `None` where it is not redolab's.
+fn journaled(folder: &Folder) -> Option<Vec<String>> {
+    let journal = match folder.read(JOURNAL, JOURNAL_MAX_BYTES) {
+        Ok(bytes) => String::from_utf8(bytes).ok()?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(_) => return None,
+    };
+    let head = format!("{MAGIC}\n");
+    if head.starts_with(&journal) {
+        return Some(Vec::new());
+    }
+    let names = journal.strip_prefix(&head)?;
+    let names = names
+        .split_inclusive('\n')
+        // A name without its newline was cut while it was written: its file was not made yet.
+        .filter_map(|line| line.strip_suffix('\n'))
+        .filter(|name| is_name(name))
+        .map(str::to_owned);
+    Some(names.collect())
 }
 
 /// Runs the program and cleans up behind it, however it ends.
@@ -228,8 +338,9 @@ mod tests {
         let precious = dir.path().join("precious");
         std::fs::write(&precious, "p").expect("writes");
         let work = WorkFolder::create(dir.path()).expect("creates");
-        std::fs::write(work.register("redo01.log").expect("registers"), "r").expect("writes");
-        symlink(&precious, work.register("link").expect("registers")).expect("links");
+        std::fs::write(work.register("redo01.log").expect("registers").path(), "r")
+            .expect("writes");
+        symlink(&precious, work.register("link").expect("registers").path()).expect("links");
         work.register("never-made").expect("registers");
         for bad in ["", "..", "../precious", "a/b", ".hidden"] {
             assert!(work.register(bad).is_err(), "{bad}");
@@ -261,7 +372,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let caught = catch_unwind(|| {
             let work = WorkFolder::create(dir.path()).expect("creates");
-            std::fs::write(work.register("a").expect("registers"), "a").expect("writes");
+            std::fs::write(work.register("a").expect("registers").path(), "a").expect("writes");
             panic!("on purpose");
         });
         assert!(caught.is_err());
@@ -293,11 +404,17 @@ mod tests {
             &["a", "b"],
         );
         make("redolab-work-unmarked", None, &["a"]);
+        // The power was cut before the journal was whole.
+        make("redolab-work-bare", None, &[]);
+        make("redolab-work-blank", Some(""), &[]);
+        make("redolab-work-cut", Some("redolab.wo"), &[]);
+        make("redolab-work-cut-foreign", Some("redolab.wo"), &["a"]);
         make("redolab-work-other", Some("something else\na\n"), &["a"]);
         make("mine", Some("redolab.work/1\na\n"), &["a"]);
         let swept = sweep(dir.path()).expect("sweeps");
         let names: Vec<_> = swept.iter().filter_map(|p| p.file_name()).collect();
-        assert_eq!(names, ["redolab-work-dead"]);
+        let swept = ["bare", "blank", "cut", "dead"].map(|n| format!("{PREFIX}{n}"));
+        assert_eq!(names, swept.each_ref().map(String::as_str));
         assert!(live.path().exists() && dir.path().join("redolab-work-foreign/a").exists());
     }
 }

@@ -5,12 +5,13 @@
 //! one of this crate's own hidden names), so nothing leaves the directory; only regular files are
 //! read; files are made with mode 0600, directories with 0700; what is replaced is replaced whole.
 
+use device::file::{Directory, is_plain_name};
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsRawFd;
+use std::path::Path;
 
 /// Longest name that is accepted, in bytes.
 pub const NAME_MAX: usize = 64;
@@ -30,8 +31,7 @@ pub fn is_name(name: &str) -> bool {
 /// An open directory.
 #[derive(Debug)]
 pub struct Folder {
-    fd: OwnedFd,
-    path: PathBuf,
+    fd: Directory,
 }
 
 impl Folder {
@@ -41,10 +41,19 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn open_root(path: &Path) -> io::Result<Folder> {
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let fd = rustix::fs::open(path, flags, Mode::empty())?;
-        let path = path.to_owned();
-        Ok(Folder { fd, path })
+        Ok(Folder::of(Directory::open(path)?))
+    }
+
+    /// Of a directory that is held already.
+    #[must_use]
+    pub fn of(fd: Directory) -> Folder {
+        Folder { fd }
+    }
+
+    /// The directory, for a log in it.
+    #[must_use]
+    pub fn directory(&self) -> &Directory {
+        &self.fd
     }
 
     /// Opens a directory in this one; a symbolic link is refused (ENOTDIR or ELOOP).
@@ -52,11 +61,7 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn open(&self, name: &str) -> io::Result<Folder> {
-        check(name)?;
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
-        let path = self.path.join(name);
-        Ok(Folder { fd, path })
+        Ok(Folder::of(self.fd.open_inside(name.as_ref())?))
     }
 
     /// Makes a new directory (0700) in this one; an existing one is an error.
@@ -219,9 +224,9 @@ impl Folder {
     /// Whether `name` in this directory is the directory that `other` holds open.
     #[must_use]
     pub fn holds(&self, name: &str, other: &Folder) -> bool {
-        let there = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
-        let here = rustix::fs::fstat(&other.fd);
-        matches!((there, here), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+        self.fd
+            .entry(name)
+            .is_ok_and(|entry| entry.leads_to(&other.fd))
     }
 
     /// Makes names in it durable.
@@ -230,8 +235,9 @@ impl Folder {
     /// The system's.
     pub fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.fd) {
-            // Some network and FUSE file systems cannot sync a directory.
-            Ok(()) | Err(rustix::io::Errno::INVAL) => Ok(()),
+            // Some network and FUSE file systems cannot sync a directory, and nobody can sync one
+            // that he may not read (it is held without reading then).
+            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::BADF) => Ok(()),
             Err(e) => Err(e.into()),
         }
     }
@@ -271,7 +277,7 @@ impl Folder {
     /// Its path, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.fd.path()
     }
 }
 
@@ -288,8 +294,7 @@ fn invalid(what: String) -> io::Error {
 
 /// Refuses what is not a single component.
 fn check(name: &str) -> io::Result<()> {
-    let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
-    if plain {
+    if is_plain_name(name.as_ref()) {
         Ok(())
     } else {
         Err(invalid(format!("`{name}` is not a plain file name")))

@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod folder;
 pub mod input;
 pub mod interchange;
+pub mod last_resort;
 pub mod observe;
 pub mod output;
 pub mod safety;

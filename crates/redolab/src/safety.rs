@@ -28,12 +28,12 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The volume that holds `path`.
+    /// The volume that holds an open directory.
     ///
     /// # Errors
     /// The system's.
-    pub fn of(path: &std::path::Path) -> std::io::Result<Volume> {
-        let v = rustix::fs::statvfs(path)?;
+    pub fn of(directory: impl std::os::fd::AsFd) -> std::io::Result<Volume> {
+        let v = rustix::fs::fstatvfs(directory)?;
         Ok(Volume {
             total_bytes: v.f_blocks.saturating_mul(v.f_frsize),
             available_bytes: v.f_bavail.saturating_mul(v.f_frsize),

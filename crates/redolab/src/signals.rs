@@ -2,13 +2,14 @@
 //!
 //! The first signal asks for an orderly end: a flag that the runner looks at. The second one
 //! cleans up and ends the process at once with 130. SIGHUP counts too (a lost ssh session), unless
-//! the process was started to ignore it (`nohup`).
+//! the process was started to ignore it (`nohup`), and so does SIGXCPU (a limit of processor time).
+//! SIGXFSZ (a limit of file size) only makes the write fail, as any other error of the system does.
 //!
 //! Invariants: nothing happens inside a signal handler but a write to a pipe; a thread does the
-//! rest. A clean-up that hangs (a dead disk) does not keep the process alive for ever.
+//! rest. SIGABRT alone is different: see [`last_resort`](crate::last_resort). A clean-up that hangs (a dead disk) does not keep the process alive for ever.
 
-use crate::cleanup;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use crate::{cleanup, last_resort};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
@@ -46,16 +47,19 @@ impl Interrupt {
     }
 }
 
-/// Takes over SIGINT, SIGTERM and SIGHUP. Call it once, at the start.
+/// Takes over SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGXFSZ and SIGABRT. Call it once, at the start.
 ///
 /// # Errors
 /// When the system refuses the handlers or the thread.
 pub fn install() -> io::Result<Interrupt> {
-    let mut wanted = vec![SIGINT, SIGTERM];
+    let mut wanted = vec![SIGINT, SIGTERM, SIGXCPU];
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if !ignores(&status, SIGHUP) {
         wanted.push(SIGHUP);
     }
+    // With any handler the write returns EFBIG; nobody needs the flag.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    last_resort::install()?;
     let mut signals = Signals::new(wanted)?;
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();

@@ -180,6 +180,12 @@ impl DirectoryEntry {
         Ok(entries)
     }
 
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
     /// The directory.
     #[must_use]
     pub fn directory(&self) -> &Directory {
@@ -231,8 +237,9 @@ impl DirectoryEntry {
         extents::unwritten(self)
     }
 
-    /// Whether the name leads to the file that `file` holds open.
-    pub(crate) fn leads_to(&self, file: impl AsFd) -> bool {
+    /// Whether the name leads to the file or directory that `file` holds open.
+    #[must_use]
+    pub fn leads_to(&self, file: impl AsFd) -> bool {
         let identity = |s: Stat| (s.st_dev, s.st_ino);
         let (there, here) = (
             self.stat().map(identity),
@@ -277,11 +284,15 @@ fn parent_of(path: &Path) -> &Path {
     }
 }
 
-/// Refuses what is not one plain component.
-fn check(name: &OsStr) -> io::Result<()> {
+/// Whether `name` is one plain component of a path.
+#[must_use]
+pub fn is_plain_name(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
-    let plain = !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/');
-    if plain && !bytes.contains(&0) {
+    !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/') && !bytes.contains(&0)
+}
+
+fn check(name: &OsStr) -> io::Result<()> {
+    if is_plain_name(name) {
         return Ok(());
     }
     let what = format!("`{}` is not a plain file name", name.display());

@@ -20,6 +20,7 @@ use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKin
 use crate::region::Region;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,7 @@ impl FileSet {
     /// As [`FileSet::open`].
     pub fn open_at(
         directory: &Directory,
-        names: &[String],
+        names: &[impl AsRef<OsStr>],
         bytes_each: u64,
         method: SyncMethod,
     ) -> Result<FileSet, DeviceError> {
@@ -115,7 +116,7 @@ impl FileSet {
     /// As [`FileSet::open`].
     pub fn open_read_only_at(
         directory: &Directory,
-        names: &[String],
+        names: &[impl AsRef<OsStr>],
         bytes_each: u64,
     ) -> Result<FileSet, DeviceError> {
         let (method, access) = (SyncMethod::Buffered, Access::ReadOnly);

@@ -5,9 +5,9 @@
 //! words, so that whoever measures the log can say so.
 
 use super::options::{LogWriter, Options};
+use device::file::Directory;
 use device::probe::{self, Found, Plan};
 use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
-use std::path::Path;
 use std::sync::Arc;
 
 /// How an open log is written.
@@ -50,7 +50,7 @@ pub(super) struct Chosen {
 
 /// Decides, by a probe in `directory` where `options` ask for it. The log is locked. A raw device
 /// has no directory, and no room beside its log.
-pub(super) fn choose(directory: Option<&Path>, block_bytes: u32, options: &Options) -> Chosen {
+pub(super) fn choose(directory: Option<&Directory>, block_bytes: u32, options: &Options) -> Chosen {
     let mut chosen = Chosen {
         method: options.sync_method,
         io: options.io,

@@ -4,16 +4,17 @@
 //! on a read-only mount and beside the log's owner, whose end is then a moment's.
 
 use super::Log;
-use super::open::{check_header, open_control_read_only};
+use super::open::{check_headers, hold, open_control_read_only};
 use super::options::{Paths, Place};
 use super::raw;
 use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};
 use crate::error::Error;
-use crate::format::{BlockHeader, FILE_HEADER_BYTES, Summer};
+use crate::format::{BlockHeader, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Reader, Scan};
+use device::file::Directory;
 use device::{DeviceError, FileSet, LogDevice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// A log that is open to be looked at.
 pub struct Inspection {
     place: Place,
+    /// Where it is in files, their directory.
+    directory: Option<Directory>,
     copies: [Result<u64, CopyProblem>; 2],
     control: ControlInfo,
     data: Arc<dyn LogDevice>,
@@ -62,15 +65,14 @@ impl Log {
     }
 }
 
-fn open_logs_read_only(paths: &Paths, control: &ControlInfo) -> Result<Arc<dyn LogDevice>, Error> {
+fn open_logs_read_only(
+    directory: &Directory,
+    control: &ControlInfo,
+) -> Result<Arc<dyn LogDevice>, Error> {
     let geometry = &control.geometry;
-    let files = paths.logs(geometry.groups);
-    let data = FileSet::open_read_only(&files, geometry.file_bytes)?;
-    for (group, path) in (0_u32..).zip(&files) {
-        let mut head = [0_u8; FILE_HEADER_BYTES];
-        data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
-        check_header(&head, control, group, path)?;
-    }
+    let names = Paths::log_names(geometry.groups);
+    let data = FileSet::open_read_only_at(directory, &names, geometry.file_bytes)?;
+    check_headers(&data, control, directory.path(), &names)?;
     Ok(Arc::new(data))
 }
 
@@ -84,9 +86,14 @@ impl Inspection {
     /// No log, another version, another log's file, control information that is damaged twice.
     pub fn open(path: &Path) -> Result<Inspection, Error> {
         let place = Place::of(path);
+        let directory = match &place {
+            Place::Directory(_) => Some(hold(path)?),
+            Place::Device(_) => None,
+        };
         let (file, device, space) = match &place {
-            Place::Directory(paths) => {
-                let (file, device) = open_control_read_only(&paths.control())?;
+            Place::Directory(_) => {
+                let held = directory.as_ref().expect("a directory was opened above");
+                let (file, device) = open_control_read_only(held)?;
                 (file, device, None)
             }
             Place::Device(path) => {
@@ -103,13 +110,14 @@ impl Inspection {
             device.read(at * COPY_BYTES as u64, &mut bytes)?;
             *copy = ControlInfo::decode(&bytes).map(|info| info.generation);
         }
-        let data = match (&place, space) {
-            (Place::Directory(paths), _) => open_logs_read_only(paths, &control)?,
-            (Place::Device(path), Some(space)) => raw::open_groups(&space, &control, path)?,
-            (Place::Device(_), None) => unreachable!("a device was opened above"),
+        let data = match (&directory, space) {
+            (Some(held), _) => open_logs_read_only(held, &control)?,
+            (None, Some(space)) => raw::open_groups(&space, &control, path)?,
+            (None, None) => unreachable!("a directory or a device was opened above"),
         };
         Ok(Inspection {
             place,
+            directory,
             copies,
             control,
             data,
@@ -149,7 +157,10 @@ impl Inspection {
     /// # Errors
     /// When the control file cannot be read.
     pub fn owner(&self) -> Result<Option<u32>, Error> {
-        Ok(device::file::owner(&self.place.locked())?)
+        Ok(match &self.directory {
+            Some(held) => device::file::owner_at(&held.entry(Paths::CONTROL)?)?,
+            None => device::file::owner(&self.place.locked())?,
+        })
     }
 
     /// Verifies every block of every group, also those that recovery does not need. `progress`

@@ -1,6 +1,6 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating and opening ([`open`], on raw devices [`raw`]), looking without
+//! What lives here: creating (`create`) and opening ([`open`], both on raw devices [`raw`]), looking without
 //! opening (`inspect`), the host that carries out the writer's actions (`host`), the same with
 //! batches in flight while it waits (`pipeline`), sessions, completion queues of commits that are
 //! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
@@ -9,6 +9,7 @@
 mod back_end;
 mod completions;
 mod core;
+mod create;
 #[cfg(feature = "experiment")]
 mod fused;
 mod host;
@@ -34,6 +35,7 @@ use crate::rba::Rba;
 use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
+use device::FileSet;
 use device::file::LockGuard;
 use device::pool::WorkerStats;
 use std::path::PathBuf;
@@ -54,6 +56,8 @@ pub struct Log {
     back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
+    /// Its log files, where it is in files.
+    files: Option<FileSet>,
     _lock: Option<LockGuard>,
 }
 
@@ -141,8 +145,8 @@ impl Log {
     /// when it returns; logs that lie before it may then be reused.
     ///
     /// # Errors
-    /// A position that is not durable yet, or a device that fails: the log is poisoned then,
-    /// since what the control file holds is unknown.
+    /// A position that is not durable yet; a device that fails, or a log file that was removed or
+    /// replaced: the log is poisoned then, since what the files hold is unknown.
     pub fn checkpoint(&self, upto: Rba) -> Result<(), Error> {
         self.core.check()?;
         let refuse = |why| Error::Checkpoint { asked: upto, why };
@@ -158,9 +162,13 @@ impl Log {
         if position <= control.info().checkpoint {
             return Ok(());
         }
-        let updated = control.update(|info| {
-            info.checkpoint = position;
-            Ok(())
+        // What is written to a file without a name is lost with this process.
+        let there = self.files.as_ref().map_or(Ok(()), FileSet::still_there);
+        let updated = there.map_err(Error::from).and_then(|()| {
+            control.update(|info| {
+                info.checkpoint = position;
+                Ok(())
+            })
         });
         if let Err(error) = updated {
             self.core.poison(Cause::Control(error.io_failure()));

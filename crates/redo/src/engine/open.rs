@@ -1,10 +1,12 @@
-//! Creating and opening a log: files, headers, control information, recovery, threads.
+//! Opening a log: files, headers, control information, recovery, threads.
+//!
+//! Invariant: the directory is opened once; everything in it is reached through its descriptor.
 
 use super::back_end::{self, BackEnd};
 use super::core::Core;
 use super::host::Host;
-use super::options::{LogWriter, Options, Paths, Shape};
-use super::{Log, lgwr};
+use super::options::{LogWriter, Options, Paths};
+use super::{Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
@@ -14,89 +16,43 @@ use crate::recovery::{Recovery, recover};
 use crate::sync::{EngineClock, Mutex};
 use crate::turn::{Turn, Way};
 use crate::writer::{MAX_DEPTH, Writer};
-use device::file::{FileSet, LockGuard, SyncMethod, create_prewritten, lock_exclusive};
-use device::file::{sync_directory, unwritten_extents};
+use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
 use measure::workload::split_mix;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Told while log files are written: bytes done, bytes in all.
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
 impl Log {
-    /// Creates the files of a log in `directory`, which must exist: log files pre-written with
-    /// pseudo-random bytes, then the control file. Nothing that exists is overwritten; what was
-    /// begun is removed when it fails or `cancel` says so.
-    ///
-    /// # Errors
-    /// Impossible shapes, block sizes that the device does not allow, no room, existing files.
-    pub fn create(
-        directory: &Path,
-        shape: Shape,
-        progress: Progress<'_>,
-        cancel: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        let paths = Paths::new(directory);
-        let mut made = Made::default();
-        let log_id = fresh_id(directory);
-        let control_path = paths.control();
-        let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
-        create_prewritten(&control_path, CONTROL_BYTES, &[], seed, &|_| {}, cancel)?;
-        made.add(&control_path);
-        let control = FileSet::open(
-            std::slice::from_ref(&control_path),
-            CONTROL_BYTES,
-            SyncMethod::Buffered,
-        )?;
-        let geometry = shape.geometry(&caps_for(shape, &control, &control_path), directory)?;
-        let logs = paths.logs(shape.groups);
-        let total = shape.file_bytes * logs.len() as u64;
-        for (group, path) in (0_u32..).zip(&logs) {
-            let header = FileHeader {
-                log_id,
-                group,
-                groups: shape.groups,
-                block_bytes: geometry.block_bytes,
-                header_bytes: geometry.header_bytes as u32,
-                file_bytes: geometry.file_bytes,
-            };
-            let before = shape.file_bytes * u64::from(group);
-            let report = |done: u64| progress(before + done, total);
-            let head = header.encode();
-            create_prewritten(
-                path,
-                shape.file_bytes,
-                &head,
-                seed ^ before,
-                &report,
-                cancel,
-            )?;
-            made.add(path);
-        }
-        let info = ControlInfo::new(log_id, geometry);
-        ControlFile::create(Arc::new(control), &control_path, info)?;
-        sync_directory(directory)?;
-        made.keep();
-        Ok(())
-    }
-
     /// Opens the log in `directory` and recovers it.
     ///
     /// # Errors
     /// No log, another version, another log's file, a log in use, damage, a device that fails.
     /// Nothing was changed then, unless the device failed while a new incarnation was recorded.
     pub fn open(directory: &Path, options: Options) -> Result<(Log, Recovery), Error> {
-        let paths = Paths::new(directory);
-        let control_path = paths.control();
-        let lock = lock_exclusive(&control_path)?;
-        let control = open_control(&control_path)?;
+        Log::open_at(&hold(directory)?, options)
+    }
+
+    /// As [`Log::open`], in a directory that is held open until the log is gone: its path may
+    /// change hands.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_at(directory: &Directory, options: Options) -> Result<(Log, Recovery), Error> {
+        let path = directory.path();
+        let at = directory.entry(Paths::CONTROL)?;
+        create::refuse_unfinished(directory)?;
+        let lock = lock_exclusive_at(&at)?;
+        let control = open_control(&at)?;
         let block_bytes = control.info().geometry.block_bytes;
         let chosen = back_end::choose(Some(directory), block_bytes, &options);
-        let data = open_logs(&paths, control.info(), chosen.method)?;
-        let (data, back_end) = chosen.device(data, &options);
-        let (mut log, recovery) = Log::start(data, control, directory, options, Some(lock))?;
+        let set = open_logs(directory, control.info(), chosen.method)?;
+        let (data, back_end) = chosen.device(set.clone(), &options);
+        let (mut log, recovery) = Log::start(data, control, path, options, Some(lock))?;
+        log.files = Some(set);
         log.say_first(back_end);
         Ok((log, recovery))
     }
@@ -196,6 +152,7 @@ impl Log {
             workers: pipe.workers,
             back_end,
             fresh,
+            files: None,
             _lock: lock,
         };
         Ok((log, recovery))
@@ -244,16 +201,6 @@ impl Pipe {
     }
 }
 
-/// What the shape of a new log is made for: where it names no block size, one that every sync
-/// method can write, also on a device that refuses what it states.
-fn caps_for(shape: Shape, control: &FileSet, path: &Path) -> Caps {
-    if shape.block_bytes.is_some() {
-        return control.caps();
-    }
-    let direct = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Direct);
-    direct.map_or(control.caps(), |set| set.caps())
-}
-
 /// Whether the device can keep what the log's shape promises.
 fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Result<(), Error> {
     if !(1..=MAX_DEPTH as u32).contains(&depth) {
@@ -282,80 +229,86 @@ fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Resul
     Ok(())
 }
 
-/// Files made so far; removed unless they are kept.
-#[derive(Default)]
-struct Made {
-    files: Vec<PathBuf>,
+/// Opens the directory that a user named.
+pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
+    Directory::open(directory).map_err(|source| {
+        Error::Device(DeviceError::Io {
+            path: directory.to_owned(),
+            action: "no redo log here",
+            source,
+        })
+    })
 }
 
-impl Made {
-    fn add(&mut self, path: &Path) {
-        self.files.push(path.to_owned());
-    }
-
-    fn keep(mut self) {
-        self.files.clear();
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        for path in &self.files {
-            // Best effort on a path that already failed: the caller is told of the first error.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-fn open_control(path: &Path) -> Result<ControlFile, Error> {
-    expect_control(path)?;
-    let device = FileSet::open(&[path.to_owned()], CONTROL_BYTES, SyncMethod::Buffered)?;
-    ControlFile::load(Arc::new(device), path)
+fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+    expect_control(at)?;
+    let names = [Paths::CONTROL.to_owned()];
+    let method = SyncMethod::Buffered;
+    let device = FileSet::open_at(at.directory(), &names, CONTROL_BYTES, method)?;
+    ControlFile::load(Arc::new(device), at.path())
 }
 
 /// The control file, to be read only, and the device that it was read from.
 pub(super) fn open_control_read_only(
-    path: &Path,
+    directory: &Directory,
 ) -> Result<(ControlFile, Arc<dyn LogDevice>), Error> {
-    expect_control(path)?;
-    let device = FileSet::open_read_only(&[path.to_owned()], CONTROL_BYTES)?;
+    let at = directory.entry(Paths::CONTROL)?;
+    create::refuse_unfinished(directory)?;
+    expect_control(&at)?;
+    let names = [Paths::CONTROL.to_owned()];
+    let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES)?;
     let device: Arc<dyn LogDevice> = Arc::new(device);
-    Ok((ControlFile::load(Arc::clone(&device), path)?, device))
+    Ok((ControlFile::load(Arc::clone(&device), at.path())?, device))
 }
 
-fn expect_control(path: &Path) -> Result<(), Error> {
-    let found = std::fs::symlink_metadata(path).map_err(|source| {
+fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
+    let bytes = at.file_bytes().map_err(|source| {
         Error::Device(DeviceError::Io {
-            path: path.to_owned(),
+            path: at.path().to_owned(),
             action: "no redo log here",
             source,
         })
     })?;
-    if found.is_file() && found.len() != CONTROL_BYTES {
+    if bytes.is_some_and(|bytes| bytes != CONTROL_BYTES) {
         return Err(Error::NotALog {
-            path: path.to_owned(),
+            path: at.path().to_owned(),
         });
     }
     Ok(())
 }
 
-fn open_logs(paths: &Paths, info: &ControlInfo, method: SyncMethod) -> Result<FileSet, Error> {
+fn open_logs(
+    directory: &Directory,
+    info: &ControlInfo,
+    method: SyncMethod,
+) -> Result<FileSet, Error> {
     let geometry = &info.geometry;
-    let files = paths.logs(geometry.groups);
-    let data = FileSet::open(&files, geometry.file_bytes, method)?;
+    let names = Paths::log_names(geometry.groups);
+    let data = FileSet::open_at(directory, &names, geometry.file_bytes, method)?;
     if let Some(misstated) = data.misstated()
         && geometry.block_bytes < misstated.accepted
     {
-        let path = paths.directory.clone();
+        let path = directory.path().to_owned();
         let block = geometry.block_bytes;
         return Err(misstated.clone().refuses(path, block).into());
     }
-    for (group, path) in (0_u32..).zip(&files) {
-        let mut head = [0_u8; FILE_HEADER_BYTES];
-        data.read(u64::from(group) * geometry.file_bytes, &mut head)?;
-        check_header(&head, info, group, path)?;
-    }
+    check_headers(&data, info, directory.path(), &names)?;
     Ok(data)
+}
+
+/// The header of each log file in `directory`, in the order of the groups.
+pub(super) fn check_headers(
+    data: &dyn LogDevice,
+    info: &ControlInfo,
+    directory: &Path,
+    names: &[String],
+) -> Result<(), Error> {
+    for (group, name) in (0_u32..).zip(names) {
+        let mut head = [0_u8; FILE_HEADER_BYTES];
+        data.read(u64::from(group) * info.geometry.file_bytes, &mut head)?;
+        check_header(&head, info, group, &directory.join(name))?;
+    }
+    Ok(())
 }
 
 pub(super) fn check_header(
@@ -374,15 +327,7 @@ pub(super) fn check_header(
             return Err(Error::WrongLog { path, what });
         }
     };
-    let geometry = &info.geometry;
-    let expected = FileHeader {
-        log_id: info.log_id,
-        group,
-        groups: geometry.groups,
-        block_bytes: geometry.block_bytes,
-        header_bytes: geometry.header_bytes as u32,
-        file_bytes: geometry.file_bytes,
-    };
+    let expected = header(info, group);
     if found == expected {
         return Ok(());
     }
@@ -411,12 +356,22 @@ pub(super) fn fresh_id(directory: &Path) -> LogId {
     LogId(id)
 }
 
+/// The header of a group's log file.
+pub(super) fn header(info: &ControlInfo, group: u32) -> FileHeader {
+    let geometry = &info.geometry;
+    FileHeader {
+        log_id: info.log_id,
+        group,
+        groups: geometry.groups,
+        block_bytes: geometry.block_bytes,
+        header_bytes: geometry.header_bytes as u32,
+        file_bytes: geometry.file_bytes,
+    }
+}
+
 /// Extents of the log's files that the file system holds as unwritten; `None` where it can't tell.
 #[must_use]
-pub fn unwritten(directory: &Path, groups: u32) -> Option<u64> {
-    Paths::new(directory)
-        .logs(groups)
-        .iter()
-        .map(|path| unwritten_extents(path))
-        .sum()
+pub fn unwritten(directory: &Directory, groups: u32) -> Option<u64> {
+    let entries = directory.entries(&Paths::log_names(groups)).ok()?;
+    entries.iter().map(|at| at.unwritten_extents()).sum()
 }

@@ -301,18 +301,28 @@ impl Paths {
         }
     }
 
+    /// Name of the control file in its directory.
+    pub const CONTROL: &str = "redo.ctl";
+    /// Name of the control file until all log files are made.
+    pub const UNFINISHED: &str = "redo.ctl.unfinished";
+
+    /// Names of the log files in their directory, by group.
+    #[must_use]
+    pub fn log_names(groups: u32) -> Vec<String> {
+        (1..=groups).map(|g| format!("redo{g:02}.log")).collect()
+    }
+
     /// The control file.
     #[must_use]
     pub fn control(&self) -> PathBuf {
-        self.directory.join("redo.ctl")
+        self.directory.join(Paths::CONTROL)
     }
 
     /// The log file of each group.
     #[must_use]
     pub fn logs(&self, groups: u32) -> Vec<PathBuf> {
-        (1..=groups)
-            .map(|g| self.directory.join(format!("redo{g:02}.log")))
-            .collect()
+        let names = Paths::log_names(groups);
+        names.iter().map(|name| self.directory.join(name)).collect()
     }
 }
 

@@ -16,11 +16,11 @@
 
 use super::Log;
 use super::back_end;
-use super::open::{Progress, check_header, fresh_id};
+use super::open::{Progress, check_header, fresh_id, header};
 use super::options::{Options, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
-use crate::format::{FILE_HEADER_BYTES, FileHeader};
+use crate::format::FILE_HEADER_BYTES;
 use crate::format::{RAW_CONTROL_AT, RAW_LOG_AT, RAW_TAIL_BYTES};
 use crate::group::Geometry;
 use crate::recovery::Recovery;
@@ -179,18 +179,6 @@ pub(super) fn open_groups(
         check_header(&head, info, group, path)?;
     }
     Ok(Arc::new(data))
-}
-
-fn header(info: &ControlInfo, group: u32) -> FileHeader {
-    let geometry = &info.geometry;
-    FileHeader {
-        log_id: info.log_id,
-        group,
-        groups: geometry.groups,
-        block_bytes: geometry.block_bytes,
-        header_bytes: geometry.header_bytes as u32,
-        file_bytes: geometry.file_bytes,
-    }
 }
 
 fn making(path: &Path, source: IoOrDevice) -> Error {

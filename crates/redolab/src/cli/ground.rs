@@ -12,14 +12,15 @@ use crate::experiment::site::Site;
 use crate::output::sanitize;
 use crate::safety::{Room, Volume};
 use device::DeviceError;
+use device::file::Directory;
 use device::raw::{self, Consent};
 use measure::stack::Stack;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a target path names.
 pub(crate) enum Ground {
-    /// A directory, by its canonical path.
-    Directory(PathBuf),
+    /// A directory, held open from now on.
+    Directory(Directory),
     /// A raw device that may be overwritten.
     Device(Box<raw::Look>, Box<Consent>),
 }
@@ -32,7 +33,9 @@ impl Ground {
         }
         let directory = directory(path)?;
         match &safety.destroy {
-            None => Ok(Ground::Directory(directory)),
+            None => Directory::open(&directory)
+                .map(Ground::Directory)
+                .map_err(|e| CommandError::failed(format!("{}: {e}", directory.display()))),
             Some(named) => Err(CommandError::usage(format!(
                 "--destroy {}: {} is a directory, in which nothing is destroyed; --destroy repeats \
                  the path of a raw block device",
@@ -45,7 +48,7 @@ impl Ground {
     /// The path, for messages and results.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Ground::Directory(path) => path,
+            Ground::Directory(held) => held.path(),
             Ground::Device(look, _) => look.typed(),
         }
     }
@@ -66,7 +69,8 @@ impl Ground {
     pub(crate) fn stack(&self) -> Result<Stack, CommandError> {
         let failed = |e: DeviceError| CommandError::failed(e.to_string());
         match self {
-            Ground::Directory(path) => {
+            Ground::Directory(held) => {
+                let path = held.path();
                 if device::identify::volume(path).map_err(failed)?.read_only {
                     return Err(CommandError::usage(format!(
                         "{}: the file system is mounted read-only; a redo log cannot be written \
@@ -83,7 +87,7 @@ impl Ground {
     /// The room for a log, now.
     pub(crate) fn room(&self) -> std::io::Result<Room> {
         match self {
-            Ground::Directory(path) => Volume::of(path).map(Room::Volume),
+            Ground::Directory(held) => Volume::of(held).map(Room::Volume),
             Ground::Device(look, _) => Ok(Room::Device(look.bytes())),
         }
     }
@@ -111,7 +115,7 @@ impl Ground {
     /// removed), or the device, held from now on.
     pub(crate) fn site(&self, output: &OutputArgs) -> Result<Site, Failure> {
         match self {
-            Ground::Directory(directory) => Ok(Site::Folder(folder(directory, output)?)),
+            Ground::Directory(held) => Ok(Site::Folder(folder(held, output)?)),
             Ground::Device(look, consent) => {
                 let cleared = look.hold()?.clear(consent)?;
                 Ok(Site::Device(Box::new(cleared)))
@@ -149,8 +153,9 @@ fn device(path: &Path, destroy: Option<&Path>) -> Result<Ground, CommandError> {
     Ok(Ground::Device(Box::new(look), Box::new(consent)))
 }
 
-fn folder(directory: &Path, output: &OutputArgs) -> Result<WorkFolder, Failure> {
-    match cleanup::sweep(directory) {
+fn folder(directory: &Directory, output: &OutputArgs) -> Result<WorkFolder, Failure> {
+    let path = directory.path().display();
+    match cleanup::sweep_in(directory) {
         Ok(swept) if !swept.is_empty() => {
             let folders = match swept.len() {
                 1 => "1 folder that a killed run had left".to_owned(),
@@ -159,28 +164,25 @@ fn folder(directory: &Path, output: &OutputArgs) -> Result<WorkFolder, Failure> 
             output.say(&format!("Removed {folders}."));
         }
         Ok(_) => {}
-        Err(e) => output.say(&format!("{}: {e}", directory.display())),
+        Err(e) => output.say(&format!("{path}: {e}")),
     }
     settle(directory, output)?;
-    let path = directory.display();
-    WorkFolder::create(directory).map_err(Failure::system(format!(
+    WorkFolder::create_in(directory).map_err(Failure::system(format!(
         "{path}: no directory can be made here"
     )))
 }
 
 /// Has the file system write what earlier work left in its caches (a build, a copy), so that it is
 /// not written while something is measured.
-fn settle(directory: &Path, output: &OutputArgs) -> Result<(), Failure> {
+fn settle(directory: &Directory, output: &OutputArgs) -> Result<(), Failure> {
     let phase = output
         .progress()
         .phase("writing back what earlier work left", 0);
     let what = format!(
         "{}: writing back what earlier work left",
-        directory.display()
+        directory.path().display()
     );
-    let failed = Failure::system(what);
-    let synced = std::fs::File::open(directory).and_then(|d| Ok(rustix::fs::syncfs(&d)?));
-    synced.map_err(failed)?;
+    rustix::fs::syncfs(directory).map_err(|e| Failure::system(what)(e.into()))?;
     phase.done("done");
     Ok(())
 }

@@ -6,11 +6,10 @@ use super::site::{Ground, Site, prewrite};
 use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
 use device::SyncMethod;
-use device::file::{create_fallocated, create_prewritten};
+use device::file::{CreatedFile, DirectoryEntry, create_fallocated_at, create_prewritten_at};
 use device::probe::{Bench, GROUP_BYTES, ProbeError, Timing, durable_writes};
 use measure::run::FloorRow;
 use measure::{Clock, Nanos, RealClock};
-use std::path::PathBuf;
 
 /// Bytes of the file that is written.
 pub const FILE_BYTES: u64 = 64 << 20;
@@ -111,7 +110,8 @@ pub fn measure(
             (false, Site::Device(_)) => continue,
             (false, Site::Folder(folder)) => {
                 let fresh = register(folder, &format!("probe-{done}.dat"))?;
-                create_fallocated(&fresh, FILE_BYTES)
+                create_fallocated_at(&fresh, FILE_BYTES)
+                    .map(CreatedFile::keep)
                     .map_err(Failure::from)
                     .and_then(|()| one(&Ground::File(fresh), *point, time, interrupt))
             }
@@ -131,10 +131,13 @@ fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, F
     match site {
         Site::Folder(folder) => {
             let written = register(folder, "probe.dat")?;
-            match create_prewritten(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
+            match create_prewritten_at(&written, FILE_BYTES, &[], 1, &|_| {}, cancel) {
                 Err(_) if cancel() => Err(Failure::Interrupted),
                 Err(error) => Err(error.into()),
-                Ok(()) => Ok(Ground::File(written)),
+                Ok(made) => {
+                    made.keep();
+                    Ok(Ground::File(written))
+                }
             }
         }
         Site::Device(device) => {
@@ -144,7 +147,7 @@ fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, F
     }
 }
 
-fn register(folder: &WorkFolder, name: &str) -> Result<PathBuf, Failure> {
+fn register(folder: &WorkFolder, name: &str) -> Result<DirectoryEntry, Failure> {
     folder
         .register(name)
         .map_err(Failure::system("registering a file"))

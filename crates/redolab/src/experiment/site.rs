@@ -7,9 +7,9 @@
 
 use super::Failure;
 use crate::cleanup::WorkFolder;
+use device::file::DirectoryEntry;
 use device::raw::{self, Cleared, END_BYTES};
 use device::{FileSet, LogDevice, SyncMethod, Window};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Where an experiment writes.
@@ -23,7 +23,7 @@ pub enum Site {
 
 /// A place for raw writes of [`FILE_BYTES`](super::floor::FILE_BYTES) that were all written before.
 pub(super) enum Ground<'a> {
-    File(PathBuf),
+    File(DirectoryEntry),
     Device(&'a Cleared),
 }
 
@@ -35,8 +35,9 @@ impl Ground<'_> {
         method: SyncMethod,
     ) -> Result<Box<dyn LogDevice>, Failure> {
         Ok(match self {
-            Ground::File(path) => {
-                Box::new(FileSet::open(std::slice::from_ref(path), bytes, method)?)
+            Ground::File(at) => {
+                let names = [at.name()];
+                Box::new(FileSet::open_at(at.directory(), &names, bytes, method)?)
             }
             Ground::Device(device) => {
                 let space = Arc::new(device.held().space(method)?);

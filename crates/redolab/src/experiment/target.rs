@@ -153,28 +153,25 @@ impl LogTarget {
         progress: open::Progress<'_>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
-        let paths = Paths::new(folder.path());
-        let mut files = paths.logs(setup.shape.groups);
-        files.push(paths.control());
+        let mut names = Paths::log_names(setup.shape.groups);
+        names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
         if setup.probe {
-            files.push(folder.path().join(device::probe::FILE_NAME));
+            names.push(device::probe::FILE_NAME.to_owned());
         }
-        for path in &files {
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-            folder
-                .register(&name.unwrap_or_default())
-                .map_err(Failure::system("registering a log file"))?;
-        }
-        if let Err(error) = Log::create(folder.path(), setup.shape, progress, cancel) {
+        folder
+            .register_all(&names)
+            .map_err(Failure::system("registering the log's files"))?;
+        let directory = folder.directory();
+        if let Err(error) = Log::create_at(directory, setup.shape, progress, cancel) {
             return Err(if cancel() {
                 Failure::Interrupted
             } else {
                 error.into()
             });
         }
-        let unwritten_extents = open::unwritten(folder.path(), setup.shape.groups);
+        let unwritten_extents = open::unwritten(directory, setup.shape.groups);
         let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open(folder.path(), options(&setup, &recorder))?;
+        let (log, _) = Log::open_at(directory, options(&setup, &recorder))?;
         LogTarget::start(log, recorder, unwritten_extents, setup)
     }
 

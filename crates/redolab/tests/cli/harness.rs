@@ -323,6 +323,21 @@ impl LoopVolume {
     pub fn path(&self) -> &Path {
         &self.mount.at
     }
+
+    /// The power goes: nothing that is not on the device is ever written to it.
+    pub fn cut(&self) {
+        let at = self.path().display().to_string();
+        let cut = done("xfs_io", &["-x", "-c", "shutdown", &at]);
+        assert!(cut.is_some(), "shuts down");
+    }
+
+    /// The power is back: what the file system makes of its device.
+    pub fn restore(&mut self) {
+        self.mount.unmount();
+        let node = self.device.as_deref().expect("attached");
+        self.mount.mounted = Mount::try_mount(&[node], &self.mount.at);
+        assert!(self.mount.mounted, "mounts again");
+    }
 }
 
 impl Drop for LoopVolume {

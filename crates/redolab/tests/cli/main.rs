@@ -23,3 +23,4 @@ mod sessions;
 mod stored;
 mod verdict_rows;
 mod volumes;
+mod work_folders;

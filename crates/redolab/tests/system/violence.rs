@@ -25,7 +25,7 @@ fn child() {
     let interrupt = redolab::signals::install().expect("handlers");
     let work = WorkFolder::create(place).expect("creates");
     let log = work.register("redo01.log").expect("registers");
-    std::fs::write(log, "redo").expect("writes");
+    std::fs::write(log.path(), "redo").expect("writes");
     println!("\nready");
     match role.as_str() {
         "polite" => {
