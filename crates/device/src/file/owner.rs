@@ -34,6 +34,17 @@ pub fn owner(path: &Path) -> Result<Option<u32>, DeviceError> {
     Ok(find(&locks, (major, minor), stat.st_ino))
 }
 
+/// Whether a process runs. One that has ended and was not waited for by its parent does not; nor
+/// does one that was killed while one of its threads cannot leave the system.
+pub(super) fn is_alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // proc_pid_stat(5): the name in parentheses may contain any character.
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// The first exclusive flock of a file in the text of `/proc/locks`. File systems with several
 /// volumes (btrfs) show an anonymous device of their own to `stat` and another one here.
 fn find(locks: &str, (major, minor): (u32, u32), inode: u64) -> Option<u32> {

@@ -327,7 +327,8 @@ impl LogDevice for FileSet {
 
     fn settle(&self) -> Result<(), IoOrDevice> {
         for (file, state) in self.reopen()?.iter().zip(&self.shared.files) {
-            settle_file(file).map_err(|e| io_error(&state.path, "make earlier writes durable", e))?;
+            settle_file(file)
+                .map_err(|e| io_error(&state.path, "make earlier writes durable", e))?;
         }
         Ok(())
     }

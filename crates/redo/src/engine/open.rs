@@ -95,7 +95,7 @@ impl Log {
         let block_bytes = control.info().geometry.block_bytes;
         let chosen = back_end::choose(Some(directory), block_bytes, &options);
         let data = open_logs(&paths, control.info(), chosen.method)?;
-        let (data, back_end) = chosen.device(data, &options);
+        let (data, back_end) = chosen.device(data, &options, &lock);
         let (mut log, recovery) = Log::start(data, control, directory, options, Some(lock))?;
         log.say_first(back_end);
         Ok((log, recovery))
