@@ -30,6 +30,14 @@ pub enum DeviceError {
         /// The locked file.
         path: PathBuf,
     },
+    /// Nobody who can be seen holds the log, and yet it is locked.
+    #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; opened now, those writes could overwrite new redo; try again, and look for a device that hangs", path = path.display())]
+    Finishing {
+        /// The locked file.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The volume has too little room, or says so.
     #[error("{path}: {}", no_room(*needed, *available), path = path.display())]
     NoSpace {

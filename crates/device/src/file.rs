@@ -35,6 +35,8 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// How a write reaches the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,7 +129,7 @@ impl std::str::FromStr for SyncMethod {
 /// Holds a file for one owner; dropping it, or the end of the process, releases it.
 #[derive(Debug)]
 pub struct LockGuard {
-    file: OwnedFd,
+    file: Arc<OwnedFd>,
 }
 
 impl Drop for LockGuard {
@@ -135,14 +137,21 @@ impl Drop for LockGuard {
     /// just now has a copy of it until it runs its own program.
     fn drop(&mut self) {
         // What was not locked (a raw device is held by its opening) needs no unlocking.
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        let _ = rustix::fs::flock(&*self.file, FlockOperation::Unlock);
     }
 }
 
 impl LockGuard {
     /// Of a descriptor that already holds what it guards.
     pub(crate) fn of(file: OwnedFd) -> LockGuard {
-        LockGuard { file }
+        LockGuard {
+            file: Arc::new(file),
+        }
+    }
+
+    /// The open file that has the lock, for the rings of the log; gone with this guard.
+    pub(crate) fn shared(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.file)
     }
 
     /// Whether the locked file begins with these bytes.
@@ -176,13 +185,22 @@ impl LockGuard {
     }
 }
 
-/// Takes the file for this owner alone, without waiting. The lock is advisory and belongs to the
-/// open file: a second call fails in the same process too.
+/// How long the last writes of a process that has ended are waited for.
+const FINISHING_MAX: Duration = Duration::from_secs(30);
+/// How long between two tries.
+const FINISHING_PAUSE: Duration = Duration::from_millis(5);
+
+/// Takes the file for this owner alone. The lock is advisory and belongs to the open file: a
+/// second call fails in the same process too.
+///
+/// A process that is alive is not waited for. One that was killed keeps its lock until the device
+/// has ended its last writes; those are waited for, at most half a minute.
 ///
 /// # Errors
-/// [`DeviceError::InUse`] when somebody else has it; otherwise as opening.
+/// [`DeviceError::InUse`] when somebody else has it, [`DeviceError::Finishing`] when nobody who
+/// can be seen has it and it does not become free; otherwise as opening.
 pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
-    lock_exclusive_at(&DirectoryEntry::of(path)?)
+    lock_within(&DirectoryEntry::of(path)?, FINISHING_MAX)
 }
 
 /// As [`lock_exclusive`], of a file in a held directory.
@@ -190,18 +208,30 @@ pub fn lock_exclusive(path: &Path) -> Result<LockGuard, DeviceError> {
 /// # Errors
 /// As [`lock_exclusive`].
 pub fn lock_exclusive_at(at: &DirectoryEntry) -> Result<LockGuard, DeviceError> {
-    let path = at.path();
+    lock_within(at, FINISHING_MAX)
+}
+
+fn lock_within(at: &DirectoryEntry, patience: Duration) -> Result<LockGuard, DeviceError> {
     let file = Node::File.open_at(at, OFlags::RDWR)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        // Who had it before may have removed the file.
-        Ok(()) if !at.leads_to(&file) => Err(DeviceError::InUse {
-            path: path.to_owned(),
-        }),
-        Ok(()) => Ok(LockGuard { file }),
-        Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse {
-            path: path.to_owned(),
-        }),
-        Err(errno) => Err(io_error(path, "lock", errno)),
+    let begun = Instant::now();
+    loop {
+        let path = at.path().to_owned();
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Who had it before may have removed the file.
+            Ok(()) if !at.leads_to(&file) => return Err(DeviceError::InUse { path }),
+            Ok(()) => return Ok(LockGuard::of(file)),
+            Err(Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(io_error(at.path(), "lock", errno)),
+        }
+        if owner::holder(at.path(), &file)?.is_some_and(owner::is_alive) {
+            return Err(DeviceError::InUse { path });
+        }
+        let waited = begun.elapsed();
+        if waited >= patience {
+            let seconds = waited.as_secs();
+            return Err(DeviceError::Finishing { path, seconds });
+        }
+        std::thread::sleep(FINISHING_PAUSE);
     }
 }
 
@@ -276,10 +306,39 @@ pub(crate) mod tests {
             Err(DeviceError::InUse { .. })
         ));
         // As in a child that has not yet run its own program.
-        let copy = rustix::io::dup(&held.file).expect("a descriptor");
+        let copy = rustix::io::dup(&*held.file).expect("a descriptor");
         drop(held);
         lock_exclusive(&path).expect("free again");
         drop(copy);
+    }
+
+    /// A process that has ended has the lock: so it looks when its last writes are not finished.
+    #[test]
+    fn what_an_ended_process_holds_is_waited_for_but_not_for_ever() {
+        let scratch = Scratch::new();
+        let path = scratch.file("log", 4096);
+        let file = open_regular(&path, OFlags::RDWR).expect("a file");
+        // flock(1) locks our open file in its own name, and ends.
+        let taken = std::process::Command::new("flock")
+            .args(["--nonblock", "--exclusive", "0"])
+            .stdin(file.try_clone().expect("a descriptor"))
+            .status();
+        if !taken.is_ok_and(|status| status.success()) {
+            return println!("skipped: flock(1) is not here");
+        }
+        let soon = Duration::from_millis(50);
+        let refused = lock_within(&DirectoryEntry::of(&path).expect("an entry"), soon)
+            .expect_err("it is locked");
+        assert!(
+            matches!(refused, DeviceError::Finishing { .. }),
+            "{refused}"
+        );
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(file);
+        });
+        lock_exclusive(&path).expect("free in the end");
+        later.join().expect("no panic");
     }
 
     #[test]

@@ -78,6 +78,10 @@ pub enum Bug {
     SleepUnchecked,
     /// Release slots before their fill words are zeroed.
     ReleaseBeforeZero,
+    /// Take writes of a ring that are in flight for covered by a flush.
+    FlushCountsInFlight,
+    /// Give up a killed process's lock while its ring still has requests.
+    LockLeavesRing,
 }
 
 /// The bug that is planted, if any.

@@ -37,7 +37,7 @@ pub fn owner_at(at: &DirectoryEntry) -> Result<Option<u32>, DeviceError> {
     holder(at.path(), &Node::File.open_at(at, OFlags::RDONLY)?)
 }
 
-fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceError> {
+pub(super) fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceError> {
     let stat = rustix::fs::fstat(file).map_err(|e| io_error(path, "stat", e))?;
     let (major, minor) = (
         rustix::fs::major(stat.st_dev),
@@ -45,6 +45,17 @@ fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceError> {
     );
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     Ok(find(&locks, (major, minor), stat.st_ino))
+}
+
+/// Whether a process runs. One that has ended and was not waited for by its parent does not; nor
+/// does one that was killed while one of its threads cannot leave the system.
+pub(super) fn is_alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // proc_pid_stat(5): the name in parentheses may contain any character.
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// The first exclusive flock of a file in the text of `/proc/locks`. File systems with several

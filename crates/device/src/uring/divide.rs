@@ -84,7 +84,10 @@ impl UringQueue {
                 let part = self.parts.get(**n);
                 part.file == file && matches!(part.work, Work::Write { .. })
             });
-            let written = state.written.load(Ordering::Acquire) + ahead.count() as u64;
+            let mut written = state.written.load(Ordering::Acquire) + ahead.count() as u64;
+            if self.flush_ahead {
+                written += self.writes_under_way(file);
+            }
             if state.flushed.load(Ordering::Acquire) < written {
                 self.operations.at(operation).left += 1;
                 self.add(Part {
@@ -96,6 +99,15 @@ impl UringQueue {
             }
         }
         self.settle(operation);
+    }
+
+    /// What a flush must not count.
+    #[cold]
+    fn writes_under_way(&self, file: usize) -> u64 {
+        let parts = self.parts.all();
+        let parts = parts.into_iter().map(|number| self.parts.get(number));
+        let writes = parts.filter(|p| p.file == file && matches!(p.work, Work::Write { .. }));
+        writes.count() as u64
     }
 
     /// Chains what this batch put in the backlog. A chain is submitted at once, so one that does

@@ -9,6 +9,7 @@
 //!   stays failed.
 //! - The memory that a write names belongs to the kernel until its completion: a dropped queue
 //!   waits for everything in flight.
+//! - The log's lock is given up only when no request of a killed owner is left in a ring.
 //! - A ring that is refused is replaced by a blocking queue, and a part of it that is refused
 //!   (fixed buffer, fixed files) by the plain way; [`Queue::notes`] says which and why.
 //!
@@ -27,12 +28,13 @@ mod ring;
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
-use crate::file::FileSet;
+use crate::file::{FileSet, LockGuard};
 use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
 use crate::region::Region;
 use queue::UringQueue;
 use ring::Ring;
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How rings are made.
@@ -50,6 +52,9 @@ pub struct UringOptions {
     pub linked: bool,
     /// Act as a system that refuses to set up a ring with this error number: for tests.
     pub refuse_setup: Option<i32>,
+    /// A bug that a test plants: a flush counts writes in flight as durable.
+    #[doc(hidden)]
+    pub flush_ahead: bool,
 }
 
 impl Default for UringOptions {
@@ -59,6 +64,7 @@ impl Default for UringOptions {
             fixed_buffer: true,
             linked: false,
             refuse_setup: None,
+            flush_ahead: false,
         }
     }
 }
@@ -87,13 +93,28 @@ impl UringOptions {
 pub struct UringFiles {
     set: FileSet,
     options: UringOptions,
+    /// What its rings hold beside the files, as long as its owner does.
+    lock: Weak<OwnedFd>,
 }
 
 impl UringFiles {
     /// The files of `set`, written through rings.
     #[must_use]
     pub fn new(set: FileSet, options: UringOptions) -> UringFiles {
-        UringFiles { set, options }
+        UringFiles {
+            set,
+            options,
+            lock: Weak::new(),
+        }
+    }
+
+    /// Its rings hold this lock too. When a process is killed, the kernel ends its ring only after
+    /// every request in it has ended, and gives up the lock no sooner: who opens the files next
+    /// meets no late write.
+    #[must_use]
+    pub fn under_lock(mut self, lock: &LockGuard) -> UringFiles {
+        self.lock = lock.shared();
+        self
     }
 
     /// The files.
@@ -121,7 +142,8 @@ unsafe impl LogDevice for UringFiles {
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
         match self.options.ring() {
             Ok(ring) => {
-                let made = UringQueue::new(&self.set, region, ring, self.options)?;
+                let lock = self.lock.upgrade();
+                let made = UringQueue::new(&self.set, region, ring, self.options, lock.as_deref())?;
                 Ok(Box::new(made))
             }
             Err(refused) => Ok(Box::new(Replaced {

@@ -19,7 +19,7 @@ use rustix::io_uring::{
     io_uring_ptr, io_uring_sqe, len_union, off_or_addr2_union, op_flags_union,
 };
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,6 +27,10 @@ use std::time::Duration;
 /// Times that a submission is tried again, a millisecond apart, while the kernel has no memory
 /// for it and nothing is in flight that could free some.
 const TRIES_WITHOUT_MEMORY: u32 = 1000;
+
+/// What is done where files cannot be registered.
+const WITHOUT_FIXED_FILES: &str = "each write looks its file up, and the lock of a killed process \
+                                   does not wait for its last writes";
 
 pub(super) struct UringQueue {
     pub(super) ring: Ring,
@@ -37,6 +41,8 @@ pub(super) struct UringQueue {
     fixed_files: bool,
     fixed_buffer: bool,
     pub(super) linked: bool,
+    /// A planted bug.
+    pub(super) flush_ahead: bool,
     pub(super) operations: Slots<Underway>,
     pub(super) parts: Slots<Part>,
     /// Parts that are not in the ring yet.
@@ -64,13 +70,16 @@ impl UringQueue {
         region: Arc<Region>,
         ring: Ring,
         options: UringOptions,
+        lock: Option<&OwnedFd>,
     ) -> Result<UringQueue, DeviceError> {
         let files = set.reopen()?;
         let mut notes = Vec::new();
-        let fixed_files = match ring.register_files(&files) {
+        // The lock comes behind the files, and no operation names it.
+        let held: Vec<_> = files.iter().chain(lock).map(AsFd::as_fd).collect();
+        let fixed_files = match ring.register_files(&held) {
             Ok(()) => true,
             Err(errno) => {
-                notes.push(note("fixed files", errno, "each write looks its file up"));
+                notes.push(note("fixed files", errno, WITHOUT_FIXED_FILES));
                 false
             }
         };
@@ -105,6 +114,7 @@ impl UringQueue {
             fixed_files,
             fixed_buffer,
             linked: options.linked,
+            flush_ahead: options.flush_ahead,
             operations: Slots::default(),
             parts: Slots::default(),
             backlog: VecDeque::new(),
@@ -450,7 +460,7 @@ pub(super) mod tests {
                 ..device.options
             };
             let ring = options.ring().expect("looked before");
-            let queue = UringQueue::new(&device.set, region, ring, options);
+            let queue = UringQueue::new(&device.set, region, ring, options, None);
             Injected(queue.expect("queue"))
         }
 

@@ -15,7 +15,7 @@ use rustix::io_uring::{
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::Timespec;
 use std::ffi::c_void;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -148,7 +148,7 @@ impl Ring {
     ///
     /// # Errors
     /// What the kernel says, such as EMFILE.
-    pub(super) fn register_files(&self, files: &[OwnedFd]) -> Result<(), Errno> {
+    pub(super) fn register_files(&self, files: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let numbers: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         let count = u32::try_from(numbers.len()).map_err(|_| Errno::MFILE)?;
         // SAFETY: `count` descriptors that live through the call; the kernel takes its own hold.

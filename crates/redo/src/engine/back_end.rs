@@ -5,7 +5,8 @@
 //! words, so that whoever measures the log can say so.
 
 use super::options::{LogWriter, Options};
-use device::file::Directory;
+use crate::planted::Bug;
+use device::file::{Directory, LockGuard};
 use device::probe::{self, Found, Plan};
 use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
 use std::sync::Arc;
@@ -107,7 +108,13 @@ pub(super) fn choose(directory: Option<&Directory>, block_bytes: u32, options: &
 
 impl Chosen {
     /// The files as a device of the engine that was decided on, and what to say of it.
-    pub(super) fn device(self, set: FileSet, options: &Options) -> (Arc<dyn LogDevice>, BackEnd) {
+    /// `lock` is what keeps other owners away.
+    pub(super) fn device(
+        self,
+        set: FileSet,
+        options: &Options,
+        lock: &LockGuard,
+    ) -> (Arc<dyn LogDevice>, BackEnd) {
         let mut back_end = BackEnd {
             sync_method: Some(self.method),
             io: IoEngine::Threads.name(),
@@ -119,7 +126,7 @@ impl Chosen {
         }
         if self.io == IoEngine::IoUring {
             match options.uring.check() {
-                Ok(()) => return (Arc::new(UringFiles::new(set, options.uring)), back_end),
+                Ok(()) => return (rings(set, options, lock), back_end),
                 Err(refused) => back_end.fallbacks.push(format!(
                     "{refused}: the log is written with threads instead"
                 )),
@@ -127,4 +134,15 @@ impl Chosen {
         }
         (Arc::new(set), back_end)
     }
+}
+
+/// The files behind rings, which hold the lock until the last request of a killed process ended.
+fn rings(set: FileSet, options: &Options, lock: &LockGuard) -> Arc<dyn LogDevice> {
+    let mut ways = options.uring;
+    ways.flush_ahead |= options.planted.has(Bug::FlushCountsInFlight);
+    let files = UringFiles::new(set, ways);
+    Arc::new(match options.planted.has(Bug::LockLeavesRing) {
+        true => files,
+        false => files.under_lock(lock),
+    })
 }

@@ -50,7 +50,7 @@ impl Log {
         let block_bytes = control.info().geometry.block_bytes;
         let chosen = back_end::choose(Some(directory), block_bytes, &options);
         let set = open_logs(directory, control.info(), chosen.method)?;
-        let (data, back_end) = chosen.device(set.clone(), &options);
+        let (data, back_end) = chosen.device(set.clone(), &options, &lock);
         let (mut log, recovery) = Log::start(data, control, path, options, Some(lock))?;
         log.files = Some(set);
         log.say_first(back_end);

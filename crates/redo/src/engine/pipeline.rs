@@ -11,6 +11,7 @@
 
 use super::core::Core;
 use super::host::{Carried, Host, Next};
+use crate::planted::Bug;
 use crate::sync::yield_now;
 use crate::turn::Turned;
 use crate::writer::Event;
@@ -258,6 +259,9 @@ impl Host {
         if !core.buffer.await_filled(&batch) {
             self.hands.stuck = true;
             return;
+        }
+        if core.rules.planted.has(Bug::HandledAfterSeal) {
+            self.hands.between.handled = core.asked();
         }
         let now = core.clock.now();
         let next = self.step::<RECORD, false>(core, now, Event::Filled { batch: batch.id });

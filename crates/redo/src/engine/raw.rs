@@ -79,10 +79,10 @@ impl Log {
             return Err(misstated.clone().refuses(path, block).into());
         }
         // Control information stays with calls that block: a ring for each update is no gain.
-        let (space, back_end) = chosen.device(set, &options);
+        let guard = device.into_guard();
+        let (space, back_end) = chosen.device(set, &options, &guard);
         let data = open_groups(&space, control.info(), &path)?;
-        let guard = Some(device.into_guard());
-        let (mut log, recovery) = Log::start(data, control, &path, options, guard)?;
+        let (mut log, recovery) = Log::start(data, control, &path, options, Some(guard))?;
         log.say_first(back_end);
         Ok((log, recovery))
     }

@@ -60,31 +60,50 @@ impl Shared {
 /// Name of the one file.
 pub const NAME: &str = "disk";
 
-const ROOT: u64 = 1;
+/// What answers requests.
+pub trait Served: Send + 'static {
+    /// Nobody will mount it any more.
+    fn given_up(&self) -> bool;
+
+    /// The answer, or `None` when it comes later through [`reply`].
+    fn answer(&self, request: &Request<'_>) -> Option<Result<Vec<u8>, i32>>;
+}
+
+impl Served for Shared {
+    fn given_up(&self) -> bool {
+        self.lock().given_up
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Option<Result<Vec<u8>, i32>> {
+        Some(answer(request, self))
+    }
+}
+
+pub const ROOT: u64 = 1;
 const DISK: u64 = 2;
 const MAX_WRITE: u32 = 1 << 20;
-const IN_HEADER: usize = 40;
-const IN_BODY: usize = 40;
+pub const IN_HEADER: usize = 40;
+pub const IN_BODY: usize = 40;
 const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const EIO: i32 = 5;
+pub const ENOENT: i32 = 2;
+pub const EIO: i32 = 5;
 const ENODEV: i32 = 19;
-const ENOSYS: i32 = 38;
+pub const ENOSYS: i32 = 38;
 
-const LOOKUP: u32 = 1;
+pub const LOOKUP: u32 = 1;
 const FORGET: u32 = 2;
-const GETATTR: u32 = 3;
-const SETATTR: u32 = 4;
-const OPEN: u32 = 14;
-const READ: u32 = 15;
-const WRITE: u32 = 16;
-const STATFS: u32 = 17;
-const RELEASE: u32 = 18;
-const FSYNC: u32 = 20;
-const FLUSH: u32 = 25;
-const INIT: u32 = 26;
-const OPENDIR: u32 = 27;
-const RELEASEDIR: u32 = 29;
+pub const GETATTR: u32 = 3;
+pub const SETATTR: u32 = 4;
+pub const OPEN: u32 = 14;
+pub const READ: u32 = 15;
+pub const WRITE: u32 = 16;
+pub const STATFS: u32 = 17;
+pub const RELEASE: u32 = 18;
+pub const FSYNC: u32 = 20;
+pub const FLUSH: u32 = 25;
+pub const INIT: u32 = 26;
+pub const OPENDIR: u32 = 27;
+pub const RELEASEDIR: u32 = 29;
 const INTERRUPT: u32 = 36;
 const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
@@ -102,7 +121,7 @@ pub fn mount_options(device: &File) -> String {
 }
 
 /// Serves from before it is mounted until it is unmounted.
-pub fn serve(mut device: File, disk: &Shared) -> std::io::Result<()> {
+pub fn serve(mut device: File, disk: &impl Served) -> std::io::Result<()> {
     let mut request = vec![0; MAX_WRITE as usize + (64 << 10)];
     loop {
         let got = match device.read(&mut request) {
@@ -110,7 +129,7 @@ pub fn serve(mut device: File, disk: &Shared) -> std::io::Result<()> {
             Err(e) if e.raw_os_error() == Some(ENODEV) => return Ok(()),
             // Not mounted yet.
             Err(e) if e.raw_os_error() == Some(EPERM) => {
-                if disk.lock().given_up {
+                if disk.given_up() {
                     return Ok(());
                 }
                 std::thread::sleep(Duration::from_millis(1));
@@ -125,48 +144,59 @@ pub fn serve(mut device: File, disk: &Shared) -> std::io::Result<()> {
         let answer = match request.opcode() {
             FORGET | BATCH_FORGET | INTERRUPT => continue,
             DESTROY => return Ok(()),
-            _ => answer(&request, disk),
+            _ => disk.answer(&request),
         };
-        let (error, body) = match answer {
-            Ok(body) => (0, body),
-            Err(errno) => (-errno, Vec::new()),
-        };
-        let mut reply = Vec::with_capacity(16 + body.len());
-        reply.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
-        reply.extend_from_slice(&error.to_le_bytes());
-        reply.extend_from_slice(&request.u64(8).to_le_bytes());
-        reply.extend_from_slice(&body);
-        match device.write(&reply) {
-            // Withdrawn, or unmounted, meanwhile.
-            Err(e) if matches!(e.raw_os_error(), Some(ENOENT | ENODEV)) => {}
-            done => drop(done?),
+        if let Some(answer) = answer {
+            reply(&mut device, request.unique(), answer)?;
         }
     }
 }
 
+/// Answers the request of that number.
+pub fn reply(device: &mut File, unique: u64, answer: Result<Vec<u8>, i32>) -> std::io::Result<()> {
+    let (error, body) = match answer {
+        Ok(body) => (0, body),
+        Err(errno) => (-errno, Vec::new()),
+    };
+    let mut reply = Vec::with_capacity(16 + body.len());
+    reply.extend_from_slice(&(16 + body.len() as u32).to_le_bytes());
+    reply.extend_from_slice(&error.to_le_bytes());
+    reply.extend_from_slice(&unique.to_le_bytes());
+    reply.extend_from_slice(&body);
+    match device.write(&reply) {
+        // Withdrawn, or unmounted, meanwhile.
+        Err(e) if matches!(e.raw_os_error(), Some(ENOENT | ENODEV)) => Ok(()),
+        done => done.map(drop),
+    }
+}
+
 /// A request as the kernel wrote it, in this machine's byte order, which is little-endian.
-struct Request<'a>(&'a [u8]);
+pub struct Request<'a>(pub &'a [u8]);
 
 impl Request<'_> {
-    fn u32(&self, at: usize) -> u32 {
+    pub fn u32(&self, at: usize) -> u32 {
         let bytes = self.0.get(at..at + 4).and_then(|b| b.try_into().ok());
         bytes.map_or(0, u32::from_le_bytes)
     }
 
-    fn u64(&self, at: usize) -> u64 {
+    pub fn u64(&self, at: usize) -> u64 {
         u64::from(self.u32(at)) | u64::from(self.u32(at + 4)) << 32
     }
 
-    fn opcode(&self) -> u32 {
+    pub fn unique(&self) -> u64 {
+        self.u64(8)
+    }
+
+    pub fn opcode(&self) -> u32 {
         self.u32(4)
     }
 
-    fn node(&self) -> u64 {
+    pub fn node(&self) -> u64 {
         self.u64(16)
     }
 
     /// Offset and size of a read or write.
-    fn place(&self) -> (u64, usize) {
+    pub fn place(&self) -> (u64, usize) {
         (self.u64(IN_HEADER + 8), self.u32(IN_HEADER + 16) as usize)
     }
 }
@@ -174,7 +204,7 @@ impl Request<'_> {
 fn answer(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
     let attributes = |node| attributes(node, disk.lock().image.len() as u64);
     match request.opcode() {
-        INIT => Ok(init()),
+        INIT => Ok(init(0)),
         LOOKUP => {
             let name = request.0.get(IN_HEADER..).unwrap_or_default();
             if request.node() != ROOT || name.strip_suffix(&[0]) != Some(NAME.as_bytes()) {
@@ -225,11 +255,11 @@ fn write(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
     Ok([size as u32, 0].map(u32::to_le_bytes).concat())
 }
 
-/// struct fuse_init_out.
-fn init() -> Vec<u8> {
+/// struct fuse_init_out, with flags beside those that every server here has.
+pub fn init(more: u32) -> Vec<u8> {
     const BIG_WRITES: u32 = 1 << 5;
     const MAX_PAGES: u32 = 1 << 22;
-    let mut body = [7, 31, 0, BIG_WRITES | MAX_PAGES]
+    let mut body = [7, 31, 0, BIG_WRITES | MAX_PAGES | more]
         .map(u32::to_le_bytes)
         .concat();
     // Requests in the background, and when that is many.
@@ -245,7 +275,7 @@ fn init() -> Vec<u8> {
 }
 
 /// struct fuse_attr.
-fn attributes(node: u64, bytes: u64) -> Vec<u8> {
+pub fn attributes(node: u64, bytes: u64) -> Vec<u8> {
     let (mode, links, bytes) = match node {
         ROOT => (0o040_755, 2, 0),
         _ => (0o100_600, 1, bytes),

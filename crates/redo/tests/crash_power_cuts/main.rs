@@ -11,6 +11,10 @@
 //! same child are logged below its file system, and the log is recovered from what a power cut at
 //! any of them may have left.
 //!
+//! **With requests held** (`fences`, `held`, `shelf`): the log's files themselves are served over
+//! FUSE, several requests at once, so that one can be held while others pass: a write in flight
+//! across a flush or beyond the end of its process.
+//!
 //! Controls that acknowledge without a flush must lose, or all this would prove nothing.
 //!
 //! `REDO_CUTS` sets how many cuts for each file system and back end (3), `REDO_CUT_STATES` how
@@ -24,9 +28,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod fences;
 mod fuse;
+mod held;
 mod life;
 mod requests;
+mod shelf;
 mod states;
 mod volume;
 
@@ -195,6 +202,9 @@ fn alone() -> MutexGuard<'static, ()> {
 fn be_what_was_asked() {
     if life::is_child() {
         life::child();
+    }
+    if held::is_life() {
+        held::live();
     }
     if volume::is_janitor() {
         volume::janitor();
