@@ -160,6 +160,7 @@ impl Log {
         }
         let updated = control.update(|info| {
             info.checkpoint = position;
+            info.durable = info.durable.max(durable);
             Ok(())
         });
         if let Err(error) = updated {
@@ -214,6 +215,7 @@ impl Log {
         let mut control = self.control.lock().map_err(|_| Error::Closed)?;
         control.update(|info| {
             info.closed_at = Some(end);
+            info.durable = end;
             Ok(())
         })
     }
