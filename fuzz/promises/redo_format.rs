@@ -3,7 +3,7 @@
 
 use redo::control::{COPY_BYTES, ControlInfo};
 use redo::format::{
-    BLOCK_HEADER_BYTES, BlockHeader, FILE_HEADER_BYTES, FileHeader, LogId, Summer,
+    BLOCK_HEADER_BYTES, BlockHeader, FILE_HEADER_BYTES, FileHeader, LifeMark, LogId, Summer,
     decode_record_header, encode_record_header,
 };
 
@@ -74,7 +74,9 @@ pub fn bear(bytes: &[u8]) {
             let used = usize::from(u16::from_le_bytes([whole[6], whole[7]]));
             let end = (BLOCK_HEADER_BYTES + used).min(whole.len());
             whole[36..40].fill(0);
-            let crc = summer.sum(
+            let mark = [30, 31, 32, 33, 34, 35].map(|at: usize| whole[at]);
+            let crc = summer.sum_of(
+                LifeMark::of(mark),
                 &whole[..BLOCK_HEADER_BYTES],
                 &whole[BLOCK_HEADER_BYTES..end],
             );

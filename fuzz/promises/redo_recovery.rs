@@ -5,7 +5,7 @@
 use device::{Caps, DeviceError, LogDevice, Queue, Region};
 use redo::Rba;
 use redo::control::{ControlInfo, Incarnation, Position};
-use redo::format::{BLOCK_HEADER_BYTES, BlockHeader, LogId, Summer};
+use redo::format::{BLOCK_HEADER_BYTES, BlockHeader, LifeId, LogId, Summer};
 use redo::group::Geometry;
 use redo::planted::Planted;
 use redo::recovery::{Reader, Scan};
@@ -73,6 +73,11 @@ impl Input<'_> {
     }
 }
 
+/// The life of an incarnation: each third one is of version 1, and has none.
+fn life(number: u32) -> Option<LifeId> {
+    LifeId::from_bytes([(number % 3) as u8; 16])
+}
+
 fn control(input: &mut Input<'_>) -> Option<ControlInfo> {
     let seal = [1, 2, 4][(input.byte() % 3) as usize];
     let per_group = (1 + input.byte() % 6) * u64::from(seal);
@@ -101,6 +106,7 @@ fn control(input: &mut Input<'_>) -> Option<ControlInfo> {
             number: number + 1,
             previous_end,
             first,
+            life: life(number + 1),
         });
     }
     ControlInfo::decode(&info.encode()).ok()
@@ -121,10 +127,13 @@ fn write(input: &mut Input<'_>, control: &ControlInfo, medium: &mut [u8]) {
         255 => payload,
         n => (2 * n as usize).min(payload),
     };
+    let (durable_upto, incarnation) = (input.near(slot), (input.byte() % 6) as u32);
     let header = BlockHeader {
         stream_block,
-        durable_upto: input.near(slot),
-        incarnation: (input.byte() % 6) as u32,
+        durable_upto,
+        incarnation,
+        // Now and then that of another copy of the log.
+        life: life(incarnation + (how as u32 >> 5 & 1)).map(LifeId::mark),
         used: used as u16,
         first_record: match input.byte() {
             255 => redo::format::NO_RECORD,

@@ -8,15 +8,13 @@
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
 
 use crate::error::Error;
-use crate::format::{FORMAT_VERSION, LogId, Summer};
-use crate::format::{le16, le32, le64};
+use crate::format::{FORMAT_VERSION, LifeId, LogId, Summer, VERSION_WITHOUT_LIVES};
+use crate::format::{is_readable, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
-use crate::planted::{Bug, Planted};
-use device::LogDevice;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+mod file;
 mod sense;
+pub use file::ControlFile;
 use sense::{plausible, possible};
 
 /// Bytes of one copy. A multiple of every sector size in use.
@@ -25,10 +23,13 @@ pub const COPY_BYTES: usize = 16_384;
 pub const CONTROL_BYTES: u64 = 2 * COPY_BYTES as u64;
 /// Incarnations that a copy can hold.
 pub const MAX_INCARNATIONS: usize = (COPY_BYTES - HEAD_BYTES - 4) / INCARNATION_BYTES;
+/// Incarnations that a copy of version 1 could hold.
+const MAX_WITHOUT_LIVES: usize = (COPY_BYTES - HEAD_BYTES - 4) / BYTES_WITHOUT_LIFE;
 
 const MAGIC: [u8; 8] = *b"REDOCTL\0";
 const HEAD_BYTES: usize = 128;
-const INCARNATION_BYTES: usize = 24;
+const INCARNATION_BYTES: usize = 40;
+const BYTES_WITHOUT_LIFE: usize = 24;
 const NONE: u64 = u64::MAX;
 
 /// A life of the log between two recoveries.
@@ -40,6 +41,9 @@ pub struct Incarnation {
     pub previous_end: StreamBlock,
     /// Its first block: `previous_end` rounded up to where a write may begin.
     pub first: StreamBlock,
+    /// What distinguishes it from an incarnation of the same number in a copy of the log. `None`
+    /// when version 1 wrote it, and in a new log, where nothing was written yet.
+    pub life: Option<LifeId>,
 }
 
 /// Where recovery begins: every record before it has been applied.
@@ -54,6 +58,8 @@ pub struct Position {
 /// What the control file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlInfo {
+    /// Version of the format in which it is kept.
+    pub version: u8,
     /// The log's identity.
     pub log_id: LogId,
     /// Its shape.
@@ -64,6 +70,8 @@ pub struct ControlInfo {
     pub checkpoint: Position,
     /// Where a clean close ended; `None` while the log is open or after a crash.
     pub closed_at: Option<StreamBlock>,
+    /// All blocks before this one were durable when this information was written.
+    pub durable: StreamBlock,
     /// Incarnations whose blocks may still be needed, oldest first; never empty.
     pub incarnations: Vec<Incarnation>,
 }
@@ -73,15 +81,18 @@ impl ControlInfo {
     #[must_use]
     pub fn new(log_id: LogId, geometry: Geometry) -> ControlInfo {
         ControlInfo {
+            version: FORMAT_VERSION,
             log_id,
             geometry,
             generation: 1,
             checkpoint: Position::default(),
             closed_at: Some(0),
+            durable: 0,
             incarnations: vec![Incarnation {
                 number: 1,
                 previous_end: 0,
                 first: 0,
+                life: None,
             }],
         }
     }
@@ -93,6 +104,28 @@ impl ControlInfo {
             .incarnations
             .last()
             .expect("never empty, by construction and decoding")
+    }
+
+    /// The incarnation of this number, if it is kept.
+    #[must_use]
+    pub fn incarnation(&self, number: u32) -> Option<Incarnation> {
+        let found = self
+            .incarnations
+            .binary_search_by_key(&number, |i| i.number);
+        found.ok().and_then(|at| self.incarnations.get(at)).copied()
+    }
+
+    /// All blocks before this one were durable: this information proves it, whatever the log's
+    /// blocks look like. The rest may be durable too.
+    #[must_use]
+    pub fn known_durable(&self) -> StreamBlock {
+        let Position { block, offset } = self.checkpoint;
+        // A position inside a block is given only when the whole block is durable.
+        let checkpoint = block + u64::from(offset > 0);
+        checkpoint
+            .max(self.closed_at.unwrap_or(0))
+            .max(self.current().previous_end)
+            .max(self.durable)
     }
 
     /// The incarnation that wrote `block`; `None` for the gap before an incarnation's first block
@@ -112,11 +145,15 @@ impl ControlInfo {
         }
     }
 
-    /// Begins a new incarnation where recovery ended.
+    /// Begins a new incarnation where recovery ended, in the version that this program writes.
     ///
     /// # Errors
     /// When the list is full: the checkpoint has to move on first.
-    pub fn begin_incarnation(&mut self, end: StreamBlock) -> Result<Incarnation, Error> {
+    pub fn begin_incarnation(
+        &mut self,
+        end: StreamBlock,
+        life: LifeId,
+    ) -> Result<Incarnation, Error> {
         let first = self.geometry.round_up(end);
         let number = self.current().number + 1;
         // An incarnation that wrote nothing that counts leaves no trace but the end before it.
@@ -145,17 +182,20 @@ impl ControlInfo {
             number,
             previous_end,
             first,
+            life: Some(life),
         };
+        self.version = FORMAT_VERSION;
+        self.durable = self.durable.max(previous_end);
         self.incarnations.push(incarnation);
         Ok(incarnation)
     }
 
-    /// One copy's bytes.
+    /// One copy's bytes, in the version that it names.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(COPY_BYTES);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&[FORMAT_VERSION, 0, 0, 0]);
+        out.extend_from_slice(&[self.version, 0, 0, 0]);
         out.extend_from_slice(&self.log_id.0);
         let g = &self.geometry;
         for value in [
@@ -177,12 +217,20 @@ impl ControlInfo {
             out.extend_from_slice(&value.to_le_bytes());
         }
         out.extend_from_slice(&self.checkpoint.offset.to_le_bytes());
+        out.extend_from_slice(&[0; 2]);
+        let lives = self.version != VERSION_WITHOUT_LIVES;
+        if lives {
+            out.extend_from_slice(&self.durable.to_le_bytes());
+        }
         out.resize(HEAD_BYTES, 0);
         for i in &self.incarnations {
             out.extend_from_slice(&i.number.to_le_bytes());
             out.extend_from_slice(&[0; 4]);
             out.extend_from_slice(&i.previous_end.to_le_bytes());
             out.extend_from_slice(&i.first.to_le_bytes());
+            if lives {
+                out.extend_from_slice(&i.life.map_or([0; 16], LifeId::bytes));
+            }
         }
         out.resize(COPY_BYTES - 4, 0);
         let crc = Summer::new(self.log_id).sum(&out, &[]);
@@ -198,11 +246,11 @@ impl ControlInfo {
         if bytes.get(..8) != Some(&MAGIC) {
             return Err(CopyProblem::NotOurs);
         }
-        match bytes.get(8) {
-            Some(&FORMAT_VERSION) => {}
+        let version = match bytes.get(8) {
+            Some(&version) if is_readable(version) => version,
             Some(&other) => return Err(CopyProblem::Version(other)),
             None => return Err(CopyProblem::Damaged),
-        }
+        };
         let copy: &[u8; COPY_BYTES] = bytes.try_into().map_err(|_| CopyProblem::Damaged)?;
         let mut id = [0_u8; 16];
         id.copy_from_slice(&copy[12..28]);
@@ -219,19 +267,19 @@ impl ControlInfo {
             file_bytes: le64(copy, 60),
         };
         let count = le32(copy, 40) as usize;
-        if count == 0 || count > MAX_INCARNATIONS || !plausible(&geometry) {
+        let (each, most) = match version {
+            VERSION_WITHOUT_LIVES => (BYTES_WITHOUT_LIFE, MAX_WITHOUT_LIVES),
+            _ => (INCARNATION_BYTES, MAX_INCARNATIONS),
+        };
+        if count == 0 || count > most || !plausible(&geometry) {
             return Err(CopyProblem::Damaged);
         }
-        let incarnations = (0..count)
-            .map(|i| HEAD_BYTES + i * INCARNATION_BYTES)
-            .map(|at| Incarnation {
-                number: le32(copy, at),
-                previous_end: le64(copy, at + 8),
-                first: le64(copy, at + 16),
-            })
+        let incarnations = (copy[HEAD_BYTES..].chunks_exact(each).take(count))
+            .map(incarnation)
             .collect();
         let closed = le64(copy, 84);
         let info = ControlInfo {
+            version,
             log_id,
             geometry,
             generation: le64(copy, 68),
@@ -240,9 +288,25 @@ impl ControlInfo {
                 offset: le16(copy, 92),
             },
             closed_at: (closed != NONE).then_some(closed),
+            durable: match version {
+                VERSION_WITHOUT_LIVES => 0,
+                _ => le64(copy, 96),
+            },
             incarnations,
         };
         possible(&info).then_some(info).ok_or(CopyProblem::Damaged)
+    }
+}
+
+/// Decodes an entry, of 24 bytes in version 1.
+fn incarnation(entry: &[u8]) -> Incarnation {
+    Incarnation {
+        number: le32(entry, 0),
+        previous_end: le64(entry, 8),
+        first: le64(entry, 16),
+        life: (entry.get(24..40))
+            .and_then(|id| id.try_into().ok())
+            .and_then(LifeId::from_bytes),
     }
 }
 
@@ -255,163 +319,6 @@ pub enum CopyProblem {
     Version(u8),
     /// The checksum is wrong, or it says what no log can be.
     Damaged,
-}
-
-/// The control file, open.
-pub struct ControlFile {
-    device: Arc<dyn LogDevice>,
-    path: PathBuf,
-    info: ControlInfo,
-    /// The only copy that is believed; an update writes the other first. `None` when both copies
-    /// say the same.
-    good: Option<u64>,
-    planted: Planted,
-}
-
-impl ControlFile {
-    /// Reads the control file.
-    ///
-    /// # Errors
-    /// When neither copy can be believed, with what is wrong with it.
-    pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
-        let mut best: Option<ControlInfo> = None;
-        let mut good = None;
-        let mut problem = CopyProblem::Damaged;
-        let mut unreadable = None;
-        for copy in 0..2 {
-            let mut bytes = vec![0_u8; COPY_BYTES];
-            if let Err(error) = device.read(copy * COPY_BYTES as u64, &mut bytes) {
-                unreadable = Some(error);
-                continue;
-            }
-            match ControlInfo::decode(&bytes) {
-                Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
-                    best = Some(info);
-                    good = Some(copy);
-                }
-                Ok(info) if best.as_ref() == Some(&info) => good = None,
-                Ok(_) => {}
-                Err(CopyProblem::Damaged) => {}
-                Err(other) => problem = other,
-            }
-        }
-        let path = path.to_owned();
-        if let (None, Some(error)) = (&best, unreadable) {
-            return Err(error.into());
-        }
-        match (best, problem) {
-            (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
-            (Some(info), _) => Ok(ControlFile {
-                device,
-                path,
-                info,
-                good,
-                planted: Planted::none(),
-            }),
-            (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
-            (None, CopyProblem::Version(found)) => Err(Error::Version { path, found }),
-            (None, CopyProblem::Damaged) => Err(Error::ControlDamaged { path }),
-        }
-    }
-
-    /// Writes the first control information of a new log.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn create(
-        device: Arc<dyn LogDevice>,
-        path: &Path,
-        info: ControlInfo,
-    ) -> Result<ControlFile, Error> {
-        let mut file = ControlFile {
-            device,
-            path: path.to_owned(),
-            info,
-            good: None,
-            planted: Planted::none(),
-        };
-        file.store()?;
-        Ok(file)
-    }
-
-    /// What it holds.
-    #[must_use]
-    pub fn info(&self) -> &ControlInfo {
-        &self.info
-    }
-
-    /// From now on it has this bug.
-    pub(crate) fn plant(&mut self, planted: Planted) {
-        self.planted = planted;
-    }
-
-    /// Makes durable what was read. A process that was killed between writing a copy and flushing
-    /// it leaves that copy in a cache, where it is believed; without this an update would write
-    /// the other copy, which is then the only durable one.
-    ///
-    /// # Errors
-    /// When the device fails; nothing was changed then.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
-        let settled = self.device.settle();
-        settled.map_err(|e| Error::control(&self.path, e))
-    }
-
-    /// Changes the information and makes the change durable before it returns. When that fails
-    /// the change is not kept: what the disk holds is unknown, and the caller must not go on.
-    ///
-    /// # Errors
-    /// Of the change itself, or of the device.
-    pub fn update<R>(
-        &mut self,
-        change: impl FnOnce(&mut ControlInfo) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let before = self.info.clone();
-        let result = change(&mut self.info).and_then(|value| {
-            self.info.generation += 1;
-            self.store().map(|()| value)
-        });
-        if result.is_err() {
-            self.info = before;
-        }
-        result
-    }
-
-    /// Changes the information without making the change durable: a fence that a test removes.
-    pub(crate) fn change_in_memory(
-        &mut self,
-        change: impl FnOnce(&mut ControlInfo) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        change(&mut self.info)
-    }
-
-    /// Writes both copies, one after the other. First the one that is not believed, so that a torn
-    /// write never hits the only good one. Where both say the same, the generation decides: an
-    /// update that was interrupted before had the same number, so what it left in doubt, though it
-    /// may read well, is what this one writes first.
-    fn store(&mut self) -> Result<(), Error> {
-        let bytes = self.info.encode();
-        let first = match self.good {
-            Some(good) if self.planted.has(Bug::GoodCopyFirst) => good,
-            Some(good) => 1 - good,
-            None => self.info.generation % 2,
-        };
-        if self.planted.has(Bug::ControlCopiesTogether) {
-            return self.store_together(&bytes);
-        }
-        for copy in [first, 1 - first] {
-            device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
-                .map_err(|e| Error::control(&self.path, e))?;
-        }
-        self.good = None;
-        Ok(())
-    }
-
-    /// Both copies behind one flush: a fence that a test removes.
-    #[cold]
-    fn store_together(&self, bytes: &[u8]) -> Result<(), Error> {
-        device::queue::write_durable(&*self.device, 0, &[bytes, bytes].concat())
-            .map_err(|e| Error::control(&self.path, e))
-    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -429,6 +336,10 @@ mod tests {
         }
     }
 
+    fn life(n: u8) -> LifeId {
+        LifeId::from_bytes([n; 16]).expect("not zero")
+    }
+
     #[test]
     fn copies_come_back_and_no_flipped_bit_is_believed() {
         let mut info = ControlInfo::new(LogId([9; 16]), geometry());
@@ -436,7 +347,8 @@ mod tests {
             block: 17,
             offset: 99,
         };
-        info.begin_incarnation(30).expect("room");
+        info.begin_incarnation(30, life(1)).expect("room");
+        info.durable = 33;
         let bytes = info.encode();
         assert_eq!(ControlInfo::decode(&bytes), Ok(info));
         for byte in (0..COPY_BYTES).step_by(7).chain(0..HEAD_BYTES) {
@@ -449,7 +361,7 @@ mod tests {
     #[test]
     fn incarnations_own_their_blocks_and_nothing_between() {
         let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        let second = info.begin_incarnation(30).expect("room");
+        let second = info.begin_incarnation(30, life(1)).expect("room");
         assert_eq!((second.number, second.first), (2, 32));
         let number = |b| info.incarnation_of(b).map(|i| i.number);
         assert_eq!((number(0), number(29)), (Some(1), Some(1)));
@@ -460,7 +372,7 @@ mod tests {
     fn an_incarnation_that_wrote_nothing_leaves_no_trace() {
         let mut info = ControlInfo::new(LogId([1; 16]), geometry());
         for _ in 0..10_000 {
-            info.begin_incarnation(30).expect("room");
+            info.begin_incarnation(30, life(1)).expect("room");
         }
         assert_eq!(info.incarnations.len(), 2);
         assert_eq!(info.current().number, 10_001);
@@ -470,16 +382,62 @@ mod tests {
     #[test]
     fn incarnations_behind_the_checkpoint_are_dropped() {
         let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        for life in 1..5_000_u64 {
-            info.checkpoint.block = life * 8;
-            info.begin_incarnation(life * 8 + 4).expect("room");
+        for n in 1..5_000_u64 {
+            info.checkpoint.block = n * 8;
+            info.begin_incarnation(n * 8 + 4, life(1)).expect("room");
         }
         assert!(info.incarnations.len() < 4, "{:?}", info.incarnations.len());
         let mut stuck = ControlInfo::new(LogId([1; 16]), geometry());
-        let full = (1..5_000_u64).find_map(|life| stuck.begin_incarnation(life * 8).err());
+        let full = (1..5_000_u64).find_map(|n| stuck.begin_incarnation(n * 8, life(1)).err());
         assert!(
             matches!(full, Some(Error::TooManyIncarnations { .. })),
             "{full:?}"
         );
+        assert_eq!(stuck.incarnations.len(), 406, "as docs/assumptions.md says");
+        assert_eq!(ControlInfo::decode(&stuck.encode()), Ok(stuck));
+    }
+
+    /// In version 1 as many lives as before fit; they are refused a new one, which needs more room.
+    #[test]
+    fn version_1_comes_back_and_ends_with_the_next_incarnation() {
+        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
+        info.version = VERSION_WITHOUT_LIVES;
+        for number in 2..=677 {
+            let first = u64::from(number) * 8;
+            info.incarnations.push(Incarnation {
+                number,
+                previous_end: first - 1,
+                first,
+                life: None,
+            });
+        }
+        assert_eq!(ControlInfo::decode(&info.encode()), Ok(info.clone()));
+        let full = info.clone().begin_incarnation(8_000, life(3));
+        let full = matches!(full, Err(Error::TooManyIncarnations { kept: 677 }));
+        assert!(full);
+        info.checkpoint.block = 400 * 8;
+        info.begin_incarnation(8_000, life(3)).expect("room");
+        assert_eq!(info.version, FORMAT_VERSION);
+        assert_eq!(info.current().life, Some(life(3)));
+        assert_eq!(info.incarnation(677).expect("kept").life, None);
+        assert_eq!(info.incarnation(399), None);
+        assert_eq!(ControlInfo::decode(&info.encode()), Ok(info));
+    }
+
+    #[test]
+    fn what_proves_a_block_durable() {
+        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
+        info.closed_at = None;
+        assert_eq!(info.known_durable(), 0);
+        info.begin_incarnation(6, life(1)).expect("room");
+        assert_eq!(info.known_durable(), 6);
+        (info.checkpoint.block, info.checkpoint.offset) = (9, 0);
+        assert_eq!(info.known_durable(), 9);
+        info.checkpoint.offset = 1;
+        assert_eq!(info.known_durable(), 10);
+        info.durable = 12;
+        assert_eq!(info.known_durable(), 12);
+        info.closed_at = Some(16);
+        assert_eq!(info.known_durable(), 16);
     }
 }

@@ -58,7 +58,8 @@ pub enum Error {
     },
     /// Written by another version of the format.
     #[error(
-        "{path}: format version {found}; this program reads version {}",
+        "{path}: format version {found}; this program reads versions {} and {}",
+        crate::format::VERSION_WITHOUT_LIVES,
         crate::format::FORMAT_VERSION,
         path = path.display()
     )]
@@ -92,6 +93,20 @@ pub enum Error {
         /// What should be there.
         expected: String,
         /// What is there.
+        found: String,
+    },
+    /// Blocks of two copies of one log were mixed: each copy went on by itself.
+    #[error("{path}: the block at RBA {rba} was written by another copy of this log (incarnation {incarnation}: life {found} there, {expected} here); not opened, so that redo of two copies is never taken for one log; restore all files from the same copy", path = path.display())]
+    MixedCopies {
+        /// The log's directory or file.
+        path: PathBuf,
+        /// The block.
+        rba: Rba,
+        /// Number of the incarnation that both copies have.
+        incarnation: u32,
+        /// Its life in this copy.
+        expected: String,
+        /// Its life in the copy that wrote the block.
         found: String,
     },
     /// More crashes since the last checkpoint than the control information can tell.

@@ -1,12 +1,18 @@
 //! The bytes of a log: the only encoding and decoding of blocks, records and file headers.
-//! docs/format.md draws what stands here and carries its hash.
+//! docs/format.md draws these bytes and carries the hash of this file.
 //!
 //! All integers are little-endian. Nothing here reads a device or decides what is recovered.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// Version of everything on disk. A log of another version is refused.
-pub const FORMAT_VERSION: u8 = 1;
+mod life;
+pub use life::{LifeId, LifeMark};
+
+/// Version of what is written. Version 1 is read, and becomes this one at its next incarnation;
+/// a log of any other version is refused.
+pub const FORMAT_VERSION: u8 = 2;
+/// Version whose incarnations have no life id.
+pub const VERSION_WITHOUT_LIVES: u8 = 1;
 /// Bytes of a block's header.
 pub const BLOCK_HEADER_BYTES: usize = 40;
 /// Bytes of a record's header.
@@ -30,6 +36,7 @@ pub const RAW_TAIL_BYTES: u64 = 1 << 20;
 
 const BLOCK_MAGIC: [u8; 4] = *b"RdBk";
 const FILE_MAGIC: [u8; 8] = *b"REDOLAB\0";
+const LIFE_AT: usize = 30;
 const CRC_AT: usize = 36;
 
 /// Identity of a log, drawn when it is created. Seeds every checksum, so a block of another log
@@ -37,37 +44,81 @@ const CRC_AT: usize = 36;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogId(pub [u8; 16]);
 
-/// Checksums of one log: CRC32C over header (its own field zero) and used payload.
+/// Whether this program reads what the version byte `version` names.
+pub(crate) fn is_readable(version: u8) -> bool {
+    matches!(version, VERSION_WITHOUT_LIVES | FORMAT_VERSION)
+}
+
+/// Checksums of one log: CRC32C over header (its own field zero) and used payload. Its initial
+/// state is made of the log's id and, for blocks, of the mark of the life that wrote them.
 #[derive(Clone)]
 pub struct Summer {
+    id: LogId,
+    life: Option<LifeMark>,
+    /// Of blocks of `life`.
     seed: u64,
 }
 
 impl Summer {
-    /// Checksums of the log `id`.
+    /// Checksums of the log `id`: of its file headers, its control information, and the blocks of
+    /// version 1.
     #[must_use]
     pub fn new(id: LogId) -> Summer {
-        Summer {
-            seed: crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, &id.0) & 0xFFFF_FFFF,
-        }
+        Summer::of_life(id, None)
     }
 
-    /// CRC32C of two pieces, seeded with the log.
+    /// As [`Summer::new`], with the initial state for the blocks of `life` computed once. Blocks of
+    /// other lives are summed too, a little slower.
+    #[must_use]
+    pub fn of_life(id: LogId, life: Option<LifeId>) -> Summer {
+        let life = life.map(LifeId::mark);
+        let seed = seed(id, life);
+        Summer { id, life, seed }
+    }
+
+    /// The life whose blocks these checksums were prepared for.
     #[inline]
     #[must_use]
+    pub fn life(&self) -> Option<LifeMark> {
+        self.life
+    }
+
+    /// CRC32C of two pieces, seeded with the log alone.
+    #[must_use]
     pub fn sum(&self, head: &[u8], body: &[u8]) -> u32 {
-        let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, self.seed);
+        self.sum_of(None, head, body)
+    }
+
+    /// CRC32C of two pieces, seeded with the log and `life`.
+    #[inline]
+    #[must_use]
+    pub fn sum_of(&self, life: Option<LifeMark>, head: &[u8], body: &[u8]) -> u32 {
+        let seed = match life == self.life {
+            true => self.seed,
+            false => seed(self.id, life),
+        };
+        let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, seed);
         digest.update(head);
         digest.update(body);
         digest.finalize() as u32
     }
 }
 
+/// The initial state of checksums.
+fn seed(id: LogId, life: Option<LifeMark>) -> u64 {
+    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    digest.update(&id.0);
+    if let Some(mark) = life {
+        digest.update(&mark.bytes());
+    }
+    digest.finalize() & 0xFFFF_FFFF
+}
+
 /// Header of a redo block.
 ///
 /// ```text
 ///  0 magic "RdBk"   4 version   5 flags (0)   6 used u16   8 stream_block u64
-/// 16 durable_upto u64   24 incarnation u32   28 first_record u16   30 zero   36 crc u32   40
+/// 16 durable_upto u64   24 incarnation u32   28 first_record u16   30 life   36 crc u32   40
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
@@ -76,8 +127,10 @@ pub struct BlockHeader {
     /// All blocks before this one were durable when the block was formatted. Any earlier value
     /// is a safe lower bound.
     pub durable_upto: u64,
-    /// The incarnation of the log that wrote it.
+    /// Number of the incarnation that wrote it.
     pub incarnation: u32,
+    /// Mark of that incarnation's life; `None` in a block of version 1.
+    pub life: Option<LifeMark>,
     /// Bytes of payload that hold redo.
     pub used: u16,
     /// Payload offset at which the first record of the block begins, or [`NO_RECORD`]. An offset
@@ -100,13 +153,19 @@ impl BlockHeader {
         );
         let mut out = [0_u8; BLOCK_HEADER_BYTES];
         out[0..4].copy_from_slice(&BLOCK_MAGIC);
-        out[4] = FORMAT_VERSION;
+        out[4] = match self.life {
+            Some(_) => FORMAT_VERSION,
+            None => VERSION_WITHOUT_LIVES,
+        };
         out[6..8].copy_from_slice(&self.used.to_le_bytes());
         out[8..16].copy_from_slice(&self.stream_block.to_le_bytes());
         out[16..24].copy_from_slice(&self.durable_upto.to_le_bytes());
         out[24..28].copy_from_slice(&self.incarnation.to_le_bytes());
         out[28..30].copy_from_slice(&self.first_record.to_le_bytes());
-        let crc = summer.sum(&out, body);
+        if let Some(mark) = self.life {
+            out[LIFE_AT..CRC_AT].copy_from_slice(&mark.bytes());
+        }
+        let crc = summer.sum_of(self.life, &out, body);
         out[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         out
     }
@@ -117,8 +176,8 @@ impl BlockHeader {
         block.starts_with(&BLOCK_MAGIC)
     }
 
-    /// Decodes and verifies a block; `None` when it is not a block of this log and version with a
-    /// right checksum.
+    /// Decodes and verifies a block of any life; `None` when it is not a block of this log with a
+    /// right checksum. Whether its life is one that the log knows is for the caller to decide.
     #[must_use]
     pub fn decode(summer: &Summer, block: &[u8]) -> Option<BlockHeader> {
         let header = BlockHeader::parse(block)?;
@@ -126,19 +185,25 @@ impl BlockHeader {
         let body = behind.get(..usize::from(header.used))?;
         let mut unsummed = *head;
         unsummed[CRC_AT..].fill(0);
-        (summer.sum(&unsummed, body) == le32(head, CRC_AT)).then_some(header)
+        (summer.sum_of(header.life, &unsummed, body) == le32(head, CRC_AT)).then_some(header)
     }
 
     /// Decodes what looks like a block, without its checksum.
     pub(crate) fn parse(block: &[u8]) -> Option<BlockHeader> {
         let head: &[u8; BLOCK_HEADER_BYTES] = block.first_chunk()?;
-        if head[0..4] != BLOCK_MAGIC || head[4] != FORMAT_VERSION || head[5] != 0 {
+        if head[0..4] != BLOCK_MAGIC || head[5] != 0 {
             return None;
         }
-        if le16(head, 30) != 0 || le32(head, 32) != 0 {
+        let life = LifeMark::of([head[30], head[31], head[32], head[33], head[34], head[35]]);
+        let version = match life {
+            Some(_) => FORMAT_VERSION,
+            None => VERSION_WITHOUT_LIVES,
+        };
+        if head[4] != version {
             return None;
         }
         Some(BlockHeader {
+            life,
             stream_block: le64(head, 8),
             durable_upto: le64(head, 16),
             incarnation: le32(head, 24),
@@ -185,7 +250,7 @@ pub struct FileHeader {
 pub enum HeaderProblem {
     /// Not a redolab log file at all.
     NotOurs,
-    /// Another version than [`FORMAT_VERSION`].
+    /// A version that this program does not read.
     Version(u8),
     /// Ours, but its checksum is wrong.
     Damaged,
@@ -209,7 +274,7 @@ impl FileHeader {
         out
     }
 
-    /// Decodes a header. The version is told right after the magic.
+    /// Decodes a header. The version is checked right after the magic.
     ///
     /// # Errors
     /// Which of the three it fails.
@@ -221,7 +286,8 @@ impl FileHeader {
         if head[0..8] != FILE_MAGIC {
             return Err(HeaderProblem::NotOurs);
         }
-        if head[8] != FORMAT_VERSION {
+        // The header is the same in both versions.
+        if !is_readable(head[8]) {
             return Err(HeaderProblem::Version(head[8]));
         }
         let mut id = [0_u8; 16];
@@ -265,9 +331,15 @@ mod tests {
     use super::*;
 
     const ID: LogId = LogId([7; 16]);
+    const LIFE: LifeId = LifeId::from_bytes([9; 16]).expect("not zero");
 
     fn block(body: &[u8]) -> Vec<u8> {
+        block_of(Some(LIFE), body)
+    }
+
+    fn block_of(life: Option<LifeId>, body: &[u8]) -> Vec<u8> {
         let header = BlockHeader {
+            life: life.map(LifeId::mark),
             stream_block: 0x0123_4567_89AB,
             durable_upto: 42,
             incarnation: 3,
@@ -292,6 +364,49 @@ mod tests {
             (header.incarnation, header.used, header.first_record),
             (3, 4, 5)
         );
+        assert_eq!(header.life, Some(LIFE.mark()));
+        let old = block_of(None, b"redo");
+        let header = BlockHeader::decode(&Summer::of_life(ID, Some(LIFE)), &old).expect("valid");
+        assert_eq!((old[4], header.life), (VERSION_WITHOUT_LIVES, None));
+    }
+
+    /// Whether the checksums were prepared for the life or not.
+    #[test]
+    fn a_block_is_verified_whichever_life_wrote_it() {
+        let other = LifeId::from_bytes([8; 16]).expect("not zero");
+        for life in [None, Some(LIFE), Some(other)] {
+            let bytes = block_of(life, b"redo");
+            for prepared in [None, Some(LIFE), Some(other)] {
+                let summer = Summer::of_life(ID, prepared);
+                let header = BlockHeader::decode(&summer, &bytes).expect("valid");
+                assert_eq!(header.life, life.map(LifeId::mark));
+                assert_eq!(
+                    header.encode(&summer, b"redo")[..],
+                    bytes[..BLOCK_HEADER_BYTES]
+                );
+            }
+        }
+    }
+
+    /// A version byte that does not fit the mark is not a block, even with a right checksum.
+    #[test]
+    fn versions_and_marks_belong_together() {
+        for (life, version) in [(Some(LIFE), 1), (None, 2), (Some(LIFE), 3), (None, 0)] {
+            let mut bytes = block_of(life, b"redo");
+            bytes[4] = version;
+            bytes[CRC_AT..BLOCK_HEADER_BYTES].fill(0);
+            for seed in [None, Some(LIFE.mark())] {
+                let (head, body) = bytes.split_at(BLOCK_HEADER_BYTES);
+                let crc = Summer::new(ID).sum_of(seed, head, &body[..4]);
+                let mut summed = bytes.clone();
+                summed[CRC_AT..BLOCK_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
+                assert_eq!(
+                    BlockHeader::decode(&Summer::new(ID), &summed),
+                    None,
+                    "{version}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -341,6 +456,12 @@ mod tests {
         let mut newer = bytes;
         newer[8] = 9;
         assert_eq!(FileHeader::decode(&newer), Err(HeaderProblem::Version(9)));
+        // Version 1 had the same header.
+        let mut older = bytes;
+        older[8] = VERSION_WITHOUT_LIVES;
+        let crc = Summer::new(ID).sum(&older[..60], &[]);
+        older[60..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(FileHeader::decode(&older), Ok(header));
         let mut damaged = bytes;
         damaged[45] ^= 1;
         assert_eq!(FileHeader::decode(&damaged), Err(HeaderProblem::Damaged));

@@ -62,6 +62,15 @@ pub enum Bug {
     ReuseOneBlockEarly,
     /// Believe a block whose checksum is wrong.
     SkipBlockChecksum,
+    /// Take a block of a later use of the log file for one that does not count.
+    IgnoreLaterUse,
+    /// Take a block of an incarnation that the control information does not know yet for one that
+    /// does not count.
+    IgnoreNewerIncarnation,
+    /// Believe blocks of another life of the incarnation.
+    IgnoreLife,
+    /// Ignore what the checkpoint, and the durable position that is kept with it, prove.
+    IgnoreKnownDurable,
     /// Stop at the gap before an incarnation.
     StopAtGap,
     /// Go on with an unfinished record in the next incarnation.

@@ -1,17 +1,20 @@
-//! Recovery: reading a log from its checkpoint to its end, and telling a torn tail from damage.
+//! Recovery: reading a log from its checkpoint to its end, and distinguishing a torn tail from
+//! damage.
 //!
 //! A block counts when its checksum is right, it names its own place in the stream, and it was
 //! written by the incarnation that owns this place. Recovery stops at the first block that does
 //! not. If a later block says that everything before it was durable when it was written
-//! (`durable_upto`), or the log was closed behind the gap, the gap is damage and the log is not
-//! opened; otherwise it is the torn tail of what was never acknowledged.
+//! (`durable_upto`), or the control information proves that the log went on behind the gap, the gap
+//! is damage and the log is not opened; otherwise it is the torn tail of what was never
+//! acknowledged. A block of a known incarnation with the mark of another life was written by
+//! another copy of the log, and is refused wherever it is found.
 //!
 //! Nothing is exposed before (1) what was read is durable and (2) the new incarnation is.
 
-use crate::control::{ControlFile, ControlInfo, Position};
+use crate::control::{ControlFile, ControlInfo, Incarnation, Position};
 use crate::error::Error;
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer};
-use crate::format::{decode_record_header, le64};
+use crate::format::{LifeId, LifeMark, decode_record_header, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
@@ -71,7 +74,7 @@ impl<'a> Reader<'a> {
             data,
             control,
             path,
-            summer: Summer::new(control.log_id),
+            summer: Summer::of_life(control.log_id, control.current().life),
             planted,
         }
     }
@@ -86,6 +89,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Damage, or a device that fails.
     pub fn scan(&self, visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
+        self.check_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
@@ -93,6 +97,40 @@ impl<'a> Reader<'a> {
         scan.how = self.judge_end(scan.end, limit)?;
         scan.end = self.before_gap(scan.end);
         Ok(scan)
+    }
+
+    /// Looks at the block before a checkpoint that lies between two blocks: it was durable, and its
+    /// log is not reused before the checkpoint has left it, so a block that is not whole shows that
+    /// the log file is damaged or older than the control information.
+    fn check_before_checkpoint(&self) -> Result<(), Error> {
+        let geometry = self.geometry();
+        let Position { block, offset } = self.control.checkpoint;
+        // Nothing was written into the gap before an incarnation.
+        let gap = |i: &&Incarnation| i.previous_end < block && block <= i.first;
+        let gap = self.control.incarnations.iter().find(gap);
+        let behind = gap.map_or(block, |i| i.previous_end);
+        let Some(before) = behind.checked_sub(1) else {
+            return Ok(());
+        };
+        let same_log = geometry.log_seq(before) == geometry.log_seq(block);
+        if offset > 0 || !same_log || self.planted.has(Bug::IgnoreKnownDurable) {
+            return Ok(());
+        }
+        let mut bytes = vec![0; geometry.block_bytes as usize];
+        self.data.read(geometry.address(before), &mut bytes)?;
+        // An incarnation that is not kept any more has no entry to compare with.
+        let kept = self.control.incarnation_of(before).is_some();
+        let whole = match self.judge(before, &bytes)? {
+            Some(_) => true,
+            None if kept => false,
+            None => BlockHeader::decode(&self.summer, &bytes)
+                .is_some_and(|header| header.stream_block == before),
+        };
+        if whole {
+            return Ok(());
+        }
+        let found = String::from("a block that does not count");
+        Err(self.corrupt(before, "the durable block before the checkpoint", found))
     }
 
     /// Reads from the checkpoint to the first block that does not count, at most to `limit`,
@@ -171,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The header, when the block counts; `None` when it does not; an error when it shows that
-    /// the control information is older than the log.
+    /// the control information is older than the log, or that another copy of it wrote the block.
     fn judge(&self, block: StreamBlock, bytes: &[u8]) -> Result<Option<BlockHeader>, Error> {
         let blind = self.planted.has(Bug::SkipBlockChecksum);
         let unsummed = || blind.then(|| BlockHeader::parse(bytes)).flatten();
@@ -181,26 +219,50 @@ impl<'a> Reader<'a> {
         };
         let capacity = self.geometry().capacity_blocks();
         let same_slot = header.stream_block % capacity == block % capacity;
-        if same_slot && header.stream_block > block {
+        let later_use = same_slot && header.stream_block > block;
+        if later_use && !self.planted.has(Bug::IgnoreLaterUse) {
             let found = format!("block {} of a later use", header.stream_block);
             return Err(self.corrupt(block, "control information as new as the log", found));
         }
         if header.stream_block != block && !self.planted.has(Bug::AcceptStaleBlock) {
             return Ok(None);
         }
-        if header.incarnation > self.control.current().number {
+        let newer = header.incarnation > self.control.current().number;
+        if newer && !self.planted.has(Bug::IgnoreNewerIncarnation) {
             let found = format!("incarnation {}", header.incarnation);
             return Err(self.corrupt(block, "control information as new as the log", found));
         }
+        self.check_life(block, &header)?;
         let owner = self.control.incarnation_of(block);
         let owned = owner.is_some_and(|i| i.number == header.incarnation)
             || self.planted.has(Bug::AcceptOldIncarnation);
         Ok(owned.then_some(header))
     }
 
+    /// Refuses a block whose incarnation is known here with another life.
+    fn check_life(&self, block: StreamBlock, header: &BlockHeader) -> Result<(), Error> {
+        let Some(known) = self.control.incarnation(header.incarnation) else {
+            return Ok(());
+        };
+        let expected = known.life.map(LifeId::mark);
+        if header.life == expected || self.planted.has(Bug::IgnoreLife) {
+            return Ok(());
+        }
+        let text = |life: Option<LifeMark>| {
+            life.map_or_else(|| String::from("none (version 1)"), |life| life.to_string())
+        };
+        Err(Error::MixedCopies {
+            path: self.path.to_owned(),
+            rba: self.geometry().rba(block, 0),
+            incarnation: header.incarnation,
+            expected: text(expected),
+            found: text(header.life),
+        })
+    }
+
     /// `block` lies between the end of an incarnation and the first block of the next.
     fn in_incarnation_gap(&self, block: StreamBlock) -> bool {
-        let gap = |i: &crate::control::Incarnation| i.previous_end <= block && block < i.first;
+        let gap = |i: &Incarnation| i.previous_end <= block && block < i.first;
         self.control.incarnations.iter().any(gap)
     }
 
@@ -215,17 +277,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells a torn tail from damage, and a torn tail from a clean end.
+    /// Distinguishes a torn tail from damage, and a torn tail from a clean end.
     fn judge_end(&self, end: StreamBlock, limit: StreamBlock) -> Result<End, Error> {
-        let current = self.control.current();
-        let known = self
-            .control
-            .closed_at
-            .unwrap_or(0)
-            .max(current.previous_end);
+        let known = match self.planted.has(Bug::IgnoreKnownDurable) {
+            true => (self.control.closed_at.unwrap_or(0)).max(self.control.current().previous_end),
+            false => self.control.known_durable(),
+        };
         if end < known {
+            let known = self.geometry().rba(known, 0);
+            let expected =
+                format!("redo, which the control information proves durable up to {known}");
             let found = String::from("a block that does not count");
-            return Err(self.corrupt(end, "redo that was recovered or closed over before", found));
+            return Err(self.corrupt(end, &expected, found));
         }
         let mut how = End::Clean;
         let mut proof = None;
@@ -433,7 +496,8 @@ impl Recovery {
 }
 
 /// Recovers the log: flushes what may still be in caches, of the control file too, finds the end,
-/// and makes a new incarnation durable.
+/// and makes a new incarnation durable, whose identity `life` is. A log of version 1 becomes one of
+/// [`crate::format::FORMAT_VERSION`] with that.
 ///
 /// # Errors
 /// Damage, or a device that fails; nothing was exposed then.
@@ -441,6 +505,7 @@ pub fn recover(
     data: &Arc<dyn LogDevice>,
     control: &mut ControlFile,
     path: &Path,
+    life: LifeId,
     planted: Planted,
 ) -> Result<Recovery, Error> {
     control.plant(planted);
@@ -457,7 +522,7 @@ pub fn recover(
     let before = control.info().clone();
     let begin = |info: &mut ControlInfo| {
         info.closed_at = None;
-        info.begin_incarnation(scan.end).map(|_| ())
+        info.begin_incarnation(scan.end, life).map(|_| ())
     };
     if planted.has(Bug::SkipIncarnationFence) {
         control.change_in_memory(begin)?;

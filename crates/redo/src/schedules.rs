@@ -13,7 +13,7 @@ mod foreground;
 
 use crate::control::{CONTROL_BYTES, ControlFile};
 use crate::engine::{Log, LogWriter, Options};
-use crate::format::LogId;
+use crate::format::{LifeId, LogId};
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use crate::recovery::recover;
@@ -104,7 +104,8 @@ impl World {
         let mut control = ControlFile::load(Arc::new(control), path).expect("a whole copy");
         let from = control.info().checkpoint;
         let data: Arc<dyn LogDevice> = Arc::new(data);
-        let recovery = recover(&data, &mut control, path, Planted::none()).expect("it opens");
+        let life = LifeId::from_bytes([3; 16]).expect("not zero");
+        let recovery = recover(&data, &mut control, path, life, Planted::none()).expect("it opens");
         let mut found = Vec::new();
         recovery
             .for_each(|rba, record| found.push((rba, record.to_vec())))

@@ -83,6 +83,7 @@ const CASES: &[(&str, Change)] = &[
             number: 2,
             previous_end: u64::MAX,
             first: u64::MAX,
+            life: None,
         });
     }),
     ("incarnations out of order", |i| {
@@ -91,21 +92,21 @@ const CASES: &[(&str, Change)] = &[
                 number: 7,
                 previous_end: first + 9,
                 first,
+                life: None,
             });
         }
     }),
+    ("a checkpoint offset that no block has", |i| {
+        i.checkpoint.offset = 512 - 40 + 1;
+    }),
+    ("durable up to the end of numbers", |i| i.durable = u64::MAX),
     ("closed at the end of numbers", |i| {
         i.closed_at = Some(u64::MAX - 1);
     }),
 ];
 
 /// Strange, and no harm.
-const HARMLESS: &[(&str, Change)] = &[
-    ("a checkpoint offset that no block has", |i| {
-        i.checkpoint.offset = u16::MAX;
-    }),
-    ("one block a log", |i| i.geometry.blocks_per_group = 1),
-];
+const HARMLESS: &[(&str, Change)] = &[("one block a log", |i| i.geometry.blocks_per_group = 1)];
 
 #[test]
 fn the_log_itself_opens() {

@@ -93,8 +93,8 @@ const CASES: &[(&str, Break, Expect)] = &[
     ),
     (
         "a newer log file",
-        |d| overwrite(&group(d, 0), 8, &[2]),
-        |e| matches!(e, Error::Version { found: 2, .. }),
+        |d| overwrite(&group(d, 0), 8, &[3]),
+        |e| matches!(e, Error::Version { found: 3, .. }),
     ),
     (
         "a newer control file",

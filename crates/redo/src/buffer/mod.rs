@@ -328,6 +328,7 @@ impl LogBuffer {
                 stream_block: block,
                 durable_upto,
                 incarnation: self.incarnation,
+                life: self.summer.life(),
                 used: used as u16,
                 first_record: format::le16(bytes, FIRST_RECORD_AT),
             };

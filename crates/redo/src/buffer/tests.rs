@@ -2,7 +2,8 @@
 //! order of filling and the place in the ring.
 
 use super::*;
-use crate::format::{LogId, RECORD_HEADER_BYTES, decode_record_header, encode_record_header};
+use crate::format::{LifeId, LogId, RECORD_HEADER_BYTES};
+use crate::format::{decode_record_header, encode_record_header};
 use device::Region;
 use measure::workload::split_mix;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ fn buffer(seal_blocks: u32, ring: u64, start: StreamBlock, first_batch: u64) -> 
     let region = Region::new(ring as usize * 512).expect("memory");
     let memory = Memory::new(Arc::new(region));
     let planted = Planted::none();
-    let (geometry, summer) = (geometry(seal_blocks), Summer::new(ID));
+    let life = LifeId::from_bytes([6; 16]);
+    let (geometry, summer) = (geometry(seal_blocks), Summer::of_life(ID, life));
     LogBuffer::new(
         memory,
         geometry,
@@ -64,6 +66,7 @@ fn blocks(buffer: &LogBuffer, batch: &Batch) -> Vec<(BlockHeader, Vec<u8>)> {
         // SAFETY: the block is filled, and its batch is not released while it is looked at.
         unsafe { buffer.memory().region().copy_to(piece.at, &mut bytes) };
         let header = BlockHeader::decode(&Summer::new(ID), &bytes).expect("a valid block");
+        assert!(header.life.is_some(), "every block carries its life");
         assert_eq!(
             (header.stream_block, header.incarnation),
             (block, INCARNATION)

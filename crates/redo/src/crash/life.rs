@@ -7,7 +7,7 @@ use super::plan::{Plan, Rng};
 use super::sessions::Session;
 use crate::buffer::{Batch, LogBuffer, Memory};
 use crate::control::ControlInfo;
-use crate::format::Summer;
+use crate::format::{LifeId, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::writer::{Event, History, Writer};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 /// What outlives a life.
 pub(super) struct Env {
     pub(super) rng: Rng,
+    /// For what is done beside the history, which must not change what happens in it.
+    pub(super) aside: Rng,
     pub(super) plan: Plan,
     pub(super) planted: Planted,
     pub(super) coverage: Coverage,
@@ -37,6 +39,14 @@ impl Env {
         let what = what.into();
         self.note(|| format!("VIOLATION {what}"));
         self.violation.get_or_insert(what);
+    }
+
+    /// The identity of an incarnation that begins.
+    pub(super) fn draw_life(&mut self) -> LifeId {
+        let mut bytes = [1; 16];
+        bytes[8..].copy_from_slice(&self.aside.below(u64::MAX).to_le_bytes());
+        bytes.rotate_left(8);
+        LifeId::from_bytes(bytes).unwrap_or_else(|| self.draw_life())
     }
 
     pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
@@ -107,7 +117,7 @@ impl Life {
             Memory::new(region),
             geometry,
             info.current().number,
-            Summer::new(info.log_id),
+            Summer::of_life(info.log_id, info.current().life),
             start,
             first_batch,
             env.planted,

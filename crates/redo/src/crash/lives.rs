@@ -25,7 +25,10 @@ pub(super) fn open(world: &Shared) -> Option<ControlFile> {
     lock(world).recoveries_cut = 0;
     loop {
         lock(world).restart();
-        let planted = lock(world).env.planted;
+        let (planted, life) = {
+            let env = &mut lock(world).env;
+            (env.planted, env.draw_life())
+        };
         let mut control = match ControlFile::load(Arc::clone(&control), Path::new(LOG)) {
             Ok(control) => control,
             Err(error) => {
@@ -33,7 +36,7 @@ pub(super) fn open(world: &Shared) -> Option<ControlFile> {
                 return None;
             }
         };
-        let result = recover(&data, &mut control, Path::new(LOG), planted);
+        let result = recover(&data, &mut control, Path::new(LOG), life, planted);
         let may_judge = lock(world).judge_outcome(&result);
         if let (true, Ok(recovery)) = (may_judge, result) {
             return judge(world, &recovery, &control).then_some(control);
@@ -92,7 +95,9 @@ fn probe(env: &mut Env, found: &Recovered) -> Result<(), String> {
         let shared: Arc<dyn LogDevice> = Arc::new(data.clone());
         let mut file =
             ControlFile::load(Arc::new(control.clone()), Path::new(LOG)).map_err(failed)?;
-        let recovery = recover(&shared, &mut file, Path::new(LOG), env.planted).map_err(failed)?;
+        let life = env.draw_life();
+        let recovery =
+            recover(&shared, &mut file, Path::new(LOG), life, env.planted).map_err(failed)?;
         let again = collect(&recovery)?;
         if again != *found {
             let (again, found) = (again.len(), found.len());
@@ -137,8 +142,13 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
             world.tell_checkpoint(position.block);
         }
     }
+    let durable = lock(world)
+        .life
+        .as_ref()
+        .map(|life| life.buffer.durable_block());
     let result = control.update(|info| {
         info.checkpoint = info.checkpoint.max(position);
+        info.durable = info.durable.max(durable.unwrap_or(0));
         Ok(())
     });
     let mut world = lock(world);
@@ -160,6 +170,7 @@ fn close(world: &Shared, control: &mut ControlFile, end: StreamBlock) {
     lock(world).enter(Stage::Close);
     let result = control.update(|info| {
         info.closed_at = Some(end);
+        info.durable = end;
         Ok(())
     });
     let mut world = lock(world);

@@ -7,7 +7,7 @@ use super::oracle::{Appended, Oracle, Recovered};
 use crate::buffer::{LogBuffer, Memory, Source};
 use crate::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo, Position};
 use crate::error::Error;
-use crate::format::{LogId, RECORD_HEADER_BYTES, Summer, encode_record_header};
+use crate::format::{LifeId, LogId, RECORD_HEADER_BYTES, Summer, encode_record_header};
 use crate::group::Geometry;
 use crate::planted::Planted;
 use crate::recovery::recover;
@@ -29,6 +29,17 @@ pub(super) struct Setup {
     pub(super) geometry: Geometry,
     pub(super) sector_bytes: usize,
     pub(super) planted: Planted,
+    /// Which copy of the log this is: lives and records of another copy differ.
+    pub(super) copy: u8,
+}
+
+impl Setup {
+    /// The life of an incarnation that begins after `generation` updates of the control file.
+    fn life(&self, generation: u64) -> LifeId {
+        let mut bytes = [self.copy + 1; 16];
+        bytes[1..5].copy_from_slice(&(generation as u32).to_le_bytes());
+        LifeId::from_bytes(bytes).expect("its first byte is not zero")
+    }
 }
 
 /// Where a recovery is interrupted.
@@ -123,7 +134,8 @@ impl Machine {
         };
         let data = device(&self.members[0]);
         let result = ControlFile::load(device(&self.control), Path::new(LOG)).and_then(|mut c| {
-            let recovery = recover(&data, &mut c, Path::new(LOG), self.setup.planted)?;
+            let life = self.setup.life(c.info().generation);
+            let recovery = recover(&data, &mut c, Path::new(LOG), life, self.setup.planted)?;
             let mut found = Vec::new();
             recovery.for_each(|rba, record| found.push((rba, record.to_vec())))?;
             Ok((c, found))
@@ -145,7 +157,7 @@ impl Machine {
             Memory::new(region),
             g,
             info.current().number,
-            Summer::new(info.log_id),
+            Summer::of_life(info.log_id, info.current().life),
             info.current().first,
             0,
             self.setup.planted,
@@ -206,6 +218,7 @@ impl Open<'_> {
         let (begin, end) = (place(reservation.offset), place(reservation.end()));
         // No two records are alike: the place and the length of the history are in each byte.
         let salt = begin.block as usize * 31 + usize::from(begin.offset) + oracle.len() * 7;
+        let salt = salt + usize::from(self.machine.setup.copy) * 101;
         let payload: Vec<u8> = (0..len).map(|i| (salt + i) as u8).collect();
         let head = encode_record_header(len as u32);
         let vectors: [&[u8]; 1] = [&payload];
@@ -231,9 +244,11 @@ impl Open<'_> {
     pub(super) fn checkpoint(&mut self, count: usize, oracle: &mut Oracle) {
         let position = oracle.behind(count).expect("so many records");
         oracle.checkpointing(count);
+        let durable = self.buffer.durable_block();
         self.control
             .update(|info| {
                 info.checkpoint = position;
+                info.durable = info.durable.max(durable);
                 Ok(())
             })
             .expect("nothing stops it");

@@ -125,6 +125,7 @@ impl Model {
                 geometry,
                 sector_bytes,
                 planted,
+                copy: 0,
             },
             explored: Explored::default(),
         }

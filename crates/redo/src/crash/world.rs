@@ -4,7 +4,7 @@ use super::disk::{EIO, lock};
 use super::life::{Env, Life};
 use super::lives::{open, run_life};
 use super::oracle::Oracle;
-use super::plan::Plan;
+use super::plan::{Plan, Rng};
 use super::{Coverage, Report};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, Position};
 use crate::error::Error;
@@ -86,6 +86,7 @@ impl World {
         control.set_immediate(false);
         let lives = plan.lives;
         let env = Env {
+            aside: Rng(rng.0 ^ 0x6173_6964_65),
             rng,
             plan,
             planted,

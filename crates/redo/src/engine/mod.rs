@@ -167,6 +167,7 @@ impl Log {
         let updated = there.map_err(Error::from).and_then(|()| {
             control.update(|info| {
                 info.checkpoint = position;
+                info.durable = info.durable.max(durable);
                 Ok(())
             })
         });
@@ -222,6 +223,7 @@ impl Log {
         let mut control = self.control.lock().map_err(|_| Error::Closed)?;
         control.update(|info| {
             info.closed_at = Some(end);
+            info.durable = end;
             Ok(())
         })
     }

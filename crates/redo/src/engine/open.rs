@@ -10,7 +10,7 @@ use super::{Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
-use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId, Summer};
+use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LifeId, LogId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::{EngineClock, Mutex};
@@ -104,7 +104,12 @@ impl Log {
         let caps = data.caps();
         let policy = options.writer_policy(&caps)?;
         check_fit(&geometry, &caps, policy.depth, path)?;
-        let recovery = recover(&data, &mut control, path, options.planted)?;
+        let life = LifeId::draw().map_err(|source| DeviceError::Io {
+            path: path.to_owned(),
+            action: "drawing the life id of a new incarnation",
+            source,
+        })?;
+        let recovery = recover(&data, &mut control, path, life, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let wanted = RegionOptions {
             huge_pages: options.huge_pages,
@@ -133,7 +138,7 @@ impl Log {
             Memory::new(region),
             geometry,
             control.info().current().number,
-            Summer::new(control.info().log_id),
+            Summer::of_life(control.info().log_id, control.info().current().life),
             start,
             0,
             options.planted,
