@@ -29,7 +29,7 @@ impl Tally {
 }
 
 /// How a reason begins.
-const SKIPPED: &str = "skipped: ";
+pub const SKIPPED: &str = "skipped: ";
 
 /// Follows the output line by line.
 #[derive(Debug, Default)]

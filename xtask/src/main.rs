@@ -2,11 +2,13 @@
 //!
 //! What lives here: the dispatch. `tidy` holds the rules that no lint knows, `docs` what is
 //! generated (`figures` from measured data), `check` the table of steps that a change must pass,
-//! `packages` one of them, `setup` what the tests need from the machine, `soak` what takes longer
-//! than a check may, `power_cuts` a test at length; the limits themselves are in `policy`.
+//! `packages` one of them, `setup` what the tests need from the machine, `prove` what takes longer
+//! than a check may; the limits themselves are in `policy`. `binaries` builds programs of tests,
+//! `watch` runs them under a time limit.
 //!
 //! What it must not know: anything of the crates that it checks, but the metric catalogue.
 
+mod binaries;
 mod check;
 mod docs;
 mod figures;
@@ -15,12 +17,12 @@ mod generate;
 mod harness;
 mod packages;
 mod policy;
-mod power_cuts;
+mod prove;
 mod setup;
-mod soak;
 mod source;
 mod tidy;
 mod tree;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,15 +35,12 @@ usage: cargo xtask COMMAND
 
   check [--keep-going] [STEP…]  every check, or the named steps: the same here and in CI
   test                          setup, then check
-  soak MINUTES                  what exceeds a check's budget, with other seeds each round (or 8h)
+  prove [NAME…]                 what exceeds a check's budget, with its data (`prove list`)
   setup                         install what the tests need from the system, as far as it may
   tidy                          the project's own rules: layers, sizes, unsafe, documents, links
   docs                          write the generated documents, and the figures of measured data
   fuzz [SECONDS] [TARGET…]      every fuzz target for a while, where a nightly toolchain is
-  generate KIND [--seed N] …     evidence with known answers (`generate list`)
-  power-cuts [--cuts N] [--states N] [--fs ext4,xfs] [--method direct,…] [--seed N]
-                                cut the power of logs at work, as root: 100 cuts of each file
-                                system and back end, 5000 crash states of each back end";
+  generate KIND [--seed N] …     evidence with known answers (`generate list`)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,19 +55,15 @@ fn main() -> ExitCode {
             setup::run();
             check::run(&root, &check::Options::default())
         }
-        ["soak", time] => match soak::parse(time) {
-            Ok(time) => soak::run(&root, time),
-            Err(problem) => return usage(&problem),
-        },
         ["setup"] => {
             setup::run();
             Ok(true)
         }
+        ["prove", words @ ..] => prove::run(&root, words),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::write(&root),
         ["fuzz", words @ ..] => fuzz::run(&root, words),
         ["generate", options @ ..] => generate::run(options),
-        ["power-cuts", options @ ..] => power_cuts::run(&root, options),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(true)

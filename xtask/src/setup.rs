@@ -129,6 +129,20 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// Where a subcommand of cargo's is, which cargo installs beside itself.
+pub fn find_cargo(program: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| {
+            let home = std::env::var_os("HOME")?;
+            Some(PathBuf::from(home).join(".cargo"))
+        });
+    let installed = home.map(|home| home.join("bin").join(program));
+    installed
+        .filter(|file| file.is_file())
+        .or_else(|| find(program))
+}
+
 fn may_not_install() -> Option<&'static str> {
     if !is_root() {
         Some("needs root")
@@ -140,7 +154,7 @@ fn may_not_install() -> Option<&'static str> {
 }
 
 /// Whether the effective user is root, from `/proc/self/status` (real, effective, …).
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     ids.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")

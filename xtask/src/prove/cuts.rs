@@ -1,14 +1,15 @@
-//! Power cuts at length: runs the test of power cuts with more of them than the checks do.
+//! Power cuts at length: the options, as the environment of that test.
 //!
-//! What lives here: the options, as the environment of that test. What it must not know: how a
-//! cut is made, which methods there are; the test refuses what it does not know.
+//! What it must not know: how a cut is made, which methods there are; the test refuses what it does
+//! not know.
 
-use crate::{Outcome, cargo};
+use super::tests::{self, Proof};
+use crate::Outcome;
 use std::path::Path;
 
-/// Cuts for each file system and back end, unless told otherwise.
+/// Cuts for each file system and back end, unless an option says otherwise.
 const CUTS: &str = "100";
-/// Crash states of each back end, unless told otherwise.
+/// Crash states of each back end, unless an option says otherwise.
 const STATES: &str = "5000";
 /// The options, and the variables that the test reads.
 const OPTIONS: &[(&str, &str)] = &[
@@ -19,19 +20,23 @@ const OPTIONS: &[(&str, &str)] = &[
     ("--seed", "REDO_CUT_SEED"),
 ];
 /// The feature brings the control that is the engine itself with a bug planted.
-const TEST: &[&str] = &[
-    "test",
-    "--release",
-    "--locked",
-    "--package",
-    "redolab-redo",
-    "--features",
-    "crash",
-    "--test",
-    "crash_power_cuts",
-    "--",
-    "--nocapture",
-];
+pub const PROOF: Proof = Proof {
+    name: "cuts",
+    shows: "100 power cuts of each file system and back end and 5,000 crash states of each back \
+            end lose nothing; the controls lose",
+    takes: "1 h",
+    hours: 12,
+    package: "redolab-redo",
+    arguments: &["--features", "crash", "--test", "crash_power_cuts"],
+    filter: &[],
+    env: |_| Vec::new(),
+    apart: None,
+    repeats: false,
+    data: &[
+        ("REDO_CUT_CSV", "experiments/power-cuts/data.csv"),
+        ("REDO_CUT_STATES_CSV", "experiments/power-cuts/states.csv"),
+    ],
+};
 
 /// The variables that the options stand for; nothing is skipped.
 fn variables<'a>(options: &[&'a str]) -> Outcome<Vec<(&'static str, &'a str)>> {
@@ -64,16 +69,15 @@ fn variables<'a>(options: &[&'a str]) -> Outcome<Vec<(&'static str, &'a str)>> {
 }
 
 /// Runs the test. Whether nothing was lost and the controls lost.
+///
+/// # Errors
+/// When an option is wrong, or the test cannot be run.
 pub fn run(root: &Path, options: &[&str]) -> Outcome<bool> {
-    let variables = variables(options)?;
-    let mut command = cargo();
-    command.args(TEST).envs(variables).current_dir(root);
-    let status = command.status().map_err(|e| format!("cargo test: {e}"))?;
-    Ok(status.success())
+    tests::run(root, &PROOF, 0, &variables(options)?)
 }
 
 #[cfg(test)]
-mod tests {
+mod unit {
     use super::*;
 
     #[test]

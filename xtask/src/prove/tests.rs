@@ -1,0 +1,353 @@
+//! Proofs that are tests at length: the table, and running one of them.
+//!
+//! What lives here: which test, with which environment, how long it may take, and which files of
+//! data it writes. Each run appends a line to `experiments/proofs/data.csv`; its output is kept
+//! below `target/prove`. A test that skips itself proves nothing: the proof has failed then.
+
+use super::record;
+use crate::binaries;
+use crate::watch::{self, End, Limits};
+use crate::{Outcome, cargo};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Histories of a round of the crash simulation.
+const HISTORIES: u64 = 250_000;
+/// Schedules of a round of each test under shuttle.
+const SCHEDULES: u64 = 50_000;
+/// Kills of a round.
+const KILLS: u64 = 500;
+/// Names of the columns of `experiments/proofs/data.csv`.
+const COLUMNS: &str = "proof,round,settings,result,tests,seconds,commit,figures";
+
+/// The environment of a round.
+type Environment = Vec<(&'static str, String)>;
+
+/// A test at length.
+pub struct Proof {
+    /// As it is asked for.
+    pub name: &'static str,
+    /// What a passed run shows.
+    pub shows: &'static str,
+    /// About how long it takes on two processors.
+    pub takes: &'static str,
+    /// Hours after which it is ended as a failure.
+    pub hours: u32,
+    /// Whose tests they are.
+    pub package: &'static str,
+    /// What a cargo test command is given.
+    pub arguments: &'static [&'static str],
+    /// What its test program is given.
+    pub filter: &'static [&'static str],
+    /// The environment of a round, counted from 0.
+    pub env: fn(u64) -> Environment,
+    /// A target folder of its own, where other flags would rebuild the common one.
+    pub apart: Option<&'static str>,
+    /// Another round has other seeds; otherwise one says all.
+    pub repeats: bool,
+    /// The variable that names a file of data, and where its content belongs.
+    pub data: &'static [(&'static str, &'static str)],
+}
+
+const PLAIN: Proof = Proof {
+    name: "",
+    shows: "",
+    takes: "",
+    hours: 2,
+    package: "redolab-redo",
+    arguments: &[],
+    filter: &[],
+    env: |_| Vec::new(),
+    apart: None,
+    repeats: false,
+    data: &[],
+};
+
+/// Every test that is run at length.
+pub const PROOFS: &[Proof] = &[
+    Proof {
+        name: "histories",
+        shows: "250,000 simulated histories with faults anywhere break no promise; every planted \
+                bug is found",
+        takes: "10 min",
+        arguments: &["--features", "crash", "--test", "crash_simulation"],
+        env: |round| {
+            vec![
+                ("REDOLAB_CRASH_FROM", (round * HISTORIES).to_string()),
+                ("REDOLAB_CRASH_SEEDS", HISTORIES.to_string()),
+            ]
+        },
+        repeats: true,
+        ..PLAIN
+    },
+    Proof {
+        name: "schedules",
+        shows: "50,000 drawn schedules of whole logs for each case lose nothing and wake everybody",
+        takes: "30 min",
+        arguments: &["--lib", "schedules"],
+        env: |round| {
+            vec![
+                ("RUSTFLAGS", "--cfg shuttle".to_owned()),
+                ("REDO_SCHEDULE_SEED", (round + 2).to_string()),
+                ("REDO_SCHEDULES", SCHEDULES.to_string()),
+            ]
+        },
+        hours: 6,
+        apart: Some("shuttle"),
+        repeats: true,
+        ..PLAIN
+    },
+    Proof {
+        name: "interleavings",
+        shows: "every interleaving of reserve, seal, wake and hand-off with up to 4 preemptions, \
+                or as many as 10 minutes for each model allow",
+        takes: "2 h",
+        arguments: &["--lib", "interleavings"],
+        env: |_| {
+            vec![
+                ("RUSTFLAGS", "--cfg loom".to_owned()),
+                ("LOOM_MAX_PREEMPTIONS", "4".to_owned()),
+                // Seconds of each model.
+                ("LOOM_MAX_DURATION", "600".to_owned()),
+            ]
+        },
+        hours: 12,
+        apart: Some("loom"),
+        ..PLAIN
+    },
+    Proof {
+        name: "kills",
+        shows: "kill -9 at 500 random moments on files and 500 on a raw device loses nothing that \
+                was acknowledged",
+        takes: "5 min",
+        arguments: &["--test", "kill"],
+        filter: &["survives_kill_9"],
+        env: |_| vec![("REDO_KILLS", KILLS.to_string())],
+        repeats: true,
+        data: &[("REDO_KILL_CSV", "experiments/long-life/kills.csv")],
+        ..PLAIN
+    },
+    Proof {
+        name: "long-life",
+        shows: "half an hour of commits and log switches: flat memory, nothing lost when killed",
+        takes: "31 min",
+        arguments: &["--test", "kill"],
+        filter: &["a_long_life"],
+        env: |_| vec![("REDO_LIFE_SECONDS", "1830".to_owned())],
+        data: &[("REDO_LIFE_CSV", "experiments/long-life/data.csv")],
+        ..PLAIN
+    },
+    Proof {
+        name: "flips",
+        shows: "no flip of any of the 8 bits of each byte of a mebibyte of redo is believed",
+        takes: "5 min",
+        arguments: &["--test", "corruption"],
+        filter: &["no_flip_in_a_mebibyte"],
+        env: |_| vec![("REDO_FLIPS", "8".to_owned())],
+        ..PLAIN
+    },
+    Proof {
+        name: "faults",
+        shows: "each operation of a script fails with each fault, in every back end",
+        takes: "10 min",
+        arguments: &["--test", "faults"],
+        env: |_| vec![("REDO_FAULTS", "all".to_owned())],
+        ..PLAIN
+    },
+    Proof {
+        name: "limits",
+        shows: "200 random combinations of options write no more than --max-write allows",
+        takes: "20 min",
+        package: "redolab",
+        arguments: &["--tests"],
+        filter: &["max_write_is_never_exceeded"],
+        env: |_| vec![("REDOLAB_LIMIT_DRAWS", "200".to_owned())],
+        hours: 3,
+        ..PLAIN
+    },
+    Proof {
+        name: "stream",
+        shows: "10 GB of evidence through standard input take little memory",
+        takes: "3 min",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["a_long_stream"],
+        env: |_| vec![("REDOLAB_STREAM_BYTES", "10000000000".to_owned())],
+        ..PLAIN
+    },
+    Proof {
+        name: "evidence",
+        shows: "traces read in blocks give what the whole gives, with other seeds",
+        takes: "3 min",
+        package: "redolab-analysis",
+        arguments: &["--lib", "blocks"],
+        env: |round| vec![("REDOLAB_IMPORT_SEED", (round + 2).to_string())],
+        repeats: true,
+        ..PLAIN
+    },
+    Proof {
+        name: "statistics",
+        shows: "tests and intervals keep their promised rates in 20 times the trials",
+        takes: "5 min",
+        package: "redolab-analysis",
+        arguments: &["--test", "stats_simulation"],
+        env: |_| vec![("REDOLAB_STATS_TRIALS", "20".to_owned())],
+        ..PLAIN
+    },
+];
+
+/// How a run went.
+#[derive(Default)]
+struct Told {
+    passed: usize,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+    figures: Vec<String>,
+}
+
+impl Told {
+    fn line(&mut self, line: &str) {
+        if let Some((name, passed)) = watch::result(line) {
+            if passed {
+                self.passed += 1;
+            } else {
+                self.failed.push(name.to_owned());
+            }
+        } else if let Some(reason) = line.strip_prefix(crate::harness::SKIPPED) {
+            self.skipped.push(reason.to_owned());
+        } else if line.contains("seed=") || line.contains(" 0 ") || line.contains("lost") {
+            self.figures.push(line.trim().to_owned());
+        }
+    }
+
+    fn well(&self, end: &End) -> bool {
+        *end == End::Ended(true) && self.skipped.is_empty() && self.failed.is_empty()
+    }
+}
+
+/// Runs a proof's tests for a round, with more variables of the caller's. Whether it holds.
+///
+/// # Errors
+/// When it cannot be built, run, or written down.
+pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Outcome<bool> {
+    let mut variables = (proof.env)(round);
+    variables.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
+    let mut build = cargo();
+    build
+        .args(["test", "--release", "-p", proof.package, "--locked"])
+        .args(proof.arguments)
+        .envs(variables.iter().cloned())
+        .current_dir(root);
+    if let Some(name) = proof.apart {
+        let common = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        build.env("CARGO_TARGET_DIR", Path::new(&common).join(name));
+    }
+    let built = binaries::build(&mut build)?;
+    let built = built.ok_or_else(|| format!("{}: does not compile", proof.name))?;
+    let kept = root.join("target/prove");
+    let failed = |e: std::io::Error| format!("{}: {e}", kept.display());
+    std::fs::create_dir_all(&kept).map_err(failed)?;
+    let data: Vec<_> = (proof.data.iter())
+        .map(|(name, path)| (*name, kept.join(path.replace('/', "-")), *path))
+        .collect();
+    for (_, fresh, _) in &data {
+        if fresh.exists() {
+            std::fs::remove_file(fresh).map_err(failed)?;
+        }
+    }
+    let mut output =
+        std::fs::File::create(kept.join(format!("{}.txt", proof.name))).map_err(failed)?;
+    let hours = Duration::from_secs(3600) * proof.hours;
+    let limits = Limits {
+        test: hours,
+        program: hours,
+    };
+    let (begun, mut told, mut well) = (Instant::now(), Told::default(), true);
+    for binary in &built {
+        let mut command = binary.command();
+        command.args(proof.filter).arg("--nocapture");
+        command.envs(variables.iter().cloned());
+        command.envs(more.iter().copied());
+        command.envs(data.iter().map(|(name, fresh, _)| (name, fresh)));
+        let end = watch::watch(&mut command, limits, |line| {
+            println!("{line}");
+            told.line(line);
+            // A full disk must not end the proof: the line has been printed.
+            drop(writeln!(output, "{line}"));
+            true
+        })?;
+        well &= told.well(&end);
+        if matches!(end, End::Late(_) | End::Overran) {
+            println!("{}: no end within {} hours", proof.name, proof.hours);
+        }
+    }
+    if told.passed == 0 {
+        println!("{}: no test ran", proof.name);
+        well = false;
+    }
+    let reasons = told.skipped.iter();
+    reasons.for_each(|reason| println!("{}: not proved: {reason}", proof.name));
+    let settings: Vec<String> = (variables.iter().map(|(n, v)| format!("{n}={v}")))
+        .chain(more.iter().map(|(n, v)| format!("{n}={v}")))
+        .collect();
+    let title = format!("{}: {}", proof.name, settings.join(" "));
+    for (_, fresh, path) in &data {
+        if well && fresh.exists() {
+            publish(root, fresh, path, &title)?;
+        }
+    }
+    let row = [
+        proof.name.to_owned(),
+        round.to_string(),
+        settings.join(" "),
+        if well { "passed" } else { "failed" }.to_owned(),
+        (told.passed + told.failed.len()).to_string(),
+        format!("{:.0}", begun.elapsed().as_secs_f64()),
+        record::commit(root),
+        told.figures.join("; "),
+    ];
+    record::append(root, "experiments/proofs/data.csv", COLUMNS, &row)?;
+    Ok(well)
+}
+
+/// Puts a file of data that a proof wrote into its place, with what made it behind the heading.
+fn publish(root: &Path, fresh: &Path, path: &str, title: &str) -> Outcome<()> {
+    let text = std::fs::read_to_string(fresh).map_err(|e| format!("{}: {e}", fresh.display()))?;
+    let (heading, rows) = text.split_once('\n').unwrap_or((text.as_str(), ""));
+    let made = record::provenance(root, title).join("\n");
+    let place = root.join(path);
+    let failed = |e: std::io::Error| format!("{}: {e}", place.display());
+    if let Some(folder) = place.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(&place, format!("{heading}\n{made}\n{rows}")).map_err(failed)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn each_round_has_seeds_of_its_own() {
+        for proof in PROOFS.iter().filter(|proof| proof.name != "kills") {
+            let (first, second) = ((proof.env)(0), (proof.env)(1));
+            assert_eq!(proof.repeats, first != second, "{}", proof.name);
+        }
+    }
+
+    #[test]
+    fn what_skips_itself_proves_nothing() {
+        let mut told = Told::default();
+        for line in ["running 2 tests", "0 lost in 5 cuts", "test a ... ok"] {
+            told.line(line);
+        }
+        assert!(told.well(&End::Ended(true)) && !told.well(&End::Overran));
+        assert_eq!((told.passed, told.figures.len()), (1, 1));
+        told.line("skipped: no loop device");
+        assert!(!told.well(&End::Ended(true)));
+        let mut told = Told::default();
+        told.line("test a ... FAILED");
+        assert!(!told.well(&End::Ended(true)));
+    }
+}
