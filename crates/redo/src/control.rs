@@ -110,7 +110,9 @@ impl ControlInfo {
     /// The incarnation of this number, if it is kept.
     #[must_use]
     pub fn incarnation(&self, number: u32) -> Option<Incarnation> {
-        let found = self.incarnations.binary_search_by_key(&number, |i| i.number);
+        let found = self
+            .incarnations
+            .binary_search_by_key(&number, |i| i.number);
         found.ok().and_then(|at| self.incarnations.get(at)).copied()
     }
 

@@ -380,7 +380,10 @@ mod tests {
                 let summer = Summer::of_life(ID, prepared);
                 let header = BlockHeader::decode(&summer, &bytes).expect("valid");
                 assert_eq!(header.life, life.map(LifeId::mark));
-                assert_eq!(header.encode(&summer, b"redo")[..], bytes[..BLOCK_HEADER_BYTES]);
+                assert_eq!(
+                    header.encode(&summer, b"redo")[..],
+                    bytes[..BLOCK_HEADER_BYTES]
+                );
             }
         }
     }
@@ -397,7 +400,11 @@ mod tests {
                 let crc = Summer::new(ID).sum_of(seed, head, &body[..4]);
                 let mut summed = bytes.clone();
                 summed[CRC_AT..BLOCK_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
-                assert_eq!(BlockHeader::decode(&Summer::new(ID), &summed), None, "{version}");
+                assert_eq!(
+                    BlockHeader::decode(&Summer::new(ID), &summed),
+                    None,
+                    "{version}"
+                );
             }
         }
     }

@@ -92,6 +92,9 @@ impl<'a> Reader<'a> {
         self.check_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
+        if scan.end == limit {
+            self.check_behind_limit(limit)?;
+        }
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
         // so the end is judged before it is moved back over the gap.
         scan.how = self.judge_end(scan.end, limit)?;
@@ -131,6 +134,23 @@ impl<'a> Reader<'a> {
         }
         let found = String::from("a block that does not count");
         Err(self.corrupt(before, "the durable block before the checkpoint", found))
+    }
+
+    /// Looks at the first place that this checkpoint does not let be reused, when the log is full up
+    /// to it: a block that was written there all the same shows a later checkpoint.
+    fn check_behind_limit(&self, limit: StreamBlock) -> Result<(), Error> {
+        let geometry = self.geometry();
+        let mut bytes = vec![0; geometry.block_bytes as usize];
+        self.data.read(geometry.address(limit), &mut bytes)?;
+        match BlockHeader::decode(&self.summer, &bytes) {
+            Some(header)
+                if header.stream_block >= limit && !self.planted.has(Bug::IgnoreLaterUse) =>
+            {
+                let found = format!("block {} of a later use", header.stream_block);
+                Err(self.corrupt(limit, "control information as new as the log", found))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads from the checkpoint to the first block that does not count, at most to `limit`,
@@ -285,7 +305,8 @@ impl<'a> Reader<'a> {
         };
         if end < known {
             let known = self.geometry().rba(known, 0);
-            let expected = format!("redo, which the control information proves durable up to {known}");
+            let expected =
+                format!("redo, which the control information proves durable up to {known}");
             let found = String::from("a block that does not count");
             return Err(self.corrupt(end, &expected, found));
         }

@@ -106,9 +106,7 @@ const CASES: &[(&str, Change)] = &[
 ];
 
 /// Strange, and no harm.
-const HARMLESS: &[(&str, Change)] = &[
-    ("one block a log", |i| i.geometry.blocks_per_group = 1),
-];
+const HARMLESS: &[(&str, Change)] = &[("one block a log", |i| i.geometry.blocks_per_group = 1)];
 
 #[test]
 fn the_log_itself_opens() {

@@ -206,11 +206,17 @@ fn a_later_incarnation_of_another_copy_is_refused() {
         let mixed = copied(&first.0);
         mix(&second.0, &mixed.0, block);
         let refused = opened(&mixed.0);
-        let Err(Error::Corrupt { expected, found, .. }) = &refused else {
+        let Err(Error::Corrupt {
+            expected, found, ..
+        }) = &refused
+        else {
             panic!("block {block}: {refused:?}");
         };
         assert_eq!(expected, "control information as new as the log");
-        assert_eq!(found, &format!("incarnation {}", control(&second.0).current().number));
+        assert_eq!(
+            found,
+            &format!("incarnation {}", control(&second.0).current().number)
+        );
     }
     // The other way round the number is known and the life is not.
     for block in own(&first.0, SHORT) {

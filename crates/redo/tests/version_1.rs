@@ -169,7 +169,10 @@ fn a_copy_that_went_on_in_version_1_is_not_mixed_with_an_upgraded_one() {
     bytes[at..at + 40].copy_from_slice(&foreign.encode(&summer, &[]));
     std::fs::write(file, bytes).expect("writable");
     let refused = Log::open(&scratch.0, options()).map(drop);
-    assert!(matches!(refused, Err(Error::MixedCopies { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::MixedCopies { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -253,7 +256,12 @@ fn an_upgrade_that_is_cut_short_loses_nothing() {
                     begun[sector * 512..][..512].copy_from_slice(&new[sector * 512..][..512]);
                 }
             }
-            for copies in [[&begun[..], old], [old, &begun], [&begun, new], [new, &begun]] {
+            for copies in [
+                [&begun[..], old],
+                [old, &begun],
+                [&begun, new],
+                [new, &begun],
+            ] {
                 let found = open_with(kept, copies).unwrap_or_else(|e| panic!("{torn}: {e}"));
                 assert_eq!(found, expected(kept), "{torn}");
             }
@@ -266,7 +274,10 @@ fn an_upgrade_that_is_cut_short_loses_nothing() {
 fn the_kept_logs_are_whole() {
     for kept in [LEFT_OPEN, CLOSED] {
         let names: Vec<String> = files(kept).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["redo.ctl", "redo01.log", "redo02.log", "redo03.log"]);
+        assert_eq!(
+            names,
+            ["redo.ctl", "redo01.log", "redo02.log", "redo03.log"]
+        );
         for (name, content) in files(kept) {
             assert_eq!(content[8], VERSION_WITHOUT_LIVES, "{name}");
         }
