@@ -235,7 +235,8 @@ fn older_control_information_under_a_full_log_that_went_on_is_refused() {
     let older = std::fs::read(&control).expect("readable");
     let full = u64::from(SMALL.groups) * log.geometry().blocks_per_group;
     let rbas = fill(full - 30);
-    log.checkpoint(rbas[u64::from(LOG) as usize]).expect("durable");
+    log.checkpoint(rbas[u64::from(LOG) as usize])
+        .expect("durable");
     fill(3);
     drop((session, log));
     std::fs::write(control, older).expect("writable");

@@ -147,8 +147,8 @@ pub fn outdated(sector_bytes: usize, planted: Planted) -> Result<Explored, Strin
     Ok(model.explored)
 }
 
-/// The last batch is acknowledged and a checkpoint lies inside or behind it, which proves it durable:
-/// each damage of its blocks, and log files from before it, must be refused.
+/// The last batch is acknowledged and a checkpoint lies inside it, which proves its block durable:
+/// each damage of that block, and log files from before it, must be refused.
 ///
 /// # Errors
 /// A log that was opened although control information proves that redo is missing.

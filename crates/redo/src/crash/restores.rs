@@ -1,5 +1,5 @@
-//! What restoring files by hand can put together, beside a history: control information of one moment
-//! with the log of another, and the control file of a copy of the log that went on by itself.
+//! What restoring files by hand can put together, beside a history: control information of one
+//! moment with the log of another, and the control file of a copy that went on by itself.
 //!
 //! Invariants: the images are read and never written; what is drawn comes from [`Env::aside`], so
 //! that the history stays what it is. Whatever is put together is refused, or nothing is missing
