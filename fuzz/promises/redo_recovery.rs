@@ -90,9 +90,12 @@ fn control(input: &mut Input<'_>) -> Option<ControlInfo> {
         file_bytes: HEADER_BYTES + per_group * BLOCK_BYTES as u64,
     };
     let mut info = ControlInfo::new(LogId([3; 16]), geometry);
+    if let Some(first) = info.incarnations.first_mut() {
+        first.life = life(1);
+    }
     info.checkpoint = Position {
         block: input.byte() % 100,
-        offset: (input.byte() * 2) as u16,
+        offset: (input.byte() * 2).min(geometry.payload().into()) as u16,
     };
     info.closed_at = input
         .byte()

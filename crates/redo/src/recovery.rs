@@ -13,8 +13,7 @@
 
 use crate::control::{ControlFile, ControlInfo, Incarnation, Position};
 use crate::error::Error;
-use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer};
-use crate::format::{LifeId, LifeMark, decode_record_header, le64};
+use crate::format::{BlockHeader, LifeId, LifeMark, Summer, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
@@ -22,6 +21,9 @@ use crate::read_ahead::{Chunk, read_ahead};
 use device::LogDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+mod records;
+use records::Records;
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,9 @@ impl<'a> Reader<'a> {
         self.check_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
+        if scan.end == limit {
+            self.check_behind_limit(limit)?;
+        }
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
         // so the end is judged before it is moved back over the gap.
         scan.how = self.judge_end(scan.end, limit)?;
@@ -131,6 +136,23 @@ impl<'a> Reader<'a> {
         }
         let found = String::from("a block that does not count");
         Err(self.corrupt(before, "the durable block before the checkpoint", found))
+    }
+
+    /// Looks at the first place that this checkpoint does not let be reused, when the log is full
+    /// up to it: a block that was written there all the same shows a later checkpoint.
+    fn check_behind_limit(&self, limit: StreamBlock) -> Result<(), Error> {
+        let geometry = self.geometry();
+        let mut bytes = vec![0; geometry.block_bytes as usize];
+        self.data.read(geometry.address(limit), &mut bytes)?;
+        match BlockHeader::decode(&self.summer, &bytes) {
+            Some(header)
+                if header.stream_block >= limit && !self.planted.has(Bug::IgnoreLaterUse) =>
+            {
+                let found = format!("block {} of a later use", header.stream_block);
+                Err(self.corrupt(limit, "control information as new as the log", found))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads from the checkpoint to the first block that does not count, at most to `limit`,
@@ -285,8 +307,7 @@ impl<'a> Reader<'a> {
         };
         if end < known {
             let known = self.geometry().rba(known, 0);
-            let expected =
-                format!("redo, which the control information proves durable up to {known}");
+            let expected = format!("redo, proved durable up to {known} by control information");
             let found = String::from("a block that does not count");
             return Err(self.corrupt(end, &expected, found));
         }
@@ -335,132 +356,6 @@ fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
     bytes
         .first_chunk::<16>()
         .is_some_and(|head| head.starts_with(b"RdBk") && le64(head, 8) == block)
-}
-
-/// Puts records together from blocks in order.
-struct Records {
-    geometry: Geometry,
-    from: Position,
-    partial: Vec<u8>,
-    begun: Option<Position>,
-    incarnation: u32,
-    count: u64,
-    bytes: u64,
-    first: Option<Rba>,
-    last: Option<Rba>,
-    planted: Planted,
-}
-
-impl Records {
-    fn new(control: &ControlInfo, planted: Planted) -> Records {
-        Records {
-            geometry: control.geometry,
-            from: control.checkpoint,
-            partial: Vec::new(),
-            begun: None,
-            incarnation: 0,
-            count: 0,
-            bytes: 0,
-            first: None,
-            last: None,
-            planted,
-        }
-    }
-
-    fn block(
-        &mut self,
-        block: StreamBlock,
-        header: &BlockHeader,
-        bytes: &[u8],
-        visit: &mut impl FnMut(Rba, Position, &[u8]),
-    ) -> Result<(), String> {
-        if header.incarnation != self.incarnation {
-            // What the incarnation before left unfinished was never acknowledged.
-            if !self.planted.has(Bug::JoinIncarnations) {
-                self.begun = None;
-            }
-            self.incarnation = header.incarnation;
-        }
-        let used = usize::from(header.used);
-        let payload = bytes
-            .get(BLOCK_HEADER_BYTES..BLOCK_HEADER_BYTES + used)
-            .ok_or_else(|| format!("{used} bytes used in a smaller block"))?;
-        let mut at = 0;
-        if self.begun.is_some() {
-            at += self.take(block, 0, payload, visit)?;
-        } else if header.first_record == NO_RECORD {
-            return Ok(());
-        } else {
-            at = usize::from(header.first_record);
-        }
-        let first = usize::from(header.first_record);
-        if self.begun.is_none() && at < used && first != at {
-            return Err(format!("first record at {first} where {at} was expected"));
-        }
-        while at < used {
-            self.begun = Some(Position {
-                block,
-                offset: at as u16,
-            });
-            self.partial.clear();
-            at += self.take(block, at, &payload[at..], visit)?;
-        }
-        Ok(())
-    }
-
-    /// Takes from `piece`, which lies at `at` of `block`, what the begun record needs; hands the
-    /// record on when it is whole. Returns the bytes taken.
-    fn take(
-        &mut self,
-        block: StreamBlock,
-        at: usize,
-        piece: &[u8],
-        visit: &mut impl FnMut(Rba, Position, &[u8]),
-    ) -> Result<usize, String> {
-        let mut taken = 0;
-        let mut need = RECORD_HEADER_BYTES;
-        loop {
-            let more = (need - self.partial.len().min(need)).min(piece.len() - taken);
-            self.partial.extend_from_slice(&piece[taken..taken + more]);
-            taken += more;
-            if self.partial.len() < need {
-                return Ok(taken);
-            }
-            let header = self
-                .partial
-                .first_chunk::<RECORD_HEADER_BYTES>()
-                .expect("complete");
-            let len = decode_record_header(header).ok_or("a record header of no known kind")?;
-            let most = self.geometry.capacity_blocks() * u64::from(self.geometry.payload());
-            if u64::from(len) > most {
-                return Err(format!("a record of {len} bytes in a log of {most}"));
-            }
-            let whole = RECORD_HEADER_BYTES + len as usize;
-            if need == whole {
-                let next = Position {
-                    block,
-                    offset: (at + taken) as u16,
-                };
-                self.finish(next, visit);
-                return Ok(taken);
-            }
-            need = whole;
-        }
-    }
-
-    fn finish(&mut self, next: Position, visit: &mut impl FnMut(Rba, Position, &[u8])) {
-        let begun = self.begun.take().expect("a record that ends has begun");
-        if begun >= self.from {
-            let rba = self.geometry.rba(begun.block, begun.offset.into());
-            let payload = &self.partial[RECORD_HEADER_BYTES..];
-            self.count += 1;
-            self.bytes += payload.len() as u64;
-            self.first = self.first.or(Some(rba));
-            self.last = Some(rba);
-            visit(rba, next, payload);
-        }
-        self.partial.clear();
-    }
 }
 
 /// A log after recovery: its fences are passed, its records may be read.

@@ -1,6 +1,7 @@
 //! Recovery in every state that cuts, kills and damage can leave of a small log.
 #![cfg(feature = "crash")]
 
+use redo::crash::mixing::{mixed, outdated, proved};
 use redo::crash::model::{SCRIPTS, damage, explore};
 use redo::planted::{Bug, Planted};
 use std::time::Instant;
@@ -35,6 +36,37 @@ fn damage_before_the_end_is_refused_with_its_address() {
         let explored = damage(sector_bytes).unwrap_or_else(|what| panic!("{what}"));
         println!("sectors of {sector_bytes}: {explored:?}");
         assert!(explored.refused > 20 && explored.untold > 5, "{explored:?}");
+    }
+}
+
+#[test]
+fn blocks_of_another_copy_and_outdated_control_information_are_refused() {
+    for sector_bytes in SECTORS {
+        let both = mixed(sector_bytes, Planted::none()).unwrap_or_else(|what| panic!("{what}"));
+        let older = outdated(sector_bytes, Planted::none()).unwrap_or_else(|what| panic!("{what}"));
+        let damaged = proved(sector_bytes, Planted::none()).unwrap_or_else(|what| panic!("{what}"));
+        println!("{sector_bytes}: mixed {both:?}, outdated {older:?}, proved {damaged:?}");
+        assert!(
+            both.refused > 50 && older.refused > 20,
+            "{both:?} {older:?}"
+        );
+    }
+}
+
+#[test]
+fn planted_bugs_of_what_is_refused_are_found() {
+    type Try = fn(usize, Planted) -> Result<redo::crash::model::Explored, String>;
+    let cases: [(Bug, Try); 4] = [
+        (Bug::IgnoreKnownDurable, proved),
+        (Bug::IgnoreLife, mixed),
+        (Bug::IgnoreNewerIncarnation, outdated),
+        (Bug::IgnoreLaterUse, outdated),
+    ];
+    for (bug, explore) in cases {
+        for sector in SECTORS {
+            let what = explore(sector, Planted::with(bug)).expect_err("found");
+            println!("{bug:?}: {what}");
+        }
     }
 }
 

@@ -211,3 +211,34 @@ fn an_older_newest_log_file_loses_what_was_committed_since_the_last_update() {
     restore(&scratch, &older, 1..2);
     refused_at(&scratch.0, u64::from(LOG) + 10, "after a reopening");
 }
+
+/// Control information from before a checkpoint, under a log that was full up to it and went on a
+/// little: no block that the older checkpoint lets be read shows it, only the first behind them.
+#[test]
+fn older_control_information_under_a_full_log_that_went_on_is_refused() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    let block = vec![7; log.geometry().payload() as usize - 8];
+    let mut fill = |blocks: u64| {
+        let mut rbas = Vec::new();
+        for _ in 0..blocks {
+            rbas.push(session.append(&[&block]).expect("room"));
+            session.commit(CommitMode::NOWAIT_BATCH).expect("open");
+        }
+        log.flush().expect("durable");
+        rbas
+    };
+    let rbas = fill(30);
+    log.checkpoint(rbas[20]).expect("durable");
+    let control = Paths::new(&scratch.0).control();
+    let older = std::fs::read(&control).expect("readable");
+    let full = u64::from(SMALL.groups) * log.geometry().blocks_per_group;
+    let rbas = fill(full - 30);
+    log.checkpoint(rbas[u64::from(LOG) as usize])
+        .expect("durable");
+    fill(3);
+    drop((session, log));
+    std::fs::write(control, older).expect("writable");
+    refused_at(&scratch.0, full, "the first block behind the limit");
+}

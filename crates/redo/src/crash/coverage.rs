@@ -196,6 +196,10 @@ counters! {
     lives_before_batch_wrap,
     /// Batch numbers that outgrew their lower half.
     batch_number_wraps,
+    /// Files of several moments or of two copies, put together: refused.
+    restores_refused,
+    /// The same, read with nothing missing.
+    restores_whole,
     /// Recoveries that were repeated after one more power cut and gave the same.
     recovered_twice,
 }

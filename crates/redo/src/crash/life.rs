@@ -4,6 +4,7 @@
 use super::coverage::Coverage;
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
+use super::restores::Moments;
 use super::sessions::Session;
 use crate::buffer::{Batch, LogBuffer, Memory};
 use crate::control::ControlInfo;
@@ -21,6 +22,7 @@ pub(super) struct Env {
     pub(super) rng: Rng,
     /// For what is done beside the history, which must not change what happens in it.
     pub(super) aside: Rng,
+    pub(super) moments: Moments,
     pub(super) plan: Plan,
     pub(super) planted: Planted,
     pub(super) coverage: Coverage,

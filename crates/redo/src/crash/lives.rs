@@ -5,6 +5,7 @@
 use super::disk::{Blocking, Shared, lock};
 use super::life::{Env, Life};
 use super::oracle::Recovered;
+use super::restores;
 use super::world::{Domain, LOG, Stage, Turn};
 use crate::control::{ControlFile, Position};
 use crate::error::Error;
@@ -66,7 +67,7 @@ fn judge(world: &Shared, recovery: &Recovery, control: &ControlFile) -> bool {
         if world.env.rng.chance(1, 3) {
             probe(&mut world.env, &found)?;
         }
-        Ok(())
+        restores::recovered(&mut world.env)
     });
     if let Err(what) = judged {
         world.env.violated(what);
@@ -156,6 +157,10 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
         Ok(()) => {
             world.env.oracle.checkpointed();
             world.env.coverage.checkpoints += 1;
+            if !world.is_over() {
+                let records = world.env.oracle.before(durable.unwrap_or(0));
+                restores::checkpointed(&mut world.env, records);
+            }
             world.tell_checkpoint(position.block);
         }
         Err(_) => {

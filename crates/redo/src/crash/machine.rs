@@ -144,6 +144,16 @@ impl Machine {
         (!stopped).then_some(result)
     }
 
+    /// The control file as it is, without a recovery.
+    pub(super) fn load(&self) -> Result<ControlFile, Error> {
+        let device = Stepped {
+            disk: self.control.clone(),
+            steps: Arc::default(),
+            stop: None,
+        };
+        ControlFile::load(Arc::new(device), Path::new(LOG))
+    }
+
     /// The log open for writing, as `control` says.
     pub(super) fn open(&self, control: ControlFile) -> Open<'_> {
         let info = control.info();

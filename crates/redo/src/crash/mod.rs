@@ -15,9 +15,11 @@ mod host;
 mod life;
 mod lives;
 mod machine;
+pub mod mixing;
 pub mod model;
 mod oracle;
 mod plan;
+mod restores;
 mod sessions;
 mod world;
 

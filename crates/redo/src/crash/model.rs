@@ -38,14 +38,14 @@ pub struct Explored {
 
 /// What a life does before it ends: writes batches, of which the first are flushed one by one.
 #[derive(Clone, Copy, Debug)]
-struct Script {
+pub(super) struct Script {
     acknowledged: usize,
     unflushed: usize,
     /// The unflushed redo is one batch with a record over several blocks.
     spanning: bool,
 }
 
-const fn script(acknowledged: usize, unflushed: usize, spanning: bool) -> Script {
+pub(super) const fn script(acknowledged: usize, unflushed: usize, spanning: bool) -> Script {
     Script {
         acknowledged,
         unflushed,
@@ -103,13 +103,13 @@ pub fn damage(sector_bytes: usize) -> Result<Explored, String> {
     Ok(model.explored)
 }
 
-struct Model {
-    setup: Setup,
-    explored: Explored,
+pub(super) struct Model {
+    pub(super) setup: Setup,
+    pub(super) explored: Explored,
 }
 
 impl Model {
-    fn new(sector_bytes: usize, planted: Planted) -> Model {
+    pub(super) fn new(sector_bytes: usize, planted: Planted) -> Model {
         let seal_blocks = (sector_bytes / 512) as u32;
         let blocks_per_group = UNITS * u64::from(seal_blocks);
         let geometry = Geometry {
@@ -139,7 +139,7 @@ impl Model {
 
     /// A log with one acknowledged batch; `reused`: both logs were filled before, the first is
     /// free again, and its old blocks lie where the next life writes.
-    fn base(&mut self, reused: bool) -> Result<(Images, Oracle), String> {
+    pub(super) fn base(&mut self, reused: bool) -> Result<(Images, Oracle), String> {
         let images = Machine::create(self.setup);
         let mut oracle = Oracle::default();
         let machine = Machine::boot(self.setup, &images);
@@ -170,7 +170,7 @@ impl Model {
     }
 
     /// A life from `images` on. The machine is as it was when the process ended.
-    fn live(
+    pub(super) fn live(
         &mut self,
         images: &Images,
         oracle: &Oracle,

@@ -62,7 +62,7 @@ impl Oracle {
     /// many records it passes.
     pub(super) fn candidate(&self, durable: StreamBlock, draw: u64) -> Option<usize> {
         let passed = self.checkpoint.max(self.doubtful.unwrap_or(0));
-        let most = self.records.partition_point(|r| r.next_block() <= durable);
+        let most = self.before(durable);
         let span = most.checked_sub(passed).filter(|span| *span > 0)?;
         Some(passed + 1 + (draw % span as u64) as usize)
     }
@@ -110,6 +110,21 @@ impl Oracle {
         self.checkpoint = from;
         self.doubtful = None;
         Ok(lost)
+    }
+
+    /// Judges what was read from the checkpoint at `position` of files that were put together of
+    /// several moments: none of it may be invented. Returns how many records of the log it reaches.
+    pub(super) fn reaches(&self, position: Position, found: &Recovered) -> Result<usize, String> {
+        let from = self.records.partition_point(|r| r.end <= position);
+        match self.mismatch(from, found) {
+            Some(why) => Err(why),
+            None => Ok(from + found.len()),
+        }
+    }
+
+    /// Records that lie wholly before `block`.
+    pub(super) fn before(&self, block: StreamBlock) -> usize {
+        self.records.partition_point(|r| r.next_block() <= block)
     }
 
     /// The block after the last record's last.

@@ -5,6 +5,7 @@ use super::life::{Env, Life};
 use super::lives::{open, run_life};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
+use super::restores::Moments;
 use super::{Coverage, Report};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, Position};
 use crate::error::Error;
@@ -87,6 +88,7 @@ impl World {
         let lives = plan.lives;
         let env = Env {
             aside: Rng(rng.0 ^ 0x6173_6964_65),
+            moments: Moments::default(),
             rng,
             plan,
             planted,

@@ -61,6 +61,9 @@ pub(super) struct Findings {
     pub(super) end: &'static str,
     /// Where the log ends; `None` when it is damaged.
     pub(super) end_rba: Option<String>,
+    /// Redo lies behind what control information proves durable.
+    #[serde(skip)]
+    pub(super) beyond_proof: bool,
     /// Every block was verified; otherwise only those that recovery reads.
     pub(super) verified: bool,
     pub(super) groups: Vec<Group>,
@@ -72,6 +75,7 @@ pub(super) struct Findings {
 /// Control information.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
+    pub(super) format_version: u8,
     pub(super) log_id: String,
     pub(super) generation: u64,
     pub(super) redo_block_bytes: u32,
@@ -81,6 +85,8 @@ pub(super) struct Control {
     pub(super) blocks_per_log: u64,
     pub(super) checkpoint_rba: String,
     pub(super) closed_at_rba: Option<String>,
+    /// Everything before it was durable when the control information was last updated.
+    pub(super) durable_rba: String,
     pub(super) incarnations: Vec<Incarnation>,
 }
 
@@ -90,6 +96,9 @@ pub(super) struct Incarnation {
     pub(super) number: u32,
     pub(super) previous_end_rba: String,
     pub(super) first_rba: String,
+    /// Random identity; `None` when version 1 of the format wrote it, or nothing yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) life_id: Option<String>,
 }
 
 /// A log group and the use that stands in it.
@@ -176,6 +185,7 @@ fn is_damage(error: &Error) -> bool {
         Error::WrongLog { .. }
             | Error::ControlDamaged { .. }
             | Error::Corrupt { .. }
+            | Error::MixedCopies { .. }
             | Error::Device(device::DeviceError::Unsuitable { .. })
     )
 }
@@ -195,6 +205,7 @@ impl Findings {
             last_rba: None,
             end: "damaged",
             end_rba: None,
+            beyond_proof: false,
             verified: false,
             groups: Vec::new(),
             problems: Vec::new(),
@@ -213,6 +224,7 @@ impl Findings {
             Error::WrongLog { .. } => "wrong_log",
             Error::ControlDamaged { .. } => "control_damaged",
             Error::Corrupt { .. } => "damaged",
+            Error::MixedCopies { .. } => "mixed_copies",
             _ => "unsuitable_file",
         };
         self.problem(id, error.to_string());
@@ -315,6 +327,7 @@ impl Findings {
             End::Torn => "torn",
         };
         self.end_rba = Some(log.control().geometry.rba(scan.end, 0).to_string());
+        self.beyond_proof = scan.end > log.control().known_durable();
         Ok(())
     }
 
@@ -373,9 +386,11 @@ impl Control {
             number: i.number,
             previous_end_rba: rba(i.previous_end),
             first_rba: rba(i.first),
+            life_id: i.life.map(|life| life.to_string()),
         });
         let checkpoint = info.checkpoint;
         Control {
+            format_version: info.version,
             log_id,
             generation: info.generation,
             redo_block_bytes: geometry.block_bytes,
@@ -387,6 +402,7 @@ impl Control {
                 .rba(checkpoint.block, checkpoint.offset.into())
                 .to_string(),
             closed_at_rba: info.closed_at.map(rba),
+            durable_rba: rba(info.known_durable()),
             incarnations: incarnations.collect(),
         }
     }

@@ -53,7 +53,8 @@ fn control(control: &Control, style: table::Style) -> String {
     let closed = control.closed_at_rba.as_deref();
     let mut out = format!(
         "  log id        {}\n  shape         {} groups of {}, {} blocks of {} bytes in each; \
-         writes padded to {} bytes\n  checkpoint    {}\n  closed at     {}\n",
+         writes padded to {} bytes\n  checkpoint    {}\n  closed at     {}\n  \
+         proved up to  {}\n",
         control.log_id,
         control.log_groups,
         size(control.log_file_bytes),
@@ -62,23 +63,33 @@ fn control(control: &Control, style: table::Style) -> String {
         control.seal_bytes,
         control.checkpoint_rba,
         closed.unwrap_or("not closed: it is open, or its owner crashed"),
+        control.durable_rba,
     );
+    if control.format_version != redo::format::FORMAT_VERSION {
+        out.push_str(&format!(
+            "  format        version {}; the next opening for writing makes it version {}\n",
+            control.format_version,
+            redo::format::FORMAT_VERSION
+        ));
+    }
     if control.incarnations.len() > 1 {
         let lines = control.incarnations.iter().map(|i| {
             vec![
                 i.number.to_string(),
                 i.previous_end_rba.clone(),
                 i.first_rba.clone(),
+                i.life_id.clone().unwrap_or_else(|| "-".to_owned()),
             ]
         });
         out.push_str(&table::draw(
-            &["Incarnation", "After", "First block"],
+            &["Incarnation", "After", "First block", "Life"],
             lines.collect(),
-            3,
+            4,
             style,
         ));
     } else if let Some(only) = control.incarnations.first() {
-        out.push_str(&format!("  incarnation   {}\n", only.number));
+        let life = only.life_id.as_deref().unwrap_or("none");
+        out.push_str(&format!("  incarnation   {}, life {life}\n", only.number));
     }
     out
 }
@@ -86,11 +97,11 @@ fn control(control: &Control, style: table::Style) -> String {
 fn contents(found: &Findings) -> String {
     let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
     let end = match found.end {
-        "clean" => "clean: nothing is missing behind the last record",
+        "clean" => "clean: nothing was written behind the last whole batch",
         "torn" => "torn: the last write was never finished, and never acknowledged",
         _ => "DAMAGED: acknowledged redo may be missing; the log is not opened like this",
     };
-    format!(
+    let mut out = format!(
         "  records       {} with {} since the checkpoint\n  first, last   {}, {}\n  \
          end           {}\n  {end}\n",
         grouped(found.records),
@@ -98,7 +109,15 @@ fn contents(found: &Findings) -> String {
         rba(&found.first_rba),
         rba(&found.last_rba),
         rba(&found.end_rba),
-    )
+    );
+    if let (true, Some(control)) = (found.beyond_proof, &found.control) {
+        out.push_str(&format!(
+            "  Control information proves redo durable up to {}. Redo behind it could be lost \
+             unseen\n  if a whole log file were replaced by an older copy.\n",
+            control.durable_rba
+        ));
+    }
+    out
 }
 
 fn groups(found: &Findings, style: table::Style) -> String {

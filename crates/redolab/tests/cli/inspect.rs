@@ -83,8 +83,14 @@ fn a_sound_log_is_described_and_not_touched() {
         assert_eq!(dump[0]["rba"], found["first_rba"]);
         assert_eq!(dump[2]["head_hex"], "02".repeat(32));
         assert_eq!(dump[2]["bytes"], 3000);
+        assert_eq!(found["control"]["format_version"], 2);
+        assert!(found["control"]["incarnations"][0]["life_id"].is_string());
+        // Closing proves the end; without it, opening has proved the beginning.
+        assert_eq!(found["control"]["durable_rba"] == found["end_rba"], close);
         let text = inspect(&place, &["--dump"]);
         text.expect(0, &["40", "clean", "current", "unused", "0x000001."]);
+        let warned = text.out.contains("could be lost unseen");
+        assert_eq!(warned, !close);
         // The log's files stand for their directory.
         for name in ["redo.ctl", "redo02.log"] {
             let file = place.target.join(name).display().to_string();

@@ -1,0 +1,134 @@
+//! What restoring files by hand can put together, beside a history: control information of one
+//! moment with the log of another, and the control file of a copy that went on by itself.
+//!
+//! Invariants: the images are read and never written; what is drawn comes from [`Env::aside`], so
+//! that the history stays what it is. Whatever is put together is refused, or nothing is missing
+//! of what the control information was written for.
+
+use super::life::Env;
+use super::world::LOG;
+use crate::control::ControlFile;
+use crate::error::Error;
+use crate::recovery::Reader;
+use device::LogDevice;
+use device::sim_disk::SimDisk;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The disks right after a recovery, and what was made of them since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moments {
+    last: Option<Moment>,
+    /// The control disk one recovery before the last.
+    older: Option<Vec<u8>>,
+    /// The control disk after the last checkpoint of this life, and the records that were durable.
+    checkpoint: Option<(Vec<u8>, usize)>,
+}
+
+#[derive(Clone, Debug)]
+struct Moment {
+    data: Vec<u8>,
+    control: Vec<u8>,
+    /// The control disk of a copy, whose incarnation has the same number.
+    copy: Vec<u8>,
+}
+
+/// A checkpoint is durable.
+pub(super) fn checkpointed(env: &mut Env, durable: usize) {
+    env.moments.checkpoint = Some((env.control.durable_image(), durable));
+}
+
+/// A recovery returned and was judged: reads what can be put together with the moment before, and
+/// keeps this one.
+pub(super) fn recovered(env: &mut Env) -> Result<(), String> {
+    let mut moments = std::mem::take(&mut env.moments);
+    let (data, control) = (env.data.durable_image(), env.control.durable_image());
+    if let Some(last) = &moments.last
+        && env.aside.chance(1, 4)
+    {
+        let all = env.oracle.len();
+        let mut cases = vec![
+            ("older control information", &last.control, &data, all),
+            ("the control file of a copy", &last.copy, &data, all),
+            ("older log files", &control, &last.data, all),
+        ];
+        if let Some(older) = &moments.older {
+            cases.push((
+                "control information of two recoveries before",
+                older,
+                &data,
+                all,
+            ));
+        }
+        if let Some((control, durable)) = &moments.checkpoint {
+            cases.push((
+                "log files from before a checkpoint",
+                control,
+                &last.data,
+                *durable,
+            ));
+        }
+        for (what, control, data, least) in cases {
+            restore(env, control, data, least).map_err(|e| format!("I9: {what}: {e}"))?;
+        }
+    }
+    let copy = copied(env, &control).map_err(|e| e.to_string())?;
+    moments.older = moments.last.take().map(|last| last.control);
+    moments.checkpoint = None;
+    moments.last = Some(Moment {
+        data,
+        control,
+        copy,
+    });
+    env.moments = moments;
+    Ok(())
+}
+
+fn restore(env: &mut Env, control: &[u8], data: &[u8], least: usize) -> Result<(), String> {
+    let control = disk(env, control);
+    let file = ControlFile::load(Arc::new(control), Path::new(LOG));
+    let file = file.map_err(|e| e.to_string())?;
+    let data = disk(env, data);
+    let data: &dyn LogDevice = &data;
+    let mut found = Vec::new();
+    let scan = Reader::new(data, file.info(), Path::new(LOG), env.planted)
+        .scan(|rba, _, record| found.push((rba, record.to_vec())));
+    match scan {
+        Err(Error::Corrupt { .. } | Error::MixedCopies { .. }) => {
+            env.coverage.restores_refused += 1;
+            Ok(())
+        }
+        Err(other) => Err(other.to_string()),
+        Ok(_) => {
+            let reached = env.oracle.reaches(file.info().checkpoint, &found)?;
+            env.coverage.restores_whole += 1;
+            match reached >= least {
+                true => Ok(()),
+                false => Err(format!(
+                    "{least} records were promised, {reached} are there"
+                )),
+            }
+        }
+    }
+}
+
+fn disk(env: &Env, image: &[u8]) -> SimDisk {
+    let disk = SimDisk::new(image.len(), env.plan.sector_bytes, false);
+    disk.load(image);
+    disk.set_immediate(true);
+    disk
+}
+
+/// The control disk of a copy that was taken before this incarnation began.
+fn copied(env: &mut Env, control: &[u8]) -> Result<Vec<u8>, Error> {
+    let disk = disk(env, control);
+    let mut file = ControlFile::load(Arc::new(disk.clone()), Path::new(LOG))?;
+    let life = env.draw_life();
+    file.update(|info| {
+        if let Some(current) = info.incarnations.last_mut() {
+            current.life = Some(life);
+        }
+        Ok(())
+    })?;
+    Ok(disk.durable_image())
+}
