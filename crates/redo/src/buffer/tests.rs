@@ -6,6 +6,7 @@ use crate::format::{LogId, RECORD_HEADER_BYTES, decode_record_header, encode_rec
 use device::Region;
 use measure::workload::split_mix;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const ID: LogId = LogId([3; 16]);
 const INCARNATION: u32 = 9;
@@ -285,4 +286,102 @@ fn stamped(thread: u64, number: u64) -> Vec<u8> {
     let mut out = record(len as usize, thread << 32 | number);
     out[RECORD_HEADER_BYTES] = thread as u8;
     out
+}
+
+/// Numbers of this thread in a file of procfs, by the place of the word in the line that has `name`.
+fn own_number(file: &str, name: &str, place: usize) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/thread-self/{file}")).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(place)?.parse().ok()
+}
+
+/// How often this thread gave its processor away because it had nothing to do.
+fn sleeps() -> u64 {
+    own_number("status", "voluntary_ctxt_switches:", 1).expect("Linux counts them")
+}
+
+/// A leader does not spin for ever on a filler that is stopped: it sleeps, and goes on when the
+/// filler does.
+#[test]
+fn who_waits_for_a_stopped_filler_sleeps() {
+    const STOPPED: Duration = Duration::from_millis(500);
+    let buffer = buffer(1, 16, 0, 0);
+    let reservation = buffer.reserve(100).expect("room");
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(|| {
+            let batch = buffer.seal().expect("a batch");
+            let (start, before) = (Instant::now(), sleeps());
+            assert!(buffer.await_filled(&batch));
+            (sleeps() - before, start.elapsed(), buffer.is_filled(&batch))
+        });
+        std::thread::sleep(STOPPED);
+        buffer.fill(&reservation, Source::new(&[7; 100], &[]));
+        let (slept, waited, filled) = leader.join().expect("no panic");
+        assert!(filled && waited >= STOPPED / 2, "{waited:?}");
+        // Each sleep takes 1 ms at most, and some more to wake; a busy machine takes longer.
+        assert!(slept >= 50, "{slept} times in {waited:?}");
+    });
+}
+
+const REAL_TIME: &str = "REDO_REAL_TIME_LEADER";
+
+/// A leader with a real-time priority lets a filler without one run, on the one processor that
+/// both have. In a child with a time limit, since otherwise it might keep that processor.
+#[test]
+fn a_real_time_leader_lets_the_filler_run() {
+    const NAME: &str = "buffer::tests::a_real_time_leader_lets_the_filler_run";
+    if std::env::var_os(REAL_TIME).is_some() {
+        return lead_in_real_time();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().expect("known"))
+        .args([NAME, "--exact", "--nocapture"])
+        .env(REAL_TIME, "1")
+        .spawn()
+        .expect("a child");
+    let start = Instant::now();
+    let ended = loop {
+        match child.try_wait().expect("our child") {
+            Some(status) => break status.success(),
+            None if start.elapsed() > Duration::from_secs(30) => break false,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    // It may have ended by itself.
+    drop(child.kill());
+    drop(child.wait());
+    assert!(ended, "the leader let the filler run");
+}
+
+fn lead_in_real_time() {
+    let cpus = device::cpus::allowed().expect("known");
+    device::cpus::pin(&cpus[..1]).expect("allowed");
+    let buffer = buffer(1, 16, 0, 0);
+    let reservation = buffer.reserve(100).expect("room");
+    let waits = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(|| {
+            let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+            let real_time = std::process::Command::new("chrt")
+                .args(["--fifo", "--pid", "1", &thread])
+                .output();
+            if !real_time.is_ok_and(|done| done.status.success()) {
+                println!("skipped: chrt sets no real-time priority here");
+            }
+            let batch = buffer.seal().expect("a batch");
+            let before = own_number("schedstat", "", 0);
+            waits.store(true, Ordering::SeqCst);
+            assert!(buffer.await_filled(&batch));
+            Some(own_number("schedstat", "", 0)? - before?)
+        });
+        while !waits.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        buffer.fill(&reservation, Source::new(&[7; 100], &[]));
+        let Some(ran_ns) = leader.join().expect("no panic") else {
+            println!("skipped: the system does not count what a thread ran");
+            return;
+        };
+        // Spinning, it runs until the system's limit for such threads, 950 ms of each second.
+        assert!(ran_ns < 300_000_000, "the leader ran for {ran_ns} ns");
+    });
 }
