@@ -114,6 +114,29 @@ pub struct Completion {
 /// the submission and the return of the completion, and changes none. A device that wraps another
 /// keeps this by handing on the operations that it was given, or parts of them, and completions
 /// only after the device below returned them.
+///
+/// ```compile_fail,E0200
+/// use device::{Caps, DeviceError, LogDevice, Queue, Region};
+/// use std::sync::Arc;
+///
+/// struct Leak(std::sync::mpsc::SyncSender<Arc<Region>>);
+///
+/// impl LogDevice for Leak {
+///     fn caps(&self) -> Caps {
+///         unreachable!()
+///     }
+///     fn bytes(&self) -> u64 {
+///         0
+///     }
+///     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+///         self.0.send(region).unwrap();
+///         unreachable!()
+///     }
+///     fn read(&self, _: u64, _: &mut [u8]) -> Result<(), DeviceError> {
+///         Ok(())
+///     }
+/// }
+/// ```
 pub unsafe trait LogDevice: Send + Sync {
     /// What it can do and needs.
     fn caps(&self) -> Caps;

@@ -68,8 +68,13 @@ pub enum Pages {
 /// let shared = std::sync::Arc::new(device::Region::new(4096).unwrap());
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| shared.write(0, b"one"));
-///     scope.spawn(|| shared.copy_to(0, &mut [0; 3]));
+///     scope.spawn(|| shared.write(0, b"two"));
 /// });
+/// ```
+///
+/// ```compile_fail,E0133
+/// let shared = std::sync::Arc::new(device::Region::new(4096).unwrap());
+/// shared.copy_to(0, &mut [0; 3]);
 /// ```
 ///
 /// ```compile_fail,E0133

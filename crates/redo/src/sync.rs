@@ -69,6 +69,31 @@ pub(crate) fn yield_now() {
     shuttle::thread::yield_now();
 }
 
+/// Times that a wait for another thread yields before it sleeps: half a millisecond or so where
+/// nobody else wants the processor.
+#[cfg(not(any(loom, shuttle)))]
+const YIELDS: u32 = 1000;
+/// The first sleep, and the longest.
+#[cfg(not(any(loom, shuttle)))]
+const SLEEPS_US: (u64, u64) = (50, 1000);
+
+/// Lets other threads run; to be called again with the next `turn`, from 0, while one waits for
+/// what another thread is about to do. Yielding does for a thread that was taken off its processor.
+/// One that stays away (it is stopped, it waits for a page, or this one has a real-time priority
+/// and its processor) needs this one to sleep.
+#[cold]
+pub(crate) fn make_way(turn: u32) {
+    #[cfg(not(any(loom, shuttle)))]
+    if turn >= YIELDS {
+        let doublings = (turn - YIELDS).min(10);
+        let micros = (SLEEPS_US.0 << doublings).min(SLEEPS_US.1);
+        std::thread::sleep(std::time::Duration::from_micros(micros));
+        return;
+    }
+    let _ = turn;
+    yield_now();
+}
+
 /// Keeps what different threads write off each other's cache lines (two lines: adjacent ones are
 /// fetched in pairs).
 #[repr(align(128))]

@@ -547,10 +547,9 @@ impl FileQueue {
     }
 }
 
-/// Asks again as long as a signal interrupts the call. That is no retry of something that failed: a
-/// write was interrupted before its first byte, and a flush did not find that a page was lost, which
-/// the system reports as EIO, ENOSPC or EDQUOT and once only. The next flush covers the same writes
-/// (assumption 30).
+/// Asks again as long as a signal interrupts the call. That is not a retry of something that
+/// failed: a write was interrupted before its first byte, and a flush found no lost page, which the
+/// system reports as EIO, ENOSPC or EDQUOT. The next flush covers the same writes (assumption 30).
 #[inline]
 pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {

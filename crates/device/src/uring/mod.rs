@@ -124,8 +124,9 @@ impl UringFiles {
     }
 }
 
-// SAFETY: the kernel reads what an entry names, and an entry is made of a submitted write only; a
-// write completes after its last entry has ended.
+// SAFETY: the kernel reads what an entry names, an entry is made of a submitted write only, and a
+// write completes after its last entry has ended. Of a ring that was given up writes end as failed
+// before; what the kernel still reads then it reads for itself, and the region stays for ever.
 unsafe impl LogDevice for UringFiles {
     fn caps(&self) -> Caps {
         Caps {

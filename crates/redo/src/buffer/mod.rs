@@ -22,7 +22,7 @@ mod memory;
 use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence, yield_now};
+use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence, make_way};
 use crate::wait::WaitWord;
 pub use batch::{Batch, Stations};
 pub(crate) use batch::{BatchSlot, Full, Reservation, Source};
@@ -414,18 +414,20 @@ impl LogBuffer {
     }
 
     /// Waits until the batch is filled. Fillers never block between reserving and filling, so
-    /// this takes as long as a copy, or as a scheduler that took a filler off its processor.
+    /// this takes as long as a copy, or as a scheduler that took a filler off its processor. A
+    /// filler that is stopped, or waits for a page of its source, stops the batch (assumption 29).
     /// False when a filler died.
     pub(crate) fn await_filled(&self, batch: &Batch) -> bool {
+        const SPINS: u32 = 64;
         let mut spins = 0_u32;
         for block in batch.start..batch.end() {
             while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
-                spins += 1;
-                if cfg!(any(loom, shuttle)) || spins > 64 {
+                spins = spins.saturating_add(1);
+                if cfg!(any(loom, shuttle)) || spins > SPINS {
                     if self.abandoned.load(Ordering::Acquire) != 0 {
                         return false;
                     }
-                    yield_now();
+                    make_way(spins.saturating_sub(SPINS + 1));
                 } else {
                     std::hint::spin_loop();
                 }

@@ -7,6 +7,7 @@ use crate::format::{decode_record_header, encode_record_header};
 use device::Region;
 use measure::workload::split_mix;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const ID: LogId = LogId([3; 16]);
 const INCARNATION: u32 = 9;
@@ -288,4 +289,111 @@ fn stamped(thread: u64, number: u64) -> Vec<u8> {
     let mut out = record(len as usize, thread << 32 | number);
     out[RECORD_HEADER_BYTES] = thread as u8;
     out
+}
+
+/// A number of a thread of this process in a file of procfs: the word at `place` of the line that
+/// begins with `name`.
+fn number_of(thread: &str, file: &str, name: &str, place: usize) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/{file}")).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(place)?.parse().ok()
+}
+
+fn own_thread() -> String {
+    rustix::thread::gettid().as_raw_nonzero().to_string()
+}
+
+/// A leader does not spin for ever on a filler that is stopped: it sleeps, and goes on when the
+/// filler does.
+#[test]
+fn who_waits_for_a_stopped_filler_sleeps() {
+    const SLEEPS: u64 = 50;
+    // On a busy machine the leader yields for long before it sleeps.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let buffer = buffer(1, 16, 0, 0);
+    let reservation = buffer.reserve(100).expect("room");
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(|| {
+            let tell = tell;
+            let batch = buffer.seal().expect("a batch");
+            tell.send(own_thread()).expect("heard");
+            buffer.await_filled(&batch) && buffer.is_filled(&batch)
+        });
+        let leaders = told.recv().expect("it begins");
+        // How often it gave its processor away because it had nothing to do.
+        let sleeps = || number_of(&leaders, "status", "voluntary_ctxt_switches:", 1);
+        let (start, before) = (Instant::now(), sleeps().expect("Linux counts them"));
+        let slept = || sleeps().is_some_and(|now| now >= before + SLEEPS);
+        while !slept() && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let has_slept = slept();
+        buffer.fill(&reservation, Source::new(&[7; 100], &[]));
+        assert!(leader.join().expect("no panic"), "filled");
+        assert!(has_slept, "not {SLEEPS} times in {:?}", start.elapsed());
+    });
+}
+
+const REAL_TIME: &str = "REDO_REAL_TIME_LEADER";
+
+/// A leader with a real-time priority lets a filler without one run, on the one processor that
+/// both have. In a child with a time limit, since otherwise it might keep that processor.
+#[test]
+fn a_real_time_leader_lets_the_filler_run() {
+    const NAME: &str = "buffer::tests::a_real_time_leader_lets_the_filler_run";
+    if std::env::var_os(REAL_TIME).is_some() {
+        return lead_in_real_time();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().expect("known"))
+        .args([NAME, "--exact", "--nocapture"])
+        .env(REAL_TIME, "1")
+        .spawn()
+        .expect("a child");
+    let start = Instant::now();
+    let ended = loop {
+        match child.try_wait().expect("our child") {
+            Some(status) => break status.success(),
+            None if start.elapsed() > Duration::from_secs(30) => break false,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    // It may have ended by itself.
+    drop(child.kill());
+    drop(child.wait());
+    assert!(ended, "the leader let the filler run");
+}
+
+fn lead_in_real_time() {
+    let cpus = device::cpus::allowed().expect("known");
+    device::cpus::pin(&cpus[..1]).expect("allowed");
+    let buffer = buffer(1, 16, 0, 0);
+    let reservation = buffer.reserve(100).expect("room");
+    let waits = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(|| {
+            let thread = own_thread();
+            let real_time = std::process::Command::new("chrt")
+                .args(["--fifo", "--pid", "1", &thread])
+                .output();
+            if !real_time.is_ok_and(|done| done.status.success()) {
+                println!("skipped: chrt sets no real-time priority here");
+            }
+            let batch = buffer.seal().expect("a batch");
+            let before = number_of(&thread, "schedstat", "", 0);
+            waits.store(true, Ordering::SeqCst);
+            assert!(buffer.await_filled(&batch));
+            Some(number_of(&thread, "schedstat", "", 0)? - before?)
+        });
+        while !waits.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        buffer.fill(&reservation, Source::new(&[7; 100], &[]));
+        let Some(ran_ns) = leader.join().expect("no panic") else {
+            println!("skipped: the system does not count what a thread ran");
+            return;
+        };
+        // Spinning, it runs until the system's limit for such threads, 950 ms of each second.
+        assert!(ran_ns < 300_000_000, "the leader ran for {ran_ns} ns");
+    });
 }

@@ -173,3 +173,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests;

@@ -28,6 +28,8 @@ pub enum Event {
 pub struct Disk {
     pub image: Vec<u8>,
     pub log: Option<Vec<Event>>,
+    /// Error numbers that the next flushes are answered with, the last first.
+    pub refused_flushes: Vec<i32>,
     /// Nobody will mount it any more.
     pub given_up: bool,
 }
@@ -41,6 +43,7 @@ impl Shared {
         Shared(Arc::new(Mutex::new(Disk {
             image,
             log: None,
+            refused_flushes: Vec::new(),
             given_up: false,
         })))
     }
@@ -229,6 +232,9 @@ fn answer(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
         }
         WRITE => write(request, disk),
         FSYNC => {
+            if let Some(errno) = disk.lock().refused_flushes.pop() {
+                return Err(errno);
+            }
             disk.note(Event::Flush);
             Ok(Vec::new())
         }
