@@ -63,6 +63,8 @@ struct Kept {
     unsynced: Vec<(usize, Vec<u8>)>,
     /// Writes that syncs have covered.
     synced: usize,
+    /// Syncs that were answered.
+    syncs: usize,
 }
 
 #[derive(Default)]
@@ -201,6 +203,17 @@ impl Shelf {
         fuse::reply(&mut device, unique, answer).expect("the system takes the answer");
     }
 
+    /// Writes of a file that were answered.
+    pub fn writes(&self, file: usize) -> usize {
+        let file = &self.state.lock().files[file];
+        file.synced + file.unsynced.len()
+    }
+
+    /// Syncs of a file that were answered.
+    pub fn syncs(&self, file: usize) -> usize {
+        self.state.lock().files[file].syncs
+    }
+
     /// Writes into a directory what a power cut now would leave.
     pub fn after_power_cut(&self, to: &Path, fate: Fate, state: &mut u64) -> std::io::Result<()> {
         for file in &self.state.lock().files {
@@ -261,6 +274,7 @@ impl Kept {
                     self.durable[at..at + data.len()].copy_from_slice(&data);
                 }
                 self.synced += covered;
+                self.syncs += 1;
                 Vec::new()
             }
         }
