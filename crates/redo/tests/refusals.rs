@@ -222,6 +222,34 @@ fn a_log_has_one_owner_at_a_time() {
 }
 
 #[test]
+fn a_log_whose_file_was_removed_or_replaced_ends_at_the_next_checkpoint() {
+    for replace in [false, true] {
+        for index in 0..SMALL.groups as usize {
+            let scratch = Scratch::with_log();
+            let log = open(&scratch.0);
+            let mut session = log.session();
+            commit(&mut session, 0, 0).expect("commits");
+            log.checkpoint(log.durable()).expect("all files are there");
+            let path = group(&scratch.0, index);
+            if replace {
+                let copy = scratch.0.join("copy");
+                std::fs::copy(&path, &copy).expect("copies");
+                std::fs::rename(&copy, &path).expect("replaces");
+            } else {
+                std::fs::remove_file(&path).expect("there");
+            }
+            commit(&mut session, 0, 1).expect("commits");
+            let refused = log.checkpoint(log.durable()).expect_err("a file is gone");
+            let said = refused.to_string();
+            assert!(said.contains("was removed or replaced"), "{said}");
+            assert!(said.contains(&path.display().to_string()), "{said}");
+            let poisoned = commit(&mut session, 0, 2);
+            assert!(matches!(poisoned, Err(Error::Poisoned(_))), "{poisoned:?}");
+        }
+    }
+}
+
+#[test]
 fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
     let scratch = written(true);
     let before = contents(&scratch.0);

@@ -115,6 +115,9 @@ pub(crate) fn install() -> io::Result<()> {
 
 fn remove_all() {
     FOLDERS.iter().for_each(Abandoned::remove);
+    // One that was sent by another process ends this one too. Safe in a handler by its
+    // documentation; it fails only for signals that do not exist.
+    let _ = signal_hook::low_level::emulate_default_handler(SIGABRT);
 }
 
 impl Abandoned {

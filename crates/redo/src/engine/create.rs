@@ -89,10 +89,11 @@ impl Log {
 }
 
 fn taken(at: &DirectoryEntry) -> Error {
+    const EEXIST: i32 = 17;
     Error::Device(DeviceError::Io {
         path: at.path().to_owned(),
         action: "create",
-        source: std::io::ErrorKind::AlreadyExists.into(),
+        source: std::io::Error::from_raw_os_error(EEXIST),
     })
 }
 

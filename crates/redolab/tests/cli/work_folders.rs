@@ -149,7 +149,8 @@ fn a_folder_that_is_swapped_all_the_while_harms_no_other_directory() {
 fn a_limit_of_file_size_or_memory_leaves_no_folder() {
     let place = Place::new();
     let mut aborted = 0;
-    let memory = (60..=180).step_by(8).map(|mib| format!("-v {}", mib << 10));
+    // Too little for the log buffer, and in part for what is allocated around it.
+    let memory = (46..=66).step_by(4).map(|mib| format!("-v {}", mib << 10));
     for limit in ["-f 4000".to_owned(), "-f 90000".to_owned()]
         .into_iter()
         .chain(memory)
@@ -174,6 +175,22 @@ fn a_limit_of_file_size_or_memory_leaves_no_folder() {
         }
     }
     println!("{aborted} aborted");
+}
+
+#[test]
+fn an_abort_leaves_no_folder() {
+    for moment in ["log files ...", "LGWR-LAT1 1 job (1/1) ..."] {
+        let place = Place::new();
+        let arguments = run_in(&place.target, "60s");
+        let child = place.command(&arguments).spawn().expect("starts");
+        let mut running = Running::of(child, arguments.join(" "));
+        running.until_said(moment);
+        assert_eq!(entries(&place.target).len(), 1, "{moment}");
+        running.signal(Signal::ABORT);
+        let ended = running.wait();
+        assert_eq!(ended.code, None, "{ended:?}");
+        place.expect_clean(&place.target);
+    }
 }
 
 #[test]
