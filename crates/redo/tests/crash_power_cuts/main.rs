@@ -16,7 +16,7 @@
 //! `REDO_CUTS` sets how many cuts for each file system and back end (3), `REDO_CUT_STATES` how
 //! many crash states of each back end (100), `REDO_CUT_FS` and `REDO_CUT_METHODS` which (all),
 //! `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is skipped.
-//! `cargo xtask power-cuts` sets them.
+//! `cargo xtask prove cuts` sets them.
 
 #![cfg(feature = "crash")]
 
