@@ -131,10 +131,12 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", 120, Work::Cargo(DOCUMENTS))
     },
-    step("tests", 600, Work::Tests(TESTS)),
+    step("tests", 900, Work::Tests(TESTS)),
     step("packages", 60, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
+        // `prove histories` draws 250,000; from 50,000 on everything has to be reached.
+        env: &[("REDOLAB_CRASH_SEEDS", "50000")],
         ..step("crash-simulation", 360, tests(CRASH, &[]))
     },
     Step {
@@ -145,7 +147,8 @@ const STEPS: &[Step] = &[
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "schedules"),
-        env: &[("RUSTFLAGS", "--cfg shuttle")],
+        // The full number of schedules is drawn by `prove schedules`.
+        env: &[("RUSTFLAGS", "--cfg shuttle"), ("REDO_SCHEDULES", "600")],
         apart: Some("shuttle"),
         ..step("schedules", 240, tests(UNITS, &["schedules"]))
     },

@@ -73,7 +73,7 @@ fn spawn(role: &str, place: &Path) -> (Child, BufReader<std::process::ChildStdou
 fn with_hangup(how: &str) -> Option<Command> {
     let option = format!("--{how}-signal=HUP");
     let known = Command::new("env")
-        .args([&option, "true"])
+        .args([option.as_str(), "true"])
         .stderr(Stdio::null())
         .status();
     if !known.is_ok_and(|status| status.success()) {
