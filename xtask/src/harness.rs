@@ -31,6 +31,12 @@ impl Tally {
 /// How a reason begins.
 pub const SKIPPED: &str = "skipped: ";
 
+/// Whether a line says that something was skipped, in a form that would not be counted.
+fn is_misspelt(line: &str) -> bool {
+    let start: String = line.trim_start().chars().take(7).collect();
+    start.eq_ignore_ascii_case("skipped") || start.eq_ignore_ascii_case("skippin")
+}
+
 /// Follows the output line by line.
 #[derive(Debug, Default)]
 pub struct Reader {
@@ -43,6 +49,8 @@ pub struct Reader {
     skipped_here: usize,
     /// Whether `test` is counted in it.
     counted: bool,
+    /// Tests of this binary that spelled a reason otherwise.
+    misspelt: usize,
 }
 
 impl Reader {
@@ -51,15 +59,16 @@ impl Reader {
         if let Some(result) = line.strip_prefix("test result: ") {
             let of = |what| count(result, what);
             let skipped = std::mem::take(&mut self.skipped_here);
-            self.tally.passed += of("passed").saturating_sub(skipped);
-            self.tally.failed += of("failed");
+            let misspelt = std::mem::take(&mut self.misspelt);
+            self.tally.passed += of("passed").saturating_sub(skipped + misspelt);
+            self.tally.failed += of("failed") + misspelt;
             self.tally.skipped += of("ignored") + skipped;
             self.kept_back = false;
             return true;
         }
         if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
             // A binary that was killed left no result.
-            (self.kept_back, self.skipped_here) = (false, 0);
+            (self.kept_back, self.skipped_here, self.misspelt) = (false, 0, 0);
         }
         match line {
             "successes:" => self.kept_back = true,
@@ -78,6 +87,15 @@ impl Reader {
         } else if let Some(reason) = line.strip_prefix(SKIPPED) {
             self.tally.reasons.push(format!("{}: {reason}", self.test));
             self.skipped_here += usize::from(!self.counted);
+            self.counted = true;
+            return true;
+        } else if is_misspelt(line) {
+            let problem = format!(
+                "{}: FAILED: begin the line with `{SKIPPED}`: {line}",
+                self.test
+            );
+            self.tally.reasons.push(problem);
+            self.misspelt += usize::from(!self.counted);
             self.counted = true;
             return true;
         }
@@ -126,6 +144,28 @@ mod tests {
         assert_eq!(tally, expected);
         assert!(!shown.contains(&"seed 1"));
         assert!(shown.contains(&"skipped: no loop device"));
+    }
+
+    #[test]
+    fn a_reason_that_would_not_be_counted_fails() {
+        for line in [
+            "skipped the overlay: needs root",
+            "Skipped: it",
+            "skipping it",
+            " skipped: x",
+        ] {
+            let text = format!(
+                "running 1 test\ntest a ... ok\n\nsuccesses:\n\n---- a stdout ----\n{line}\n\n\n\
+                 successes:\n    a\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"
+            );
+            let (tally, shown) = read(&text);
+            assert_eq!(
+                (tally.passed, tally.failed, tally.skipped),
+                (0, 1, 0),
+                "{line}"
+            );
+            assert!(shown.contains(&line), "{line}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod policy;
 mod prove;
 mod setup;
 mod source;
+mod suite;
 mod tidy;
 mod tree;
 mod watch;

@@ -12,6 +12,7 @@ pub fn check(source: &Source) -> Vec<Violation> {
     columns(source, &mut found);
     lengths(source, &mut found);
     leftovers(source, &mut found);
+    reasons(source, &mut found);
     if source.path.ends_with("/src/lib.rs") {
         lib_root(source, &mut found);
     }
@@ -106,6 +107,22 @@ fn leftovers(source: &Source, found: &mut Vec<Violation>) {
     }
 }
 
+/// A test that skips itself prints `skipped: ` and the reason: no other form is counted.
+fn reasons(source: &Source, found: &mut Vec<Violation>) {
+    let prints = |line: usize| line > 0 && source.text(line, Class::Code).contains("print");
+    for line in (1..=source.lines.len()).filter(|line| source.is_test(*line)) {
+        let literal = source.text(line, Class::Literal).to_lowercase();
+        let skips = ["\"skipped", "\"skipping"]
+            .iter()
+            .any(|s| literal.starts_with(s));
+        let counted = literal.starts_with("\"skipped: ");
+        if skips && !counted && (prints(line) || prints(line - 1)) {
+            let message = "begin the line with `skipped: `, or the test counts as passed";
+            found.push(Violation::new(&source.path, line, "skipped", message));
+        }
+    }
+}
+
 /// Words with which an item begins that belongs into a module of its own.
 const ITEMS: &[&str] = &[
     "fn",
@@ -182,6 +199,31 @@ mod tests {
         ] {
             let text = format!("//! A module.\n{body}\n");
             assert_eq!(at("crates/x/src/a.rs", &text), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_skips_itself_says_so_in_the_form_that_is_counted() {
+        for (body, fires) in [
+            ("println!(\"skipped: not root\");", false),
+            ("println!(\"skipped the overlay: {e}\");", true),
+            ("println!(\n\"Skipping it\");", true),
+            ("assert_eq!(said, \"skipped the overlay\");", false),
+        ] {
+            let found = at(
+                "crates/x/tests/a.rs",
+                &format!("//! A.\nfn f() {{\n{body}\n}}\n"),
+            );
+            assert_eq!(
+                found.iter().any(|(rule, _)| *rule == "skipped"),
+                fires,
+                "{body}"
+            );
+            assert_eq!(
+                at("crates/x/src/a.rs", &format!("//! A.\n{body}\n")),
+                [],
+                "{body}"
+            );
         }
     }
 

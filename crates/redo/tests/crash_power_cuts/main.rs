@@ -21,7 +21,7 @@
 //! many crash states of each back end (100), `REDO_CUT_FS` and `REDO_CUT_METHODS` which (all),
 //! `REDO_CUT_SEED` repeats the choices of a run; with `REDO_CUT_REQUIRED` nothing is skipped.
 //! `REDO_CUT_CSV` and `REDO_CUT_STATES_CSV` name files to which a line is appended for each kind of
-//! cut and of crash states. `cargo xtask power-cuts` sets them.
+//! cut and of crash states. `cargo xtask prove cuts` sets them.
 
 #![cfg(feature = "crash")]
 

@@ -64,7 +64,34 @@ fn child() {
 }
 
 fn spawn(role: &str, place: &Path) -> (Child, BufReader<std::process::ChildStdout>) {
-    let mut child = Command::new(std::env::current_exe().expect("this program"))
+    let program = std::env::current_exe().expect("this program");
+    spawn_by(Command::new(program), role, place)
+}
+
+/// A command that starts this program with SIGHUP as `how` of env(1) says, whatever this process
+/// inherited: under nohup SIGHUP is ignored. `None` where env does not know the option.
+fn with_hangup(how: &str) -> Option<Command> {
+    let option = format!("--{how}-signal=HUP");
+    let known = Command::new("env")
+        .args([option.as_str(), "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !known.is_ok_and(|status| status.success()) {
+        println!("skipped: env has no option {option} here");
+        return None;
+    }
+    let mut command = Command::new("env");
+    command.arg(option);
+    command.arg(std::env::current_exe().expect("this program"));
+    Some(command)
+}
+
+fn spawn_by(
+    mut command: Command,
+    role: &str,
+    place: &Path,
+) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut child = command
         .args([
             "--exact",
             "violence::child",
@@ -121,13 +148,37 @@ fn work_folders(place: &Path) -> usize {
 #[test]
 fn the_first_signal_asks_for_an_orderly_end() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let Some(command) = with_hangup("default") else {
+            return;
+        };
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let (child, _out) = spawn("polite", dir.path());
+        let (child, _out) = spawn_by(command, "polite", dir.path());
         assert_eq!(work_folders(dir.path()), 1);
         send(&child, signal);
         assert_eq!(exit_code(child), Some(42), "{signal:?}");
         assert_eq!(work_folders(dir.path()), 0, "{signal:?}");
     }
+}
+
+/// Started under nohup it survives the end of its terminal.
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let Some(command) = with_hangup("ignore") else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (mut child, mut out) = spawn_by(command, "deaf", dir.path());
+    send(&child, Signal::HUP);
+    // A hangup that counted would be the first signal, and this one would end it at once.
+    send(&child, Signal::INT);
+    let mut line = String::new();
+    while line.trim() != "asked" {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("reads") > 0, "it ended");
+    }
+    assert_eq!(child.try_wait().expect("our own child"), None);
+    send(&child, Signal::INT);
+    assert_eq!(exit_code(child), Some(130));
 }
 
 #[test]

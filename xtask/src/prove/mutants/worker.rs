@@ -85,12 +85,13 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Builds what every stage of `packages` needs, for the workers that copy it.
+    /// Builds what the fast stages of `packages` need, for the workers that copy it.
     ///
     /// # Errors
     /// When it does not compile without a mutant.
     pub fn build(&self, packages: &[&str]) -> Outcome<()> {
-        for stage in packages.iter().flat_map(|package| tiers::of(package)) {
+        let stages = packages.iter().flat_map(|package| tiers::of(package));
+        for stage in stages.filter(|stage| stage.fast) {
             if self.built(stage)?.is_none() {
                 return Err(format!("{}: does not compile", stage.name));
             }

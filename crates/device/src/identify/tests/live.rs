@@ -27,7 +27,7 @@ impl Drop for Scratch {
 fn memory() -> Option<PathBuf> {
     let path = PathBuf::from("/dev/shm");
     if !path.is_dir() {
-        println!("skipped what needs a file system in memory: no /dev/shm here");
+        println!("skipped: no file system in memory at /dev/shm here");
         return None;
     }
     Some(path)
@@ -40,7 +40,10 @@ fn the_root_directory_has_layers() {
     let top = stack.layers.first().expect("a file system");
     assert_eq!(top.mount_point.as_deref(), Some("/"));
     if top.kind != LayerKind::FileSystem || top.dev.is_none() {
-        println!("skipped the disk below /: it is {} here", top.name);
+        println!(
+            "skipped: the disk below / cannot be found, {} is mounted there",
+            top.name
+        );
         return;
     }
     let disk = stack
@@ -212,7 +215,7 @@ fn a_loop_device_is_walked_to_what_it_stands_on() {
         let device = match ext4_on_a_file(&mut made, &scratch, &mount) {
             Ok(device) => device,
             Err(reason) => {
-                println!("skipped the loop device in {}: {reason}", parent.display());
+                println!("skipped: no loop device in {}: {reason}", parent.display());
                 continue;
             }
         };
@@ -261,7 +264,7 @@ fn an_overlay_is_walked_to_its_upper_directory() {
     );
     let mut made = Made::default();
     if let Err(reason) = made.mount("overlay", "overlay", &options, &merged) {
-        println!("skipped the overlay: {reason}");
+        println!("skipped: no overlay: {reason}");
         return;
     }
     let stack = stack_of(&merged).expect("it is mounted");
@@ -297,7 +300,7 @@ fn btrfs_is_walked_to_all_its_devices_from_any_subvolume() {
     let mount = scratch.0.join("m");
     let mut made = Made::default();
     if let Err(reason) = btrfs_on_two_files(&mut made, &scratch, &mount) {
-        println!("skipped btrfs: {reason}");
+        println!("skipped: no btrfs: {reason}");
         return;
     }
     for (directory, copies) in [("", true), ("inner", true), ("in place", false)] {
