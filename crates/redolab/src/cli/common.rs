@@ -3,6 +3,7 @@
 pub(crate) use super::stored::{EventArgs, StoreArgs};
 
 use super::CommandError;
+use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
@@ -15,6 +16,7 @@ use measure::units::{parse_bytes, parse_duration};
 use redo::{LogWriter, Shape};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,6 +48,9 @@ pub(crate) struct OutputArgs {
     /// Say more on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
+    /// What the result comes out of, where `--max-write` limits it.
+    #[arg(skip)]
+    pub(crate) budget: OnceLock<Arc<Budget>>,
 }
 
 impl OutputArgs {
@@ -62,6 +67,10 @@ impl OutputArgs {
 
     /// Writes a result where it was asked for.
     pub(crate) fn emit(&self, bytes: &[u8]) -> Result<(), CommandError> {
+        if let Some(budget) = self.budget.get() {
+            let refused = |refusal| CommandError::failed(format!("writing the result: {refusal}"));
+            budget.take(pages(bytes.len() as u64)).map_err(refused)?;
+        }
         emit(self.output.as_deref(), bytes)
     }
 
@@ -291,6 +300,7 @@ impl LogArgs {
             io,
             io_depth: self.io_depth,
             probe: false,
+            ..Setup::default()
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         let any = device::Caps {
@@ -440,7 +450,9 @@ pub(crate) struct SafetyArgs {
     /// Measure although others use the device; the run says so
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_busy: bool,
-    /// Write at most this much in all
+    /// Write at most this much in all, such as 20G: log files, rows, store and report together, by
+    /// the kernel's count of this process. What the file system adds (metadata, its journal) is not
+    /// in it. Rows are ended early or left out as --dry-run says
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
     /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted

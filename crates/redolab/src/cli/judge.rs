@@ -2,7 +2,9 @@
 //!
 //! Invariant: a run that failed is judged like any other; it is invalid, and every view says so.
 
+use super::limits::KEEP_BYTES;
 use super::{CommandError, report};
+use crate::budget::{Budget, pages};
 use crate::experiment::Failure;
 use crate::store::Store;
 use analysis::thresholds::Thresholds;
@@ -41,9 +43,27 @@ pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<Stri
 ///
 /// # Errors
 /// The system's; the run then names no report.
-pub(crate) fn write_report(store: &Store, run: &mut Run, path: &Path) -> Result<(), CommandError> {
+pub(crate) fn write_report(
+    store: &Store,
+    run: &mut Run,
+    path: &Path,
+    budget: &Budget,
+) -> Result<(), CommandError> {
     run.report = Some(path.display().to_string());
-    std::fs::write(path, report::html(store, run)).map_err(|e| {
+    let html = report::html(store, run);
+    // What the store needs for the run itself stays.
+    let kept = KEEP_BYTES / 2 + run.rows.len() as u64 * (64 << 10);
+    let bytes = pages(html.len() as u64);
+    if let Err(refusal) = budget.take(bytes.saturating_add(kept)) {
+        run.report = None;
+        return Err(CommandError::failed(format!(
+            "{}: the report was not written: {refusal}; the run is stored (redolab report {})",
+            path.display(),
+            run.run_id
+        )));
+    }
+    budget.give_back(kept);
+    std::fs::write(path, html).map_err(|e| {
         run.report = None;
         CommandError::failed(format!("{}: writing the report: {e}", path.display()))
     })
