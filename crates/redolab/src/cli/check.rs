@@ -100,6 +100,8 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let declared = args.need.declared()?;
     let (mut setup, method) = args.log.setup()?;
     let specs = specs(args)?;
+    args.safety.max_write_bytes()?;
+    args.need.rated_bytes()?;
     let mut look = Look::at(&args.path, &args.safety)?;
     look.stack.declared = declared;
     look.check_setup(&setup, &specs)?;

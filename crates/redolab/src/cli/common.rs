@@ -211,13 +211,13 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) flush_triggers: String,
-    /// Redo block size: 512 or 4096 [default: the physical sector's]
-    #[arg(long, value_name = "BYTES", help_heading = "The log")]
+    /// Redo block size in bytes, one of two values: 512 or 4096 [default: the physical sector's]
+    #[arg(long, value_name = "512|4096", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
     /// Log groups
     #[arg(long, value_name = "N", default_value = "3", help_heading = "The log")]
     pub(crate) log_groups: u32,
-    /// Size of each log file
+    /// Size of each log file, such as 64M
     #[arg(
         long,
         value_name = "SIZE",
@@ -225,7 +225,7 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_file_size: String,
-    /// Size of the log buffer
+    /// Size of the log buffer, such as 16M
     #[arg(
         long,
         value_name = "SIZE",
@@ -269,7 +269,7 @@ impl LogArgs {
         };
         let block_bytes = match &self.block_size {
             None => None,
-            Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
+            Some(text) => Some(block_bytes(text)?),
         };
         let buffer = bytes("log-buffer", &self.log_buffer)?;
         let log_writer: LogWriter = self
@@ -355,12 +355,27 @@ impl LogArgs {
     }
 }
 
+/// The two block sizes that there are need no unit.
+fn block_bytes(text: &str) -> Result<u32, CommandError> {
+    let refused = |why: &str| CommandError::usage(format!("--block-size: {why}use 512 or 4096"));
+    match text.trim() {
+        "512" => return Ok(512),
+        "4096" => return Ok(4096),
+        _ => {}
+    }
+    let bytes = parse_bytes(text).map_err(|e| refused(&format!("{e}: ")))?;
+    match bytes {
+        512 | 4096 => Ok(bytes as u32),
+        _ => Err(refused(&format!("block size {text}: "))),
+    }
+}
+
 /// The option that asked for a shape that no log can have.
 fn wrong_in(shape: &Shape) -> &'static str {
-    match shape.block_bytes {
-        Some(bytes) if !matches!(bytes, 512 | 4096) => "--block-size",
-        _ if !(2..=1024).contains(&shape.groups) => "--log-groups",
-        _ => "--log-file-size",
+    if (2..=1024).contains(&shape.groups) {
+        "--log-file-size"
+    } else {
+        "--log-groups"
     }
 }
 

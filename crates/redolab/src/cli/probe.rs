@@ -84,6 +84,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     if time == Nanos::ZERO {
         return Err(CommandError::usage("--time: must be over 0"));
     }
+    let max_write_bytes = args.safety.max_write_bytes()?;
     let look = Look::at(&args.path, &args.safety)?;
     let store = args.store.open()?;
     let points = floor::full();
@@ -95,7 +96,6 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     };
     let footprint_bytes = floor::FILE_BYTES * files;
     // Large writes at the speed of fast devices are what counts.
-    let max_write_bytes = args.safety.max_write_bytes()?;
     let write_bytes = footprint_bytes + (time.as_secs() * points.len() as f64 * 0.5e9) as u64;
     let plan = Plan {
         footprint_bytes,

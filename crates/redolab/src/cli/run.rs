@@ -21,6 +21,7 @@ use device::SyncMethod;
 use measure::Nanos;
 use measure::run::{Row, Run, WorkloadInfo};
 use measure::stack::Stack;
+use measure::units::parse_count;
 use measure::workload::{
     CommitMode, CommitPost, CommitWait, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS,
     Workload, sizes,
@@ -68,14 +69,14 @@ pub(crate) struct RunOptions {
     /// 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER")]
     jobs: Option<String>,
-    /// Measured time of each row [default: 10s]
+    /// Measured time of each row, such as 30s [default: 10s]
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
-    /// Time before each row that is not measured
+    /// Time before each row that is not measured, such as 500ms; 0 for none
     #[arg(long, value_name = "TIME", default_value = "2s")]
     warmup: String,
-    /// Commits of each session, instead of a time [default of storm: 200000]
-    #[arg(long, value_name = "N", conflicts_with_all = ["time", "rate"])]
+    /// Commits of each session, such as 5000 or 200k, instead of a time [default of storm: 200000]
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with_all = ["time", "rate"])]
     commits: Option<u64>,
     /// A long run, such as 45m, in place of --time: it says now and then how it goes, and keeps at
     /// most 1200 intervals
