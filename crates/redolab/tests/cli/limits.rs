@@ -72,8 +72,13 @@ fn draw(seed: u64, target: &Path, second: &Path) -> Drawn {
     if kind == "compare" && node.is_some() {
         arguments = vec!["run", "--on", &place];
     }
-    if kind != "probe" {
+    if kind == "check" {
+        // Its largest record needs an eighth of the log buffer.
+        arguments.extend(["--log-file-size", draw.of(&["16M", "24M"])]);
+    } else if kind != "probe" {
         log(&mut draw, &mut arguments);
+    }
+    if kind != "probe" {
         load(&mut draw, kind, &mut arguments);
     }
     arguments.extend(all);
@@ -135,10 +140,10 @@ fn load(draw: &mut Draw, kind: &str, arguments: &mut Vec<&str>) {
     arguments.extend(["--warmup", draw.of(&["0", "100ms"])]);
     match draw.next() % 6 {
         0 => arguments.extend(["--workload", "storm", "--commits", draw.of(&["100", "3k"])]),
-        1 => arguments.extend(["--workload", "size-sweep", "--sizes", "1k,16k,256k"]),
+        1 => arguments.extend(["--workload", "size-sweep", "--sizes", "1k,16k,64k"]),
         2 => arguments.extend(["--rate", draw.of(&["500", "20k"]), "--arrivals", "poisson"]),
-        3 => arguments.extend(["--workload", "LGWR-THR"]),
-        4 => arguments.extend(["--workload", "LGWR-LAT125"]),
+        3 => arguments.extend(["--workload", "LGWR-THR", "--records", "64"]),
+        4 => arguments.extend(["--workload", "LGWR-LAT125", "--records", "16"]),
         _ => arguments.extend(["--soak", "3s"]),
     }
     if !arguments.contains(&"--commits") && !arguments.contains(&"--soak") {
