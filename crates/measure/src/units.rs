@@ -63,33 +63,57 @@ pub const KB_BYTES: f64 = 1024.0;
 /// Bytes in one MB of the study's tables.
 pub const MB_BYTES: f64 = 1024.0 * 1024.0;
 
-/// Parses a size such as `512`, `64k`, `16M`, `2G`: binary multiples, with or without `B`, `iB`.
+/// Splits a number from what follows it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim())
+}
+
+/// Parses a size such as `512B`, `64k`, `16M`, `2G`: binary multiples, with or without `B`, `iB`. A
+/// bare number is refused, since nobody can know what it counts; only 0 needs no unit.
 ///
 /// # Errors
 /// Says what was read and what is accepted.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim();
-    let split = digits
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(digits.len());
-    let (number, suffix) = digits.split_at(split);
+    scaled_bytes(text, 1024.0)
+}
+
+/// Parses a size as data sheets of drives write it, such as `600T` or `1.2PB`: multiples of 1000.
+///
+/// # Errors
+/// As of [`parse_bytes`].
+pub fn parse_decimal_bytes(text: &str) -> Result<u64, String> {
+    scaled_bytes(text, 1000.0)
+}
+
+fn scaled_bytes(text: &str, step: f64) -> Result<u64, String> {
+    let (number, suffix) = split(text);
     let value: f64 = number
         .parse()
-        .map_err(|_| format!("`{text}` is not a size; write for example 512, 64k, 16M or 2G"))?;
-    let lower = suffix.trim().to_ascii_lowercase();
-    let factor: f64 = match lower.trim_end_matches("ib").trim_end_matches('b') {
-        "" => 1.0,
-        "k" => 1024.0,
-        "m" => 1024.0 * 1024.0,
-        "g" => 1024.0 * 1024.0 * 1024.0,
-        "t" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        .map_err(|_| format!("`{text}` is not a size; write for example 64k, 16M or 2G"))?;
+    let lower = suffix.to_ascii_lowercase();
+    let power = match lower.trim_end_matches("ib").trim_end_matches('b') {
+        "" if suffix.is_empty() && value != 0.0 => {
+            return Err(format!(
+                "`{text}` has no unit; write {number}k, {number}M, {number}G or {number}T (or \
+                 {number}B for bytes)"
+            ));
+        }
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
         _ => {
             return Err(format!(
-                "`{text}`: unknown size suffix `{suffix}`; use k, M, G or T"
+                "`{text}`: unknown size suffix `{suffix}`; use B, k, M, G, T or P"
             ));
         }
     };
-    let bytes = value * factor;
+    let bytes = value * step.powi(power);
     if bytes.is_finite() && bytes < 9.0e18 {
         Ok(bytes as u64)
     } else {
@@ -97,21 +121,24 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a duration such as `90`, `90s`, `10m`, `3h`, `500ms`; bare numbers are seconds.
+/// Parses a duration such as `90s`, `10m`, `3h`, `500ms`, `80us`. A bare number is refused; only 0
+/// needs no unit.
 ///
 /// # Errors
 /// Says what was read and what is accepted.
 pub fn parse_duration(text: &str) -> Result<Nanos, String> {
-    let t = text.trim();
-    let split = t
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(t.len());
-    let (number, suffix) = t.split_at(split);
+    let (number, unit) = split(text);
     let value: f64 = number
         .parse()
-        .map_err(|_| format!("`{text}` is not a duration; write for example 30, 90s, 10m or 3h"))?;
-    let factor = match suffix.trim() {
-        "" | "s" => 1e9,
+        .map_err(|_| format!("`{text}` is not a duration; write for example 30s, 10m or 3h"))?;
+    let factor = match unit {
+        "" if value == 0.0 => 0.0,
+        "" => {
+            return Err(format!(
+                "`{text}` has no unit; write {number}ms, {number}s or {number}m"
+            ));
+        }
+        "s" => 1e9,
         "us" | "µs" => 1e3,
         "ms" => 1e6,
         "m" | "min" => 60e9,
@@ -130,6 +157,44 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// Parses a count or a rate per second such as `5000`, `5k`, `1.5M`: multiples of 1000.
+///
+/// # Errors
+/// Says what was read and what is accepted.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let (number, suffix) = split(text);
+    let refused = || format!("`{text}` is not a number; write for example 500, 5k or 1.5M");
+    let factor = match suffix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "m" | "M" => 1e6,
+        _ => return Err(refused()),
+    };
+    let value: f64 = number.parse().map_err(|_| refused())?;
+    let scaled = value * factor;
+    if scaled.is_finite() {
+        Ok(scaled)
+    } else {
+        Err(refused())
+    }
+}
+
+/// Parses a whole number such as `200000` or `200k`: multiples of 1000.
+///
+/// # Errors
+/// As of [`parse_rate`], and what is not whole.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    if let Ok(plain) = text.trim().parse() {
+        return Ok(plain);
+    }
+    let value = parse_rate(text)?;
+    if value.fract() == 0.0 && value < 9.0e15 {
+        Ok(value as u64)
+    } else {
+        Err(format!("`{text}` is not a whole number"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,23 +202,53 @@ mod tests {
     #[test]
     fn sizes_read_as_people_write_them() {
         for (text, bytes) in [
-            ("512", 512),
+            ("0", 0),
+            ("512B", 512),
             ("64k", 65536),
+            ("64 kB", 65536),
             ("16MiB", 16 << 20),
             ("2G", 2 << 30),
             ("1.5k", 1536),
         ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
-        for bad in ["", "k", "-1", "1q", "99999999999T"] {
+        for bad in [
+            "",
+            "k",
+            "-1",
+            "1q",
+            "99999999999T",
+            "512",
+            "80",
+            "1.5",
+            "99999999999P",
+        ] {
             assert!(parse_bytes(bad).is_err(), "{bad} was accepted");
         }
+        let told = parse_bytes("80").expect_err("no unit");
+        assert!(told.contains("80k, 80M, 80G"), "{told}");
+        assert_eq!(parse_decimal_bytes("600TB"), Ok(600_000_000_000_000));
+        assert_eq!(parse_decimal_bytes("1.2P"), Ok(1_200_000_000_000_000));
+        assert!(parse_decimal_bytes("600").is_err());
+    }
+
+    #[test]
+    fn rates_and_counts_are_bare_or_in_thousands() {
+        for (text, rate) in [("5000", 5e3), ("5k", 5e3), ("1.5M", 1.5e6), ("0.5", 0.5)] {
+            assert_eq!(parse_rate(text), Ok(rate), "{text}");
+        }
+        for bad in ["", "k", "5s", "5G", "nan", "-5", "1e400"] {
+            assert!(parse_rate(bad).is_err(), "{bad} was accepted");
+        }
+        assert_eq!(parse_count("200k"), Ok(200_000));
+        assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
+        assert!(parse_count("1.5").is_err() && parse_count("0.1234k").is_err());
     }
 
     #[test]
     fn durations_read_as_people_write_them() {
         for (text, ns) in [
-            ("90", 90_000_000_000),
+            ("0", 0),
             ("90s", 90_000_000_000),
             ("10m", 600_000_000_000),
             ("250ms", 250_000_000),
@@ -161,8 +256,10 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), Ok(Nanos(ns)), "{text}");
         }
-        for bad in ["", "s", "-1s", "5 fortnights"] {
+        for bad in ["", "s", "-1s", "5 fortnights", "2", "90", "0.5"] {
             assert!(parse_duration(bad).is_err(), "{bad} was accepted");
         }
+        let told = parse_duration("2").expect_err("no unit");
+        assert!(told.contains("2ms, 2s or 2m"), "{told}");
     }
 }

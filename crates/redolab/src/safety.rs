@@ -3,8 +3,8 @@
 //! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
 //! and prints what these say. Promises: what will be written is told first; max(10 %, 5 GiB) of
 //! the volume stays free, also while running; a busy device, or one that holds another process's
-//! redo or WAL files, is left alone unless the user insists; no more than the stated budget is
-//! written.
+//! redo or WAL files, is left alone unless the user insists. How much may be written is in
+//! `budget`, and what of it each part gets in `cli::limits`.
 
 use crate::output::sanitize;
 use std::path::PathBuf;
@@ -148,21 +148,28 @@ pub enum Refusal {
     },
     /// More would be written than was allowed.
     #[error(
-        "it would write up to {}, --max-write allows {}; shorten it with --time or --quick, or \
-         raise --max-write",
-        size(*.planned), size(*.allowed)
+        "--max-write allows {}, and the smallest limit that works here is --max-write {}M: {parts}. \
+         Raise it, or choose smaller log files (--log-file-size, --log-groups)",
+        size(*.allowed), .planned.div_ceil(1 << 20)
     )]
     Budget {
-        /// Bytes planned.
+        /// Bytes that are written at least.
         planned: u64,
         /// Bytes allowed.
         allowed: u64,
+        /// What they are for.
+        parts: String,
     },
     /// The budget is used up.
-    #[error("stopped: {} were written, --max-write allows {}", size(*.written), size(*.allowed))]
+    #[error(
+        "stopped before {} were written: {} are used, and --max-write allows {}",
+        size(*.wanted), size(*.used), size(*.allowed)
+    )]
     Spent {
-        /// Bytes written.
-        written: u64,
+        /// Bytes used.
+        used: u64,
+        /// Bytes that did not fit.
+        wanted: u64,
         /// Bytes allowed.
         allowed: u64,
     },
@@ -204,16 +211,11 @@ impl Refusal {
     }
 }
 
-/// Whether the plan fits the room and the budget.
+/// Whether the plan fits the room.
 ///
 /// # Errors
 /// Why not.
 pub fn check_plan(plan: &Plan, room: impl Into<Room>) -> Result<(), Refusal> {
-    // What the user allows does not depend on the place, and is told first.
-    if let Some(allowed) = plan.max_write_bytes.filter(|most| plan.write_bytes > *most) {
-        let planned = plan.write_bytes;
-        return Err(Refusal::Budget { planned, allowed });
-    }
     match room.into() {
         Room::Volume(volume) if plan.footprint_bytes > volume.usable_bytes() => {
             Err(Refusal::Room {
@@ -231,11 +233,11 @@ pub fn check_plan(plan: &Plan, room: impl Into<Room>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a run that has made its files and written `written` bytes may go on.
+/// Whether a run that has made its files may go on.
 ///
 /// # Errors
 /// Why not.
-pub fn recheck(plan: &Plan, room: impl Into<Room>, written: u64) -> Result<(), Refusal> {
+pub fn recheck(room: impl Into<Room>) -> Result<(), Refusal> {
     if let Room::Volume(volume) = room.into()
         && volume.available_bytes < volume.keep_bytes()
     {
@@ -244,10 +246,7 @@ pub fn recheck(plan: &Plan, room: impl Into<Room>, written: u64) -> Result<(), R
             keep: volume.keep_bytes(),
         });
     }
-    match plan.max_write_bytes {
-        Some(allowed) if written > allowed => Err(Refusal::Spent { written, allowed }),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether the device is free for a measurement. `utilisation_pct` is what was seen over
@@ -302,7 +301,7 @@ pub fn announcement(plan: &Plan, room: impl Into<Room>) -> Vec<String> {
         ),
     });
     if let Some(allowed) = plan.max_write_bytes {
-        lines.push(format!("Stops at {} written (--max-write).", size(allowed)));
+        lines.push(format!("Writes at most {} (--max-write).", size(allowed)));
     }
     lines
 }
@@ -388,29 +387,8 @@ mod tests {
         let small = Err(Refusal::SmallDevice { needed, available });
         assert_eq!(check_plan(&plan(9), Room::Device(8)), small);
         let v = volume(1000, 99);
-        assert!(matches!(
-            recheck(&Plan::default(), v, 0),
-            Err(Refusal::FillingUp { .. })
-        ));
-        assert_eq!(recheck(&Plan::default(), volume(1000, 100), 0), Ok(()));
-    }
-
-    #[test]
-    fn the_budget_holds_before_and_while_running() {
-        let plan = |write, max| Plan {
-            write_bytes: write,
-            max_write_bytes: max,
-            ..Plan::default()
-        };
-        let v = volume(100, 90);
-        for (write, max, fits) in [
-            (10, Some(10), true),
-            (11, Some(10), false),
-            (11, None, true),
-        ] {
-            assert_eq!(check_plan(&plan(write, max), v).is_ok(), fits);
-            assert_eq!(recheck(&plan(0, max), v, write).is_ok(), fits);
-        }
+        assert!(matches!(recheck(v), Err(Refusal::FillingUp { .. })));
+        assert_eq!(recheck(volume(1000, 100)), Ok(()));
     }
 
     #[test]

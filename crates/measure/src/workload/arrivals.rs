@@ -6,7 +6,7 @@
 //! "How NOT to Measure Latency", 2013).
 
 use super::split_mix;
-use crate::units::{Nanos, parse_duration};
+use crate::units::{Nanos, parse_count, parse_duration};
 use serde::{Deserialize, Serialize};
 
 /// Arrivals a second at most, and at least.
@@ -59,7 +59,8 @@ impl std::str::FromStr for Burst {
         let accepted = "write SIZE@PERIOD such as 500@1s: 1 to 10000000 commits, 1ms or longer";
         let bad = || format!("`{text}` is no burst; {accepted}");
         let (size, period) = text.split_once('@').ok_or_else(bad)?;
-        let size = size.trim().parse::<u32>().map_err(|_| bad())?;
+        let size = parse_count(size).ok().and_then(|n| u32::try_from(n).ok());
+        let size = size.ok_or_else(bad)?;
         let period_ns = parse_duration(period).map_err(|e| format!("{e}; {accepted}"))?;
         if !(1..=BURST_MAX).contains(&size) || period_ns < PERIOD_MIN {
             return Err(bad());

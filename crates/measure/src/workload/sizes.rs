@@ -47,7 +47,7 @@ pub fn parse(text: &str) -> Result<Vec<u32>, String> {
 }
 
 fn accepted() -> String {
-    format!("use {MIN_BYTES} bytes to 1G, as 1k,1M or 1k..16M (doubling) or 512k..2M+64k (steps)")
+    format!("use {MIN_BYTES}B to 1G, as 1k,1M or 1k..16M (doubling) or 512k..2M+64k (steps)")
 }
 
 fn size(part: &str, whole: &str) -> Result<u32, String> {
@@ -99,7 +99,7 @@ mod tests {
             ("1k..8k", vec![k, 2 * k, 4 * k, 8 * k]),
             ("3k..20k", vec![3 * k, 6 * k, 12 * k]),
             ("1M..2M+512k", vec![1024 * k, 1536 * k, 2048 * k]),
-            ("1000", vec![1000]),
+            ("1000B", vec![1000]),
         ] {
             assert_eq!(parse(text), Ok(want), "{text}");
         }
@@ -118,10 +118,11 @@ mod tests {
             ("1k,,2k", "a size is missing"),
             ("..4k", "a size is missing"),
             ("8k..1k", "holds no size"),
-            ("63", "out of range"),
+            ("63B", "out of range"),
+            ("1000", "1000k, 1000M"),
             ("2G", "out of range"),
             ("1k..2k+0", "no step"),
-            ("1k..1M+64", "more than 256 sizes"),
+            ("1k..1M+64B", "more than 256 sizes"),
             ("1k..1M+x", "not a size"),
             ("big", "not a size"),
             ("-1k", "not a size"),

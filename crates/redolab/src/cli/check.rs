@@ -4,10 +4,12 @@ use super::common::{
     EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
 };
 use super::judge;
+use super::limits::{self, Limits, Wanted};
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
 use super::need::NeedArgs;
 use super::session::{Bench, Look, begin_events, describe, end_events, finish, keep, lab_overhead};
 use super::{CommandError, INCOMPLETE, VERDICT_NO};
+use crate::experiment::floor::Allowed;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::experiment::{Failure, floor, payload, site};
@@ -24,6 +26,7 @@ use measure::run::{Run, WorkloadInfo};
 use measure::workload::{DEFAULT_JOBS, Workload};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Options of `check`.
 #[derive(Debug, Args)]
@@ -95,8 +98,10 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     let thresholds = args.need.thresholds()?;
     let need = args.need.need()?;
     let declared = args.need.declared()?;
-    let (setup, method) = args.log.setup()?;
+    let (mut setup, method) = args.log.setup()?;
     let specs = specs(args)?;
+    args.safety.max_write_bytes()?;
+    args.need.rated_bytes()?;
     let mut look = Look::at(&args.path, &args.safety)?;
     look.stack.declared = declared;
     look.check_setup(&setup, &specs)?;
@@ -104,28 +109,31 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     args.need.spared(&args.output);
     args.output.spares(&store);
     let plan = plan(args, &look, &setup, &specs)?;
-    let (go, busy) = look.preflight(&plan, &args.safety, &args.output)?;
+    let limits = limits(args, &look, (&setup, method), &specs)?;
+    let (go, busy) = look.preflight(&plan, &limits, &args.safety, &args.output)?;
     if !go {
         return Ok(ExitCode::SUCCESS);
     }
+    setup.budget = Arc::clone(&limits.budget);
+    setup.making_bytes = limits.making;
     let mut run = look.begin();
     run.need = need;
     run.workload = workload_info(&specs, &setup);
     if let Some(busy) = busy {
         run.validity.add("busy_device", false, busy);
     }
-    let mut writer = store.begin(&run.run_id)?;
+    let mut writer = store.begin(&run.run_id)?.within(&limits.budget);
     let mut bench = Bench {
         look: Some(&look),
-        plan,
+        limits: &limits,
+        setup: &setup,
         output: &args.output,
         interrupt: &interrupt,
-        written: 0,
     };
     let outcome = experiment(
         args,
         &mut bench,
-        (setup, method),
+        (setup.clone(), method),
         &specs,
         &mut run,
         &mut writer,
@@ -137,12 +145,12 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
             failure,
             &thresholds,
             &mut run,
-            &writer,
+            (&writer, &limits),
         ));
     }
-    judge::judge(&mut run, &thresholds, not_judged(args));
+    judge::judge(&mut run, &thresholds, not_judged(args, &limits));
     // A report that cannot be written costs neither the run nor its result.
-    let report = write_report(args, &store, &mut run);
+    let report = write_report(args, &store, &mut run, &limits);
     writer.finish(&run)?;
     look.ground.say_what_stays(&args.output, true);
     let verbose = args.output.verbose;
@@ -255,10 +263,32 @@ fn plan(
     Ok(Plan {
         footprint_bytes: files,
         device_bytes: device_bytes.max(redo::engine::raw::device_bytes(&setup.shape)),
-        write_bytes: max_write_bytes.map_or(write_bytes, |max| max.min(write_bytes).max(files)),
+        write_bytes: max_write_bytes.map_or(write_bytes, |max| max.min(write_bytes)),
         max_write_bytes,
         endurance_bytes: args.need.rated_bytes()?,
     })
+}
+
+/// What `--max-write` allows.
+fn limits(
+    args: &CheckArgs,
+    look: &Look,
+    (setup, method): (&Setup, Option<SyncMethod>),
+    specs: &[Spec],
+) -> Result<Limits, CommandError> {
+    let limits = limits::plan(&Wanted {
+        limit: args.safety.max_write_bytes()?,
+        specs,
+        setup,
+        method,
+        logs: 1,
+        times: 1,
+        floor_files: Some(floor::FILE_BYTES),
+        raw: look.ground.is_device(),
+        events: args.events.events,
+    })?;
+    let _ = args.output.budget.set(Arc::clone(&limits.budget));
+    Ok(limits)
 }
 
 fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
@@ -308,25 +338,38 @@ fn experiment(
     } else {
         FLOOR_TIME
     };
-    let (rows, refused) = floor::measure(&site, &points, time, interrupt, &|done| {
-        phase.at(done as u64);
-        look.budget(&bench.plan, 0)
-    })?;
+    let allowed = Allowed {
+        budget: &bench.limits.budget,
+        ends_at: bench.limits.floor_ends_at(),
+    };
+    let outcome = if bench.limits.leaves_floor_out() {
+        Ok((
+            Vec::new(),
+            vec!["the floor: --max-write leaves no room".to_owned()],
+        ))
+    } else {
+        floor::measure(&site, &points, time, allowed, interrupt, &|done| {
+            phase.at(done as u64);
+            look.recheck()
+        })
+    };
+    let (rows, refused) = outcome?;
     phase.done("measured");
     for refusal in refused {
         args.output
             .say(&format!("Not measured: {}", sanitize::line(&refusal)));
     }
-    setup.sync_method = method
-        .or_else(|| floor::best(&rows))
-        .unwrap_or(SyncMethod::Buffered);
+    let best = match bench.limits.direct_only {
+        true => Some(SyncMethod::Direct),
+        false => floor::best(&rows),
+    };
+    setup.sync_method = method.or(best).unwrap_or(SyncMethod::Buffered);
     run.floor = rows;
     let phase = progress.phase("log files", setup.footprint_bytes());
     let cancel = || interrupt.requested();
     let (target, folder) = LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?;
     phase.done("written");
     describe(run, &target);
-    bench.written = bench.plan.footprint_bytes;
     if args.events.events {
         begin_events(&target, writer)?;
     }
@@ -336,9 +379,12 @@ fn experiment(
 }
 
 /// What this command left out by itself.
-fn not_judged(args: &CheckArgs) -> Vec<String> {
-    let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)".to_owned();
-    if args.quick { vec![quick] } else { Vec::new() }
+fn not_judged(args: &CheckArgs, limits: &Limits) -> Vec<String> {
+    let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
+    let floor = "the device's floor (--max-write)";
+    let parts = [(args.quick, quick), (limits.leaves_floor_out(), floor)];
+    let left_out = parts.into_iter().filter(|(is_left_out, _)| *is_left_out);
+    left_out.map(|(_, what)| what.to_owned()).collect()
 }
 
 /// Where the report goes; `None` where none is wanted.
@@ -347,11 +393,17 @@ fn report_path(args: &CheckArgs, run: &Run) -> Option<PathBuf> {
     (!args.no_report).then(|| args.report.clone().unwrap_or_else(default))
 }
 
-fn write_report(args: &CheckArgs, store: &Store, run: &mut Run) -> Result<(), CommandError> {
+fn write_report(
+    args: &CheckArgs,
+    store: &Store,
+    run: &mut Run,
+    limits: &Limits,
+) -> Result<(), CommandError> {
     let Some(path) = report_path(args, run) else {
         return Ok(());
     };
-    judge::write_report(store, run, &path, &args.output.inputs())
+    let inputs = args.output.inputs();
+    judge::write_report(store, run, &path, &inputs, &limits.budget)
 }
 
 /// What a device that failed leaves: the run as far as it came, judged, shown and kept as invalid.
@@ -361,15 +413,15 @@ fn failed(
     failure: Failure,
     thresholds: &Thresholds,
     run: &mut Run,
-    writer: &RunWriter,
+    (writer, limits): (&RunWriter, &Limits),
 ) -> CommandError {
     let by_device = judge::of_the_device(&failure).is_some();
     let error = keep(failure, run, writer);
     if by_device && !run.rows.is_empty() {
-        judge::judge(run, thresholds, not_judged(args));
+        judge::judge(run, thresholds, not_judged(args, limits));
         // The failure is what is told; these are views of it.
         let verbose = args.output.verbose;
-        let _ = write_report(args, store, run);
+        let _ = write_report(args, store, run, limits);
         let _ = writer.draft(run);
         let _ = args.output.emit_run(run, |style| text(run, style, verbose));
     }

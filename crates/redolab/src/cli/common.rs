@@ -3,6 +3,7 @@
 pub(crate) use super::stored::{EventArgs, StoreArgs};
 
 use super::CommandError;
+use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
@@ -18,6 +19,7 @@ use redo::{LogWriter, Shape};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,6 +54,9 @@ pub(crate) struct OutputArgs {
     /// What the command reads.
     #[arg(skip)]
     inputs: RefCell<Inputs>,
+    /// What the result comes out of, where `--max-write` limits it.
+    #[arg(skip)]
+    pub(crate) budget: OnceLock<Arc<Budget>>,
 }
 
 impl OutputArgs {
@@ -89,6 +94,10 @@ impl OutputArgs {
 
     /// Writes a result where it was asked for.
     pub(crate) fn emit(&self, bytes: &[u8], audience: Audience) -> Result<(), CommandError> {
+        if let Some(budget) = self.budget.get() {
+            let refused = |refusal| CommandError::failed(format!("writing the result: {refusal}"));
+            budget.take(pages(bytes.len() as u64)).map_err(refused)?;
+        }
         emit(self.output.as_deref(), bytes, audience, &self.inputs())
     }
 
@@ -257,13 +266,13 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) flush_triggers: String,
-    /// Redo block size: 512 or 4096 [default: the physical sector's]
-    #[arg(long, value_name = "BYTES", help_heading = "The log")]
+    /// Redo block size in bytes, one of two values: 512 or 4096 [default: the physical sector's]
+    #[arg(long, value_name = "512|4096", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
     /// Log groups
     #[arg(long, value_name = "N", default_value = "3", help_heading = "The log")]
     pub(crate) log_groups: u32,
-    /// Size of each log file
+    /// Size of each log file, such as 64M
     #[arg(
         long,
         value_name = "SIZE",
@@ -271,7 +280,7 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_file_size: String,
-    /// Size of the log buffer
+    /// Size of the log buffer, such as 16M
     #[arg(
         long,
         value_name = "SIZE",
@@ -315,7 +324,7 @@ impl LogArgs {
         };
         let block_bytes = match &self.block_size {
             None => None,
-            Some(text) => Some(u32::try_from(bytes("block-size", text)?).unwrap_or(u32::MAX)),
+            Some(text) => Some(block_bytes(text)?),
         };
         let buffer = bytes("log-buffer", &self.log_buffer)?;
         let log_writer: LogWriter = self
@@ -346,6 +355,7 @@ impl LogArgs {
             io,
             io_depth: self.io_depth,
             probe: false,
+            ..Setup::default()
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
         let any = device::Caps {
@@ -400,12 +410,27 @@ impl LogArgs {
     }
 }
 
+/// The two block sizes that there are need no unit.
+fn block_bytes(text: &str) -> Result<u32, CommandError> {
+    let refused = |why: &str| CommandError::usage(format!("--block-size: {why}use 512 or 4096"));
+    match text.trim() {
+        "512" => return Ok(512),
+        "4096" => return Ok(4096),
+        _ => {}
+    }
+    let bytes = parse_bytes(text).map_err(|e| refused(&format!("{e}: ")))?;
+    match bytes {
+        512 | 4096 => Ok(bytes as u32),
+        _ => Err(refused(&format!("block size {text}: "))),
+    }
+}
+
 /// The option that asked for a shape that no log can have.
 fn wrong_in(shape: &Shape) -> &'static str {
-    match shape.block_bytes {
-        Some(bytes) if !matches!(bytes, 512 | 4096) => "--block-size",
-        _ if !(2..=1024).contains(&shape.groups) => "--log-groups",
-        _ => "--log-file-size",
+    if (2..=1024).contains(&shape.groups) {
+        "--log-file-size"
+    } else {
+        "--log-groups"
     }
 }
 
@@ -495,7 +520,9 @@ pub(crate) struct SafetyArgs {
     /// Measure although others use the device; the run says so
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_busy: bool,
-    /// Write at most this much in all
+    /// Write at most this much in all, such as 20G: log files, rows, store and report together, by
+    /// the kernel's count of this process. What the file system adds (metadata, its journal) is not
+    /// in it. Rows are ended early or left out as --dry-run says
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
     /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted

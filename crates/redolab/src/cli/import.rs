@@ -44,7 +44,7 @@ pub(crate) struct ImportArgs {
     /// Replace statements and bind values before anything is kept
     #[arg(long)]
     redact_sql: bool,
-    /// Bytes that a packed file may unpack to
+    /// What a packed file may unpack to, such as 64G
     #[arg(long, value_name = "SIZE", default_value = "64G")]
     max_unpacked: String,
     #[command(flatten)]

@@ -3,7 +3,9 @@
 //! Invariant: a run that failed is judged like any other; it is invalid, and every view says so.
 
 use super::common::audience;
+use super::limits::KEEP_BYTES;
 use super::{CommandError, report};
+use crate::budget::{Budget, pages};
 use crate::experiment::Failure;
 use crate::output::file::{self, Inputs};
 use crate::store::Store;
@@ -48,9 +50,22 @@ pub(crate) fn write_report(
     run: &mut Run,
     path: &Path,
     inputs: &Inputs,
+    budget: &Budget,
 ) -> Result<(), CommandError> {
     run.report = Some(path.display().to_string());
     let html = report::html(store, run);
+    // What the store needs for the run itself stays.
+    let kept = KEEP_BYTES / 2 + run.rows.len() as u64 * (64 << 10);
+    let bytes = pages(html.len() as u64);
+    if let Err(refusal) = budget.take(bytes.saturating_add(kept)) {
+        run.report = None;
+        return Err(CommandError::failed(format!(
+            "{}: the report was not written: {refusal}; the run is stored (redolab report {})",
+            path.display(),
+            run.run_id
+        )));
+    }
+    budget.give_back(kept);
     file::write(path, html.as_bytes(), audience(run), inputs).map_err(|e| {
         run.report = None;
         e.into()

@@ -9,6 +9,7 @@ use crate::safety::size;
 use clap::Args;
 use measure::Nanos;
 use measure::run::SizeSweep;
+use measure::units::parse_rate;
 use measure::workload::arrivals::{Arrivals, Process};
 use measure::workload::payload::parse_ratio;
 use measure::workload::{Payload, SIZE_SWEEP};
@@ -32,9 +33,9 @@ const BLOCK_PAYLOAD_BYTES: f64 = 4096.0 - 40.0;
 /// The load's options.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Open loop: so many commits a second are due, whatever became of those before; latencies
-    /// count from when each was due. --jobs are the sessions that serve them
-    #[arg(long, value_name = "N", help_heading = "Load")]
+    /// Open loop: so many commits per second are due (5000 or 5k), whatever became of those before;
+    /// latencies count from when each was due. --jobs are the sessions that serve them
+    #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
     /// How they are spread: constant or poisson [default: constant]
     #[arg(long, value_name = "PROCESS", requires = "rate", help_heading = "Load")]
@@ -165,7 +166,7 @@ pub(crate) fn sweep_fits(specs: &[Spec], setup: &Setup) -> Result<(), CommandErr
     if bytes > buffer {
         return Err(CommandError::usage(format!(
             "--sizes: a transaction with {whole} of redo does not fit the log buffer of {}: raise \
-             --log-buffer to at least {bytes} bytes, or end the sweep there",
+             --log-buffer to at least {bytes}B, or end the sweep there",
             size(buffer)
         )));
     }
@@ -179,7 +180,7 @@ pub(crate) fn sweep_fits(specs: &[Spec], setup: &Setup) -> Result<(), CommandErr
     {
         return Err(CommandError::usage(format!(
             "--sizes: a transaction with {whole} of redo takes more than half of a log file of {}, \
-             so that log switches would be measured: raise --log-file-size to at least {} bytes, \
+             so that log switches would be measured: raise --log-file-size to at least {}B, \
              or end the sweep there",
             size(file),
             bytes.saturating_mul(5) / 2

@@ -16,6 +16,7 @@ mod import;
 mod inspect;
 mod inspect_text;
 mod judge;
+mod limits;
 mod loads;
 mod need;
 mod probe;

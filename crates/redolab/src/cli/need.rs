@@ -9,23 +9,25 @@ use clap::Args;
 use measure::Nanos;
 use measure::judgement::Need;
 use measure::stack::{Declaration, Protection};
+use measure::units::{parse_bytes, parse_decimal_bytes, parse_rate};
 use std::path::{Path, PathBuf};
 
 /// Options that say what is needed and known.
 #[derive(Debug, Args)]
 pub(crate) struct NeedArgs {
-    /// The need: commits a second
-    #[arg(long, value_name = "N", help_heading = "The need")]
+    /// The need: commits per second, such as 5000 or 5k
+    #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "The need")]
     commit_rate: Option<f64>,
-    /// The need: redo a second, such as 80M
+    /// The need: redo per second, such as 80M
     #[arg(long, value_name = "SIZE", help_heading = "The need")]
     redo_rate: Option<String>,
     /// The need: 99th percentile of log file sync, such as 2ms
     #[arg(long, value_name = "TIME", help_heading = "The need")]
     p99: Option<String>,
-    /// Rated endurance of the drive, in TB written (10^12 bytes), as its data sheet says
-    #[arg(long, value_name = "TB", help_heading = "The need")]
-    tbw: Option<f64>,
+    /// Rated endurance of the drive: how much may be written to it, as its data sheet says (TBW),
+    /// such as 600T; 1 T is 10^12 bytes here
+    #[arg(long, value_name = "SIZE", help_heading = "The need")]
+    tbw: Option<String>,
     /// Years that the drive has to last; needs --tbw [default: 5]
     #[arg(long, value_name = "N", requires = "tbw", help_heading = "The need")]
     years: Option<f64>,
@@ -54,8 +56,8 @@ impl NeedArgs {
         let redo = match &self.redo_rate {
             None => None,
             Some(text) => Some(
-                measure::units::parse_bytes(text.trim_end_matches("/s"))
-                    .map_err(|e| CommandError::usage(format!("--redo-rate: {e}")))?
+                parse_bytes(text.trim_end_matches("/s"))
+                    .map_err(|e| CommandError::usage(format!("--redo-rate: {e}, per second")))?
                     as f64,
             ),
         };
@@ -84,13 +86,15 @@ impl NeedArgs {
     /// # Errors
     /// A rating that no drive has.
     pub(crate) fn rated_bytes(&self) -> Result<Option<u64>, CommandError> {
-        let rated = |tb: f64| {
-            let fits = tb.is_finite() && (1e-3..=1e6).contains(&tb);
-            fits.then_some((tb * 1e12) as u64).ok_or_else(|| {
-                CommandError::usage("--tbw: write a number of TB written, such as 600")
+        let rated = |text: &String| {
+            let bytes = parse_decimal_bytes(text)
+                .map_err(|e| CommandError::usage(format!("--tbw: {e}, such as 600T")))?;
+            let fits = (1_000_000_000..=1_000_000_000_000_000_000).contains(&bytes);
+            fits.then_some(bytes).ok_or_else(|| {
+                CommandError::usage("--tbw: write what may be written to the drive, such as 600T")
             })
         };
-        self.tbw.map(rated).transpose()
+        self.tbw.as_ref().map(rated).transpose()
     }
 
     /// What the user declares.

@@ -4,6 +4,7 @@ use super::CommandError;
 use super::common::{
     EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
 };
+use super::limits::{self, Limits, Wanted};
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
 use super::session::{
     Bench, Look, begin, begin_events, describe, end_events, finish, keep, lab_overhead,
@@ -16,9 +17,11 @@ use crate::safety::Plan;
 use crate::signals;
 use crate::store::RunWriter;
 use clap::Args;
+use device::SyncMethod;
 use measure::Nanos;
 use measure::run::{Row, Run, WorkloadInfo};
 use measure::stack::Stack;
+use measure::units::parse_count;
 use measure::workload::{
     CommitMode, CommitPost, CommitWait, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS,
     Workload, sizes,
@@ -26,6 +29,7 @@ use measure::workload::{
 use redo::Triggers;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Options of `run`.
 #[derive(Debug, Args)]
@@ -65,14 +69,14 @@ pub(crate) struct RunOptions {
     /// 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER")]
     jobs: Option<String>,
-    /// Measured time of each row [default: 10s]
+    /// Measured time of each row, such as 30s [default: 10s]
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
-    /// Time before each row that is not measured
+    /// Time before each row that is not measured, such as 500ms; 0 for none
     #[arg(long, value_name = "TIME", default_value = "2s")]
     warmup: String,
-    /// Commits of each session, instead of a time [default of storm: 200000]
-    #[arg(long, value_name = "N", conflicts_with_all = ["time", "rate"])]
+    /// Commits of each session, such as 5000 or 200k, instead of a time [default of storm: 200000]
+    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with_all = ["time", "rate"])]
     commits: Option<u64>,
     /// A long run, such as 45m, in place of --time: it says now and then how it goes, and keeps at
     /// most 1200 intervals
@@ -108,12 +112,33 @@ pub(crate) struct RunOptions {
     pub(super) store: StoreArgs,
 }
 
+/// Where rows are run, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct On {
+    /// Targets; none for the null device, to which nothing is written.
+    pub(super) targets: u64,
+    /// Runs on each.
+    pub(super) rounds: u32,
+    /// One of them is a raw device.
+    pub(super) raw: bool,
+    /// Every event is stored.
+    pub(super) events: bool,
+}
+
+/// What will be run.
+pub(super) struct Planned {
+    pub(super) specs: Vec<Spec>,
+    pub(super) setup: Setup,
+    pub(super) plan: Plan,
+    pub(super) limits: Limits,
+}
+
 /// Rows of a run at most: more is a typing error.
 const MAX_ROWS: usize = 1024;
 
 impl RunOptions {
-    /// Rows, set-up of the log, and what `times` runs of all rows would write.
-    pub(super) fn plan(&self, times: u32) -> Result<(Vec<Spec>, Setup, Plan), CommandError> {
+    /// Rows, set-up of the log, what all runs of all rows would write, and what of it they may.
+    pub(super) fn plan(&self, on: On) -> Result<Planned, CommandError> {
         let specs = specs(self)?;
         let (mut setup, method) = self.log.setup()?;
         ends(&specs, &setup.triggers)?;
@@ -121,17 +146,38 @@ impl RunOptions {
         setup.sync_method = method.unwrap_or(setup.sync_method);
         setup.probe = method.is_none();
         let max_write_bytes = self.safety.max_write_bytes()?;
-        let footprint = setup.footprint_bytes();
-        let expected = expected_bytes(&specs, &setup, times);
+        let expected = expected_bytes(&specs, &setup, on.rounds);
         let plan = Plan {
-            footprint_bytes: footprint,
+            footprint_bytes: setup.footprint_bytes(),
             device_bytes: redo::engine::raw::device_bytes(&setup.shape),
-            // The log files are written whole before anything can stop.
-            write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected).max(footprint)),
+            write_bytes: max_write_bytes.map_or(expected, |max| max.min(expected)),
             max_write_bytes,
             endurance_bytes: None,
         };
-        Ok((specs, setup, plan))
+        let limits = limits::plan(&Wanted {
+            limit: max_write_bytes.filter(|_| on.targets > 0),
+            specs: &specs,
+            setup: &setup,
+            method,
+            logs: on.targets,
+            times: on.targets * u64::from(on.rounds),
+            floor_files: None,
+            raw: on.raw,
+            events: on.events,
+        })?;
+        if limits.direct_only {
+            setup.sync_method = SyncMethod::Direct;
+            setup.probe = false;
+        }
+        setup.budget = Arc::clone(&limits.budget);
+        setup.making_bytes = limits.making / on.targets.max(1);
+        let _ = self.output.budget.set(Arc::clone(&limits.budget));
+        Ok(Planned {
+            specs,
+            setup,
+            plan,
+            limits,
+        })
     }
 
     /// Says what would be run, for a dry run.
@@ -150,14 +196,30 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let (path, null, events) = (&args.path, args.null, args.events.events);
     let args = &args.options;
-    let (specs, setup, plan) = args.plan(1)?;
+    // What is wrong with the options is said before a device is looked at.
+    let on = |targets, raw| On {
+        targets,
+        rounds: 1,
+        raw,
+        events,
+    };
+    let mut planned = args.plan(on(u64::from(!null), false))?;
     let look = if null {
         None
     } else {
         let look = Look::at(path, &args.safety)?;
-        look.check_setup(&setup, &specs)?;
+        look.check_setup(&planned.setup, &planned.specs)?;
+        if look.ground.is_device() {
+            planned = args.plan(on(1, true))?;
+        }
         Some(look)
     };
+    let Planned {
+        specs,
+        setup,
+        plan,
+        limits,
+    } = planned;
     args.announce(&specs);
     if null && args.safety.dry_run {
         args.output
@@ -167,7 +229,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     let mut busy = None;
     if let Some(look) = &look {
-        let (go, warning) = look.preflight(&plan, &args.safety, &args.output)?;
+        let (go, warning) = look.preflight(&plan, &limits, &args.safety, &args.output)?;
         if !go {
             return Ok(ExitCode::SUCCESS);
         }
@@ -183,12 +245,12 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     run.workload = workload_info(&specs, &setup);
     let mut bench = Bench {
         look: look.as_ref(),
-        plan,
+        limits: &limits,
+        setup: &setup,
         output: &args.output,
         interrupt: &interrupt,
-        written: 0,
     };
-    let mut writer = store.begin(&run.run_id)?;
+    let mut writer = store.begin(&run.run_id)?.within(&limits.budget);
     if let Err(failure) = measure(events, &mut bench, (&setup, &specs), &mut run, &mut writer) {
         return Err(keep(failure, &mut run, &writer));
     }
@@ -234,9 +296,6 @@ fn measure(
     describe(run, &target);
     let block_bytes = run.target.redo_block_bytes;
     run.workload.size_sweep = loads::size_sweep(specs, setup, block_bytes);
-    if bench.look.is_some() {
-        bench.written = setup.footprint_bytes();
-    }
     if events {
         begin_events(&target, writer)?;
     }

@@ -5,6 +5,8 @@ use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
 use super::ground::Ground;
 use super::judge::note_failure;
+use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
+use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
 use crate::experiment::row::{self, Lab, Spec};
@@ -24,6 +26,7 @@ use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use measure::stack::Stack;
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A target that was looked at.
@@ -100,13 +103,11 @@ impl Look {
         Ok(())
     }
 
-    /// Whether the run may go on, with `written` bytes by the rows' own count: warm-up, probe and
-    /// padding are in what the kernel charges to this process.
-    pub(crate) fn budget(&self, plan: &Plan, written: u64) -> Result<(), Failure> {
+    /// Whether the run may go on: somebody else may be filling the volume.
+    pub(crate) fn recheck(&self) -> Result<(), Failure> {
         let path = self.ground.path().display().to_string();
         let room = self.ground.room().map_err(Failure::system(path))?;
-        let charged = background::own_written_bytes().unwrap_or(0);
-        Ok(safety::recheck(plan, room, written.max(charged))?)
+        Ok(safety::recheck(room)?)
     }
 
     /// Says what will be written, and refuses what would endanger the machine. Returns `false`
@@ -114,6 +115,7 @@ impl Look {
     pub(crate) fn preflight(
         &self,
         plan: &Plan,
+        limits: &Limits,
         args: &SafetyArgs,
         output: &OutputArgs,
     ) -> Result<(bool, Option<String>), CommandError> {
@@ -121,6 +123,7 @@ impl Look {
         for line in warning
             .into_iter()
             .chain(safety::announcement(plan, self.room))
+            .chain(limits.lines.iter().cloned())
         {
             output.say(&line);
         }
@@ -190,6 +193,7 @@ pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> Comma
 
 /// Has every event of what is run on `target` captured into the run.
 pub(crate) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+    target.meter.with_events();
     let events = writer.begin_events()?;
     let started = |shards| Capture::start(shards, events);
     let outcome = target.recorder.capture_with(started);
@@ -286,10 +290,10 @@ pub(crate) fn describe(run: &mut Run, target: &LogTarget) {
 /// What rows are run with.
 pub(crate) struct Bench<'a> {
     pub(crate) look: Option<&'a Look>,
-    pub(crate) plan: Plan,
+    pub(crate) limits: &'a Limits,
+    pub(crate) setup: &'a Setup,
     pub(crate) output: &'a OutputArgs,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) written: u64,
 }
 
 impl Bench<'_> {
@@ -311,7 +315,13 @@ impl Bench<'_> {
         let sampler = Sampler::start_on(counters(), share, interval)
             .map_err(Failure::system("starting the sampling thread"))?;
         let progress = self.output.progress();
+        let mut drafts = Drafts::new(&self.limits.budget);
+        let mut shortened = Vec::new();
         for (index, spec) in specs.iter().enumerate() {
+            if !self.give_share(target, &specs[index..], index) {
+                shortened.push(format!("{} was left out", row_name(spec)));
+                continue;
+            }
             let name = format!(
                 "{} {} ({}/{})",
                 spec.workload.name,
@@ -320,11 +330,8 @@ impl Bench<'_> {
                 specs.len()
             );
             let phase = progress.phase(&name, 1000);
-            let (look, plan, written) = (self.look, self.plan, self.written);
-            let guard = |redo: u64| match look {
-                Some(look) => look.budget(&plan, written + redo),
-                None => Ok(()),
-            };
+            let look = self.look;
+            let guard = |_: u64| look.map_or(Ok(()), Look::recheck);
             let soak = spec.soak.then(|| SoakLines::new(spec.time));
             let mut lab = Lab {
                 target,
@@ -347,17 +354,91 @@ impl Bench<'_> {
                     }
                 },
             };
-            let row = row::run(&mut lab, index + 1, spec)?;
+            // Rows that were left out have no number: what is stored of a row is found by it.
+            let row = row::run(&mut lab, run.rows.len() + 1, spec)?;
             phase.done(&summary(&row));
+            if target.meter.ended_ns().is_some() {
+                if row.commits == 0 {
+                    shortened.push(format!("{} was left out in its warm-up", row_name(spec)));
+                    continue;
+                }
+                let seconds = row.elapsed_s;
+                shortened.push(format!("{} ended after {seconds:.3} s", row_name(spec)));
+            }
             doubt::row(&row, &mut run.validity);
-            self.written += row.redo_size_bytes + row.redo_wastage_bytes;
             run.rows.push(row);
             if let Some(look) = look.filter(|_| index + 1 < specs.len()) {
-                look.budget(&plan, self.written)?;
+                look.recheck()?;
             }
             if let Some(store) = store.as_deref_mut() {
-                store.draft(run)?;
+                drafts.write(store, run)?;
             }
+        }
+        self.say_shortened(run, &shortened);
+        Ok(())
+    }
+
+    /// Gives the first of `rest` its share of what is left; false when it is left out.
+    fn give_share(&self, target: &LogTarget, rest: &[Spec], index: usize) -> bool {
+        let budget = &self.limits.budget;
+        if budget.limit().is_none() || self.look.is_none() {
+            return true;
+        }
+        let events = target.recorder.capture().is_some();
+        let needs = needs_of(rest, self.setup, target.meter.is_cached(), events);
+        let kept: u64 = needs.iter().map(|need| need.kept).sum();
+        let room = budget.left().saturating_sub(kept + KEEP_BYTES);
+        let share = match &self.limits.fixed {
+            Some(fixed) => fixed.get(index).copied().flatten().map(|s| s.min(room)),
+            None => shares(&needs, room).first().copied().flatten(),
+        };
+        let Some((share, need)) = share.zip(needs.first()) else {
+            return false;
+        };
+        target.meter.allow(share, need.tail);
+        share >= need.least
+    }
+
+    /// Says which rows --max-write made shorter or left out, and keeps that in the run.
+    fn say_shortened(&self, run: &mut Run, shortened: &[String]) {
+        if let Some(limit) = self.limits.budget.limit().filter(|_| !shortened.is_empty()) {
+            let all = shortened.join("; ");
+            let line = format!("--max-write {}: {all}", safety::size(limit));
+            self.output.say(&line);
+            run.validity.add("max_write", false, line);
+        }
+    }
+}
+
+/// A row, as it is named to people.
+fn row_name(spec: &Spec) -> String {
+    let jobs = analysis::format::jobs(spec.jobs);
+    format!("{} with {jobs}", spec.workload.name)
+}
+
+/// Drafts of the run, which may use a part of the budget: each row writes all rows before it again.
+struct Drafts {
+    budget: Arc<Budget>,
+    left: u64,
+}
+
+/// Drafts use at most this part of what is left when the rows begin, as a divisor.
+const DRAFTS_DIVISOR: u64 = 64;
+
+impl Drafts {
+    fn new(budget: &Arc<Budget>) -> Drafts {
+        Drafts {
+            budget: Arc::clone(budget),
+            left: budget.left() / DRAFTS_DIVISOR,
+        }
+    }
+
+    /// Writes one where there is room: a run without a draft keeps its intervals all the same.
+    fn write(&mut self, store: &RunWriter, run: &Run) -> Result<(), Failure> {
+        if self.left > 0 {
+            let before = self.budget.used();
+            store.draft(run)?;
+            self.left = self.left.saturating_sub(self.budget.used() - before);
         }
         Ok(())
     }

@@ -2,7 +2,9 @@
 //! been written before. Nothing of the log is in the way.
 
 use super::Failure;
+use super::meter::FOLIO_BYTES;
 use super::site::{Ground, Site, prewrite};
+use crate::budget::{Budget, pages};
 use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
 use device::SyncMethod;
@@ -85,8 +87,30 @@ pub fn short() -> Vec<Point> {
     points
 }
 
+/// What the floor may write.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowed<'a> {
+    /// The budget.
+    pub budget: &'a Budget,
+    /// The floor ends when so much of it is used.
+    pub ends_at: u64,
+}
+
+impl Allowed<'_> {
+    /// Bytes that each of `points` points may still write.
+    fn share(&self, points: usize) -> u64 {
+        let left = self.ends_at.saturating_sub(self.budget.used());
+        left.min(self.budget.left()) / points.max(1) as u64
+    }
+}
+
+/// A point is left out that could make fewer writes.
+const LEAST_WRITES: u64 = 4;
+/// Registering and making a file, beside its bytes.
+const FILE_COST_BYTES: u64 = 64 << 10;
+
 /// Measures `points`, each for `time`, on `site`. A point whose method the file system refuses
-/// is left out and named in the second value. A raw device has no blocks that are allocated and
+/// is left out and named in the second value, as is one that `allowed` has no room for. A raw device has no blocks that are allocated and
 /// not written: those points are left out there.
 ///
 /// # Errors
@@ -95,9 +119,11 @@ pub fn measure(
     site: &Site,
     points: &[Point],
     time: Nanos,
+    allowed: Allowed<'_>,
     interrupt: &Interrupt,
     progress: &dyn Fn(usize) -> Result<(), Failure>,
 ) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
+    allowed.budget.take(FILE_BYTES + FILE_COST_BYTES)?;
     let ground = ground(site, &|| interrupt.requested())?;
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for (done, point) in points.iter().enumerate() {
@@ -105,15 +131,26 @@ pub fn measure(
         if interrupt.requested() {
             return Err(Failure::Interrupted);
         }
+        let share = allowed.share(points.len() - done);
+        let mut meter = PointMeter::new(allowed.budget, share, *point);
+        if !meter.fits() {
+            refused.push(format!(
+                "{} writes of {}: --max-write leaves no room",
+                point.method,
+                crate::safety::size(point.bytes)
+            ));
+            continue;
+        }
         let outcome = match (point.pre_written, site) {
-            (true, _) => one(&ground, *point, time, interrupt),
+            (true, _) => one(&ground, *point, time, &mut meter, interrupt),
             (false, Site::Device(_)) => continue,
             (false, Site::Folder(folder)) => {
+                allowed.budget.take(FILE_COST_BYTES)?;
                 let fresh = register(folder, &format!("probe-{done}.dat"))?;
                 create_fallocated_at(&fresh, FILE_BYTES)
                     .map(CreatedFile::keep)
                     .map_err(Failure::from)
-                    .and_then(|()| one(&Ground::File(fresh), *point, time, interrupt))
+                    .and_then(|()| one(&Ground::File(fresh), *point, time, &mut meter, interrupt))
             }
         };
         match outcome {
@@ -124,6 +161,71 @@ pub fn measure(
     }
     refused.dedup();
     Ok((rows, refused))
+}
+
+/// Asks for each write of a point before it is made.
+struct PointMeter<'a> {
+    budget: &'a Budget,
+    /// The point ends when so much of the budget is used.
+    ends_at: u64,
+    /// What a write costs, and what the kernel may charge for it.
+    cost: u64,
+    worst: u64,
+    share: u64,
+    cached: bool,
+    taken: bool,
+}
+
+impl<'a> PointMeter<'a> {
+    fn new(budget: &'a Budget, share: u64, point: Point) -> PointMeter<'a> {
+        let cached = matches!(point.method, SyncMethod::Buffered | SyncMethod::Dsync);
+        let cost = if cached {
+            pages(point.bytes)
+        } else {
+            point.bytes.max(4096)
+        };
+        // The page cache charges whole folios, which larger writes before may have left.
+        let worst = if cached { cost + 2 * FOLIO_BYTES } else { cost };
+        PointMeter {
+            budget,
+            ends_at: budget.used().saturating_add(share),
+            cost,
+            worst,
+            share,
+            cached,
+            taken: false,
+        }
+    }
+
+    fn fits(&self) -> bool {
+        self.budget.limit().is_none() || self.share / LEAST_WRITES >= self.worst
+    }
+
+    /// Whether a further write may be made; it is charged. Called between writes, so that nothing
+    /// of it is in what is timed.
+    fn next(&mut self) -> bool {
+        if self.budget.limit().is_none() {
+            return true;
+        }
+        if std::mem::take(&mut self.taken) {
+            self.budget.give_back(self.worst - self.cost);
+            if self.cached {
+                self.budget.compare();
+            }
+        }
+        let fits = self.budget.used().saturating_add(self.worst) <= self.ends_at;
+        self.taken = fits && self.budget.take(self.worst).is_ok();
+        self.taken
+    }
+}
+
+impl Drop for PointMeter<'_> {
+    fn drop(&mut self) {
+        if self.taken {
+            self.budget.give_back(self.worst - self.cost);
+        }
+        self.budget.compare();
+    }
 }
 
 /// Where the points that were written before are measured.
@@ -157,6 +259,7 @@ fn one(
     ground: &Ground<'_>,
     point: Point,
     time: Nanos,
+    meter: &mut PointMeter<'_>,
     interrupt: &Interrupt,
 ) -> Result<FloorRow, Failure> {
     let device = ground.open(FILE_BYTES, point.method)?;
@@ -164,7 +267,7 @@ fn one(
     let mut timing = Timing::default();
     let clock = RealClock::new();
     let end = clock.now().plus(time);
-    let mut go_on = |_| clock.now() < end && !interrupt.requested();
+    let mut go_on = |_| clock.now() < end && !interrupt.requested() && meter.next();
     // Allocated blocks lose their state with the first write: the file is gone through once.
     let once = !point.pre_written;
     durable_writes(&mut bench, once, &mut timing, &mut go_on).map_err(|e| failure(&e))?;

@@ -3,7 +3,8 @@
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
 //! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
 //! them ([`recorder`]) and captured event by event ([`capture`]), one row ([`row`]), when a row is
-//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), the raw floor ([`floor`]).
+//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]),
+//! the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
 
@@ -12,6 +13,7 @@ pub mod doubt;
 pub mod floor;
 pub mod ladder;
 pub mod load;
+pub mod meter;
 mod multiplex;
 mod open;
 pub mod pace;

@@ -27,6 +27,8 @@ use std::time::Duration;
 pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
+/// How often a warm-up under a limit is looked after.
+const WARM_LOOK: Nanos = Nanos::from_millis(1);
 /// Length of an interval, and how often a row is looked after in longer ones.
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
@@ -222,6 +224,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         control.until_ns.store(until.0, Ordering::SeqCst);
     }
     lab.target.recorder.open(from.unwrap_or_default().0);
+    lab.target.meter.begin(&control);
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, started, window);
@@ -238,6 +241,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         return Err(error.into());
     }
     lab.target.log.flush()?;
+    lab.target.meter.end();
     Ok(figures::row(lab, spec, &shared, &collected, &observed))
 }
 
@@ -293,7 +297,7 @@ fn measure(
     let mut from = started;
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
-        await_until(lab, control, started.plus(spec.warmup))?;
+        warm_up(lab, spec, control, started)?;
         from = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
@@ -312,12 +316,19 @@ fn measure(
         };
         await_until(lab, control, until)?;
         let mut now = clock.now();
+        lab.target.meter.look(now.0);
+        let used_up = lab.target.meter.ended_ns().map(Nanos);
         let over = control.running.load(Ordering::SeqCst) == 0
+            || used_up.is_some()
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
-            // Of an open loop also where all were served before: nothing more was due.
-            now = spec.arrivals.map_or(now, |_| end);
+            // Of an open loop also where all were served before: nothing more was due. A row that
+            // has used its share of --max-write ended with the log write that used it.
+            now = match used_up {
+                Some(at) => at.max(last),
+                None => spec.arrivals.map_or(now, |_| end),
+            };
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             let observed = lab.sampler.end(window);
@@ -346,6 +357,23 @@ fn measure(
         let (part, rate) = progress(spec, &all, now.since(from));
         (lab.progress)(part, rate);
     }
+}
+
+/// Lets sessions run unmeasured. In a closed loop under `--max-write` this ends early when it has
+/// used its part of the row's share.
+fn warm_up(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Result<(), Failure> {
+    let until = started.plus(spec.warmup);
+    if spec.arrivals.is_some() || lab.target.meter.budget().limit().is_none() {
+        return await_until(lab, control, until);
+    }
+    let clock = lab.target.log.clock();
+    while clock.now() < until && !lab.target.meter.is_warm() {
+        await_until(lab, control, until.min(clock.now().plus(WARM_LOOK)))?;
+        if control.running.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// What is captured from now on belongs to this row.
@@ -419,6 +447,7 @@ fn await_until(lab: &Lab<'_>, control: &Control, until: Nanos) -> Result<(), Fai
         if now >= until || control.running.load(Ordering::SeqCst) == 0 {
             return Ok(());
         }
+        lab.target.meter.look(now.0);
         std::thread::sleep(LOOK.min(Duration::from_nanos(until.since(now).0)));
     }
 }
@@ -440,7 +469,9 @@ fn collect(
         };
         (lab.log)(&format!("adaptive log writer, second {at_s:.3}: {change}"));
     }
-    if let Some(store) = &mut lab.store {
+    // A row that was ended in its warm-up is left out, and nothing of it is stored.
+    let nothing = lab.target.meter.ended_ns().is_some() && foreground.latency.count() == 0;
+    if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
         let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
         for (key, histogram) in [
             (WaitEvent::LogFileSync.key(), &foreground.sync),

@@ -3,8 +3,10 @@
 //! moves the checkpoint.
 
 use super::Failure;
+use super::meter::Meter;
 use super::recorder::Recorder;
 use super::site::Site;
+use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
 use device::probe::Found;
 use device::raw::Cleared;
@@ -46,6 +48,10 @@ pub struct Setup {
     pub io_depth: u32,
     /// Probe the ways of writing before the log is opened, and take the fastest.
     pub probe: bool,
+    /// What may be written.
+    pub budget: Arc<Budget>,
+    /// Bytes of it that are set aside for making the log.
+    pub making_bytes: u64,
 }
 
 impl Default for Setup {
@@ -63,6 +69,8 @@ impl Default for Setup {
             io: IoEngine::Auto,
             io_depth: 1,
             probe: false,
+            budget: Budget::of(None),
+            making_bytes: 0,
         }
     }
 }
@@ -81,6 +89,8 @@ pub struct LogTarget {
     pub log: Arc<Log>,
     /// What it records.
     pub recorder: Arc<Recorder>,
+    /// What charges its writes to the budget.
+    pub meter: Arc<Meter>,
     /// Extents that the file system holds as unwritten.
     pub unwritten_extents: Option<u64>,
     dbwr: Option<Dbwr>,
@@ -97,6 +107,9 @@ struct Dbwr {
     thread: JoinHandle<()>,
 }
 
+/// The probe's file, and whatever else is written while a log is made and opened.
+const PROBE_FILE_BYTES: u64 = 4 << 20;
+const OTHER_MADE_BYTES: u64 = 2 << 20;
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// Flushes of a checkpoint: two copies of the control information.
@@ -113,16 +126,35 @@ impl LogTarget {
         progress: open::Progress<'_>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
-        match site {
+        let (budget, making) = (Arc::clone(&setup.budget), setup.making_bytes);
+        budget.take(making)?;
+        let made = match site {
             Site::Folder(folder) => {
                 let target = LogTarget::in_folder(&folder, setup, progress, cancel)?;
-                Ok((target, Some(folder)))
+                (target, Some(folder))
             }
-            Site::Device(device) => Ok((
+            Site::Device(device) => (
                 LogTarget::on_device(*device, setup, progress, cancel)?,
                 None,
-            )),
-        }
+            ),
+        };
+        budget.give_back(making.saturating_sub(made.0.made_bytes()));
+        budget.compare();
+        Ok(made)
+    }
+
+    /// Bytes that making it has written, and opening it with the probe.
+    fn made_bytes(&self) -> u64 {
+        let probe = &self.log.back_end().probe;
+        let probed = |found: &Found| found.writes.saturating_mul(found.bytes);
+        let probed: u64 = probe.iter().map(probed).sum();
+        let other = self.setup.making_bytes.min(OTHER_MADE_BYTES);
+        let file = if probe.is_empty() {
+            0
+        } else {
+            PROBE_FILE_BYTES
+        };
+        self.setup.footprint_bytes() + probed + file + other
     }
 
     /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
@@ -136,9 +168,9 @@ impl LogTarget {
             Err(_) if cancel() => return Err(Failure::Interrupted),
             made => made?,
         }
-        let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open_raw(device.into_held(), options(&setup, &recorder))?;
-        let mut target = LogTarget::start(log, recorder, None, setup)?;
+        let observers = Observers::new(&setup);
+        let (log, _) = Log::open_raw(device.into_held(), options(&setup, &observers))?;
+        let mut target = LogTarget::start(log, observers, None, setup)?;
         target.stays = true;
         Ok(target)
     }
@@ -170,9 +202,9 @@ impl LogTarget {
             });
         }
         let unwritten_extents = open::unwritten(directory, setup.shape.groups);
-        let recorder = Arc::new(Recorder::default());
-        let (log, _) = Log::open_at(directory, options(&setup, &recorder))?;
-        LogTarget::start(log, recorder, unwritten_extents, setup)
+        let observers = Observers::new(&setup);
+        let (log, _) = Log::open_at(directory, options(&setup, &observers))?;
+        LogTarget::start(log, observers, unwritten_extents, setup)
     }
 
     /// A log on the null device: what the lab itself costs.
@@ -199,24 +231,32 @@ impl LogTarget {
         let id = redo::format::LogId(*b"null-device-log!");
         Log::format_devices(Arc::clone(&control), geometry, id)?;
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
-        let recorder = Arc::new(Recorder::default());
+        let setup = Setup {
+            budget: Budget::of(None),
+            ..setup
+        };
+        let observers = Observers::new(&setup);
         let data = wrap(Arc::new(NullDevice::new(bytes, caps)));
-        let (log, _) = Log::open_devices(data, control, options(&setup, &recorder))?;
-        LogTarget::start(log, recorder, None, setup)
+        let (log, _) = Log::open_devices(data, control, options(&setup, &observers))?;
+        LogTarget::start(log, observers, None, setup)
     }
 
     fn start(
         log: Log,
-        recorder: Arc<Recorder>,
+        observers: Observers,
         unwritten_extents: Option<u64>,
         setup: Setup,
     ) -> Result<LogTarget, Failure> {
+        let method = log.back_end().sync_method.unwrap_or(setup.sync_method);
+        let Observers { recorder, meter } = observers;
+        meter.describe(log.geometry().block_bytes, method);
         let log = Arc::new(log);
         let dbwr = Dbwr::start(Arc::clone(&log))
             .map_err(Failure::system("starting the checkpoint thread"))?;
         Ok(LogTarget {
             log,
             recorder,
+            meter,
             unwritten_extents,
             dbwr: Some(dbwr),
             setup,
@@ -344,8 +384,26 @@ impl Dbwr {
     }
 }
 
-fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
-    let recorder = Arc::clone(recorder);
+/// What is told of each log write.
+struct Observers {
+    recorder: Arc<Recorder>,
+    meter: Arc<Meter>,
+}
+
+impl Observers {
+    fn new(setup: &Setup) -> Observers {
+        Observers {
+            recorder: Arc::new(Recorder::default()),
+            meter: Arc::new(Meter::new(Arc::clone(&setup.budget))),
+        }
+    }
+}
+
+fn options(setup: &Setup, observers: &Observers) -> Options {
+    let (recorder, meter) = (
+        Arc::clone(&observers.recorder),
+        Arc::clone(&observers.meter),
+    );
     Options {
         sync_method: setup.sync_method,
         log_writer: setup.log_writer,
@@ -361,7 +419,10 @@ fn options(setup: &Setup, recorder: &Arc<Recorder>) -> Options {
             ..Policy::default()
         },
         probe: setup.probe,
-        observer: Some(Box::new(move |write: &LogWrite| recorder.log_write(write))),
+        observer: Some(Box::new(move |write: &LogWrite| {
+            recorder.log_write(write);
+            meter.log_write(write);
+        })),
         ..Options::default()
     }
 }

@@ -11,6 +11,7 @@ use super::{
     CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store, StoreError, hex,
     hlog, named, run_named,
 };
+use crate::budget::{Budget, pages};
 use crate::folder::Folder;
 use crc_fast::Digest;
 use measure::run::Run;
@@ -18,6 +19,7 @@ use measure::{Histogram, Nanos};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// A run that is being written. Dropping it without [`RunWriter::finish`] leaves the run
 /// incomplete, with every interval up to then readable.
@@ -29,6 +31,8 @@ pub struct RunWriter {
     files: BTreeMap<String, Appended>,
     /// Parts of the events that are in place, where they are captured.
     events: Option<BTreeMap<String, FileSum>>,
+    /// What may be written.
+    budget: Arc<Budget>,
     /// An interval could not be stored: the run's figures say more than its histograms.
     lost: bool,
 }
@@ -79,8 +83,22 @@ impl RunWriter {
             folder,
             files: BTreeMap::new(),
             events: None,
+            budget: Budget::of(None),
             lost: false,
         })
+    }
+
+    /// Has everything that is written of the run come out of `budget`.
+    #[must_use]
+    pub fn within(mut self, budget: &Arc<Budget>) -> RunWriter {
+        self.budget = Arc::clone(budget);
+        self
+    }
+
+    /// Asks for the bytes of a file before they are written.
+    fn take(&self, bytes: usize) -> io::Result<()> {
+        let refused = |refusal: crate::safety::Refusal| io::Error::other(refusal.to_string());
+        self.budget.take(pages(bytes as u64)).map_err(refused)
     }
 
     /// The run's name.
@@ -124,6 +142,7 @@ impl RunWriter {
     fn append_whole(&mut self, name: &str, text: &[u8]) -> Result<(), StoreError> {
         let path = self.folder.path().join(name);
         let failed = |e| io_error(&path, "appending an interval", e);
+        self.take(text.len()).map_err(failed)?;
         let file = match self.files.entry(name.to_owned()) {
             std::collections::btree_map::Entry::Occupied(e) => e.into_mut(),
             std::collections::btree_map::Entry::Vacant(e) => e.insert(Appended {
@@ -183,8 +202,8 @@ impl RunWriter {
     /// The system's.
     pub fn draft(&self, run: &Run) -> Result<(), StoreError> {
         let text = self.serialised(run)?;
-        self.folder
-            .replace(DRAFT, &text)
+        self.take(text.len())
+            .and_then(|()| self.folder.replace(DRAFT, &text))
             .map_err(|e| io_error(self.folder.path(), "writing draft.json", e))
     }
 
@@ -230,8 +249,8 @@ impl RunWriter {
                 events: self.events.clone(),
             };
             let text = serde_json::to_vec_pretty(&contents).expect("strings and integers are JSON");
-            self.folder
-                .replace(CONTENTS, &text)
+            self.take(text.len() + manifest.len())
+                .and_then(|()| self.folder.replace(CONTENTS, &text))
                 .map_err(failed("writing contents.json"))?;
             self.folder
                 .replace(MANIFEST, &manifest)

@@ -82,20 +82,23 @@ fn what_is_declared_and_rated_is_asked_for_in_words() {
             &["no `luck`; use plp or battery"][..],
         ),
         (&["--years", "5"], &["--tbw"]),
-        (&["--tbw", "0"], &["--tbw: write a number of TB written"]),
         (
-            &["--tbw", "600", "--years", "0"],
+            &["--tbw", "0"],
+            &["--tbw: write what may be written", "600T"],
+        ),
+        (
+            &["--tbw", "600T", "--years", "0"],
             &["--years: write a number of years over 0"],
         ),
         (
             &["--commit-rate", "nan"],
-            &["--commit-rate: write a number of commits a second"],
+            &["--commit-rate", "`nan` is not a number"],
         ),
     ] {
         let arguments = [arguments, &["--dry-run"]].concat();
         place.check(&place.target, &arguments).expect(2, words);
     }
-    let more = ["--tbw", "600", "--declare", "plp=data sheet", "--dry-run"];
+    let more = ["--tbw", "600T", "--declare", "plp=data sheet", "--dry-run"];
     place
         .check(&place.target, &more)
         .expect(0, &["that the drive is rated to take"]);

@@ -21,7 +21,7 @@ fn options_that_make_no_sense() {
         (&["--log-file-size", "12Q"], &["--log-file-size", "`Q`"]),
         (&["--log-file-size", "big"], &["`big` is not a size"]),
         (
-            &["--log-file-size", "1"],
+            &["--log-file-size", "1B"],
             &["--log-file-size: log files of 1 bytes", "512k to 1T"],
         ),
         (
@@ -43,7 +43,7 @@ fn options_that_make_no_sense() {
         (&["--log-buffer", "1k"], &["--log-buffer", "1M to 1G"]),
         (
             &["--block-size", "1000"],
-            &["--block-size: block size 1000: use 512 or 4096"],
+            &["--block-size: `1000` has no unit", "use 512 or 4096"],
         ),
         (&["--time", "0"], &["--time: must be over 0"]),
         (&["--time", "5 fortnights"], &["--time", "fortnights"]),

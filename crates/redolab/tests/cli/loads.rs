@@ -305,7 +305,8 @@ fn a_dry_run_says_what_each_row_would_write() {
         &[
             "1000 commits a second for 3600 s",
             "write up to 1.0 GiB",
-            "Stops at 1.0 GiB",
+            "Writes at most 1.0 GiB",
+            "ends at",
         ],
     );
     place.expect_clean(&place.target);

@@ -4,8 +4,9 @@
 //! time; every round is a stored run, so that nothing measured is lost when a later one fails.
 
 use super::super::CommandError;
+use super::super::limits::Limits;
 use super::super::loads;
-use super::super::run::{RunOptions, doubt_zeros, workload_info};
+use super::super::run::{On, Planned, RunOptions, doubt_zeros, workload_info};
 use super::super::session::{Bench, Look, describe, finish, keep, lab_overhead};
 use super::stored::place;
 use crate::cleanup::WorkFolder;
@@ -13,7 +14,6 @@ use crate::experiment::Failure;
 use crate::experiment::row::Spec;
 use crate::experiment::target::{LogTarget, Setup};
 use crate::folder::is_name;
-use crate::safety::Plan;
 use crate::signals::{self, Interrupt};
 use crate::store::Store;
 use analysis::compare::Options;
@@ -34,6 +34,7 @@ struct Rounds<'a> {
     args: &'a RunOptions,
     specs: &'a [Spec],
     setup: &'a Setup,
+    limits: &'a Limits,
     interrupt: &'a Interrupt,
     store: &'a Store,
     overhead_ns: f64,
@@ -49,14 +50,26 @@ pub(super) fn compare(
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let targets = targets(on)?;
-    let (specs, setup, plan) = args.plan(rounds)?;
+    let Planned {
+        specs,
+        setup,
+        plan,
+        limits,
+    } = args.plan(On {
+        targets: targets.len() as u64,
+        rounds,
+        raw: targets
+            .iter()
+            .any(|(_, path)| device::raw::is_block_device(path)),
+        events: false,
+    })?;
     args.announce(&specs);
     let mut ready = Vec::new();
     let mut go = true;
     for (name, path) in targets {
         let look = Look::at(&path, &args.safety)?;
         look.check_setup(&setup, &specs)?;
-        let (may, busy) = look.preflight(&plan, &args.safety, &args.output)?;
+        let (may, busy) = look.preflight(&plan, &limits, &args.safety, &args.output)?;
         go &= may;
         ready.push(Ready { name, look, busy });
     }
@@ -69,11 +82,12 @@ pub(super) fn compare(
         args,
         specs: &specs,
         setup: &setup,
+        limits: &limits,
         interrupt: &interrupt,
         store: &store,
         overhead_ns: lab_overhead(&interrupt)?,
     };
-    let sides = common.run(&ready, &plan, rounds)?;
+    let sides = common.run(&ready, rounds)?;
     for ready in &ready {
         ready.look.ground.say_what_stays(&args.output, true);
     }
@@ -128,12 +142,7 @@ fn announce(args: &RunOptions, specs: &[Spec], ready: &[Ready], rounds: u32) {
 
 impl Rounds<'_> {
     /// Makes every log, runs the rounds, and removes the logs again, also after a failure.
-    fn run(
-        &self,
-        ready: &[Ready],
-        plan: &Plan,
-        rounds: u32,
-    ) -> Result<Vec<LiveSide>, CommandError> {
+    fn run(&self, ready: &[Ready], rounds: u32) -> Result<Vec<LiveSide>, CommandError> {
         let mut logs: Vec<(LogTarget, Option<WorkFolder>)> = Vec::new();
         let mut outcome = Ok(());
         for ready in ready {
@@ -151,7 +160,7 @@ impl Rounds<'_> {
         };
         let mut sides: Vec<LiveSide> = ready.iter().map(side).collect();
         if outcome.is_ok() {
-            outcome = self.all(ready, &logs, plan, rounds, &mut sides);
+            outcome = self.all(ready, &logs, rounds, &mut sides);
         }
         for (target, folder) in logs {
             let ended = finish(target, folder);
@@ -177,12 +186,9 @@ impl Rounds<'_> {
         &self,
         ready: &[Ready],
         logs: &[(LogTarget, Option<WorkFolder>)],
-        plan: &Plan,
         rounds: u32,
         sides: &mut [LiveSide],
     ) -> Result<(), CommandError> {
-        let bench = |r: &'_ Ready| (r.name.clone(), self.setup.footprint_bytes());
-        let mut written: BTreeMap<String, u64> = ready.iter().map(bench).collect();
         for round in 0..rounds {
             self.args
                 .output
@@ -195,13 +201,12 @@ impl Rounds<'_> {
                 let (ready, (target, _)) = (&ready[at], &logs[at]);
                 let mut bench = Bench {
                     look: Some(&ready.look),
-                    plan: *plan,
+                    limits: self.limits,
+                    setup: self.setup,
                     output: &self.args.output,
                     interrupt: self.interrupt,
-                    written: written.get(&ready.name).copied().unwrap_or(0),
                 };
                 let done = self.one(ready, target, &mut bench)?;
-                written.insert(ready.name.clone(), bench.written);
                 sides[at].rounds.push(done);
             }
         }
@@ -224,7 +229,8 @@ impl Rounds<'_> {
         describe(&mut run, target);
         let block_bytes = run.target.redo_block_bytes;
         run.workload.size_sweep = loads::size_sweep(self.specs, self.setup, block_bytes);
-        let mut writer = self.store.begin(&run.run_id)?;
+        let writer = self.store.begin(&run.run_id)?;
+        let mut writer = writer.within(&self.limits.budget);
         if self.args.output.verbose {
             self.args
                 .output
