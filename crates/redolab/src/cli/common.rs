@@ -150,9 +150,8 @@ pub(crate) fn print(bytes: &[u8]) -> Result<(), CommandError> {
     match std::io::stdout().lock().write_all(bytes) {
         // The reader of the pipe has seen enough.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|e| {
-            CommandError::failed(format!("standard output: writing the result: {e}"))
-        }),
+        other => other
+            .map_err(|e| CommandError::failed(format!("standard output: writing the result: {e}"))),
     }
 }
 

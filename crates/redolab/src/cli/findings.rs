@@ -62,7 +62,9 @@ struct ShownLimit {
 
 pub(crate) fn main(args: &FindingsArgs) -> Result<ExitCode, CommandError> {
     let limits = thresholds(args.thresholds.as_deref())?;
-    args.thresholds.iter().for_each(|path| args.view.reads(path));
+    args.thresholds
+        .iter()
+        .for_each(|path| args.view.reads(path));
     let chosen = chosen(args.id.as_deref())?;
     let full = args.id.is_some();
     let catalogue = Catalogue {

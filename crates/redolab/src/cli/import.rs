@@ -76,7 +76,9 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     // A store that cannot be used is told before hours of reading.
     let store = args.store.open()?;
     args.output.spares(&store);
-    inputs.iter().for_each(|input| args.output.reads(&input.path));
+    inputs
+        .iter()
+        .for_each(|input| args.output.reads(&input.path));
     if !args.csv {
         args.output.check()?;
     }
@@ -241,9 +243,9 @@ impl Samples {
         let Samples::File(file) = self else {
             return Ok(());
         };
-        let output = file.into_inner().map_err(|e| {
-            CommandError::failed(format!("writing count,elapsed: {}", e.error()))
-        })?;
+        let output = file
+            .into_inner()
+            .map_err(|e| CommandError::failed(format!("writing count,elapsed: {}", e.error())))?;
         Ok(output.finish()?)
     }
 }

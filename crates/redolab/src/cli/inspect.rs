@@ -129,7 +129,11 @@ pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
     }
     // Whatever is in the log's directory may be a part of the log.
     args.view.reads(&args.path);
-    for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(&directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         args.view.reads(&entry.path());
     }
     args.view

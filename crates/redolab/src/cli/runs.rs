@@ -1,9 +1,9 @@
 //! `redolab runs`: what is in the run store.
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
-use crate::input;
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE};
+use crate::input;
 use crate::output::{csv, imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, LAST, State, Store, StoreError};
 use clap::{Args, Subcommand};

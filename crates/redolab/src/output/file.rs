@@ -300,7 +300,9 @@ fn descriptor(path: &Path) -> Result<Option<File>, OutputError> {
     if stderr.iter().any(|p| path == Path::new(p)) {
         return own(io::stderr().as_fd().try_clone_to_owned());
     }
-    let numbered = path.strip_prefix("/dev/fd").or(path.strip_prefix("/proc/self/fd"));
+    let numbered = path
+        .strip_prefix("/dev/fd")
+        .or(path.strip_prefix("/proc/self/fd"));
     let Ok(number) = numbered else {
         return Ok(None);
     };
@@ -360,13 +362,16 @@ impl Place {
             Err(e) => return Err(system(&self.path, "looking at it", e.into())),
         };
         if inputs.files.contains(&identity(stat)) {
-            return refused("is a file that this command reads; choose another name for the result");
+            return refused(
+                "is a file that this command reads; choose another name for the result",
+            );
         }
-        if existing == Existing::Keep {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if existing == Existing::Keep && kind != FileType::Symlink {
             let path = self.path.clone();
             return Err(OutputError::Exists { path });
         }
-        match FileType::from_raw_mode(stat.st_mode) {
+        match kind {
             FileType::RegularFile => {
                 let access = rustix::fs::Access::WRITE_OK;
                 let may = rustix::fs::accessat(&self.folder, &self.name, access, AtFlags::EACCESS);
@@ -387,20 +392,23 @@ impl Place {
 
     /// Opens a FIFO or a character device.
     fn open_direct(&self) -> Result<File, OutputError> {
-        let flags = OFlags::WRONLY
-            | OFlags::NOFOLLOW
-            | OFlags::NOCTTY
-            | OFlags::NONBLOCK
-            | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty());
         let fd = opened.map_err(|e| match e {
-            Errno::NXIO => refused(&self.path, "is a FIFO that nobody reads; start its reader first"),
+            Errno::NXIO => refused(
+                &self.path,
+                "is a FIFO that nobody reads; start its reader first",
+            ),
             e => system(&self.path, "opening", e.into()),
         })?;
         let kind = |stat: Stat| FileType::from_raw_mode(stat.st_mode);
         let found = rustix::fs::fstat(&fd).map(kind);
         if !matches!(found, Ok(FileType::Fifo | FileType::CharacterDevice)) {
-            return Err(refused(&self.path, "was replaced by something else just now"));
+            return Err(refused(
+                &self.path,
+                "was replaced by something else just now",
+            ));
         }
         // Only opening must not wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty())

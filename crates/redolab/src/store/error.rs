@@ -87,7 +87,9 @@ pub enum StoreError {
         name: String,
     },
     /// A name that means another run at another time.
-    #[error("`{name}` cannot be the id of a run: it names the youngest run; give the run another id")]
+    #[error(
+        "`{name}` cannot be the id of a run: it names the youngest run; give the run another id"
+    )]
     ReservedName {
         /// What was given.
         name: String,
@@ -158,6 +160,9 @@ pub enum StoreError {
         /// Why.
         what: String,
     },
+    /// What is exported cannot be written where it is wanted.
+    #[error("{0}")]
+    Output(io::Error),
     /// A file given to `load` is not an exported run.
     #[error("not an exported run: {what}")]
     NotAnExport {
@@ -173,13 +178,11 @@ pub(super) fn io_error(path: &Path, action: &'static str, source: io::Error) -> 
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             StoreError::NoSpace { path, action }
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            StoreError::Denied {
-                path,
-                action,
-                source,
-            }
-        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreError::Denied {
+            path,
+            action,
+            source,
+        },
         _ => StoreError::Io {
             path,
             action,
