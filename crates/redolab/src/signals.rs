@@ -8,6 +8,7 @@
 //! rest. A clean-up that hangs (a dead disk) does not keep the process alive for ever.
 
 use crate::cleanup;
+use crate::output::sanitize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -85,7 +86,7 @@ fn end_at_once() -> ! {
     let (done, finished) = mpsc::channel();
     let cleaning = std::thread::Builder::new().spawn(move || {
         for left in cleanup::run_all() {
-            eprintln!("redolab: {left}");
+            eprintln!("redolab: {}", sanitize::text(&left));
         }
         // The receiver is gone only when the patience is: then nobody needs to know.
         let _ = done.send(());

@@ -7,7 +7,7 @@ use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
 use crate::output::file::{self, Audience, Inputs};
-use crate::output::{csv, json, progress, table};
+use crate::output::{csv, json, progress, sanitize, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::{IoEngine, SyncMethod};
@@ -62,7 +62,8 @@ impl OutputArgs {
     /// Prints lines of diagnostics unless quiet.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            // Lines name paths, which may hold anything.
+            eprintln!("{}", sanitize::text(line));
         }
     }
 

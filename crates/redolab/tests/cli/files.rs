@@ -413,6 +413,9 @@ fn paths_are_harmless_on_a_terminal() {
         assert!(!said.contains("panicked"), "{arguments:?}\n{said}");
         skips += u32::from(said.contains("unexpected argument"));
     }
+    let wrong = place.run(&["runs", &folder]);
+    wrong.expect(2, &["unrecognized"]);
+    assert!(!wrong.err.contains(['\u{1b}', '\u{7}']), "{:?}", wrong.err);
     assert_eq!(skips, 0, "every command line is one");
     if !evil.join("check.html").exists() {
         skipped("check did not measure here, so its report was not written");
