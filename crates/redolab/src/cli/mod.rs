@@ -20,6 +20,7 @@ mod loads;
 mod need;
 mod probe;
 mod report;
+mod results;
 mod run;
 mod runs;
 mod session;
