@@ -154,7 +154,7 @@ fn skip_padding(raw: &mut Raw) -> io::Result<()> {
         let ended = zeros < buffered.len() || buffered.is_empty();
         raw.consume(zeros);
         skipped += zeros as u64;
-        if ended && skipped % 4 != 0 {
+        if ended && !skipped.is_multiple_of(4) {
             let what = "stream padding size not multiple of 4";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
