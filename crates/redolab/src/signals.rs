@@ -6,8 +6,10 @@
 //! SIGXFSZ (a limit of file size) only makes the write fail, as any other error of the system does.
 //!
 //! Invariants: nothing happens inside a signal handler but a write to a pipe; a thread does the
-//! rest. SIGABRT alone is different: see [`last_resort`](crate::last_resort). A clean-up that hangs (a dead disk) does not keep the process alive for ever.
+//! rest. SIGABRT alone is different: see [`last_resort`](crate::last_resort). A clean-up that hangs
+//! (a dead disk) does not keep the process alive for ever.
 
+use crate::output::sanitize;
 use crate::{cleanup, last_resort};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -89,7 +91,7 @@ fn end_at_once() -> ! {
     let (done, finished) = mpsc::channel();
     let cleaning = std::thread::Builder::new().spawn(move || {
         for left in cleanup::run_all() {
-            eprintln!("redolab: {left}");
+            eprintln!("redolab: {}", sanitize::text(&left));
         }
         // The receiver is gone only when the patience is: then nobody needs to know.
         let _ = done.send(());

@@ -1,5 +1,6 @@
 //! Options that commands share, and the way results leave the process.
 
+pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
 
 use super::CommandError;
@@ -8,12 +9,12 @@ use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
 use crate::experiment::target::Setup;
 use crate::output::file::{self, Audience, Inputs};
-use crate::output::{csv, json, progress, table};
+use crate::output::{csv, json, progress, sanitize, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
 use device::{IoEngine, SyncMethod};
 use measure::Nanos;
-use measure::run::{Origin, Run};
+use measure::run::Run;
 use measure::units::{parse_bytes, parse_duration};
 use redo::{LogWriter, Shape};
 use std::cell::RefCell;
@@ -67,7 +68,8 @@ impl OutputArgs {
     /// Prints lines of diagnostics unless quiet.
     pub(crate) fn say(&self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            // Lines name paths, which may hold anything.
+            eprintln!("{}", sanitize::text(line));
         }
     }
 
@@ -127,101 +129,6 @@ impl OutputArgs {
         };
         written.map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
         self.emit(&bytes, audience(run))
-    }
-}
-
-/// Who may read what is made of a run.
-pub(crate) fn audience(run: &Run) -> Audience {
-    Audience::of(run.origin == Origin::Imported)
-}
-
-/// Writes a result to `place`, or to standard output.
-///
-/// # Errors
-/// Of [`file::write`], or the system's on standard output.
-pub(crate) fn emit(
-    place: Option<&Path>,
-    bytes: &[u8],
-    audience: Audience,
-    inputs: &Inputs,
-) -> Result<(), CommandError> {
-    match place {
-        Some(path) => Ok(file::write(path, bytes, audience, inputs)?),
-        None => print(bytes),
-    }
-}
-
-/// Prints a result on standard output.
-///
-/// # Errors
-/// The system's.
-pub(crate) fn print(bytes: &[u8]) -> Result<(), CommandError> {
-    match std::io::stdout().lock().write_all(bytes) {
-        // The reader of the pipe has seen enough.
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other
-            .map_err(|e| CommandError::failed(format!("standard output: writing the result: {e}"))),
-    }
-}
-
-/// How something is printed that is not a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ViewFormat {
-    /// Text for people.
-    #[default]
-    Table,
-    /// One JSON document with a schema.
-    Json,
-}
-
-/// Options of commands that show something that is not a run.
-#[derive(Debug, Default, Args)]
-pub(crate) struct ViewArgs {
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(crate) format: ViewFormat,
-    /// Write the result to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-    /// What the command reads.
-    #[arg(skip)]
-    inputs: RefCell<Inputs>,
-}
-
-impl ViewArgs {
-    /// Notes a file that the command reads, and to which it therefore never writes.
-    pub(crate) fn reads(&self, path: &Path) {
-        self.inputs.borrow_mut().add(path);
-    }
-
-    /// Keeps results out of the run store.
-    pub(crate) fn spares(&self, store: &Store) {
-        self.inputs.borrow_mut().add_folder(store.path());
-    }
-
-    /// Prints `json` or the text that `text` makes of it.
-    pub(crate) fn emit<T: serde::Serialize>(
-        &self,
-        json: &T,
-        text: impl FnOnce(table::Style) -> String,
-    ) -> Result<(), CommandError> {
-        let bytes = match self.format {
-            ViewFormat::Table => {
-                let style = match self.output {
-                    Some(_) => table::Style::detect(false, None),
-                    None => table::Style::of_stdout(),
-                };
-                text(style).into_bytes()
-            }
-            ViewFormat::Json => {
-                let mut bytes = serde_json::to_vec_pretty(json)
-                    .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
-                bytes.push(b'\n');
-                bytes
-            }
-        };
-        let inputs = self.inputs.borrow();
-        emit(self.output.as_deref(), &bytes, Audience::Everyone, &inputs)
     }
 }
 

@@ -95,7 +95,10 @@ fn redolab(
     let Some(path) = place else {
         return match store.export(id, &mut std::io::stdout().lock()) {
             // The reader of the pipe has seen enough.
-            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(StoreError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(StoreError::Output(e)) => Err(CommandError::failed(format!(
+                "standard output: writing the result: {e}"
+            ))),
             other => Ok(other?),
         };
     };

@@ -21,6 +21,7 @@ mod loads;
 mod need;
 mod probe;
 mod report;
+mod results;
 mod run;
 mod runs;
 mod session;
@@ -99,7 +100,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
             // A closed pipe is no reason to fail: whoever asked has gone.
-            let _ = error.print();
+            if error.use_stderr() {
+                say_usage(&error);
+            } else {
+                let _ = error.print();
+            }
             return ExitCode::from(code);
         }
     };
@@ -123,6 +128,18 @@ pub fn main() -> ExitCode {
             eprintln!("redolab: {}", crate::output::sanitize::text(&error.message));
             ExitCode::from(error.code)
         }
+    }
+}
+
+/// Prints what is wrong with the command line; arguments in it may hold anything.
+fn say_usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    let harmless = crate::output::sanitize::text(&plain);
+    if harmless == plain {
+        // With colours where the terminal takes them. A closed pipe is no reason to fail.
+        let _ = error.print();
+    } else {
+        eprint!("{harmless}");
     }
 }
 

@@ -3,9 +3,9 @@
 use super::find::Input;
 use super::parallel;
 use super::unpack::Unpacked;
+use super::waiting::Waiting;
 use crate::signals::Interrupt;
 use analysis::import::{Import, Reading, Refusal};
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 
@@ -41,19 +41,29 @@ pub fn file(
     let name = input.path.display().to_string();
     let open = |e: io::Error| Failed::Open(format!("{name}: {e}"));
     let raw: Box<dyn Read> = if name == "-" {
-        Box::new(io::stdin().lock())
+        Box::new(Waiting::stdin(interrupt).map_err(open)?)
     } else {
         let kind = std::fs::metadata(&input.path).map_err(open)?.file_type();
-        if kind.is_block_device() || kind.is_socket() {
+        if kind.is_fifo() || kind.is_char_device() {
+            Box::new(Waiting::stream(&input.path, interrupt).map_err(open)?)
+        } else if kind.is_block_device() || kind.is_socket() {
             return Err(Failed::Open(format!(
                 "{name}: is a device or socket, not a file"
             )));
+        } else {
+            Box::new(crate::input::open(&input.path).map_err(open)?)
         }
-        Box::new(File::open(&input.path).map_err(open)?)
     };
-    let mut unpacked = Unpacked::new(raw, max_unpacked).map_err(open)?;
+    let begun = Unpacked::new(raw, max_unpacked);
+    if interrupt.requested() {
+        return Err(Failed::Interrupted);
+    }
+    let mut unpacked = begun.map_err(open)?;
     let mut reading = import.open(&name, unpacked.packing());
     let outcome = pump(&mut unpacked, &mut reading, interrupt, samples);
+    if interrupt.requested() && matches!(outcome, Err(Failed::Cut(_))) {
+        return Err(Failed::Interrupted);
+    }
     if let Err(Failed::Cut(why)) = &outcome {
         reading.cut(format!("read up to here only: {why}"));
     }

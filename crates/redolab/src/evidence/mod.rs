@@ -5,5 +5,7 @@
 
 pub mod feed;
 pub mod find;
+mod members;
 mod parallel;
 pub mod unpack;
+mod waiting;

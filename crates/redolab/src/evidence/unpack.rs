@@ -3,9 +3,9 @@
 //! A bomb is stopped by size and by ratio; both say what to do. What was unpacked before a damage
 //! or a limit is read.
 
+use super::members::{Members, Packing};
 use ruzstd::decoding::errors::FrameDecoderError;
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Ratio that no text reaches: longest runs of one line stay far below it.
 pub const RATIO_MAX: u64 = 2_000;
@@ -14,12 +14,12 @@ const RATIO_FROM: u64 = 64 << 20;
 /// How far back an unpacker may have to look: what it keeps in memory. `xz -9` needs all of it,
 /// `zstd --long` twice as much; with that, a trace that meets every bound of its own (170 MiB)
 /// would take more than the 256 MiB that are promised.
-const WINDOW_MAX: u64 = 64 << 20;
+pub(super) const WINDOW_MAX: u64 = 64 << 20;
 /// What the unpacker of xz counts beside it.
-const XZ_BESIDE: u64 = 1 << 20;
+pub(super) const XZ_BESIDE: u64 = 1 << 20;
 const MAGIC_BYTES: usize = 6;
 
-type Raw = BufReader<Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>>;
+pub(super) type Raw = BufReader<Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>>;
 
 /// Counts what is read.
 #[derive(Debug)]
@@ -28,6 +28,18 @@ pub struct Counted<R> {
     bytes: u64,
     /// What was read to be looked at, and comes again.
     back: Vec<u8>,
+}
+
+impl<R> Counted<R> {
+    /// Bytes that were read so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Has `bytes` read again.
+    pub(super) fn give_back(&mut self, bytes: Vec<u8>) {
+        self.back = bytes;
+    }
 }
 
 impl<R: Read> Read for Counted<R> {
@@ -46,10 +58,7 @@ impl<R: Read> Read for Counted<R> {
 
 enum Stream {
     Plain(Chain<Cursor<Vec<u8>>, Box<dyn Read>>),
-    Gzip(flate2::bufread::MultiGzDecoder<Raw>),
-    Bzip2(bzip2::bufread::MultiBzDecoder<Raw>),
-    Xz(Box<lzma_rust2::XzReader<Raw>>),
-    Zstd(Zstd),
+    Packed(Members),
 }
 
 /// Evidence as it is read, unpacked where it was packed.
@@ -57,13 +66,6 @@ pub struct Unpacked {
     stream: Stream,
     given: u64,
     max_bytes: u64,
-}
-
-/// zstd frames, one after the other.
-enum Zstd {
-    Between(Raw),
-    In(Box<StreamingDecoder<Raw, FrameDecoder>>),
-    Ended(u64),
 }
 
 impl Unpacked {
@@ -89,16 +91,16 @@ impl Unpacked {
                 },
             )
         };
-        let window_kib = u32::try_from((WINDOW_MAX + XZ_BESIDE) >> 10).unwrap_or(u32::MAX);
-        let stream = match kind {
-            "gzip" => Stream::Gzip(flate2::bufread::MultiGzDecoder::new(raw(whole))),
-            "bzip2" => Stream::Bzip2(bzip2::bufread::MultiBzDecoder::new(raw(whole))),
-            "xz" => {
-                let reader = lzma_rust2::XzReader::new_mem_limit(raw(whole), true, window_kib);
-                Stream::Xz(Box::new(reader))
-            }
-            "zstd" => Stream::Zstd(Zstd::Between(raw(whole))),
-            _ => Stream::Plain(whole),
+        let packing = match kind {
+            "gzip" => Some(Packing::Gzip),
+            "bzip2" => Some(Packing::Bzip2),
+            "xz" => Some(Packing::Xz),
+            "zstd" => Some(Packing::Zstd),
+            _ => None,
+        };
+        let stream = match packing {
+            Some(packing) => Stream::Packed(Members::new(packing, raw(whole))),
+            None => Stream::Plain(whole),
         };
         Ok(Unpacked {
             stream,
@@ -110,12 +112,9 @@ impl Unpacked {
     /// How it was packed: `gzip`, `bzip2`, `xz`, `zstd`, or empty.
     #[must_use]
     pub fn packing(&self) -> &'static str {
-        match self.stream {
+        match &self.stream {
             Stream::Plain(_) => "",
-            Stream::Gzip(_) => "gzip",
-            Stream::Bzip2(_) => "bzip2",
-            Stream::Xz(_) => "xz",
-            Stream::Zstd(_) => "zstd",
+            Stream::Packed(members) => members.name(),
         }
     }
 
@@ -129,12 +128,7 @@ impl Unpacked {
     fn taken(&self) -> u64 {
         match &self.stream {
             Stream::Plain(_) => u64::MAX,
-            Stream::Gzip(d) => d.get_ref().get_ref().bytes,
-            Stream::Bzip2(d) => d.get_ref().get_ref().bytes,
-            Stream::Xz(d) => d.inner().get_ref().bytes,
-            Stream::Zstd(Zstd::Between(raw)) => raw.get_ref().bytes,
-            Stream::Zstd(Zstd::In(d)) => d.get_ref().get_ref().bytes,
-            Stream::Zstd(Zstd::Ended(bytes)) => *bytes,
+            Stream::Packed(members) => members.taken(),
         }
     }
 
@@ -163,10 +157,7 @@ impl Read for Unpacked {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = match &mut self.stream {
             Stream::Plain(r) => r.read(buf),
-            Stream::Gzip(r) => r.read(buf),
-            Stream::Bzip2(r) => r.read(buf),
-            Stream::Xz(r) => r.read(buf).map_err(too_far_back),
-            Stream::Zstd(r) => r.read(buf),
+            Stream::Packed(members) => members.read(buf).map_err(too_far_back),
         }?;
         self.given += n as u64;
         self.check()?;
@@ -174,64 +165,7 @@ impl Read for Unpacked {
     }
 }
 
-impl Read for Zstd {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match std::mem::replace(self, Zstd::Ended(0)) {
-                Zstd::Ended(bytes) => {
-                    *self = Zstd::Ended(bytes);
-                    return Ok(0);
-                }
-                Zstd::Between(mut raw) => {
-                    if raw.fill_buf()?.is_empty() {
-                        *self = Zstd::Ended(raw.get_ref().bytes);
-                    } else if !skip_frame(&mut raw)? {
-                        let decoder = StreamingDecoder::new_with_max_window_size(raw, WINDOW_MAX);
-                        *self = Zstd::In(Box::new(decoder.map_err(damaged)?));
-                    } else {
-                        *self = Zstd::Between(raw);
-                    }
-                }
-                Zstd::In(mut decoder) => {
-                    let n = decoder.read(buf)?;
-                    if n > 0 || buf.is_empty() {
-                        *self = Zstd::In(decoder);
-                        return Ok(n);
-                    }
-                    *self = Zstd::Between(decoder.into_inner());
-                }
-            }
-        }
-    }
-}
-
-/// Magic and length of a frame that holds no data.
-const FRAME_HEAD_BYTES: usize = 8;
-
-/// Skips a frame that holds no data, if one begins here.
-fn skip_frame(raw: &mut Raw) -> io::Result<bool> {
-    let mut head = raw.fill_buf()?;
-    if head.len() < FRAME_HEAD_BYTES {
-        // The head of a frame may lie across what is buffered and what is not.
-        let mut whole = head.to_vec();
-        raw.consume(whole.len());
-        let more = (FRAME_HEAD_BYTES - whole.len()) as u64;
-        raw.get_mut().take(more).read_to_end(&mut whole)?;
-        raw.get_mut().back = whole;
-        head = raw.fill_buf()?;
-    }
-    let is_skippable =
-        head.len() >= 8 && (0x50..=0x5f).contains(&head[0]) && head[1..4] == [0x2a, 0x4d, 0x18];
-    if !is_skippable {
-        return Ok(false);
-    }
-    let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-    raw.consume(8);
-    io::copy(&mut raw.by_ref().take(u64::from(length)), &mut io::sink())?;
-    Ok(true)
-}
-
-fn damaged(e: FrameDecoderError) -> io::Error {
+pub(super) fn damaged(e: FrameDecoderError) -> io::Error {
     match e {
         FrameDecoderError::WindowSizeTooBig { .. } => window_too_big(),
         other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
@@ -267,6 +201,7 @@ pub fn packing(magic: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::members::{MEMBER_BYTES, MEMBERS_FREE};
     use super::*;
     use std::io::Write;
 
@@ -380,6 +315,32 @@ mod tests {
                     "{packing}: {ratio}"
                 );
             }
+        }
+    }
+
+    /// Beginning a member costs far more than its bytes: 1.4 MB of empty ones took 12 seconds.
+    #[test]
+    fn members_with_nothing_in_them_are_few() {
+        for packing in PACKINGS {
+            let many = 5 * MEMBERS_FREE as usize;
+            let empty = pack(packing, b"").repeat(many);
+            let file = Box::new(Cursor::new(empty));
+            let mut from = Unpacked::new(file, u64::MAX).expect("memory");
+            let ended = io::copy(&mut from, &mut io::sink()).expect_err(packing);
+            assert!(ended.to_string().contains("packed members"), "{ended}");
+            let Stream::Packed(members) = &from.stream else {
+                panic!("{packing} is a packing");
+            };
+            assert!(members.begun() <= MEMBERS_FREE + 1, "{packing}");
+
+            // As many with something in them are read.
+            let line = [b'x'; 2 * MEMBER_BYTES as usize];
+            let (out, ended) = unpack(&pack(packing, &line).repeat(many / 4), u64::MAX, 1 << 16);
+            assert_eq!(
+                (out.len(), ended),
+                (line.len() * many / 4, None),
+                "{packing}"
+            );
         }
     }
 

@@ -6,9 +6,13 @@
 //! through. A FIFO, a character device and a descriptor (`/dev/stdout`) have no earlier content
 //! and are written directly.
 
+mod rules;
+
+pub use rules::{Audience, Existing, Inputs, OutputError};
+
+use rules::identity;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
@@ -16,98 +20,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use thiserror::Error;
-
-/// Who may read an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// Mode 0644 without the bits of the umask: figures of a measurement.
-    Everyone,
-    /// Mode 0600: evidence, which holds statements, names and values of a production system.
-    Owner,
-}
-
-impl Audience {
-    /// The audience of what is made of `imported` data or of measurements.
-    #[must_use]
-    pub fn of(imported: bool) -> Audience {
-        if imported {
-            Audience::Owner
-        } else {
-            Audience::Everyone
-        }
-    }
-
-    fn mode(self) -> u32 {
-        match self {
-            Audience::Everyone => 0o644,
-            Audience::Owner => 0o600,
-        }
-    }
-}
-
-/// What happens to a file that is already there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// It is replaced whole.
-    Replace,
-    /// It stays, and the output is refused.
-    Keep,
-}
-
-/// Why an output cannot be written.
-#[derive(Debug, Error)]
-pub enum OutputError {
-    /// The place is not one to write to; the text says what to do.
-    #[error("{path}: {why}", path = path.display())]
-    Refused {
-        /// The output.
-        path: PathBuf,
-        /// Why, and what to do.
-        why: String,
-    },
-    /// There is a file already, which had to be kept.
-    #[error("{path}: already there, and never replaced", path = path.display())]
-    Exists {
-        /// The output.
-        path: PathBuf,
-    },
-    /// A system call failed; what was there before is as it was.
-    #[error("{path}: {action}: {source}", path = path.display())]
-    System {
-        /// The output.
-        path: PathBuf,
-        /// What was attempted, in words.
-        action: &'static str,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
-/// Files and directories that a command reads, into which it therefore never writes. Compared by
-/// device and inode, so that other names and hard links of them are recognised.
-#[derive(Clone, Debug, Default)]
-pub struct Inputs {
-    files: BTreeSet<(u64, u64)>,
-    folders: BTreeSet<(u64, u64)>,
-}
-
-impl Inputs {
-    /// Adds a file, or what a symbolic link to it names; a file that is missing is ignored.
-    pub fn add(&mut self, path: &Path) {
-        self.files.extend(rustix::fs::stat(path).ok().map(identity));
-    }
-
-    /// Adds a directory with everything up to two levels below it.
-    pub fn add_folder(&mut self, path: &Path) {
-        let found = rustix::fs::stat(path).ok().map(identity);
-        self.folders.extend(found);
-    }
-}
-
-fn identity(stat: Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
-}
 
 /// Levels above an output at which a directory of [`Inputs`] is looked for.
 const LEVELS: [&str; 3] = [".", "..", "../.."];
@@ -366,11 +278,12 @@ impl Place {
                 "is a file that this command reads; choose another name for the result",
             );
         }
-        if existing == Existing::Keep {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if existing == Existing::Keep && kind != FileType::Symlink {
             let path = self.path.clone();
             return Err(OutputError::Exists { path });
         }
-        match FileType::from_raw_mode(stat.st_mode) {
+        match kind {
             FileType::RegularFile => {
                 let access = rustix::fs::Access::WRITE_OK;
                 let may = rustix::fs::accessat(&self.folder, &self.name, access, AtFlags::EACCESS);

@@ -160,6 +160,9 @@ pub enum StoreError {
         /// Why.
         what: String,
     },
+    /// What is exported cannot be written where it is wanted.
+    #[error("{0}")]
+    Output(io::Error),
     /// A file given to `load` is not an exported run.
     #[error("not an exported run: {what}")]
     NotAnExport {

@@ -1,28 +1,27 @@
 //! A run as one JSON file, to be carried to another machine and loaded there.
 //!
 //! Invariants: interval files travel byte for byte; only finished, undamaged runs leave; what
-//! comes in is verified whole before its manifest is written, and never replaces a run.
+//! comes in is verified whole before its manifest is written, and never replaces a run. Neither way
+//! holds the file in memory: interval files are streamed, and the run is bounded (see `outline`).
 
+use super::outline::{self, Outline, RUN_MAX_BYTES, Unescaped};
 use super::{HLOG, Store, StoreError, hlog, named};
 use crate::folder::is_name;
 use measure::run::Run;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 /// The schema of an exported run.
 pub const SCHEMA: &str = "redolab.export/1";
 /// Longest export that is made or read, in bytes.
 const EXPORT_MAX_BYTES: u64 = 1 << 30;
+/// Bytes of an interval file that are carried at once.
+const CHUNK_BYTES: usize = 64 << 10;
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Export {
-    schema: String,
-    run: Run,
-    /// Text of each interval file by its name.
-    hlog: BTreeMap<String, String>,
-}
+/// A file that can be read twice.
+pub trait Rereadable: Read + Seek {}
+
+impl<T: Read + Seek> Rereadable for T {}
 
 impl Store {
     /// Writes a finished run with its intervals as one JSON document.
@@ -35,46 +34,68 @@ impl Store {
         self.for_each_interval(id, &mut |_, _| {})?;
         let folder = self.folder(id)?;
         let failed = |e| super::io_error(folder.path(), "exporting", e);
-        let mut room = EXPORT_MAX_BYTES;
-        let mut files = BTreeMap::new();
-        for name in folder.names().map_err(failed)? {
-            if !name.ends_with(HLOG) {
-                continue;
-            }
-            let bytes = folder.read(&name, room).map_err(failed)?;
-            room -= bytes.len() as u64;
-            let text = String::from_utf8(bytes)
-                .map_err(|e| failed(io::Error::new(io::ErrorKind::InvalidData, e)))?;
-            files.insert(name, text);
-        }
-        let export = Export {
-            schema: SCHEMA.to_owned(),
-            run,
-            hlog: files,
+        let mut out = Bounded {
+            out,
+            room: EXPORT_MAX_BYTES,
         };
-        serde_json::to_writer_pretty(&mut *out, &export).map_err(|e| failed(e.into()))?;
-        out.write_all(b"\n")
-            .and_then(|()| out.flush())
-            .map_err(failed)
+        let written = StoreError::Output;
+        let schema = format!("{{\n\"schema\": \"{SCHEMA}\",\n\"run\": ");
+        out.write_all(schema.as_bytes()).map_err(written)?;
+        serde_json::to_writer_pretty(&mut out, &run).map_err(|e| written(e.into()))?;
+        out.write_all(b",\n\"hlog\": {").map_err(written)?;
+        let names = folder.names().map_err(failed)?;
+        let files = names.iter().filter(|name| name.ends_with(HLOG));
+        for (index, name) in files.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let name_text = serde_json::to_string(name).expect("a string is JSON");
+            out.write_all(format!("{comma}\n{name_text}: \"").as_bytes())
+                .map_err(written)?;
+            let file = folder.open_file(name).map_err(failed)?;
+            let mut lines = BufReader::with_capacity(CHUNK_BYTES, file);
+            let mut line = Vec::new();
+            // The lines are bounded: they were just verified.
+            while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+                let text = std::str::from_utf8(&line)
+                    .map_err(|e| failed(io::Error::new(io::ErrorKind::InvalidData, e)))?;
+                let quoted = serde_json::to_string(text).expect("a string is JSON");
+                let inner = quoted.trim_start_matches('"');
+                let inner = inner.strip_suffix('"').unwrap_or(inner);
+                out.write_all(inner.as_bytes()).map_err(written)?;
+                line.clear();
+            }
+            out.write_all(b"\"").map_err(written)?;
+        }
+        out.write_all(b"\n}\n}\n").map_err(written)?;
+        out.flush().map_err(written)
     }
 
     /// Loads an exported run and returns its name.
     ///
     /// # Errors
-    /// Something that is not an exported run, intervals that are damaged, or a run of that name
-    /// that is already there; nothing is left of a run that could not be loaded.
-    pub fn import(&self, input: &mut dyn Read) -> Result<String, StoreError> {
-        let export = parse(input, &mut |_, _| {})?;
-        let id = export.run.run_id.clone();
+    /// Something that is not an exported run, one that would take too much memory, intervals that
+    /// are damaged, or a run of that name that is already there; nothing is left of a run that
+    /// could not be loaded.
+    pub fn import(&self, input: &mut dyn Rereadable) -> Result<String, StoreError> {
+        let (run, files) = parse(input, &mut |_, _| {})?;
+        let id = run.run_id.clone();
         let mut writer = self.begin(&id)?;
-        let stored = export
-            .hlog
+        let stored = files
             .iter()
-            .try_for_each(|(name, text)| {
-                let body = text.strip_prefix(hlog::HEADER).unwrap_or_default();
-                writer.append(name, body.as_bytes())
+            .try_for_each(|(name, range)| {
+                let mut text = unescaped(input, range).map_err(refuse)?;
+                let mut header = vec![0; hlog::HEADER.len()];
+                text.read_exact(&mut header).map_err(refuse)?;
+                let mut chunk = vec![0; CHUNK_BYTES];
+                writer.append(name, b"")?;
+                loop {
+                    let n = text.read(&mut chunk).map_err(refuse)?;
+                    if n == 0 {
+                        return Ok(());
+                    }
+                    writer.append(name, chunk.get(..n).unwrap_or_default())?;
+                }
             })
-            .and_then(|()| writer.finish(&export.run));
+            .and_then(|()| writer.finish(&run));
         if stored.is_err() {
             // The reason is told by the error; what is left would show as incomplete.
             let _ = self.delete(&id);
@@ -83,51 +104,104 @@ impl Store {
     }
 }
 
+/// Passes on at most so many bytes.
+struct Bounded<'a> {
+    out: &'a mut dyn Write,
+    room: u64,
+}
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.out.write(bytes)?;
+        self.room = self.room.checked_sub(n as u64).ok_or_else(|| {
+            io::Error::other("the run takes over 1 GiB as one file, which cannot be loaded")
+        })?;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Reads an exported run without storing it, and hands every interval to `visit` with the name of
 /// its series.
 ///
 /// # Errors
-/// Something that is not an exported run, or intervals that are damaged.
+/// Something that is not an exported run, one that would take too much memory, or intervals that
+/// are damaged.
 pub fn read(
-    input: &mut dyn Read,
+    input: &mut dyn Rereadable,
     visit: &mut dyn FnMut(&str, hlog::Record),
 ) -> Result<Run, StoreError> {
-    parse(input, visit).map(|export| export.run)
+    parse(input, visit).map(|(run, _)| run)
 }
 
+fn not_an_export(what: &str) -> StoreError {
+    StoreError::NotAnExport {
+        what: crate::output::sanitize::line(what),
+    }
+}
+
+fn refuse(e: impl std::fmt::Display) -> StoreError {
+    not_an_export(&e.to_string())
+}
+
+/// A part of the file.
+fn part<'a>(
+    input: &'a mut dyn Rereadable,
+    range: &Range<u64>,
+) -> io::Result<BufReader<io::Take<&'a mut dyn Rereadable>>> {
+    input.seek(SeekFrom::Start(range.start))?;
+    let part = input.take(range.end - range.start);
+    Ok(BufReader::with_capacity(CHUNK_BYTES, part))
+}
+
+type Text<'a> = BufReader<Unescaped<BufReader<io::Take<&'a mut dyn Rereadable>>>>;
+
+/// A string of the file.
+fn unescaped<'a>(input: &'a mut dyn Rereadable, range: &Range<u64>) -> io::Result<Text<'a>> {
+    let text = Unescaped::new(part(input, range)?);
+    Ok(BufReader::with_capacity(CHUNK_BYTES, text))
+}
+
+/// The run, and where the text of each interval file is.
+type Parts = (Run, Vec<(String, Range<u64>)>);
+
 fn parse(
-    input: &mut dyn Read,
+    input: &mut dyn Rereadable,
     visit: &mut dyn FnMut(&str, hlog::Record),
-) -> Result<Export, StoreError> {
-    let refuse = |what: String| StoreError::NotAnExport {
-        what: crate::output::sanitize::line(&what),
-    };
-    let mut text = String::new();
-    input
-        .take(EXPORT_MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|e| refuse(e.to_string()))?;
-    if text.len() as u64 > EXPORT_MAX_BYTES {
-        return Err(refuse("it is longer than 1 GiB".to_owned()));
+) -> Result<Parts, StoreError> {
+    let length = input.seek(SeekFrom::End(0)).map_err(refuse)?;
+    if length > EXPORT_MAX_BYTES {
+        return Err(not_an_export("it is longer than 1 GiB"));
     }
-    let marker: super::Marker = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
-    if marker.schema != SCHEMA {
-        return Err(refuse(format!("schema `{}`, not {SCHEMA}", marker.schema)));
+    let whole = part(input, &(0..length)).map_err(refuse)?;
+    let outline = Outline::of(whole).map_err(refuse)?;
+    if outline.schema != SCHEMA {
+        let what = format!("schema `{}`, not {SCHEMA}", outline.schema);
+        return Err(not_an_export(&what));
     }
-    let export: Export = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
-    drop(text);
-    named(&export.run.run_id)?;
-    for (name, text) in &export.hlog {
+    let bytes = outline.run.end - outline.run.start;
+    outline::fits(bytes, outline.run_memory).map_err(refuse)?;
+    let run = part(input, &outline.run).map_err(refuse)?;
+    let run: Run = serde_json::from_reader(run.take(RUN_MAX_BYTES)).map_err(refuse)?;
+    named(&run.run_id)?;
+    for (name, range) in &outline.files {
         let row = name.strip_suffix(HLOG).unwrap_or_default();
         if !is_name(row) {
-            return Err(refuse(format!("`{name}` cannot name an interval file")));
+            return Err(not_an_export(&format!(
+                "`{name}` cannot name an interval file"
+            )));
         }
+        let text = unescaped(input, range).map_err(refuse)?;
         let mut each = |record: hlog::Record| visit(&format!("{row}/{}", record.tag), record);
-        let scan = hlog::scan(text.as_bytes(), &mut each)
-            .map_err(|f| refuse(format!("{name} line {}: {}", f.line, f.what)))?;
-        if let Some(cut) = scan.cut {
-            return Err(refuse(format!("{name} line {}: {}", cut.line, cut.what)));
+        let scan = hlog::scan(text, &mut each);
+        let flaw = scan.map_or_else(Some, |scan| scan.cut);
+        if let Some(flaw) = flaw {
+            let what = format!("{name} line {}: {}", flaw.line, flaw.what);
+            return Err(not_an_export(&what));
         }
     }
-    Ok(export)
+    Ok((run, outline.files))
 }

@@ -19,11 +19,13 @@ mod error;
 pub mod events;
 mod export;
 pub mod hlog;
+mod outline;
 mod reader;
 mod writer;
 
 pub use error::StoreError;
-pub use export::read as read_export;
+pub use export::{Rereadable, read as read_export};
+pub use outline::{RUN_MAX_BYTES, RUN_MAX_MEMORY};
 pub use reader::{CutFile, Entry, Histograms, IntervalFigures, Series, State, Summary};
 pub use writer::RunWriter;
 
@@ -48,8 +50,8 @@ const HLOG: &str = ".hlog";
 pub const LAST: &str = "last";
 /// Longest marker that is read.
 const MARKER_MAX_BYTES: u64 = 4096;
-/// Longest manifest that is read: a day of one-second intervals takes about a fifth of it.
-const MANIFEST_MAX_BYTES: u64 = 256 << 20;
+/// Longest list of contents that is written and read.
+const CONTENTS_MAX_BYTES: u64 = 16 << 20;
 
 /// Names a schema; read before anything else of a document.
 #[derive(Serialize, Deserialize)]

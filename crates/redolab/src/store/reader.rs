@@ -6,8 +6,8 @@
 
 use super::error::io_error;
 use super::{
-    CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, MANIFEST_MAX_BYTES,
-    Marker, Store, StoreError, Version, hex, hlog, version,
+    CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST,
+    Marker, RUN_MAX_BYTES, Store, StoreError, Version, hex, hlog, outline, version,
 };
 use crate::folder::{Folder, is_name};
 use measure::run::{Origin, Run, WaitStats};
@@ -176,7 +176,7 @@ impl Store {
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
         let folder = self.folder(id)?;
         let path = folder.path().join(MANIFEST);
-        let bytes = match folder.read(MANIFEST, MANIFEST_MAX_BYTES) {
+        let bytes = match folder.read(MANIFEST, RUN_MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(unfinished(id, &folder)),
             Err(e) => return Err(unreadable(&path, "reading the manifest", e)),
@@ -191,6 +191,7 @@ impl Store {
             );
             return Err(StoreError::Damaged { path, what });
         }
+        outline::check(&bytes).map_err(|what| damaged(&path, what))?;
         let run: Run = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
         if run.run_id != id {
             return Err(damaged(&path, format!("it is of run {}", run.run_id)));
@@ -205,9 +206,10 @@ impl Store {
     pub fn load_draft(&self, id: &str) -> Result<Option<Run>, StoreError> {
         let folder = self.folder(id)?;
         let path = folder.path().join(DRAFT);
-        match folder.read(DRAFT, MANIFEST_MAX_BYTES) {
+        match folder.read(DRAFT, RUN_MAX_BYTES) {
             Ok(bytes) => {
                 check_schema(id, &path, &bytes)?;
+                outline::check(&bytes).map_err(|what| damaged(&path, what))?;
                 let run = serde_json::from_slice(&bytes);
                 run.map(Some).map_err(|e| damaged(&path, e.to_string()))
             }
@@ -317,7 +319,7 @@ fn read_file(
 pub(super) fn contents(folder: &Folder) -> Result<Contents, StoreError> {
     let path = folder.path().join(CONTENTS);
     let bytes = folder
-        .read(CONTENTS, MANIFEST_MAX_BYTES)
+        .read(CONTENTS, CONTENTS_MAX_BYTES)
         .map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => damaged(&path, "it is missing beside a manifest"),
             _ => unreadable(&path, "reading contents.json", e),

@@ -8,8 +8,8 @@
 use super::error::io_error;
 use super::events::{self, EventWriter};
 use super::{
-    CONTENTS, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store, StoreError, hex,
-    hlog, named, run_named,
+    CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store,
+    StoreError, hex, hlog, named, outline, run_named,
 };
 use crate::budget::{Budget, pages};
 use crate::folder::Folder;
@@ -62,6 +62,20 @@ impl Appended {
         }
         self.bytes += text.len() as u64;
         self.digest.update(text);
+        Ok(())
+    }
+}
+
+/// Counts what is written to it.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -249,6 +263,10 @@ impl RunWriter {
                 events: self.events.clone(),
             };
             let text = serde_json::to_vec_pretty(&contents).expect("strings and integers are JSON");
+            if text.len() as u64 > CONTENTS_MAX_BYTES {
+                let e = io::Error::other("more files than can be listed");
+                return Err(("writing contents.json", e));
+            }
             self.take(text.len() + manifest.len())
                 .and_then(|()| self.folder.replace(CONTENTS, &text))
                 .map_err(failed("writing contents.json"))?;
@@ -269,9 +287,20 @@ impl RunWriter {
             let what = format!("its manifest names {} {}", run.schema, run.run_id);
             return Err(self.not_storable(what));
         }
-        let mut text =
-            serde_json::to_vec_pretty(run).map_err(|e| self.not_storable(e.to_string()))?;
+        let mut length = Length(1);
+        serde_json::to_writer_pretty(&mut length, run)
+            .map_err(|e| self.not_storable(e.to_string()))?;
+        let too_large = |what| {
+            let help = "store less in one run, such as fewer files of evidence at once";
+            self.not_storable(format!("{what}; {help}"))
+        };
+        outline::fits(length.0, 0).map_err(too_large)?;
+        let mut text = Vec::with_capacity(usize::try_from(length.0).unwrap_or(0));
+        serde_json::to_writer_pretty(&mut text, run)
+            .map_err(|e| self.not_storable(e.to_string()))?;
         text.push(b'\n');
+        // What is stored can be read.
+        outline::check(&text).map_err(too_large)?;
         match serde_json::from_slice::<Run>(&text) {
             Ok(back) if back == *run => Ok(text),
             _ => Err(self.not_storable(

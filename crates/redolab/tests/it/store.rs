@@ -4,6 +4,7 @@ use crate::common::{full_run, histogram};
 use measure::{Histogram, Nanos};
 use redolab::store::{State, Store, StoreError};
 use std::fs;
+use std::io::Cursor;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -321,7 +322,7 @@ fn a_run_travels_byte_for_byte() {
     let mut text = Vec::new();
     store.export("a", &mut text).expect("exports");
     let (other_dir, other) = temporary();
-    assert_eq!(other.import(&mut text.as_slice()).expect("imports"), "a");
+    assert_eq!(other.import(&mut Cursor::new(&text)).expect("imports"), "a");
     for file in ["manifest.json", "contents.json", "03-LGWR-LAT1-64.hlog"] {
         let read = |d: &tempfile::TempDir| fs::read(d.path().join("store/a").join(file));
         assert_eq!(
@@ -330,7 +331,7 @@ fn a_run_travels_byte_for_byte() {
             "{file}"
         );
     }
-    let again = other.import(&mut text.as_slice());
+    let again = other.import(&mut Cursor::new(&text));
     assert!(matches!(again, Err(StoreError::Exists { .. })));
     assert_eq!(state(&other, "a").0, State::Complete);
 
@@ -354,7 +355,7 @@ fn a_run_travels_byte_for_byte() {
         ("deep", "[".repeat(100_000)),
     ] {
         let (_dir, fresh) = temporary();
-        assert!(fresh.import(&mut bad.as_bytes()).is_err(), "{what}");
+        assert!(fresh.import(&mut Cursor::new(&bad)).is_err(), "{what}");
         assert!(
             fresh.list().expect("lists").is_empty(),
             "{what} left something"
