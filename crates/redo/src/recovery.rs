@@ -94,9 +94,7 @@ impl<'a> Reader<'a> {
         self.check_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
         let mut scan = self.read(limit, visit)?;
-        if scan.end == limit {
-            self.check_behind_limit(limit)?;
-        }
+        self.check_behind_limit(limit)?;
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
         // so the end is judged before it is moved back over the gap.
         scan.how = self.judge_end(scan.end, limit)?;
@@ -138,8 +136,8 @@ impl<'a> Reader<'a> {
         Err(self.corrupt(before, "the durable block before the checkpoint", found))
     }
 
-    /// Looks at the first place that this checkpoint does not let be reused, when the log is full
-    /// up to it: a block that was written there all the same shows a later checkpoint.
+    /// Looks at the first place that this checkpoint does not let be reused: a block that was
+    /// written there all the same shows a later checkpoint, even where the log seems to end before.
     fn check_behind_limit(&self, limit: StreamBlock) -> Result<(), Error> {
         let geometry = self.geometry();
         let mut bytes = vec![0; geometry.block_bytes as usize];

@@ -29,6 +29,8 @@ pub(super) type Recovered = Vec<(Rba, Vec<u8>)>;
 pub(super) struct Oracle {
     /// Records of the log, in the order in which the buffer placed them.
     records: Vec<Appended>,
+    /// Records that a recovery left out; none of them was promised.
+    lost: Vec<Appended>,
     /// Records that must be recovered: the acknowledged ones and those before them.
     promised: usize,
     /// Records before the durable checkpoint.
@@ -105,7 +107,7 @@ impl Oracle {
             ));
         }
         let lost = self.records.len() - end;
-        self.records.truncate(end);
+        self.lost.extend(self.records.drain(end..));
         self.promised = end;
         self.checkpoint = from;
         self.doubtful = None;
@@ -114,12 +116,32 @@ impl Oracle {
 
     /// Judges what was read from the checkpoint at `position` of files that were put together of
     /// several moments: none of it may be invented. Returns how many records of the log it reaches.
-    pub(super) fn reaches(&self, position: Position, found: &Recovered) -> Result<usize, String> {
+    /// Behind the log's end older control information may find what a recovery left out, since a
+    /// write that failed can still have reached the disk.
+    pub(super) fn reaches(
+        &self,
+        position: Position,
+        mut found: Recovered,
+        older: bool,
+    ) -> Result<usize, String> {
         let from = self.records.partition_point(|r| r.end <= position);
-        match self.mismatch(from, found) {
+        let behind = found.split_off(found.len().min(self.records.len() - from));
+        let known = |(rba, payload): &(Rba, Vec<u8>)| {
+            let same = |r: &Appended| r.rba == *rba && r.payload == *payload;
+            older && self.lost.iter().any(same)
+        };
+        if let Some((rba, _)) = behind.iter().find(|record| !known(record)) {
+            return Err(format!("the record at {rba} was invented"));
+        }
+        match self.mismatch(from, &found) {
             Some(why) => Err(why),
             None => Ok(from + found.len()),
         }
+    }
+
+    /// Records before the durable checkpoint: they were applied.
+    pub(super) fn applied(&self) -> usize {
+        self.checkpoint
     }
 
     /// Records that lie wholly before `block`.

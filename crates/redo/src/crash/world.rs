@@ -87,7 +87,7 @@ impl World {
         control.set_immediate(false);
         let lives = plan.lives;
         let env = Env {
-            aside: Rng(rng.0 ^ 0x6173_6964_65),
+            aside: Rng(rng.0 ^ 0x0061_7369_6465),
             moments: Moments::default(),
             rng,
             plan,
