@@ -1,18 +1,20 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 mod figures;
+mod workers;
 
 use super::Failure;
 use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
 use super::pace::Pacer;
+use super::planted::{Lie, Planted};
 use super::recorder::{Background, Foreground};
+use super::span::WindowEdge;
 use super::target::LogTarget;
 use crate::observe::machine;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use device::pool::IdleTime;
 use measure::run::{CapturedEvents, Interval, Row};
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{CommitPost, Payload, Workload};
@@ -22,11 +24,14 @@ use redo::writer::Learned;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use workers::{WorkerWork, worker_stats, worker_work};
 
 /// Bytes of pseudo-random payload that sessions share.
 pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
+/// So long before its beginning a measured time is announced.
+const LEAD: Nanos = Nanos(200_000);
 /// Length of an interval, and how often a row is looked after in longer ones.
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
@@ -63,6 +68,8 @@ pub struct Spec {
     pub payload: Payload,
     /// It runs for the sake of its intervals.
     pub soak: bool,
+    /// What a test has planted; nothing otherwise.
+    pub planted: Planted,
 }
 
 impl Spec {
@@ -82,6 +89,7 @@ impl Spec {
             arrivals: None,
             payload: Payload::default(),
             soak: false,
+            planted: Planted::default(),
         }
     }
 
@@ -122,6 +130,11 @@ struct Collected {
     background: Background,
     intervals: Vec<Interval>,
     elapsed: Nanos,
+    /// When its measured time ended, on the sessions' clock.
+    until: Nanos,
+    /// The row's beginning and both ends of its measured time, as read by this thread.
+    begun: WindowEdge,
+    ends: [WindowEdge; 2],
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
     /// When the window began.
@@ -139,13 +152,16 @@ struct Collected {
 
 impl Collected {
     /// Nothing yet, of a window that begins at `from`.
-    fn new(from: Nanos, learned_before: Option<Learned>) -> Collected {
+    fn new(from: Nanos, begun: WindowEdge, learned_before: Option<Learned>) -> Collected {
         Collected {
             foreground: Foreground::default(),
             background: Background::default(),
             intervals: Vec::new(),
             from,
             elapsed: Nanos::ZERO,
+            until: Nanos::ZERO,
+            begun,
+            ends: [begun; 2],
             checkpoint_flushes: 0,
             learned_before,
             learned: None,
@@ -154,34 +170,6 @@ impl Collected {
             backlog: (0, 0),
         }
     }
-}
-
-/// What a worker did: operations, waits for work (those too of which a part falls into the
-/// window), nanoseconds of those.
-#[derive(Clone, Copy, Debug, Default)]
-struct WorkerWork {
-    operations: u64,
-    idle_count: u64,
-    idle_ns: u64,
-}
-
-/// What each worker did so far.
-fn worker_stats(lab: &Lab<'_>) -> Vec<(u64, IdleTime)> {
-    let workers = lab.target.log.workers().iter();
-    workers.map(|w| (w.operations(), w.idle())).collect()
-}
-
-/// What each worker did since `before`.
-fn worker_work(lab: &Lab<'_>, before: &[(u64, IdleTime)]) -> Vec<WorkerWork> {
-    let now = worker_stats(lab).into_iter().zip(before);
-    now.map(
-        |((operations, idle), (operations_before, idle_before))| WorkerWork {
-            operations: operations - operations_before,
-            idle_count: idle.ended + u64::from(idle.going_on) - idle_before.ended,
-            idle_ns: idle.ns.saturating_sub(idle_before.ns),
-        },
-    )
-    .collect()
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -195,6 +183,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let pool = spec.payload.pool(spec.seed, POOL_BYTES);
     let window = lab.sampler.begin();
     let started = clock.now();
+    let begun = WindowEdge::read(clock, started, &lab.target.recorder);
     let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
     let shared = Shared {
         control: Arc::clone(&control),
@@ -205,6 +194,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         seed,
         payload: spec.payload,
         pacer: spec.arrivals.map(pace),
+        planted: spec.planted,
     };
     let from = match (spec.commits, spec.arrivals) {
         (Some(_), _) => Some(Nanos::ZERO),
@@ -224,7 +214,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     lab.target.recorder.open(from.unwrap_or_default().0);
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
-    let outcome = measure(lab, number, spec, &shared, started, window);
+    let outcome = measure(lab, number, spec, &shared, (started, begun), window);
     control.stop.store(true, Ordering::SeqCst);
     let joined = join(
         threads,
@@ -285,19 +275,19 @@ fn measure(
     number: usize,
     spec: &Spec,
     shared: &Shared,
-    started: Nanos,
+    (started, begun): (Nanos, WindowEdge),
     mut window: crate::observe::sampler::Window,
 ) -> Result<(Collected, Observation), Failure> {
     let clock = lab.target.log.clock();
     let control = &*shared.control;
-    let mut from = started;
+    let (mut from, mut opened) = (started, begun);
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
         await_until(lab, control, started.plus(spec.warmup))?;
-        from = open_window(lab, number, spec, control, started);
+        (from, opened) = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected::new(from, lab.target.log.learned());
+    let mut all = Collected::new(from, begun, lab.target.log.learned());
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
@@ -320,6 +310,7 @@ fn measure(
             now = spec.arrivals.map_or(now, |_| end);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
+            all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             all.workers = worker_work(lab, &work_before);
@@ -330,7 +321,10 @@ fn measure(
             all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.events = capture.map(Capture::end_row).transpose()?;
-            all.elapsed = now.since(from);
+            (all.until, all.elapsed) = (now, now.since(from));
+            if spec.planted.has(Lie::Window) {
+                all.elapsed.0 += all.elapsed.0 * 3 / 100;
+            }
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
@@ -362,18 +356,23 @@ fn open_window(
     spec: &Spec,
     control: &Control,
     started: Nanos,
-) -> Nanos {
+) -> (Nanos, WindowEdge) {
     if spec.arrivals.is_some() {
-        return started.plus(spec.warmup);
+        return (started.plus(spec.warmup), WindowEdge::default());
     }
     // Before anything counts, so that the first samples are not thrown away with the warm-up.
     lab.target.recorder.open(u64::MAX);
     let _ = lab.target.recorder.take();
-    let from = lab.target.log.clock().now();
+    let clock = lab.target.log.clock();
+    // A moment ahead, so that every session knows it before it comes.
+    let from = clock.now().plus(LEAD);
     begin_events(lab, number, spec, from);
     lab.target.recorder.open(from.0);
     control.from_ns.store(from.0, Ordering::SeqCst);
-    from
+    while clock.now() < from {
+        std::thread::yield_now();
+    }
+    (from, WindowEdge::read(clock, from, &lab.target.recorder))
 }
 
 /// Has the sessions end. In an open loop what was due before the end may still begin for a while:
