@@ -14,7 +14,7 @@ use measure::run::{CrossCheck, Origin, Row, Run};
 
 /// Transactions that have to be timed twice before their times are compared: many short ones, of
 /// which reading two clocks is a visible part, or a few that took at least [`LONG_NS`].
-const SHORT_MIN: u64 = 1000;
+const SHORT_MIN: u64 = 500;
 const LONG_MIN: u64 = 5;
 const LONG_NS: u64 = 50_000;
 

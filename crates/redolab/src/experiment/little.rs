@@ -165,12 +165,14 @@ fn a_lie_of_three_percent_is_found() {
                     let what = format!("files: {files}, {jobs} jobs, {api:?}, {lie:?}");
                     let check = &row.cross_check;
                     let found = finding(&row).unwrap_or_else(|| panic!("{what}: {check:?}"));
-                    let word = match lie {
-                        Lie::Latency => "timed with another clock",
-                        Lie::SessionCount => "Session 0 counted",
-                        Lie::Window => "that of another clock",
+                    let words = match lie {
+                        // Where too few transactions were timed twice the law itself finds it.
+                        Lie::Latency => ["timed with another clock", "Throughput times latency"],
+                        Lie::SessionCount => ["Session 0 counted"; 2],
+                        Lie::Window => ["that of another clock"; 2],
                     };
-                    assert!(found.claim.contains(word), "{what}: {}", found.claim);
+                    let is_named = words.iter().any(|word| found.claim.contains(word));
+                    assert!(is_named, "{what}: {}", found.claim);
                     let off = found.numbers.iter().find(|n| n.0 == "deviation_pct");
                     let off = off.expect("a number").1;
                     let exact = lie == Lie::SessionCount;

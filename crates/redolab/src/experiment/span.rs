@@ -20,7 +20,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(super) const ONE_IN: u64 = 16;
 /// Between a reading of one clock and of the other the thread was interrupted where more time than
 /// this passed: the pair says nothing.
-const DISTURBED_NS: u64 = 2_000;
+const DISTURBED_NS: u64 = 4_000;
 
 /// The other clock: CLOCK_BOOTTIME.
 pub(super) fn second_clock() -> Nanos {
