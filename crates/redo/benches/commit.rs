@@ -6,8 +6,8 @@
 //! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive)
 //!
 //! `--pin any,0,1`: each round runs once with the threads free and once with all of them on each of
-//! these processors (without it: any). The disk's interrupts go to one processor, and being on it is
-//! worth more than what is compared, so each is compared with its own floor: the raw method with
+//! these processors (without it: any). The disk's interrupts go to one processor, and being on it
+//! is worth more than what is compared, so each is compared with its own floor: the raw method with
 //! the least p50 on the same processor, in the same round, on the same files and memory.
 //!
 //! Anywhere among them: `--io threads,io_uring` and `--sync direct,direct-dsync` name the engines

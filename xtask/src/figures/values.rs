@@ -9,12 +9,13 @@
 //!
 //! - `in`: a CSV file below `experiments/`.
 //! - `of`: a column, or several with `*` and `/` between them, from left to right.
-//! - `where`: cells of the rows that count, `column=text` or `column!=text`; a `*` at the end of the
-//!   text stands for any rest.
+//! - `where`: cells of the rows that count, `column=text` or `column!=text`; a `*` at the end of
+//!   the text stands for any rest.
 //! - `over max` or `over min`, and cells: each value is divided by the greatest or the least of
 //!   those rows *of the same round*. Never are two medians divided.
-//! - `as`: `range` (the default: median, and in brackets least and most), `median`, `least`, `most`,
-//!   `sum`, `rows`, or `bound`: with none in so many tries, below 3/N with 95 % confidence, percent.
+//! - `as`: `range` (the default: median, and in brackets least and most), `median`, `least`,
+//!   `most`, `sum`, `rows`, or `bound`: with none in so many tries, below 3/N with 95 % confidence,
+//!   percent.
 //! - `digits`: after the point, 2 unless told; with 0 thousands are parted by commas.
 //!
 //! Invariant: a mark that cannot be computed is an error, and so is a figure that differs.

@@ -1,10 +1,10 @@
 //! Little's law in a closed loop: the number of sessions is throughput times latency and the time
 //! that they spend between transactions.
 //!
-//! Where a row was counted a second time ([`CrossCheck`]) the law is taken from that count alone:
+//! Where a row was counted a second time ([`CrossCheck`]) the law is taken from that count:
 //! commits from the redo that the log writer made durable, the measured time from another clock and
-//! thread, latencies corrected by a sample that was timed with that clock. Each figure of the row is
-//! then compared with its second count. Nothing of this holds by construction.
+//! thread, latencies corrected by a sample that was timed with that clock. Each figure of the row
+//! is then compared with its second count. Nothing of this holds by construction.
 
 use super::note::Note;
 use super::{Caution, name_of};

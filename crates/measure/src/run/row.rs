@@ -62,8 +62,8 @@ pub struct SessionTime {
 /// time by somebody else, so that a wrong figure of the row is found (Little's law).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossCheck {
-    /// Transactions whose redo was in log writes that began in the row's measured time, from the log
-    /// writer's own count of redo bytes.
+    /// Transactions whose redo was in log writes that began in the measured time, from the
+    /// log writer's own count of redo bytes.
     pub log_commits: u64,
     /// Commits that may belong to either side of the ends of the measured time: one for each
     /// session, and what the log buffer may hold where nobody waits.

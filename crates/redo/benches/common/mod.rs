@@ -42,9 +42,9 @@ pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
     Ok(Log::open_devices(data, control, options)?.0)
 }
 
-/// Raw durable writes of `len` bytes, one after the other over all of a log's own files, from memory
-/// as large and of the same kind as its log buffer, by a thread of its own as sessions have it,
-/// through the same back end: the time of each, and how long all took.
+/// Raw durable writes of `len` bytes, one after the other over all of a log's own files, from
+/// memory as large and of the same kind as its log buffer, by a thread of its own as sessions have
+/// it, through the same back end: the time of each, and how long all took.
 pub fn raw_writes(
     directory: &Path,
     shape: Shape,

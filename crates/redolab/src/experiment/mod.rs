@@ -2,8 +2,9 @@
 //!
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
 //! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
-//! them ([`recorder`]), counted a second time (`span`) and captured event by event ([`capture`]), one row ([`row`]), when a row is
-//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), the raw floor ([`floor`]).
+//! them ([`recorder`]), counted a second time (`span`) and captured event by event ([`capture`]),
+//! one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of ([`payload`]),
+//! the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
 

@@ -31,7 +31,7 @@ pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
 /// So long before its beginning a measured time is announced.
-const LEAD: Nanos = Nanos(200_000);
+const LEAD: Nanos = Nanos::from_millis(20);
 /// Length of an interval, and how often a row is looked after in longer ones.
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
@@ -295,11 +295,7 @@ fn measure(
     loop {
         let next = clock.now().max(last).plus(INTERVAL);
         let next = next.min(last.plus(spec.interval()));
-        let until = if spec.commits.is_some() {
-            next
-        } else {
-            next.min(end)
-        };
+        let until = spec.commits.map_or(next.min(end), |_| next);
         await_until(lab, control, until)?;
         let mut now = clock.now();
         let over = control.running.load(Ordering::SeqCst) == 0
@@ -308,6 +304,7 @@ fn measure(
         if over {
             // Of an open loop also where all were served before: nothing more was due.
             now = spec.arrivals.map_or(now, |_| end);
+            now = spec.commits.map_or(now.min(end), |_| now);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
@@ -321,10 +318,8 @@ fn measure(
             all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.events = capture.map(Capture::end_row).transpose()?;
-            (all.until, all.elapsed) = (now, now.since(from));
-            if spec.planted.has(Lie::Window) {
-                all.elapsed.0 += all.elapsed.0 * 3 / 100;
-            }
+            all.until = now;
+            all.elapsed = elapsed(spec, from, now);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
@@ -340,6 +335,15 @@ fn measure(
         let (part, rate) = progress(spec, &all, now.since(from));
         (lab.progress)(part, rate);
     }
+}
+
+/// The measured time of a row.
+fn elapsed(spec: &Spec, from: Nanos, until: Nanos) -> Nanos {
+    let elapsed = until.since(from);
+    if spec.planted.has(Lie::Window) {
+        return Nanos(elapsed.0 + elapsed.0 * 3 / 100);
+    }
+    elapsed
 }
 
 /// What is captured from now on belongs to this row.
@@ -364,14 +368,16 @@ fn open_window(
     lab.target.recorder.open(u64::MAX);
     let _ = lab.target.recorder.take();
     let clock = lab.target.log.clock();
-    // A moment ahead, so that every session knows it before it comes.
+    begin_events(lab, number, spec, clock.now());
+    // Ahead of both ends, so that every session knows them before they come, even where this thread
+    // is interrupted meanwhile.
     let from = clock.now().plus(LEAD);
-    begin_events(lab, number, spec, from);
+    let end = from.plus(spec.time);
     lab.target.recorder.open(from.0);
+    lab.target.recorder.close(end.0);
+    control.until_ns.store(end.0, Ordering::SeqCst);
     control.from_ns.store(from.0, Ordering::SeqCst);
-    while clock.now() < from {
-        std::thread::yield_now();
-    }
+    std::thread::sleep(Duration::from_nanos(LEAD.0));
     (from, WindowEdge::read(clock, from, &lab.target.recorder))
 }
 

@@ -1,5 +1,5 @@
-//! What a session of a closed loop did in a row: the time that its counted transactions cover, and a
-//! second count of the same by other means, so that a wrong figure shows (Little's law).
+//! What a session of a closed loop did in a row: the time that its counted transactions cover, and
+//! a second count of the same by other means, so that a wrong figure shows (Little's law).
 //!
 //! The second count: the time of 1 transaction in [`ONE_IN`] by another clock; the time between
 //! transactions by that clock; all transactions of the session, warm-up included, beside the
