@@ -85,7 +85,7 @@ fn law(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
     let busy = check.log_commits as f64 * inside / window;
     let found = busy + check.outside_ns as f64 / window;
     let pct = 100.0 * (found / jobs - 1.0);
-    (pct.abs() > limit + ends_pct(check)).then(|| Deviation {
+    (pct.abs() > limit + ends_pct(row, check)).then(|| Deviation {
         pct,
         claim: format!(
             "Throughput times latency gives {} sessions in {}, {pct:+.1} % off: sessions spent time that no latency shows, or figures are missing.",
@@ -97,8 +97,9 @@ fn law(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
 }
 
 /// What the ends of the measured time leave open, in percent.
-fn ends_pct(check: &CrossCheck) -> f64 {
-    let commits = check.uncertain_commits as f64 / check.log_commits.max(1) as f64;
+fn ends_pct(row: &Row, check: &CrossCheck) -> f64 {
+    let least = row.commits.min(check.log_commits).max(1);
+    let commits = check.uncertain_commits as f64 / least as f64;
     let time = check.uncertain_ns as f64 / check.window_ns.max(1) as f64;
     100.0 * (commits + time)
 }
@@ -135,7 +136,7 @@ fn window(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
 
 fn commits(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
     let pct = off(row.commits as f64, check.log_commits as f64);
-    (check.log_commits > 0 && pct.abs() > limit + ends_pct(check)).then(|| Deviation {
+    (check.log_commits > 0 && pct.abs() > limit + ends_pct(row, check)).then(|| Deviation {
         pct,
         claim: format!(
             "Sessions counted {} commits in {}, the log writer made the redo of {} durable: {pct:+.1} % off.",

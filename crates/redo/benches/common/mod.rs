@@ -121,7 +121,7 @@ fn raw_thread(
         addr += long;
         // Behind the header of the next file, where this one is full.
         if addr % file + long > file || addr % file < 4096 {
-            addr = (addr + long).next_multiple_of(file) % all + 4096;
+            addr = addr.next_multiple_of(file) % all + 4096;
         }
     }
     Ok((times, start.elapsed()))

@@ -233,6 +233,13 @@ impl Span {
         after as i64 - before as i64
     }
 
+    /// Time until its first transaction, where that began in the measured time.
+    fn idle_ns(&self, from: Nanos, until: Nanos) -> u64 {
+        let first = self.counted.map_or(until, |(first, _)| first);
+        let idle = self.before_ns.is_none() && first > from;
+        if idle { first.since(from).0 } else { 0 }
+    }
+
     fn session_count(&self, records: u64) -> SessionCount {
         SessionCount {
             session: self.figures.session,
@@ -295,6 +302,7 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
         check.sampled_recorded_ns += span.sampled_recorded_ns;
         check.edges_ns += span.edges_ns(row.from, row.until);
         let late = span.entered.min(closed.at).since(opened.at).0;
+        let late = late.max(span.idle_ns(row.from, row.until));
         let early = closed.at.since(span.left.max(opened.at)).0;
         check.outside_ns += span.outside_ns + late + early;
         check.session_bytes += span.appended.bytes;
