@@ -130,9 +130,9 @@ impl Span {
         }
     }
 
-    /// The next transaction, or the present one, is timed twice.
+    /// The present transaction, the next one or the one after it is timed twice.
     pub(super) fn is_timed(&self) -> bool {
-        self.mark.is_some() || self.is_next_timed()
+        self.mark.is_some() || self.is_next_timed() || self.is_soon_timed()
     }
 
     /// The present transaction is.
