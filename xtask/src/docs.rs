@@ -3,8 +3,8 @@
 //! `docs/metrics.md` is the metric catalogue as a table, `docs/findings.md` (`findings`) the one of
 //! findings. `docs/format.md` is written by hand and
 //! carries a hash of the code that it describes: when they part, `tidy` fails until someone has
-//! read the document again and refreshed the hash. The figures of `docs/performance.md` are made
-//! from measured data (`figures`).
+//! read the document again and refreshed the hash. The figures of `docs/performance.md`, and every
+//! marked figure in the text of any document, are made from measured data (`figures`).
 
 mod findings;
 
@@ -55,6 +55,13 @@ pub fn write(root: &Path) -> Outcome<bool> {
     if let Some(document) = now(figures::PAGE) {
         let fresh = figures::page(document, &made)?;
         refresh(root, figures::PAGE, Some(document), &fresh)?;
+    }
+    // Read again: the page of figures may have just been written.
+    let files = tree::files(root)?;
+    for file in files.iter().filter(|file| figures::values::has_any(file)) {
+        let fresh = figures::values::filled(file, &files);
+        let fresh = fresh.map_err(|problem| format!("{}: {problem}", file.path))?;
+        refresh(root, &file.path, Some(&file.text), &fresh)?;
     }
     Ok(true)
 }

@@ -1,7 +1,8 @@
 //! The figures of `docs/performance.md`, made from measured data under `experiments/`.
 //!
 //! What lives here: which files they become and what the page says of them. `data` reads CSV,
-//! `plan` knows the ten figures, `svg` draws. Nothing here measures: without data a figure does not
+//! `plan` knows the ten figures, `svg` draws, `values` are those in the text of any document.
+//! Nothing here measures: without data a figure does not
 //! exist, and the page says so.
 //!
 //! Invariant: the same data gives the same bytes, so that `tidy` sees when figure and data part.
@@ -9,6 +10,7 @@
 mod data;
 mod plan;
 mod svg;
+pub mod values;
 
 use crate::Outcome;
 use crate::tree::File;

@@ -3,9 +3,12 @@
 //! experiments/commit-against-floor.
 //!
 //! `cargo bench -p redolab-redo --bench commit -- [DIRECTORY] [ROUNDS] [SECONDS] [JOBS] [WRITERS]`
-//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive; pin the process
-//! to one processor to compare one job with the floor: the disk's interrupts go to one processor,
-//! and being on it is worth more than what is compared)
+//! (JOBS as 1,8,64; WRITERS as inline,lgwr,workers=2,workers=3,workers=4,adaptive)
+//!
+//! `--pin any,0,1`: each round runs once with the threads free and once with all of them on each of
+//! these processors (without it: any). The disk's interrupts go to one processor, and being on it
+//! is worth more than what is compared, so each is compared with its own floor: the raw method with
+//! the least p50 on the same processor, in the same round, on the same files and memory.
 //!
 //! Anywhere among them: `--io threads,io_uring` and `--sync direct,direct-dsync` name the engines
 //! and sync methods that commits and raw writes are made with (without them: threads, direct for
@@ -17,6 +20,7 @@ use common::{AnyError, raw_writes, waited_for};
 use device::{IoEngine, SyncMethod};
 use measure::Histogram;
 use redo::{Log, LogWriter, Options, Shape};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +31,9 @@ const SHAPE: Shape = Shape {
     groups: 3,
     file_bytes: 256 << 20,
 };
+
+/// No processor in particular.
+const ANY: &str = "any";
 
 /// What one turn gave.
 struct Turn {
@@ -44,6 +51,8 @@ struct Ways {
     raw: Vec<SyncMethod>,
     commits: Vec<SyncMethod>,
     huge_pages: bool,
+    /// Processors, or `any`.
+    pins: Vec<String>,
 }
 
 impl Ways {
@@ -61,6 +70,7 @@ impl Ways {
         };
         let engines = value("--io")?.unwrap_or_else(|| "threads".to_owned());
         let methods = value("--sync")?;
+        let pins = value("--pin")?.unwrap_or_else(|| ANY.to_owned());
         let parsed = |text: &str| -> Result<Vec<SyncMethod>, AnyError> {
             let each = text.split(',').map(str::parse);
             Ok(each.collect::<Result<_, _>>()?)
@@ -78,6 +88,7 @@ impl Ways {
             },
             commits: parsed(methods.as_deref().unwrap_or("direct"))?,
             huge_pages: huge_pages.is_some(),
+            pins: pins.split(',').map(str::to_owned).collect(),
         })
     }
 
@@ -109,80 +120,100 @@ fn main() -> Result<(), AnyError> {
     }
     std::fs::create_dir_all(&directory)?;
     Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
-    let mut cases: Vec<(String, Vec<Turn>)> = Vec::new();
-    println!("round,case,per_s,p50_us,p99_us,p999_us,max_us");
+    let free = sched_getaffinity(None)?;
+    let mut cases: Vec<Case> = Vec::new();
+    println!("round,cpu,case,per_s,p50_us,p99_us,p999_us,max_us");
     for round in 0..rounds {
-        let mut record = |name: String, turn: Turn| {
-            println!(
-                "{round},{name},{:.0},{:.1},{:.1},{:.1},{:.1}",
-                turn.per_s,
-                turn.p50_ns as f64 / 1e3,
-                turn.p99_ns as f64 / 1e3,
-                turn.p999_ns as f64 / 1e3,
-                turn.max_ns as f64 / 1e3
-            );
-            match cases.iter_mut().find(|c| c.0 == name) {
-                Some(case) => case.1.push(turn),
-                None => cases.push((name, vec![turn])),
+        for cpu in &ways.pins {
+            pin(cpu, &free)?;
+            let mut record = |name: String, turn: Turn| {
+                println!(
+                    "{round},{cpu},{name},{:.0},{:.1},{:.1},{:.1},{:.1}",
+                    turn.per_s,
+                    turn.p50_ns as f64 / 1e3,
+                    turn.p99_ns as f64 / 1e3,
+                    turn.p999_ns as f64 / 1e3,
+                    turn.max_ns as f64 / 1e3
+                );
+                match cases.iter_mut().find(|c| c.cpu == *cpu && c.name == name) {
+                    Some(case) => case.turns.push(turn),
+                    None => cases.push(Case {
+                        cpu: cpu.clone(),
+                        name,
+                        turns: vec![turn],
+                    }),
+                }
+            };
+            for way in ways.of(&ways.raw) {
+                let name = format!("raw {} {}", way.0, way.1.name());
+                record(name, raw(&directory, way, ways.huge_pages, time)?);
             }
-        };
-        for way in ways.of(&ways.raw) {
-            let name = format!("raw {} {}", way.0, way.1.name());
-            record(name, raw(&directory, way, time)?);
-        }
-        for &writer in &writers {
-            for &jobs in &jobs {
-                for way in ways.of(&ways.commits) {
-                    let huge_pages = ways.huge_pages;
-                    let options = Options {
-                        log_writer: writer,
-                        sync_method: way.0,
-                        io: way.1,
-                        huge_pages,
-                        ..Options::default()
-                    };
-                    let turn = commits(&directory, options, jobs, time)?;
-                    let (method, io) = (way.0, way.1.name());
-                    record(format!("{writer} {jobs} {method} {io}"), turn);
+            for &writer in &writers {
+                for &jobs in &jobs {
+                    for way in ways.of(&ways.commits) {
+                        let options = Options {
+                            log_writer: writer,
+                            sync_method: way.0,
+                            io: way.1,
+                            huge_pages: ways.huge_pages,
+                            ..Options::default()
+                        };
+                        let turn = commits(&directory, options, jobs, time)?;
+                        let (method, io) = (way.0, way.1.name());
+                        record(format!("{writer} {jobs} {method} {io}"), turn);
+                    }
                 }
             }
         }
     }
-    summary(&cases);
+    for cpu in &ways.pins {
+        let here: Vec<&Case> = cases.iter().filter(|c| c.cpu == *cpu).collect();
+        summary(cpu, &here);
+    }
     std::fs::remove_dir_all(&directory)?;
     Ok(())
 }
 
-fn summary(cases: &[(String, Vec<Turn>)]) {
-    let median = |turns: &[Turn], of: &dyn Fn(&Turn) -> f64| {
-        let mut values: Vec<f64> = turns.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        let last = values.len() - 1;
-        (values[last / 2], values[0], values[last])
-    };
-    let p50 = |t: &Turn| t.p50_ns as f64;
-    let raw = cases.iter().filter(|c| c.0.starts_with("raw"));
-    let best = raw.min_by(|a, b| median(&a.1, &p50).0.total_cmp(&median(&b.1, &p50).0));
-    let Some((name, floor)) = best else { return };
-    println!("# floor: {name}");
-    println!("# case: p50, p99.9 and rate over the floor's: median (least to most)");
-    for (case, turns) in cases {
+/// The rounds of a case on a processor.
+struct Case {
+    cpu: String,
+    name: String,
+    turns: Vec<Turn>,
+}
+
+/// Has this thread, and those that it starts, run on the processor of that number, or on any.
+fn pin(cpu: &str, free: &CpuSet) -> Result<(), AnyError> {
+    let mut set = *free;
+    if cpu != ANY {
+        set.clear();
+        set.set(cpu.parse()?);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Each case over the best raw write of its round.
+fn summary(cpu: &str, cases: &[&Case]) {
+    let raw: Vec<&&Case> = cases.iter().filter(|c| c.name.starts_with("raw")).collect();
+    println!("# processor {cpu}: p50, p99.9 and rate over the best raw write's of the round:");
+    for case in cases {
         let over = |of: &dyn Fn(&Turn) -> f64| {
-            let mut all: Vec<f64> = turns
-                .iter()
-                .zip(floor)
-                .map(|(t, f)| of(t) / of(f))
-                .collect();
+            let rounds = case.turns.iter().enumerate().filter_map(|(round, turn)| {
+                let here = raw.iter().filter_map(|r| r.turns.get(round));
+                let floor = here.min_by_key(|t| t.p50_ns)?;
+                Some(of(turn) / of(floor))
+            });
+            let mut all: Vec<f64> = rounds.collect();
             all.sort_by(f64::total_cmp);
-            let last = all.len() - 1;
-            format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
+            let last = all.len().saturating_sub(1);
+            let at = |index: usize| all.get(index).copied().unwrap_or(f64::NAN);
+            format!("{:.3} ({:.3} to {:.3})", at(last / 2), at(0), at(last))
         };
         println!(
-            "# {case}: {}, {}, {}, {:.0}/s",
-            over(&p50),
+            "# {}: {}, {}, {}",
+            case.name,
+            over(&|t| t.p50_ns as f64),
             over(&|t| t.p999_ns as f64),
-            over(&|t| t.per_s),
-            median(turns, &|t| t.per_s).0
+            over(&|t| t.per_s)
         );
     }
 }
@@ -198,8 +229,13 @@ fn turn(times: &Histogram, elapsed: Duration) -> Turn {
 }
 
 /// A turn of raw durable writes of one block.
-fn raw(directory: &Path, way: (SyncMethod, IoEngine), time: Duration) -> Result<Turn, AnyError> {
-    let (times, elapsed) = raw_writes(directory, SHAPE, way, 4096, time)?;
+fn raw(
+    directory: &Path,
+    way: (SyncMethod, IoEngine),
+    huge_pages: bool,
+    time: Duration,
+) -> Result<Turn, AnyError> {
+    let (times, elapsed) = raw_writes(directory, SHAPE, way, (4096, huge_pages), time)?;
     Ok(turn(&times, elapsed))
 }
 

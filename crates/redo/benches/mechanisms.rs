@@ -147,6 +147,8 @@ struct Turn {
     cpu_us: f64,
     commits_per_write: f64,
     flushes_per_commit: f64,
+    /// Of the log as it was made: a block is never smaller than the device's sector.
+    block_bytes: u32,
     /// Bytes written to the files for each byte of redo, record headers included.
     amplification: f64,
 }
@@ -167,17 +169,18 @@ fn main() -> Result<(), AnyError> {
     });
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
     println!(
-        "round,group,case,jobs,per_s,mb_per_s,p50_us,p99_us,p999_us,max_us,cpu_us_per_commit,\
-         commits_per_write,flushes_per_commit,bytes_per_redo_byte"
+        "round,group,case,jobs,block_bytes,per_s,mb_per_s,p50_us,p99_us,p999_us,max_us,\
+         cpu_us_per_commit,commits_per_write,flushes_per_commit,bytes_per_redo_byte"
     );
     for round in 0..rounds {
         for (case, turns) in cases.iter().zip(&mut turns) {
             let t = turn(&directory, case, time)?;
             println!(
-                "{round},{},{},{},{:.0},{:.0},{:.1},{:.1},{:.1},{:.1},{:.2},{:.1},{:.3},{:.4}",
+                "{round},{},{},{},{},{:.0},{:.0},{:.1},{:.1},{:.1},{:.1},{:.2},{:.1},{:.3},{:.4}",
                 case.group,
                 case.name,
                 case.jobs,
+                t.block_bytes,
                 t.per_s,
                 t.mb_per_s,
                 t.p50_us,
@@ -328,6 +331,7 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
         cpu_us: (cpu_us() - cpu) / commits,
         commits_per_write: commits / of(&counted.writes),
         flushes_per_commit: of(&counted.flushes) / commits,
+        block_bytes: log.geometry().block_bytes,
         amplification: of(&counted.blocks) * f64::from(log.geometry().block_bytes)
             / of(&counted.redo),
     })

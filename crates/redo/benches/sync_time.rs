@@ -55,7 +55,7 @@ fn main() -> Result<(), AnyError> {
                 let file = on_files(&directory, writer, jobs, time)?;
                 let len = (file.write_bytes / 4096.0).ceil() as u32 * 4096;
                 let way = (SyncMethod::Direct, IoEngine::Threads);
-                let floor = raw_writes(&directory, SHAPE, way, len, time)?.0;
+                let floor = raw_writes(&directory, SHAPE, way, (len, false), time)?.0;
                 let floor_us = floor.mean() / 1e3;
                 let null = |options| {
                     let log_writer = writer;

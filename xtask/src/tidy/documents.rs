@@ -16,6 +16,9 @@ pub fn check(root: &Path, files: &[File]) -> Vec<Violation> {
     for (path, message) in crate::figures::stale(files) {
         found.push(Violation::new(&path, 1, "figures", message));
     }
+    for (path, line, message) in crate::figures::values::stale(files) {
+        found.push(Violation::new(&path, line, "values", message));
+    }
     for file in files.iter().filter(|file| file.ending() == "md") {
         decision(file, &mut found);
         links(file, &|path| root.join(path).exists(), &mut found);

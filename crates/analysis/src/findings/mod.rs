@@ -13,6 +13,7 @@ pub mod evidence;
 mod flush;
 pub(crate) mod latency;
 mod layers;
+mod little;
 mod load;
 pub mod need;
 mod note;

@@ -94,6 +94,61 @@ fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
     assert!(found(&run, "validity.little").is_none());
 }
 
+/// Each figure of a row that was counted twice is compared with its second count.
+#[test]
+fn a_row_that_was_counted_twice_is_compared_figure_by_figure() {
+    let mut run = clean_run();
+    let row = &mut run.rows[1];
+    row.commit_latency.total_ns = row.elapsed_ns * u64::from(row.jobs);
+    row.session_time = Some(SessionTime::default());
+    row.cross_check = Some(CrossCheck {
+        log_commits: row.commits,
+        uncertain_commits: u64::from(row.jobs),
+        window_ns: row.elapsed_ns,
+        sampled: 1000,
+        sampled_ns: 100_000_000,
+        sampled_recorded_ns: 100_000_000,
+        log_bytes: 1000,
+        session_bytes: 1000,
+        ..CrossCheck::default()
+    });
+    assert!(found(&run, "validity.little").is_none());
+    type Change = fn(&mut Row, &mut CrossCheck);
+    let changes: [(&str, Change); 6] = [
+        ("timed with another clock", |_, c| {
+            c.sampled_recorded_ns += 3_000_000
+        }),
+        ("that of another clock", |r, _| {
+            r.elapsed_ns += r.elapsed_ns * 3 / 100
+        }),
+        ("the log writer made the redo of", |_, c| {
+            c.log_commits -= c.log_commits / 30
+        }),
+        ("Session 7 counted", |_, c| {
+            (c.miscounted, c.worst) = (
+                1,
+                Some(SessionCount {
+                    session: 7,
+                    own: 103,
+                    by_log: 100,
+                }),
+            );
+        }),
+        ("bytes of redo", |_, c| c.log_bytes += 1),
+        ("Throughput times latency", |_, c| {
+            c.outside_ns = c.window_ns
+        }),
+    ];
+    for (word, change) in changes {
+        let mut run = run.clone();
+        let mut check = run.rows[1].cross_check.take().expect("it is there");
+        change(&mut run.rows[1], &mut check);
+        run.rows[1].cross_check = Some(check);
+        let found = found(&run, "validity.little").unwrap_or_else(|| panic!("{word}"));
+        assert!(found.claim.contains(word), "{}", found.claim);
+    }
+}
+
 #[test]
 fn one_slow_interval_is_chance() {
     let mut run = clean_run();

@@ -1,5 +1,5 @@
-//! Doubt about the measurement itself: recorded problems, neighbours, and Little's law. What
-//! becomes of flushes is in `flush`.
+//! Doubt about the measurement itself: recorded problems and neighbours. What becomes of flushes is
+//! in `flush`, Little's law in `little`.
 
 use super::block::copies_on_write;
 use super::note::Note;
@@ -14,7 +14,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     fallbacks(run, notes);
     neighbours(run, t, notes);
     super::flush::collect(run, t, notes);
-    little(run, t, notes);
+    super::little::collect(run, t, notes);
     unanswered(run, notes);
 }
 
@@ -177,57 +177,4 @@ fn unanswered(run: &Run, notes: &mut Vec<Note>) {
         .rule("at least one commit a row", "redolab")
         .advice("Measure for longer, or when the machine is quiet."),
     );
-}
-
-/// Jobs = throughput × latency in a closed loop without think time. Where the row says what its
-/// latencies leave out, the books must balance; otherwise the ends of the row and the lab's own
-/// time are allowed for.
-fn little(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
-    if run.origin != Origin::Measured {
-        return;
-    }
-    let limit = &t.little_tolerance_pct;
-    let deviation = |r: &Row| {
-        let jobs = f64::from(r.jobs);
-        let apart = r
-            .session_time
-            .map_or(0.0, |t| t.lab_ns as f64 - t.beyond_ns as f64);
-        let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3
-            + apart / r.elapsed_ns.max(1) as f64;
-        let off = 100.0 * (inside / jobs - 1.0);
-        if r.session_time.is_some() {
-            return (jobs > 0.0 && off.abs() > limit.value).then_some((inside, off));
-        }
-        // Transactions under way at either end of the row belong to it only in part: each session
-        // gains or loses at most the longest one.
-        let edge_pct = 100.0 * r.commit_latency.max_ns as f64 / r.elapsed_ns.max(1) as f64;
-        // What the lab does between transactions is in no latency.
-        let cycle_ns = jobs * r.elapsed_ns as f64 / r.commits.max(1) as f64;
-        let own_pct = 100.0 * run.lab_overhead_ns.unwrap_or(0.0) / cycle_ns.max(1.0);
-        let usable = jobs > 0.0 && inside > 0.0 && off.abs() > limit.value + edge_pct + own_pct;
-        usable.then_some((inside, off))
-    };
-    // In an open loop sessions wait for arrivals, and latencies begin before sessions are free.
-    let closed = run.rows.iter().filter(|r| r.open_loop.is_none());
-    let worst = closed
-        .filter_map(|r| Some((r, deviation(r)?)))
-        .max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
-    if let Some((row, (inside, off))) = worst {
-        notes.push(
-            Note::new(
-                "validity.little",
-                Caution,
-                format!(
-                    "Throughput times latency gives {} jobs in {}, {:+.1} % off: sessions spent time that no latency shows, or figures are missing.",
-                    format::digits(inside),
-                    name_of(row),
-                    off
-                ),
-            )
-            .number("jobs_by_little", inside)
-            .number("deviation_pct", off)
-            .limit(format!("within {} %", limit.value), limit)
-            .advice("Look for a starved load generator or lost samples, and measure again."),
-        );
-    }
 }

@@ -58,6 +58,52 @@ pub struct SessionTime {
     pub lab_ns: u64,
 }
 
+/// Commits, measured time and latencies of a closed loop's row, each counted or timed a second
+/// time by somebody else, so that a wrong figure of the row is found (Little's law).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// Transactions whose redo was in log writes that began in the measured time, from the
+    /// log writer's own count of redo bytes.
+    pub log_commits: u64,
+    /// Commits that may belong to either side of the ends of the measured time: one for each
+    /// session, and what the log buffer may hold where nobody waits.
+    pub uncertain_commits: u64,
+    /// The measured time by another clock (CLOCK_BOOTTIME), read by the thread that runs the row.
+    pub window_ns: u64,
+    /// How far apart the two clocks were read at its ends.
+    pub uncertain_ns: u64,
+    /// Transactions of which sessions took the time once more, by that other clock: 1 of 16.
+    pub sampled: u64,
+    /// Their time by that clock.
+    pub sampled_ns: u64,
+    /// Their time as the row's latencies have it.
+    pub sampled_recorded_ns: u64,
+    /// Time of the row's latencies after the end of the measured time, less that of transactions
+    /// which had begun before it; signed, at most one transaction of each session at either end.
+    pub edges_ns: i64,
+    /// Time in which sessions were in no transaction, by the other clock.
+    pub outside_ns: u64,
+    /// Bytes of redo that the log writer made durable from the row's start until nothing was left.
+    pub log_bytes: u64,
+    /// Bytes of redo that the log counted in for the sessions meanwhile.
+    pub session_bytes: u64,
+    /// Sessions whose own count of transactions differs from the log's count of their records.
+    pub miscounted: u32,
+    /// The one that differs most.
+    pub worst: Option<SessionCount>,
+}
+
+/// A session's transactions, warm-up included, as it and as the log counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCount {
+    /// Number of the session, from 0.
+    pub session: u32,
+    /// Its own count.
+    pub own: u64,
+    /// The log's.
+    pub by_log: u64,
+}
+
 /// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
 /// add up to the mean log file sync of the attributed commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -264,6 +310,9 @@ pub struct Row {
     /// kept.
     #[serde(default)]
     pub session_time: Option<SessionTime>,
+    /// What was counted and timed a second time; `None` where that was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_check: Option<CrossCheck>,
     /// Bytes of blocks written without redo in them (padding and block headers).
     pub redo_wastage_bytes: u64,
     /// Flushes or durable writes that the log issued.

@@ -42,18 +42,18 @@ pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
     Ok(Log::open_devices(data, control, options)?.0)
 }
 
-/// Raw durable writes of `len` bytes to a log's own first file, through the same back end: the time
-/// of each, and how long all took.
+/// Raw durable writes of `len` bytes, one after the other over all of a log's own files, from
+/// memory as large and of the same kind as its log buffer, by a thread of its own as sessions have
+/// it, through the same back end: the time of each, and how long all took.
 pub fn raw_writes(
     directory: &Path,
     shape: Shape,
     (method, io): (SyncMethod, IoEngine),
-    len: u32,
+    (len, huge_pages): (u32, bool),
     time: Duration,
 ) -> Result<(Histogram, Duration), AnyError> {
-    let path = Paths::new(directory).logs(1).remove(0);
-    let files = FileSet::open(&[path], shape.file_bytes, method)?;
-    let bytes = len as usize;
+    let paths = Paths::new(directory).logs(shape.groups);
+    let files = FileSet::open(&paths, shape.file_bytes, method)?;
     let device: Box<dyn LogDevice> = match io {
         IoEngine::IoUring => {
             let uring = UringOptions::default();
@@ -62,16 +62,45 @@ pub fn raw_writes(
         }
         IoEngine::Threads | IoEngine::Auto => Box::new(files),
     };
-    let region = Arc::new(Region::holding(&pool(9, bytes))?);
+    let bytes = Options::default().buffer_bytes;
+    let mut region = if huge_pages {
+        Region::huge(bytes)?
+    } else {
+        Region::new(bytes)?
+    };
+    region.fill(0, &pool(9, bytes));
+    let region = Arc::new(region);
+    let writing = std::thread::spawn(move || {
+        let all = shape.file_bytes * u64::from(shape.groups);
+        raw_thread(&*device, region, (bytes, all, shape.file_bytes), len, time)
+            .map_err(|e| e.to_string())
+    });
+    Ok(writing.join().map_err(|_| "a raw writer panicked")??)
+}
+
+/// The thread of [`raw_writes`]: memory of `bytes`, files of `all` bytes of which one has `file`.
+fn raw_thread(
+    device: &dyn LogDevice,
+    region: Arc<Region>,
+    (bytes, all, file): (usize, u64, u64),
+    len: u32,
+    time: Duration,
+) -> Result<(Histogram, Duration), AnyError> {
     let mut queue = device.queue(region)?;
     let durable = device.caps().durable_writes;
     let mut times = Histogram::new();
     let mut done = Vec::with_capacity(2);
-    let mut addr = 4096;
+    let (mut addr, mut at, long) = (4096, 0, u64::from(len));
     let start = Instant::now();
     while start.elapsed() < time {
         let before = Instant::now();
-        let pieces = [Piece { at: 0, len: bytes }, Piece::default()];
+        let pieces = [
+            Piece {
+                at,
+                len: len as usize,
+            },
+            Piece::default(),
+        ];
         let write = OpKind::Write { addr, pieces };
         let kinds: &[OpKind] = if durable {
             &[write]
@@ -85,9 +114,14 @@ pub fn raw_writes(
             done[0].result.map_err(|e| e.to_string())?;
         }
         times.record(before.elapsed().as_nanos() as u64);
-        addr += u64::from(len);
-        if addr + u64::from(len) > shape.file_bytes {
-            addr = 4096;
+        at += len as usize;
+        if at + len as usize > bytes {
+            at = 0;
+        }
+        addr += long;
+        // Behind the header of the next file, where this one is full.
+        if addr % file + long > file || addr % file < 4096 {
+            addr = addr.next_multiple_of(file) % all + 4096;
         }
     }
     Ok((times, start.elapsed()))

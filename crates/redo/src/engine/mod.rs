@@ -26,7 +26,7 @@ pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use options::{LogWriter, Options, Paths, Place, Shape};
-pub use session::{Session, SpaceWaits};
+pub use session::{Appended, Session, SpaceWaits};
 
 use crate::control::ControlFile;
 use crate::error::Error;

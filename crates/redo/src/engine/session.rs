@@ -16,6 +16,7 @@ pub struct Session {
     core: Arc<Core>,
     /// The batch of the last record that was appended.
     last_batch: Option<u64>,
+    appended: Appended,
     space_waits: u64,
     space_wait_ns: u64,
 }
@@ -27,6 +28,15 @@ pub struct SpaceWaits {
     pub count: u64,
     /// How long together.
     pub total: Nanos,
+}
+
+/// What a session appended so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Records.
+    pub records: u64,
+    /// Their bytes in the log, record headers included.
+    pub bytes: u64,
 }
 
 /// Poisons the log if the thread dies between reserving and filling: the hole would otherwise
@@ -45,6 +55,7 @@ impl Session {
         Session {
             core,
             last_batch: None,
+            appended: Appended::default(),
             space_waits: 0,
             space_wait_ns: 0,
         }
@@ -78,6 +89,8 @@ impl Session {
             .fill(&reservation, Source::new(&header, vectors));
         std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
+        self.appended.records += 1;
+        self.appended.bytes += u64::from(len);
         core.appended(&reservation);
         let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
         Ok(core
@@ -162,6 +175,12 @@ impl Session {
             returned: requested,
             stations: None,
         }
+    }
+
+    /// What this session appended so far, as the log counted it.
+    #[must_use]
+    pub fn appended(&self) -> Appended {
+        self.appended
     }
 
     /// Waits for room in the log buffer so far.

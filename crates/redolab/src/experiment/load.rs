@@ -9,14 +9,16 @@
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
 use super::pace::Pacer;
+use super::planted::Planted;
 use super::recorder::{Recorder, Sample};
+use super::span::{self, Counted, Span, second_clock, second_time};
 use super::{multiplex, open};
-use measure::run::{SessionFigures, SessionTime};
+use measure::run::{CrossCheck, SessionFigures, SessionTime};
 use measure::workload::{CommitWait, Generator, Payload, Workload};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Samples that a session keeps before it hands them over.
@@ -82,42 +84,6 @@ pub struct Control {
     spans: Mutex<Vec<Span>>,
 }
 
-/// What of a session's time its counted transactions cover.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Span {
-    /// Start of the first and end of the last, when there was one.
-    pub(super) counted: Option<(Nanos, Nanos)>,
-    /// Time between them in which the lab put samples away.
-    lab_ns: u64,
-    figures: SessionFigures,
-}
-
-impl Span {
-    /// Of the session with that number.
-    pub(super) fn of(session: u32) -> Span {
-        let figures = SessionFigures {
-            session,
-            ..SessionFigures::default()
-        };
-        Span {
-            figures,
-            ..Span::default()
-        }
-    }
-
-    /// A transaction counted.
-    pub(super) fn count(&mut self, start: Nanos, end: Nanos) {
-        let first = self.counted.map_or(start, |(first, _)| first);
-        self.counted = Some((first, end));
-        let took = end.since(start).0;
-        let figures = &mut self.figures;
-        figures.commits += 1;
-        figures.mean_ns += (took as f64 - figures.mean_ns) / figures.commits as f64;
-        figures.max_ns = figures.max_ns.max(took);
-        figures.elapsed_ns = end.since(first).0;
-    }
-}
-
 impl Control {
     /// Nothing is recorded until `from_ns` is set.
     #[must_use]
@@ -164,8 +130,7 @@ impl Control {
 
     /// Adds when a session's counted transactions began and ended.
     pub(super) fn add_span(&self, span: Span) {
-        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        spans.push(span);
+        self.spans().push(span);
     }
 
     /// A transaction that began then is recorded.
@@ -174,29 +139,30 @@ impl Control {
         start_ns >= from && start_ns < self.until_ns.load(Ordering::Relaxed)
     }
 
+    /// A transaction that began then began before the measured time.
+    pub(super) fn is_before(&self, start_ns: u64) -> bool {
+        start_ns < self.from_ns.load(Ordering::Relaxed)
+    }
+
     /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
     #[must_use]
     pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
-        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        let signed = |later: Nanos, earlier: Nanos| later.0 as i64 - earlier.0 as i64;
-        let mut time = SessionTime::default();
-        for span in spans.iter() {
-            time.lab_ns += span.lab_ns;
-            time.beyond_ns += match span.counted {
-                Some((first, last)) => signed(last, until) - signed(first, from),
-                None => -signed(until, from),
-            };
-        }
-        time
+        span::session_time(&self.spans(), from, until)
     }
 
     /// The closed loop's sessions that ended, by number.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionFigures> {
-        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<SessionFigures> = spans.iter().map(|span| span.figures.clone()).collect();
-        all.sort_by_key(|figures| figures.session);
-        all
+        span::sessions(&self.spans())
+    }
+
+    /// The second count of a closed loop whose sessions have ended.
+    pub(super) fn cross_check(&self, row: &Counted<'_>) -> CrossCheck {
+        span::cross_check(&self.spans(), row)
+    }
+
+    fn spans(&self) -> MutexGuard<'_, Vec<Span>> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fail(&self, error: redo::Error) {
@@ -225,6 +191,8 @@ pub struct Shared {
     pub payload: Payload,
     /// When transactions are meant to begin, in an open loop.
     pub pacer: Option<Arc<Pacer>>,
+    /// What a test has planted.
+    pub planted: Planted,
 }
 
 impl Shared {
@@ -307,33 +275,38 @@ fn run(
 ) -> Result<(), redo::Error> {
     let control = &shared.control;
     let mut generator = shared.generator(job);
-    let mut buffer = Vec::with_capacity(BUFFERED);
+    let mut buffer = Vec::with_capacity(BUFFERED + 1);
     let mut handed_over = clock.now();
     let mut done = 0;
-    let mut span = Span::of(job);
     let mut start = handed_over;
+    let mut span = Span::of(job, shared.planted);
     while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
         let sample = transaction(&mut session, clock, &mut generator, shared, (job, start))?;
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
+        let timed = span.is_marked() || span.is_soon_timed();
+        let mut second = timed.then(|| second_time(clock, end)).flatten();
         let counts = control.records(start.0);
         let until = control.until_ns.load(Ordering::Relaxed);
-        if counts {
-            buffer.push(sample);
-            span.count(start, end);
-        }
+        let when = (start, control.is_before(start.0), counts);
+        span.end(when, sample, second, &mut buffer);
         start = end;
-        if buffer.len() == BUFFERED || end.since(handed_over).0 > BUFFERED_NS {
+        if buffer.len() >= BUFFERED || end.since(handed_over).0 > BUFFERED_NS {
+            let before = second_clock();
             shared.recorder.samples(job as usize, &buffer);
             buffer.clear();
             start = clock.now();
             handed_over = start;
             if counts && start.0 < until {
-                span.lab_ns += start.since(end).0;
-                span.counted = span.counted.map(|(first, _)| (first, start));
+                span.put_away(end, start, second_clock().since(before).0);
             }
+            second = None;
+        }
+        if span.is_next_timed() {
+            span.mark(second);
         }
     }
+    span.leave(session.appended());
     control.add_span(span);
     shared.recorder.samples(job as usize, &buffer);
     control.add_space_waits(&session);

@@ -2,8 +2,9 @@
 //!
 //! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
 //! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
-//! them ([`recorder`]) and captured event by event ([`capture`]), one row ([`row`]), when a row is
-//! to be doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]),
+//! them ([`recorder`]), counted a second time (`span`) and captured event by event ([`capture`]),
+//! one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of ([`payload`]),
+//! what a row may write ([`meter`]),
 //! the raw floor ([`floor`]).
 //!
 //! What it must not know: how a result is shown or judged.
@@ -12,15 +13,19 @@ pub mod capture;
 pub mod doubt;
 pub mod floor;
 pub mod ladder;
+#[cfg(test)]
+mod little;
 pub mod load;
 pub mod meter;
 mod multiplex;
 mod open;
 pub mod pace;
 pub mod payload;
+mod planted;
 pub mod recorder;
 pub mod row;
 pub mod site;
+mod span;
 pub mod target;
 
 /// What stops an experiment before its end.

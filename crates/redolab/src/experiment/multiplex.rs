@@ -7,8 +7,9 @@
 //! waiting for the thread counts, and the mean latency is jobs divided by throughput but for the
 //! ends. A time is wrong by at most the work of one group.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared, Span, append, work};
+use super::load::{BUFFERED, BUFFERED_NS, Shared, append, work};
 use super::recorder::Sample;
+use super::span::{Span, second_time};
 use measure::workload::{CommitWait, Generator};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Commit, Completion, Completions, Log, Session};
@@ -28,12 +29,8 @@ struct Job {
     span: Span,
 }
 
-impl Job {
-    /// A transaction that began at `start` and was recorded ended at `now`.
-    fn counted(&mut self, now: Nanos) {
-        self.span.count(self.start, now);
-    }
-}
+/// A moment by the sessions' clock, and by the other one where it was read.
+type Moment = (Nanos, Option<Nanos>);
 
 struct Thread<'a> {
     shared: &'a Shared,
@@ -65,7 +62,7 @@ pub(super) fn run(
         done: 0,
         start: Nanos::ZERO,
         requested: Nanos::ZERO,
-        span: Span::of(number),
+        span: Span::of(number, shared.planted),
     });
     let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {
@@ -83,7 +80,8 @@ pub(super) fn run(
         thread.in_turn()
     };
     thread.hand_over(clock.now());
-    for job in thread.jobs {
+    for mut job in thread.jobs {
+        job.span.leave(job.session.appended());
         shared.control.add_space_waits(&job.session);
         shared.control.add_span(job.span);
     }
@@ -91,20 +89,28 @@ pub(super) fn run(
 }
 
 impl Thread<'_> {
+    /// Now. The other clock is read where a session may need it.
+    fn now(&self) -> Moment {
+        let now = self.clock.now();
+        let few = self.jobs.len() < GROUP / 2;
+        let wanted = !few || self.jobs.iter().any(|job| job.span.is_timed());
+        (now, wanted.then(|| second_time(self.clock, now)).flatten())
+    }
+
     /// Every session has one commit in flight.
     fn in_flight(&mut self) -> Result<(), redo::Error> {
         for first in (0..self.jobs.len()).step_by(GROUP) {
-            let now = self.clock.now();
+            let now = self.now();
             for index in first..self.jobs.len().min(first + GROUP) {
                 self.begin(index, now)?;
             }
         }
         while self.queue.wait() > 0 {
-            let mut now = self.clock.now();
+            let mut now = self.now();
             let mut in_group = 0;
             while let Some(completion) = self.queue.take() {
                 if in_group == GROUP {
-                    now = self.clock.now();
+                    now = self.now();
                     in_group = 0;
                 }
                 in_group += 1;
@@ -112,13 +118,13 @@ impl Thread<'_> {
                 self.end(completion, now)?;
                 self.begin(index, now)?;
             }
-            self.look_at_buffer(now);
+            self.look_at_buffer(now.0);
         }
         Ok(())
     }
 
     /// Begins the next transaction of a session, unless it has ended.
-    fn begin(&mut self, index: usize, now: Nanos) -> Result<(), redo::Error> {
+    fn begin(&mut self, index: usize, (now, second): Moment) -> Result<(), redo::Error> {
         let control = &self.shared.control;
         let job = &mut self.jobs[index];
         if control.stop.load(Ordering::Relaxed) || control.commits.is_some_and(|n| job.done >= n) {
@@ -126,6 +132,9 @@ impl Thread<'_> {
         }
         let workload = &self.shared.workload;
         job.start = now;
+        if job.span.is_next_timed() {
+            job.span.mark(second);
+        }
         append(&mut job.session, &mut job.generator, workload)?;
         job.requested = work(self.clock, self.shared.cpu_per_txn_ns).unwrap_or(now);
         let ticket = job.session.commit_async(workload.commit.post)?;
@@ -134,35 +143,49 @@ impl Thread<'_> {
         Ok(())
     }
 
-    fn end(&mut self, completion: Completion<usize>, now: Nanos) -> Result<(), redo::Error> {
+    fn end(
+        &mut self,
+        completion: Completion<usize>,
+        (now, second): Moment,
+    ) -> Result<(), redo::Error> {
         completion.outcome?;
-        let job = &mut self.jobs[completion.tag];
-        job.done += 1;
-        if !self.shared.control.records(job.start.0) {
-            return Ok(());
-        }
-        job.counted(now);
-        let number = job.number;
         let commit = Commit {
             batch: 0,
             durable: true,
             immediate: false,
-            requested: job.requested,
-            returned: now.max(job.requested),
+            requested: self.jobs[completion.tag].requested,
+            returned: now.max(self.jobs[completion.tag].requested),
             stations: completion.stations,
         };
-        self.samples.push(Sample {
-            latency_ns: commit.returned.since(job.start).0,
-            sync_ns: Some(commit.log_file_sync().0),
-            path: commit.path(),
-            requested_ns: commit.requested.0,
-            batch: None,
-            session: number,
-        });
+        self.ended(completion.tag, &commit, commit.log_file_sync().0, second);
         if self.samples.len() >= BUFFERED {
             self.hand_over(now);
         }
         Ok(())
+    }
+
+    /// A session's transaction ended with this commit, for which it waited `sync_ns`.
+    fn ended(
+        &mut self,
+        index: usize,
+        commit: &Commit,
+        sync_ns: impl Into<Option<u64>>,
+        second: Option<Nanos>,
+    ) {
+        let job = &mut self.jobs[index];
+        job.done += 1;
+        let control = &self.shared.control;
+        let start = job.start.0;
+        let when = (job.start, control.is_before(start), control.records(start));
+        let sample = Sample {
+            latency_ns: commit.returned.since(job.start).0,
+            sync_ns: sync_ns.into(),
+            path: commit.path(),
+            requested_ns: commit.requested.0,
+            batch: None,
+            session: job.number,
+        };
+        job.span.end(when, sample, second, &mut self.samples);
     }
 
     /// Nobody waits (NOWAIT), so there is nothing to learn: the sessions take turns.
@@ -174,7 +197,8 @@ impl Thread<'_> {
         self.jobs.iter_mut().for_each(|job| job.start = begun);
         while running {
             running = false;
-            for job in &mut self.jobs {
+            for index in 0..self.jobs.len() {
+                let job = &mut self.jobs[index];
                 if control.stop.load(Ordering::Relaxed)
                     || control.commits.is_some_and(|n| job.done >= n)
                 {
@@ -184,19 +208,15 @@ impl Thread<'_> {
                 append(&mut job.session, &mut job.generator, &shared.workload)?;
                 let _ = work(self.clock, shared.cpu_per_txn_ns);
                 let commit = job.session.commit(shared.workload.commit)?;
-                job.done += 1;
-                if control.records(job.start.0) {
-                    job.counted(commit.returned);
-                    self.samples.push(Sample {
-                        latency_ns: commit.returned.since(job.start).0,
-                        sync_ns: None,
-                        path: None,
-                        requested_ns: commit.requested.0,
-                        batch: None,
-                        session: job.number,
-                    });
-                }
+                let timed = job.span.is_marked() || job.span.is_soon_timed();
+                let second = timed.then(|| second_time(self.clock, commit.returned));
+                let second = second.flatten();
+                self.ended(index, &commit, None, second);
+                let job = &mut self.jobs[index];
                 job.start = commit.returned;
+                if job.span.is_next_timed() {
+                    job.span.mark(second);
+                }
             }
             let now = self.clock.now();
             if self.samples.len() >= BUFFERED {

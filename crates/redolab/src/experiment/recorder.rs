@@ -187,6 +187,8 @@ pub struct Recorder {
     window: [AtomicU64; 2],
     /// How the last log write was made: not known, alone, by workers.
     mode: AtomicU8,
+    /// Redo that became durable, whatever the window.
+    durable_bytes: AtomicU64,
     capture: OnceLock<Capture>,
 }
 
@@ -197,6 +199,7 @@ impl Default for Recorder {
             background: Mutex::default(),
             window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
             mode: AtomicU8::new(0),
+            durable_bytes: AtomicU64::new(0),
             capture: OnceLock::new(),
         }
     }
@@ -246,8 +249,16 @@ impl Recorder {
         self.window[1].store(until_ns, Ordering::SeqCst);
     }
 
+    /// Bytes of redo that the log writer has made durable so far, record headers included.
+    #[must_use]
+    pub fn durable_bytes(&self) -> u64 {
+        self.durable_bytes.load(Ordering::Relaxed)
+    }
+
     /// Takes note of a log write.
     pub fn log_write(&self, write: &LogWrite) {
+        let bytes = u64::from(write.redo_bytes);
+        self.durable_bytes.fetch_add(bytes, Ordering::Relaxed);
         let at = write.stations.submitted_ns;
         let mode = 1 + u8::from(write.scalable);
         let before = self.mode.swap(mode, Ordering::Relaxed);

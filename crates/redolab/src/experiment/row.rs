@@ -1,18 +1,20 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 mod figures;
+mod workers;
 
 use super::Failure;
 use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
 use super::pace::Pacer;
+use super::planted::{Lie, Planted};
 use super::recorder::{Background, Foreground};
+use super::span::WindowEdge;
 use super::target::LogTarget;
 use crate::observe::machine;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use device::pool::IdleTime;
 use measure::run::{CapturedEvents, Interval, Row};
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{CommitPost, Payload, Workload};
@@ -22,6 +24,7 @@ use redo::writer::Learned;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use workers::{WorkerWork, worker_stats, worker_work};
 
 /// Bytes of pseudo-random payload that sessions share.
 pub(super) const POOL_BYTES: usize = 4 << 20;
@@ -29,6 +32,8 @@ pub(super) const POOL_BYTES: usize = 4 << 20;
 const LOOK: Duration = Duration::from_millis(5);
 /// How often a warm-up under a limit is looked after.
 const WARM_LOOK: Nanos = Nanos::from_millis(1);
+/// So long before its beginning a measured time is announced.
+const LEAD: Nanos = Nanos::from_millis(20);
 /// Length of an interval, and how often a row is looked after in longer ones.
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
@@ -65,6 +70,8 @@ pub struct Spec {
     pub payload: Payload,
     /// It runs for the sake of its intervals.
     pub soak: bool,
+    /// What a test has planted; nothing otherwise.
+    pub planted: Planted,
 }
 
 impl Spec {
@@ -84,6 +91,7 @@ impl Spec {
             arrivals: None,
             payload: Payload::default(),
             soak: false,
+            planted: Planted::default(),
         }
     }
 
@@ -124,6 +132,11 @@ struct Collected {
     background: Background,
     intervals: Vec<Interval>,
     elapsed: Nanos,
+    /// When its measured time ended, on the sessions' clock.
+    until: Nanos,
+    /// The row's beginning and both ends of its measured time, as read by this thread.
+    begun: WindowEdge,
+    ends: [WindowEdge; 2],
     /// Flushes of checkpoints, in the same window as the device's counters.
     checkpoint_flushes: u64,
     /// When the window began.
@@ -141,13 +154,16 @@ struct Collected {
 
 impl Collected {
     /// Nothing yet, of a window that begins at `from`.
-    fn new(from: Nanos, learned_before: Option<Learned>) -> Collected {
+    fn new(from: Nanos, begun: WindowEdge, learned_before: Option<Learned>) -> Collected {
         Collected {
             foreground: Foreground::default(),
             background: Background::default(),
             intervals: Vec::new(),
             from,
             elapsed: Nanos::ZERO,
+            until: Nanos::ZERO,
+            begun,
+            ends: [begun; 2],
             checkpoint_flushes: 0,
             learned_before,
             learned: None,
@@ -156,34 +172,6 @@ impl Collected {
             backlog: (0, 0),
         }
     }
-}
-
-/// What a worker did: operations, waits for work (those too of which a part falls into the
-/// window), nanoseconds of those.
-#[derive(Clone, Copy, Debug, Default)]
-struct WorkerWork {
-    operations: u64,
-    idle_count: u64,
-    idle_ns: u64,
-}
-
-/// What each worker did so far.
-fn worker_stats(lab: &Lab<'_>) -> Vec<(u64, IdleTime)> {
-    let workers = lab.target.log.workers().iter();
-    workers.map(|w| (w.operations(), w.idle())).collect()
-}
-
-/// What each worker did since `before`.
-fn worker_work(lab: &Lab<'_>, before: &[(u64, IdleTime)]) -> Vec<WorkerWork> {
-    let now = worker_stats(lab).into_iter().zip(before);
-    now.map(
-        |((operations, idle), (operations_before, idle_before))| WorkerWork {
-            operations: operations - operations_before,
-            idle_count: idle.ended + u64::from(idle.going_on) - idle_before.ended,
-            idle_ns: idle.ns.saturating_sub(idle_before.ns),
-        },
-    )
-    .collect()
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -197,6 +185,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let pool = spec.payload.pool(spec.seed, POOL_BYTES);
     let window = lab.sampler.begin();
     let started = clock.now();
+    let begun = WindowEdge::read(clock, started, &lab.target.recorder);
     let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
     let shared = Shared {
         control: Arc::clone(&control),
@@ -207,6 +196,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         seed,
         payload: spec.payload,
         pacer: spec.arrivals.map(pace),
+        planted: spec.planted,
     };
     let from = match (spec.commits, spec.arrivals) {
         (Some(_), _) => Some(Nanos::ZERO),
@@ -227,7 +217,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     lab.target.meter.begin(&control);
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
-    let outcome = measure(lab, number, spec, &shared, started, window);
+    let outcome = measure(lab, number, spec, &shared, (started, begun), window);
     control.stop.store(true, Ordering::SeqCst);
     let joined = join(
         threads,
@@ -289,19 +279,19 @@ fn measure(
     number: usize,
     spec: &Spec,
     shared: &Shared,
-    started: Nanos,
+    (started, begun): (Nanos, WindowEdge),
     mut window: crate::observe::sampler::Window,
 ) -> Result<(Collected, Observation), Failure> {
     let clock = lab.target.log.clock();
     let control = &*shared.control;
-    let mut from = started;
+    let (mut from, mut opened) = (started, begun);
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
         warm_up(lab, spec, control, started)?;
-        from = open_window(lab, number, spec, control, started);
+        (from, opened) = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected::new(from, lab.target.log.learned());
+    let mut all = Collected::new(from, begun, lab.target.log.learned());
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
@@ -309,11 +299,7 @@ fn measure(
     loop {
         let next = clock.now().max(last).plus(INTERVAL);
         let next = next.min(last.plus(spec.interval()));
-        let until = if spec.commits.is_some() {
-            next
-        } else {
-            next.min(end)
-        };
+        let until = spec.commits.map_or(next.min(end), |_| next);
         await_until(lab, control, until)?;
         let mut now = clock.now();
         lab.target.meter.look(now.0);
@@ -329,8 +315,10 @@ fn measure(
                 Some(at) => at.max(last),
                 None => spec.arrivals.map_or(now, |_| end),
             };
+            now = spec.commits.map_or(now.min(end), |_| now);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
+            all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
             let observed = lab.sampler.end(window);
             all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
             all.workers = worker_work(lab, &work_before);
@@ -341,7 +329,8 @@ fn measure(
             all.learned = lab.target.log.learned();
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.events = capture.map(Capture::end_row).transpose()?;
-            all.elapsed = now.since(from);
+            all.until = now;
+            all.elapsed = elapsed(spec, from, now);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
@@ -376,6 +365,15 @@ fn warm_up(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Res
     Ok(())
 }
 
+/// The measured time of a row.
+fn elapsed(spec: &Spec, from: Nanos, until: Nanos) -> Nanos {
+    let elapsed = until.since(from);
+    if spec.planted.has(Lie::Window) {
+        return Nanos(elapsed.0 + elapsed.0 * 3 / 100);
+    }
+    elapsed
+}
+
 /// What is captured from now on belongs to this row.
 fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
     if let Some(capture) = lab.target.recorder.capture() {
@@ -390,18 +388,25 @@ fn open_window(
     spec: &Spec,
     control: &Control,
     started: Nanos,
-) -> Nanos {
+) -> (Nanos, WindowEdge) {
     if spec.arrivals.is_some() {
-        return started.plus(spec.warmup);
+        return (started.plus(spec.warmup), WindowEdge::default());
     }
     // Before anything counts, so that the first samples are not thrown away with the warm-up.
     lab.target.recorder.open(u64::MAX);
     let _ = lab.target.recorder.take();
-    let from = lab.target.log.clock().now();
-    begin_events(lab, number, spec, from);
+    let clock = lab.target.log.clock();
+    begin_events(lab, number, spec, clock.now());
+    // Ahead of both ends, so that every session knows them before they come, even where this thread
+    // is interrupted meanwhile.
+    let from = clock.now().plus(LEAD);
+    let end = from.plus(spec.time);
     lab.target.recorder.open(from.0);
+    lab.target.recorder.close(end.0);
+    control.until_ns.store(end.0, Ordering::SeqCst);
     control.from_ns.store(from.0, Ordering::SeqCst);
-    from
+    std::thread::sleep(Duration::from_nanos(LEAD.0));
+    (from, WindowEdge::read(clock, from, &lab.target.recorder))
 }
 
 /// Has the sessions end. In an open loop what was due before the end may still begin for a while:

@@ -177,6 +177,7 @@ pub fn row(h: &Histogram) -> Row {
             beyond_ns: -5,
             lab_ns: 6,
         }),
+        cross_check: Some(cross_check()),
         commit_path: CommitPath {
             attributed: 5,
             queue_ns: 1.0,
@@ -366,5 +367,27 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
         report: Some("r.html".to_owned()),
         diagnostics: vec![diagnostic()],
         imported: Some(imported()),
+    }
+}
+
+fn cross_check() -> measure::run::CrossCheck {
+    measure::run::CrossCheck {
+        log_commits: 1,
+        uncertain_commits: 2,
+        window_ns: 3,
+        uncertain_ns: 4,
+        sampled: 5,
+        sampled_ns: 6,
+        sampled_recorded_ns: 7,
+        edges_ns: -8,
+        outside_ns: 9,
+        log_bytes: 10,
+        session_bytes: 11,
+        miscounted: 12,
+        worst: Some(measure::run::SessionCount {
+            session: 13,
+            own: 14,
+            by_log: 15,
+        }),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Collected, Control, Lab, Shared, Spec, WorkerWork};
 use crate::experiment::recorder::{Background, Foreground};
+use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::background::others_pct;
 use crate::observe::sampler::Observation;
@@ -59,7 +60,8 @@ pub(super) fn row(
             p99: bg.commits.quantile_raw(0.99),
         },
         commit_path: fg.commit_path(),
-        session_time: Some(control.session_time(all.from, all.from.plus(all.elapsed))),
+        session_time: Some(control.session_time(all.from, all.until)),
+        cross_check: Some(control.cross_check(&counted(lab, spec, all))),
         redo_wastage_bytes: (bg.blocks * block_bytes).saturating_sub(bg.redo_bytes),
         flushes: bg.flushes,
         log_switches: bg.switches,
@@ -79,6 +81,22 @@ pub(super) fn row(
     add_device(&mut row, lab, observed, all.checkpoint_flushes);
     add_learning(&mut row, all);
     row
+}
+
+/// What a second count of the row depends on.
+fn counted<'a>(lab: &'a Lab<'_>, spec: &Spec, all: &Collected) -> Counted<'a> {
+    let waits = spec.workload.commit.wait == CommitWait::Wait;
+    let log = &lab.target.log;
+    Counted {
+        from: all.from,
+        until: all.until,
+        begun: all.begun,
+        ends: all.ends,
+        recorder: &lab.target.recorder,
+        window_bytes: all.background.redo_bytes,
+        records: u64::from(spec.workload.records.max(1)),
+        buffered_bytes: if waits { 0 } else { log.buffer_bytes() },
+    }
 }
 
 /// Transactions that returned in the window. With a backlog those due in it are others.
@@ -102,7 +120,7 @@ fn add_load(row: &mut Row, spec: &Spec, shared: &Shared, all: &Collected) {
     let until = all.from.plus(all.elapsed);
     let (shares, not_served) = (pacer.shares(), pacer.not_served(all.from, until));
     // Nobody's time between transactions is missing: sessions wait for arrivals.
-    row.session_time = None;
+    (row.session_time, row.cross_check) = (None, None);
     row.commit_throughput_tps = shares.returned as f64 / row.elapsed_s.max(1e-9);
     row.offered_tps = Some(arrivals.offered_per_s());
     row.backlog_end = Some(all.backlog.0);

@@ -1,0 +1,356 @@
+//! Figures in the text of documents: each is computed from the measured data that its mark names.
+//!
+//! A mark is a comment before the figure, and one behind it:
+//!
+//! ```text
+//! <!-- value in peers/data.csv; of commits_per_s; where peer=redolab:inline, threads=8;
+//! over max peer!=redolab*, threads=8; as range; digits 2 -->1.79 (1.46 to 2.02)<!-- /value -->
+//! ```
+//!
+//! - `in`: a CSV file below `experiments/`.
+//! - `of`: a column, or several with `*` and `/` between them, from left to right.
+//! - `where`: cells of the rows that count, `column=text` or `column!=text`; a `*` at the end of
+//!   the text stands for any rest.
+//! - `over max` or `over min`, and cells: each value is divided by the greatest or the least of
+//!   those rows *of the same round*. Never are two medians divided.
+//! - `as`: `range` (the default: median, and in brackets least and most), `median`, `least`,
+//!   `most`, `sum`, `rows`, or `bound`: with none in so many tries, below 3/N with 95 % confidence,
+//!   percent.
+//! - `digits`: after the point, 2 unless told; with 0 thousands are parted by commas.
+//!
+//! Invariant: a mark that cannot be computed is an error, and so is a figure that differs.
+
+use super::data::{Row, Spread, Table};
+use crate::Outcome;
+use crate::tree::File;
+
+const OPENS: &str = "<!-- value ";
+const HEAD_CLOSES: &str = "-->";
+const CLOSES: &str = "<!-- /value -->";
+
+/// What a mark says.
+#[derive(Debug, Default)]
+struct Mark<'a> {
+    file: &'a str,
+    of: &'a str,
+    cells: Vec<Cell<'a>>,
+    over: Option<(bool, Vec<Cell<'a>>)>,
+    shown: &'a str,
+    digits: usize,
+}
+
+/// A cell that a row has, or has not.
+#[derive(Debug)]
+struct Cell<'a> {
+    column: &'a str,
+    text: &'a str,
+    is: bool,
+}
+
+impl<'a> Cell<'a> {
+    fn read(text: &'a str) -> Outcome<Cell<'a>> {
+        let (column, text) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` is not column=text"))?;
+        let is = !column.ends_with('!');
+        Ok(Cell {
+            column: column.trim_end_matches('!').trim(),
+            text: text.trim(),
+            is,
+        })
+    }
+
+    fn all(text: &'a str) -> Outcome<Vec<Cell<'a>>> {
+        text.split(',').map(str::trim).map(Cell::read).collect()
+    }
+
+    fn takes(&self, row: Row<'_>) -> bool {
+        let own = row.text(self.column).unwrap_or("");
+        let equal = match self.text.strip_suffix('*') {
+            Some(head) => own.starts_with(head),
+            None => own == self.text,
+        };
+        equal == self.is
+    }
+}
+
+impl<'a> Mark<'a> {
+    fn read(text: &'a str) -> Outcome<Mark<'a>> {
+        let mut mark = Mark {
+            shown: "range",
+            digits: 2,
+            ..Mark::default()
+        };
+        for part in text.split(';').map(str::trim) {
+            let (key, value) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+            let value = value.trim();
+            match key {
+                "in" => mark.file = value,
+                "of" => mark.of = value,
+                "where" => mark.cells = Cell::all(value)?,
+                "over" => {
+                    let (which, cells) = value.split_once(' ').unwrap_or((value, ""));
+                    let most = match which {
+                        "max" => true,
+                        "min" => false,
+                        _ => return Err(format!("`over {value}`: write max or min, then cells")),
+                    };
+                    mark.over = Some((most, Cell::all(cells)?));
+                }
+                "as" => mark.shown = value,
+                "digits" => {
+                    let number = value.parse();
+                    mark.digits =
+                        number.map_err(|_| format!("`digits {value}` is not a number"))?;
+                }
+                _ => return Err(format!("`{part}`: there is no `{key}`")),
+            }
+        }
+        if mark.file.is_empty() || (mark.of.is_empty() && mark.shown != "rows") {
+            return Err("`in` and `of` are needed".to_owned());
+        }
+        Ok(mark)
+    }
+
+    /// The figure as the data has it.
+    fn figure(&self, table: &Table) -> Outcome<String> {
+        let rows: Vec<Row<'_>> = table
+            .rows()
+            .filter(|row| self.cells.iter().all(|cell| cell.takes(*row)))
+            .collect();
+        if rows.is_empty() {
+            return Err(format!("no row of {} is meant", self.file));
+        }
+        if self.shown == "rows" {
+            return Ok(number(rows.len() as f64, 0));
+        }
+        let values: Outcome<Vec<f64>> = rows.iter().map(|row| self.value(table, *row)).collect();
+        let values = values?;
+        let spread = Spread::of(values.iter().copied()).ok_or("no finite value")?;
+        let shown = |value| number(value, self.digits);
+        let sum: f64 = values.iter().sum();
+        Ok(match self.shown {
+            "median" => shown(spread.median),
+            "least" => shown(spread.least),
+            "most" => shown(spread.most),
+            "sum" => shown(sum),
+            "bound" if sum > 0.0 => format!("{} %", shown(300.0 / sum)),
+            "range" => format!(
+                "{} ({} to {})",
+                shown(spread.median),
+                shown(spread.least),
+                shown(spread.most)
+            ),
+            other => return Err(format!("`as {other}` is not known")),
+        })
+    }
+
+    fn value(&self, table: &Table, row: Row<'_>) -> Outcome<f64> {
+        let own = product(row, self.of)?;
+        let Some((most, cells)) = &self.over else {
+            return Ok(own);
+        };
+        let round = row.text("round").ok_or("rows have no round")?;
+        let others = table
+            .rows()
+            .filter(|other| other.is("round", round) && cells.iter().all(|c| c.takes(*other)))
+            .filter_map(|other| product(other, self.of).ok());
+        let best = if *most {
+            others.max_by(f64::total_cmp)
+        } else {
+            others.min_by(f64::total_cmp)
+        };
+        let best = best.ok_or_else(|| format!("round {round} has nothing to divide by"))?;
+        Ok(own / best)
+    }
+}
+
+/// `a*b/c` of a row's columns.
+fn product(row: Row<'_>, of: &str) -> Outcome<f64> {
+    let mut result = 1.0;
+    let mut rest = of;
+    let mut divides = false;
+    loop {
+        let end = rest.find(['*', '/']);
+        let column = rest[..end.unwrap_or(rest.len())].trim();
+        let value = row
+            .number(column)
+            .ok_or_else(|| format!("a row has no number `{column}`"))?;
+        if divides {
+            result /= value;
+        } else {
+            result *= value;
+        }
+        let Some(end) = end else { return Ok(result) };
+        divides = rest[end..].starts_with('/');
+        rest = &rest[end + 1..];
+    }
+}
+
+/// A number as documents write it.
+fn number(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let mut parted = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        let behind = whole.len() - index;
+        if index > 0 && behind % 3 == 0 && !parted.ends_with('-') {
+            parted.push(',');
+        }
+        parted.push(digit);
+    }
+    match rest {
+        "" => parted,
+        rest => format!("{parted}.{rest}"),
+    }
+}
+
+/// The document with each of its figures as the data has it.
+///
+/// # Errors
+/// Line and mark of what cannot be computed.
+pub fn filled(document: &File, files: &[File]) -> Outcome<String> {
+    let mut text = String::new();
+    let mut rest = document.text.as_str();
+    while let Some((before, after)) = rest.split_once(OPENS) {
+        text.push_str(before);
+        let line = text.matches('\n').count() + 1;
+        let told = |what: &str| format!("line {line}: {what}");
+        let (head, after) = after
+            .split_once(HEAD_CLOSES)
+            .ok_or_else(|| told("the mark of a figure is not closed"))?;
+        let (_, after) = after
+            .split_once(CLOSES)
+            .ok_or_else(|| told("`<!-- /value -->` is missing"))?;
+        let figure = figure(head, files).map_err(|problem| told(&problem))?;
+        text.push_str(&format!("{OPENS}{head}{HEAD_CLOSES}{figure}{CLOSES}"));
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+fn figure(head: &str, files: &[File]) -> Outcome<String> {
+    let mark = Mark::read(head)?;
+    let path = format!("experiments/{}", mark.file);
+    let file = files.iter().find(|file| file.path == path);
+    let table = Table::read(file.ok_or_else(|| format!("there is no {path}"))?)?;
+    mark.figure(&table)
+}
+
+/// Whether a document has figures in its text.
+pub fn has_any(file: &File) -> bool {
+    file.path.ends_with(".md") && file.text.contains(OPENS)
+}
+
+/// Every document whose figures differ from the data: path, line and what is wrong.
+pub fn stale(files: &[File]) -> Vec<(String, usize, String)> {
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| has_any(file)) {
+        match filled(file, files) {
+            Err(problem) => found.push((file.path.clone(), 1, problem)),
+            Ok(fresh) => {
+                let lines = file.text.lines().zip(fresh.lines()).enumerate();
+                for (index, _) in lines.filter(|(_, (now, fresh))| now != fresh) {
+                    let what = "a figure differs from the measured data: `cargo xtask docs`";
+                    found.push((file.path.clone(), index + 1, what.to_owned()));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &str = "round,case,per_s,bytes\n\
+        0,ours,20,1\n0,a,10,1\n0,b,8,1\n1,ours,90,1\n1,a,30,1\n1,b,60,1\n\
+        2,ours,44,1\n2,a,20,1\n2,b,40,1\n";
+
+    fn of(mark: &str, shown: &str) -> Outcome<String> {
+        let file = |path: &str, text: String| File {
+            path: path.to_owned(),
+            text,
+        };
+        let data = file("experiments/x/data.csv", DATA.to_owned());
+        let text = format!("a\nb <!-- value in x/data.csv; {mark} -->{shown}<!-- /value --> c\n");
+        let page = file("docs/page.md", text);
+        let filled = filled(&page, std::slice::from_ref(&data))?;
+        let (_, rest) = filled.split_once("-->").expect("a mark");
+        let found = rest.split_once("<!--").expect("its end").0.to_owned();
+        let is_stale = !stale(&[page, data]).is_empty();
+        assert_eq!(is_stale, found != shown, "{mark}");
+        Ok(found)
+    }
+
+    #[test]
+    fn figures_follow_from_the_data() {
+        for (mark, expected) in [
+            ("of per_s; where case=ours", "44.00 (20.00 to 90.00)"),
+            // Within rounds 2, 1.5 and 1.1; the ratio of the medians is 2.2.
+            (
+                "of per_s; where case=ours; over max case!=ours; digits 1",
+                "1.5 (1.1 to 2.0)",
+            ),
+            (
+                "of per_s; where case=ours; over min case!=ours; as most",
+                "3.00",
+            ),
+            ("of per_s*bytes/per_s; where case=a; as sum; digits 0", "3"),
+            ("of per_s; where case=o*; as bound", "1.95 %"),
+            ("as rows; where case!=ours", "6"),
+            ("of bytes; where case=a; as median; digits 0", "1"),
+        ] {
+            assert_eq!(of(mark, "9"), Ok(expected.to_owned()), "{mark}");
+            assert_eq!(of(mark, expected), Ok(expected.to_owned()), "{mark}");
+        }
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_computed_is_an_error_with_its_line() {
+        for (mark, word) in [
+            ("of nothing; where case=a", "no number `nothing`"),
+            ("of per_s; where case=z", "no row"),
+            ("of per_s; where case", "not column=text"),
+            ("of per_s; over best case=a", "write max or min"),
+            ("of per_s; over max case=z", "nothing to divide by"),
+            ("of per_s; as mean", "not known"),
+            ("of per_s; rounded 2", "there is no `rounded`"),
+            ("of per_s; digits two", "not a number"),
+        ] {
+            let problem = filled_problem(mark);
+            assert!(
+                problem.contains(word) && problem.contains("line 2"),
+                "{problem}"
+            );
+        }
+    }
+
+    fn filled_problem(mark: &str) -> String {
+        let data = File {
+            path: "experiments/x/data.csv".to_owned(),
+            text: DATA.to_owned(),
+        };
+        let page = File {
+            path: "docs/page.md".to_owned(),
+            text: format!("a\n<!-- value in x/data.csv; {mark} -->9<!-- /value -->\n"),
+        };
+        let files = [page, data];
+        assert_eq!(stale(&files).len(), 1, "{mark}");
+        filled(&files[0], &files).expect_err(mark)
+    }
+
+    #[test]
+    fn thousands_are_parted() {
+        for (value, digits, expected) in [
+            (1234567.4, 0, "1,234,567"),
+            (-123.0, 0, "-123"),
+            (999.5, 1, "999.5"),
+            (1000.25, 2, "1,000.25"),
+        ] {
+            assert_eq!(number(value, digits), expected);
+        }
+    }
+}
