@@ -42,6 +42,8 @@ impl Scene {
             std::fs::create_dir(directory).expect("a fresh directory");
         }
         create(&scene.other());
+        // A name that is free there, so that a file that is made by path is seen.
+        std::fs::remove_file(scene.other().join("redo03.log")).expect("there");
         Scene {
             before: fingerprints(&scene.other()),
             ..scene

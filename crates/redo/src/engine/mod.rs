@@ -1,8 +1,9 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating (`create`) and opening ([`open`], both on raw devices [`raw`]), looking without
-//! opening (`inspect`), the host that carries out the writer's actions (`host`), the same with
-//! batches in flight while it waits (`pipeline`), sessions, completion queues of commits that are
+//! What lives here: creating (`create`) and opening ([`open`]), both on raw devices
+//! ([`raw`]), looking without opening (`inspect`), the host that carries out the writer's actions
+//! (`host`), the same with batches in flight while it waits (`pipeline`), sessions, completion
+//! queues of commits that are
 //! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
