@@ -78,6 +78,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/src/buffer",
     "crates/redo/src/crash/disk",
     "crates/redo/src/crash/machine",
+    "crates/redo/src/interleavings",
     "crates/redo/src/schedules/disk",
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log_full",

@@ -5,6 +5,7 @@
 //! until it is filled, checks every block as recovery would, releases and publishes. Geometry is
 //! tiny (a [`Shape`]; 4 batch slots), so that everything that wraps wraps. The bound on
 //! preemptions stands beside each model; `LOOM_MAX_PREEMPTIONS` overrides it.
+#![allow(unsafe_code)]
 
 mod commits;
 mod pipeline;
@@ -143,10 +144,9 @@ impl Scribe {
     fn take(&mut self, log: &Log, block: StreamBlock) {
         let [piece, rest] = log.buffer.pieces(block, 1);
         assert_eq!(rest.len, 0, "one block is one piece");
-        let bytes = log
-            .buffer
-            .memory()
-            .read(piece.at, piece.len, <[u8]>::to_vec);
+        let memory = log.buffer.memory();
+        // SAFETY: loom looks.
+        let bytes = unsafe { memory.read(piece.at, piece.len, <[u8]>::to_vec) };
         let header = BlockHeader::decode(&Summer::new(ID), &bytes).expect("a block that counts");
         assert_eq!((header.stream_block, header.incarnation), (block, 1));
         assert!(header.durable_upto <= block, "{header:?}");
