@@ -7,7 +7,8 @@
 //! needs most first. What a row does not use goes to the rows after it.
 //!
 //! Invariants: nothing is written here. A plan that cannot hold the log files and one row is
-//! refused. What it must not know: how bytes are counted while they are written (`budget`, `meter`).
+//! refused. What it must not know: how bytes are counted while they are written (`budget`,
+//! `meter`).
 
 use super::CommandError;
 use super::loads::expected_bytes;
