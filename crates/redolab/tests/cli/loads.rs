@@ -386,7 +386,7 @@ fn loads_that_make_no_sense_are_refused() {
                 "-w",
                 "size-sweep",
                 "--sizes",
-                "64..4k+64",
+                "64B..4k+64B",
                 "--jobs",
                 "1..32+1",
             ],
