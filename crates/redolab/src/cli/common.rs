@@ -4,6 +4,7 @@ pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
 
 use super::CommandError;
+use super::numbers::{block_bytes, cpu_list};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
@@ -317,21 +318,6 @@ impl LogArgs {
     }
 }
 
-/// The two block sizes that there are need no unit.
-fn block_bytes(text: &str) -> Result<u32, CommandError> {
-    let refused = |why: &str| CommandError::usage(format!("--block-size: {why}use 512 or 4096"));
-    match text.trim() {
-        "512" => return Ok(512),
-        "4096" => return Ok(4096),
-        _ => {}
-    }
-    let bytes = parse_bytes(text).map_err(|e| refused(&format!("{e}: ")))?;
-    match bytes {
-        512 | 4096 => Ok(bytes as u32),
-        _ => Err(refused(&format!("block size {text}: "))),
-    }
-}
-
 /// The option that asked for a shape that no log can have.
 fn wrong_in(shape: &Shape) -> &'static str {
     if (2..=1024).contains(&shape.groups) {
@@ -346,32 +332,6 @@ pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
     let number = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
     setup.log_writer_cpus.iter().map(number).collect()
 }
-
-/// CPUs named as `0,2-3`, in ascending order, each once.
-fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
-    let number = |part: &str| {
-        let cpu = part.trim().parse::<usize>().ok();
-        cpu.filter(|cpu| *cpu <= MAX_CPU)
-            .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
-    };
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(format!(
-                "`{part}` in `{text}` is empty; the lower CPU comes first"
-            ));
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
-}
-
-/// Far beyond any machine.
-const MAX_CPU: usize = 1 << 16;
 
 /// How sessions run.
 #[derive(Debug, Args)]

@@ -7,7 +7,8 @@
 //! needs most first. What a row does not use goes to the rows after it.
 //!
 //! Invariants: nothing is written here. A plan that cannot hold the log files and one row is
-//! refused. What it must not know: how bytes are counted while they are written (`budget`, `meter`).
+//! refused. What it must not know: how bytes are counted while they are written (`budget`,
+//! `meter`).
 
 use super::CommandError;
 use super::loads::expected_bytes;
@@ -434,11 +435,8 @@ mod tests {
                     ..wanted(&specs, &setup, limit)
                 };
                 let told = plan(&with(MIB)).expect_err("too small").message;
-                let at_least = told.split("at least ").nth(1).expect("it is named");
-                let named = at_least
-                    .split(" MiB")
-                    .next()
-                    .and_then(|n| n.parse::<u64>().ok());
+                let named = told.split("works here is --max-write ").nth(1);
+                let named = named.and_then(|text| text.split_once("M:")?.0.parse::<u64>().ok());
                 let named = named.expect(&told) * MIB;
                 assert!(plan(&with(named - MIB)).is_err(), "{told}");
                 let planned = plan(&with(named)).expect("what is named works");

@@ -12,7 +12,8 @@ use measure::run::SizeSweep;
 use measure::units::parse_rate;
 use measure::workload::arrivals::{Arrivals, Process};
 use measure::workload::payload::parse_ratio;
-use measure::workload::{Payload, SIZE_SWEEP};
+use measure::workload::{CommitPost, CommitWait, Payload, SIZE_SWEEP};
+use redo::Triggers;
 
 /// Sessions that serve an open loop when no jobs are named, and sessions of a soak.
 pub(crate) const OPEN_JOBS: u32 = 32;
@@ -187,6 +188,24 @@ pub(crate) fn sweep_fits(specs: &[Spec], setup: &Setup) -> Result<(), CommandErr
         )));
     }
     Ok(())
+}
+
+/// Refuses sessions that would wait for ever: each has commits to make, and nothing has the last
+/// ones written.
+pub(crate) fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandError> {
+    let Some(spec) = specs.iter().find(|s| s.commits.is_some()) else {
+        return Ok(());
+    };
+    let mode = spec.workload.commit;
+    let posts = triggers.commit && mode.post == CommitPost::Immediate;
+    if mode.wait == CommitWait::Nowait || posts || triggers.period.is_some() {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "--commits with --flush-triggers {triggers} would never end: commits WAIT, and nothing has \
+         the last ones written; add a time such as 3s to --flush-triggers (with IMMEDIATE commits, \
+         commit does too), or use --time"
+    )))
 }
 
 /// What a run says of a sweep: its sizes, where a break is expected, and study 002's controls.

@@ -26,7 +26,6 @@ use measure::workload::{
     CommitMode, CommitPost, CommitWait, DEFAULT_JOBS, SIZE_SWEEP, STORM, STORM_COMMITS, STORM_JOBS,
     Workload, sizes,
 };
-use redo::Triggers;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -76,7 +75,12 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     warmup: String,
     /// Commits of each session, such as 5000 or 200k, instead of a time [default of storm: 200000]
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with_all = ["time", "rate"])]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = parse_count,
+        conflicts_with_all = ["time", "rate"]
+    )]
     commits: Option<u64>,
     /// A long run, such as 45m, in place of --time: it says now and then how it goes, and keeps at
     /// most 1200 intervals
@@ -141,7 +145,7 @@ impl RunOptions {
     pub(super) fn plan(&self, on: On) -> Result<Planned, CommandError> {
         let specs = specs(self)?;
         let (mut setup, method) = self.log.setup()?;
-        ends(&specs, &setup.triggers)?;
+        loads::ends(&specs, &setup.triggers)?;
         loads::sweep_fits(&specs, &setup)?;
         setup.sync_method = method.unwrap_or(setup.sync_method);
         setup.probe = method.is_none();
@@ -214,12 +218,8 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         }
         Some(look)
     };
-    let Planned {
-        specs,
-        setup,
-        plan,
-        limits,
-    } = planned;
+    let (specs, setup) = (planned.specs, planned.setup);
+    let (plan, limits) = (planned.plan, planned.limits);
     args.announce(&specs);
     if null && args.safety.dry_run {
         args.output
@@ -435,24 +435,6 @@ fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
         )));
     }
     Ok(specs)
-}
-
-/// Refuses sessions that would wait for ever: each has commits to make, and nothing has the last
-/// ones written.
-fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandError> {
-    let Some(spec) = specs.iter().find(|s| s.commits.is_some()) else {
-        return Ok(());
-    };
-    let mode = spec.workload.commit;
-    let posts = triggers.commit && mode.post == CommitPost::Immediate;
-    if mode.wait == CommitWait::Nowait || posts || triggers.period.is_some() {
-        return Ok(());
-    }
-    Err(CommandError::usage(format!(
-        "--commits with --flush-triggers {triggers} would never end: commits WAIT, and nothing has \
-         the last ones written; add a time such as 3s to --flush-triggers (with IMMEDIATE commits, \
-         commit does too), or use --time"
-    )))
 }
 
 /// A row without commits is no measurement: its zeros are not short waits.

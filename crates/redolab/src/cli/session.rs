@@ -3,10 +3,10 @@
 
 use super::CommandError;
 use super::common::{OutputArgs, SafetyArgs};
+use super::drafts::Drafts;
 use super::ground::Ground;
 use super::judge::note_failure;
 use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
-use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
 use crate::experiment::row::{self, Lab, Spec};
@@ -26,7 +26,6 @@ use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use measure::stack::Stack;
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A target that was looked at.
@@ -414,34 +413,6 @@ impl Bench<'_> {
 fn row_name(spec: &Spec) -> String {
     let jobs = analysis::format::jobs(spec.jobs);
     format!("{} with {jobs}", spec.workload.name)
-}
-
-/// Drafts of the run, which may use a part of the budget: each row writes all rows before it again.
-struct Drafts {
-    budget: Arc<Budget>,
-    left: u64,
-}
-
-/// Drafts use at most this part of what is left when the rows begin, as a divisor.
-const DRAFTS_DIVISOR: u64 = 64;
-
-impl Drafts {
-    fn new(budget: &Arc<Budget>) -> Drafts {
-        Drafts {
-            budget: Arc::clone(budget),
-            left: budget.left() / DRAFTS_DIVISOR,
-        }
-    }
-
-    /// Writes one where there is room: a run without a draft keeps its intervals all the same.
-    fn write(&mut self, store: &RunWriter, run: &Run) -> Result<(), Failure> {
-        if self.left > 0 {
-            let before = self.budget.used();
-            store.draft(run)?;
-            self.left = self.left.saturating_sub(self.budget.used() - before);
-        }
-        Ok(())
-    }
 }
 
 /// What a soak says now and then, on standard error.

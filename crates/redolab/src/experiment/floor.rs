@@ -110,8 +110,8 @@ const LEAST_WRITES: u64 = 4;
 const FILE_COST_BYTES: u64 = 64 << 10;
 
 /// Measures `points`, each for `time`, on `site`. A point whose method the file system refuses
-/// is left out and named in the second value, as is one that `allowed` has no room for. A raw device has no blocks that are allocated and
-/// not written: those points are left out there.
+/// is left out and named in the second value, as is one that `allowed` has no room for. A raw
+/// device has no blocks that are allocated and not written: those points are left out there.
 ///
 /// # Errors
 /// An interrupt, a device that fails, or what `progress` says before each point.

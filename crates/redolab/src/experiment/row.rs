@@ -1,6 +1,7 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 mod figures;
+mod warm_up;
 mod workers;
 
 use super::Failure;
@@ -30,8 +31,6 @@ use workers::{WorkerWork, worker_stats, worker_work};
 pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// How often a warm-up under a limit is looked after.
-const WARM_LOOK: Nanos = Nanos::from_millis(1);
 /// So long before its beginning a measured time is announced.
 const LEAD: Nanos = Nanos::from_millis(20);
 /// Length of an interval, and how often a row is looked after in longer ones.
@@ -287,7 +286,7 @@ fn measure(
     let (mut from, mut opened) = (started, begun);
     let capture = lab.target.recorder.capture();
     if spec.commits.is_none() {
-        warm_up(lab, spec, control, started)?;
+        warm_up::warm_up(lab, spec, control, started)?;
         (from, opened) = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
@@ -346,23 +345,6 @@ fn measure(
         let (part, rate) = progress(spec, &all, now.since(from));
         (lab.progress)(part, rate);
     }
-}
-
-/// Lets sessions run unmeasured. In a closed loop under `--max-write` this ends early when it has
-/// used its part of the row's share.
-fn warm_up(lab: &Lab<'_>, spec: &Spec, control: &Control, started: Nanos) -> Result<(), Failure> {
-    let until = started.plus(spec.warmup);
-    if spec.arrivals.is_some() || lab.target.meter.budget().limit().is_none() {
-        return await_until(lab, control, until);
-    }
-    let clock = lab.target.log.clock();
-    while clock.now() < until && !lab.target.meter.is_warm() {
-        await_until(lab, control, until.min(clock.now().plus(WARM_LOOK)))?;
-        if control.running.load(Ordering::SeqCst) == 0 {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// The measured time of a row.

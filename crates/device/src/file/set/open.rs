@@ -1,4 +1,4 @@
-//! Opening a set: each file is looked at, made durable where the set may be written, and opened
+//! Opening a set: each file is looked at, and opened
 //! again for every queue, always by its name in the directory that was held from the beginning.
 
 use super::{Access, FileSet, LogFile, Shared};

@@ -1,0 +1,31 @@
+//! The warm-up of a row: load that is not measured.
+
+use super::{Control, Lab, Spec, await_until};
+use crate::experiment::Failure;
+use measure::{Clock, Nanos};
+use std::sync::atomic::Ordering;
+
+/// How often a warm-up under a limit is looked after.
+const WARM_LOOK: Nanos = Nanos::from_millis(1);
+
+/// Lets sessions run unmeasured. In a closed loop under `--max-write` this ends early when it has
+/// used its part of the row's share.
+pub(super) fn warm_up(
+    lab: &Lab<'_>,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+) -> Result<(), Failure> {
+    let until = started.plus(spec.warmup);
+    if spec.arrivals.is_some() || lab.target.meter.budget().limit().is_none() {
+        return await_until(lab, control, until);
+    }
+    let clock = lab.target.log.clock();
+    while clock.now() < until && !lab.target.meter.is_warm() {
+        await_until(lab, control, until.min(clock.now().plus(WARM_LOOK)))?;
+        if control.running.load(Ordering::SeqCst) == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
