@@ -374,7 +374,7 @@ impl Held {
     /// The whole device as one space.
     ///
     /// # Errors
-    /// As opening, or a device that cannot flush what an earlier process left.
+    /// As opening.
     pub fn space(&self, method: SyncMethod) -> Result<FileSet, DeviceError> {
         FileSet::open_block(&self.look.path, self.look.facts.bytes, method)
     }

@@ -17,6 +17,7 @@ const PLANTED: &str = "REDO_WAKE_PLANTED";
 const SESSIONS: u32 = 4;
 /// Commits of all sessions of a process.
 const COMMITS: u32 = 1500;
+const COMMITS_PLANTED: u32 = 8000;
 /// Exit code of a process in which nobody was woken.
 const STALLED: i32 = 3;
 /// Without a commit for so long, somebody was not woken. A bug needs less patience: that it stalls
@@ -64,6 +65,7 @@ fn commit_all(place: &PathBuf) -> ! {
     };
     // Otherwise the log writer looks again after three seconds.
     ways.triggers.period = None;
+    let commits = if planted { COMMITS_PLANTED } else { COMMITS };
     let (log, _) = Log::open(place, ways).expect("the log opens");
     let acknowledged = AtomicU32::new(0);
     std::thread::scope(|scope| {
@@ -71,7 +73,7 @@ fn commit_all(place: &PathBuf) -> ! {
             let (log, acknowledged) = (&log, &acknowledged);
             scope.spawn(move || {
                 let mut session = log.session();
-                for which in 0..COMMITS / SESSIONS {
+                for which in 0..commits / SESSIONS {
                     let bytes = common::record(who, which);
                     let rba = session.append(&[&bytes]).expect("open");
                     session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
@@ -82,15 +84,16 @@ fn commit_all(place: &PathBuf) -> ! {
                 }
             });
         }
-        watch(&acknowledged, if planted { STALL_PLANTED } else { STALL });
+        let patience = if planted { STALL_PLANTED } else { STALL };
+        watch(&acknowledged, commits, patience);
     });
     std::process::exit(0)
 }
 
 /// Ends the process when the count does not grow.
-fn watch(acknowledged: &AtomicU32, patience: Duration) {
+fn watch(acknowledged: &AtomicU32, commits: u32, patience: Duration) {
     let (mut last, mut since) = (0, Instant::now());
-    while last < COMMITS {
+    while last < commits {
         std::thread::sleep(Duration::from_millis(5));
         let now = acknowledged.load(Ordering::Relaxed);
         if now > last {

@@ -186,7 +186,7 @@ pub fn fio(directory: &Path, shape: Shape, time: Duration) -> Result<Option<f64>
     }
     let files = Paths::new(directory).logs(shape.groups);
     // The files are there and written: as the log finds them.
-    drop(FileSet::open(&files, shape.file_bytes, SyncMethod::Direct)?);
+    FileSet::open(&files, shape.file_bytes, SyncMethod::Direct)?.settle()?;
     let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
     let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages")?;
     let huge = reserved.trim().parse::<u64>().is_ok_and(|n| n >= 16);

@@ -111,6 +111,7 @@ impl Log {
         }
         let info = ControlInfo::new(fresh_id(path), geometry);
         let failed = |source| making(path, source);
+        space.settle().map_err(failed)?;
         wipe(&**space).map_err(failed)?;
         let seed = u64::from_le_bytes(*info.log_id.0.first_chunk().expect("sixteen bytes"));
         let total = geometry.file_bytes * u64::from(geometry.groups);

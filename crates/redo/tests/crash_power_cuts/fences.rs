@@ -1,44 +1,35 @@
-//! Three orders of requests that no other test here makes, since they need one request held while
-//! others pass:
+//! Orders of requests that no other test here makes, since they need one request held while others
+//! pass:
 //!
 //! - a process is killed between a write and its flush; the next one exposes what it found, and
 //!   the power is cut at once;
-//! - a flush is carried out while another write is in flight;
-//! - a write is in flight when its process is killed, and is carried out after the next process
-//!   has committed.
+//! - a flush is carried out while another write is in flight.
 //!
 //! Each is made once as the engine is, and once with the fence removed, which must lose.
 
-use crate::held::{Life, PATIENCE, Way, after_power_cut, as_it_is, new_log};
+use crate::held::{Life, PATIENCE, Way, after_power_cut, files_are_served, new_log};
 use crate::shelf::{Asked, Fate, Shelf};
-use crate::volume::done;
-use crate::{alone, here, seed};
+use crate::{alone, seed};
 use device::{IoEngine, SyncMethod};
 use redo::LogWriter;
 use redo::planted::Bug;
 use std::time::Duration;
 
-/// Long enough for a process that does wrong to be seen at it.
-const MOMENT: Duration = Duration::from_millis(500);
 /// The control file is the first.
 const CONTROL: usize = 0;
 
-const RINGS: Way = Way {
+pub const RINGS: Way = Way {
     method: SyncMethod::Direct,
     io: IoEngine::IoUring,
     writer: LogWriter::Lgwr,
     planted: None,
 };
 
-const WORKERS: Way = Way {
+pub const WORKERS: Way = Way {
     io: IoEngine::Threads,
     writer: LogWriter::Workers(3),
     ..RINGS
 };
-
-fn log_writes(file: usize, asked: Asked) -> bool {
-    file != CONTROL && asked == Asked::Write
-}
 
 fn log_syncs(file: usize, asked: Asked) -> bool {
     file != CONTROL && asked == Asked::Sync
@@ -62,11 +53,6 @@ fn killed_before_its_flush(shelf: &Shelf, life: &mut Life) -> Result<(), String>
     life.is_gone(PATIENCE)
         .then_some(())
         .ok_or("it does not end".to_owned())
-}
-
-/// Whether files can be served here at all. What fails later is a failure.
-fn files_are_served() -> bool {
-    here("requests held", new_log("look", true)).is_some()
 }
 
 /// What a power cut leaves that comes after what was found after a kill has been exposed.
@@ -244,141 +230,4 @@ fn a_flush_covers_no_write_that_was_in_flight() {
             "{early}: writes in flight were counted and nothing was lost"
         );
     }
-}
-
-/// What is known of the layer between a file system and this one: whether a flush passes a write
-/// that is in flight. Where it does, so must the engine be right without its help.
-#[test]
-fn a_flush_passes_a_write_in_flight_below_a_loop_device() {
-    let _alone = alone();
-    if !files_are_served() {
-        return;
-    }
-    let answer = flush_passes_a_write_below_a_loop_device();
-    let Some(passes) = here("a loop device that writes directly", answer) else {
-        return;
-    };
-    assert!(
-        passes,
-        "the block layer waits: docs/decisions says otherwise"
-    );
-}
-
-fn flush_passes_a_write_below_a_loop_device() -> Result<bool, String> {
-    let scratch = crate::common::Scratch::new();
-    let image = scratch.0.join("disk");
-    std::fs::write(&image, vec![0; 4 << 20]).map_err(|e| e.to_string())?;
-    let shelf = Shelf::make("loop", &[image], true)?;
-    let disk = shelf.at().join("disk").display().to_string();
-    let direct = ["--direct-io=on", "--find", "--show", disk.as_str()];
-    let device = Loop(done("losetup", &direct)?.trim().to_owned());
-    shelf.hold(|_, asked| asked == Asked::Write);
-    let to = format!("of={}", device.0);
-    let write = [
-        "if=/dev/zero",
-        to.as_str(),
-        "oflag=direct",
-        "bs=4096",
-        "count=1",
-    ];
-    let mut writing = std::process::Command::new("dd")
-        .args(write)
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    let held = shelf.await_held(1, PATIENCE);
-    let before = shelf.syncs(0);
-    let mut flushing = std::process::Command::new("dd")
-        .args(["if=/dev/null", to.as_str(), "conv=fsync,notrunc", "count=0"])
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    let mut passes = false;
-    for _ in 0..100 {
-        passes |= shelf.syncs(0) > before;
-        if passes {
-            break;
-        }
-        std::thread::sleep(MOMENT / 25);
-    }
-    let in_flight = matches!(writing.try_wait(), Ok(None));
-    shelf.release_all();
-    drop((writing.wait(), flushing.wait()));
-    held.map(|_| passes && in_flight)
-}
-
-/// Detached when it is dropped.
-struct Loop(String);
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(why) = done("losetup", &["--detach", &self.0]) {
-            eprintln!("{} stays attached: {why}", self.0);
-        }
-    }
-}
-
-/// What came of a process that was killed with a write in flight, and of the next.
-#[derive(Debug, PartialEq, Eq)]
-struct Late {
-    /// The killed process left the system while its write was in flight.
-    gone: bool,
-    /// The next one opened the log while the write was in flight.
-    opened_beside: bool,
-    /// Its acknowledged commit is there in the end.
-    there: bool,
-}
-
-fn late_write(way: Way) -> Result<Late, String> {
-    let shelf = new_log("late", true)?;
-    let mut first = Life::start(shelf.at(), way);
-    first.says("open", PATIENCE)?;
-    first.commits(0)?;
-    shelf.hold(log_writes);
-    first.commit(1);
-    let late = shelf.await_held(1, PATIENCE)?[0].unique;
-    first.kill();
-    let gone = first.is_gone(4 * MOMENT);
-    shelf.hold_no_more();
-    let mut second = Life::start(shelf.at(), way);
-    let opened_beside = second.says("open", 4 * MOMENT).is_ok();
-    if opened_beside {
-        second.commits(2)?;
-        shelf.release(late);
-        std::thread::sleep(MOMENT);
-    } else {
-        shelf.release(late);
-        second.says("open", PATIENCE)?;
-        second.commits(2)?;
-    }
-    let there = as_it_is(&shelf).is_ok_and(|found| found.contains(&2));
-    Ok(Late {
-        gone,
-        opened_beside,
-        there,
-    })
-}
-
-#[test]
-fn a_write_of_a_killed_process_never_lands_in_the_next_ones_redo() {
-    let _alone = alone();
-    if !files_are_served() {
-        return;
-    }
-    let threads = Way {
-        writer: LogWriter::Inline,
-        ..WORKERS
-    };
-    for way in [RINGS, threads, WORKERS] {
-        let late = late_write(way).unwrap_or_else(|what| panic!("{way:?}: {what}"));
-        println!("{}, {}: {late:?}", way.io.name(), way.writer);
-        assert!(late.there && !late.opened_beside, "{way:?}: {late:?}");
-    }
-    let planted = Some(Bug::LockLeavesRing);
-    let late = late_write(Way { planted, ..RINGS }).expect("as before");
-    println!("without the lock in the ring: {late:?}");
-    assert!(
-        !late.there,
-        "the fence was removed and nothing was lost: {late:?}"
-    );
 }

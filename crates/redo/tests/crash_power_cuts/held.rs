@@ -5,12 +5,15 @@
 //! nothing else; it never closes its log, so it always ends as one that was killed.
 
 use crate::common::{SMALL, Scratch, options, record, whose};
+use crate::here;
 use crate::shelf::{Fate, Shelf};
 use crate::volume::TEST;
+use device::raw::{Held, Look, is_block_device};
 use device::{IoEngine, SyncMethod};
 use redo::engine::Paths;
 use redo::planted::{Bug, Planted};
-use redo::{CommitMode, Log, LogWriter, Options};
+use redo::recovery::Recovery;
+use redo::{CommitMode, Error, Log, LogWriter, Options};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -165,7 +168,10 @@ fn say(line: &str) {
 /// Opens the log, says what it found, and commits the records that it is given.
 pub fn live() -> ! {
     let place = PathBuf::from(std::env::var_os(PLACE).expect("it is one"));
-    let opened = Log::open(&place, asked());
+    let opened = match is_block_device(&place) {
+        true => held_device(&place).and_then(|device| Log::open_raw(device, asked())),
+        false => Log::open(&place, asked()),
+    };
     let (log, recovery) = opened.unwrap_or_else(|error| {
         say(&format!("refused {error}"));
         std::process::exit(1);
@@ -194,6 +200,15 @@ pub fn live() -> ! {
         // The parent is gone.
         std::process::exit(0);
     })
+}
+
+fn held_device(place: &Path) -> Result<Held, Error> {
+    Ok(Look::at(place)?.hold()?)
+}
+
+/// Whether files can be served here at all. What fails later is a failure.
+pub fn files_are_served() -> bool {
+    here("requests held", new_log("look", true)).is_some()
 }
 
 /// The options that the parent asked for.
@@ -231,7 +246,12 @@ pub fn as_it_is(shelf: &Shelf) -> Result<Vec<u32>, String> {
 }
 
 fn records(directory: &Path) -> Result<Vec<u32>, String> {
-    let (_log, recovery) = Log::open(directory, options()).map_err(|e| e.to_string())?;
+    read_all(Log::open(directory, options()))
+}
+
+/// The records of a log that was opened.
+pub fn read_all(opened: Result<(Log, Recovery), Error>) -> Result<Vec<u32>, String> {
+    let (_log, recovery) = opened.map_err(|e| e.to_string())?;
     let mut found = Vec::new();
     let read = recovery.for_each(|_, bytes| found.push(whose(bytes).1));
     read.map_err(|e| e.to_string())?;

@@ -11,7 +11,7 @@
 //! same child are logged below its file system, and the log is recovered from what a power cut at
 //! any of them may have left.
 //!
-//! **With requests held** (`fences`, `held`, `shelf`): the log's files themselves are served over
+//! **With requests held** (`fences`, `late`, `held`, `shelf`): the log's files themselves are served over
 //! FUSE, several requests at once, so that one can be held while others pass: a write in flight
 //! across a flush or beyond the end of its process.
 //!
@@ -31,6 +31,7 @@ mod control;
 mod fences;
 mod fuse;
 mod held;
+mod late;
 mod life;
 mod requests;
 mod shelf;
