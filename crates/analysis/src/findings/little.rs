@@ -12,11 +12,11 @@ use crate::format;
 use crate::thresholds::Thresholds;
 use measure::run::{CrossCheck, Origin, Row, Run};
 
-/// Transactions that have to be timed twice before their times are compared: many short ones, of
-/// which reading two clocks is a visible part, or a few that took at least [`LONG_NS`].
-const SHORT_MIN: u64 = 500;
-const LONG_MIN: u64 = 5;
-const LONG_NS: u64 = 50_000;
+/// Transactions that have to be timed twice before their times are compared, and how long they must
+/// have taken together, times the root of their number: reading two clocks differs by about 0.5 µs
+/// from pair to pair, which then is 0.5 % of what is compared.
+const SAMPLED_MIN: u64 = 5;
+const SAMPLED_NS: f64 = 100_000.0;
 
 /// A figure that is off.
 struct Deviation {
@@ -64,9 +64,10 @@ fn deviations(run: &Run, row: &Row, limit: f64) -> Vec<Deviation> {
 
 /// So many transactions were timed twice that their times can be compared.
 fn is_sampled(check: &CrossCheck) -> bool {
-    let long = check.sampled_ns >= check.sampled.saturating_mul(LONG_NS);
-    let enough = check.sampled >= if long { LONG_MIN } else { SHORT_MIN };
-    enough && check.sampled_recorded_ns > 0
+    let enough_ns = SAMPLED_NS * (check.sampled as f64).sqrt();
+    check.sampled >= SAMPLED_MIN
+        && check.sampled_recorded_ns > 0
+        && check.sampled_ns as f64 >= enough_ns
 }
 
 /// The law from the second count.
