@@ -45,7 +45,7 @@ impl Outline {
     /// Walks an exported run of `schema`.
     ///
     /// # Errors
-    /// Another schema, what is not an object of `schema`, `run` and `hlog`, and the system's errors.
+    /// Another schema, what is not an object of `schema`, `run` and `hlog`; the system's errors.
     pub(super) fn of(input: impl BufRead, schema: &str) -> io::Result<Outline> {
         let mut walk = Walk::new(input);
         let mut outline = Outline::default();
