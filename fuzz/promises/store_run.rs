@@ -66,7 +66,7 @@ pub fn bear(bytes: &[u8]) {
     if which % 2 == 1 {
         folder(&root, text);
         look(&store);
-    } else if let Ok(id) = store.import(&mut std::io::Cursor::new(&*text)) {
+    } else if let Ok(id) = store.import(&mut std::io::Cursor::new(text)) {
         store.load(&id).expect("what was imported is loaded");
         store.load_histograms(&id).expect("and its histograms");
         let mut out = Vec::new();

@@ -177,11 +177,7 @@ fn parse(
         return Err(not_an_export("it is longer than 1 GiB"));
     }
     let whole = part(input, &(0..length)).map_err(refuse)?;
-    let outline = Outline::of(whole).map_err(refuse)?;
-    if outline.schema != SCHEMA {
-        let what = format!("schema `{}`, not {SCHEMA}", outline.schema);
-        return Err(not_an_export(&what));
-    }
+    let outline = Outline::of(whole, SCHEMA).map_err(refuse)?;
     let bytes = outline.run.end - outline.run.start;
     outline::fits(bytes, outline.run_memory).map_err(refuse)?;
     let run = part(input, &outline.run).map_err(refuse)?;

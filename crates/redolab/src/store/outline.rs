@@ -33,8 +33,6 @@ const STRING: u64 = 56;
 /// An exported run's parts, as positions in its text.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    /// The text of the field `schema`, with escapes as they are.
-    pub(super) schema: String,
     /// The value of the field `run`.
     pub(super) run: Range<u64>,
     /// Memory that the run would take.
@@ -44,11 +42,11 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// Walks an exported run.
+    /// Walks an exported run of `schema`.
     ///
     /// # Errors
-    /// What is not an object of `schema`, `run` and `hlog`, and the system's errors.
-    pub(super) fn of(input: impl BufRead) -> io::Result<Outline> {
+    /// Another schema, what is not an object of `schema`, `run` and `hlog`; the system's errors.
+    pub(super) fn of(input: impl BufRead, schema: &str) -> io::Result<Outline> {
         let mut walk = Walk::new(input);
         let mut outline = Outline::default();
         let mut seen = [false; 3];
@@ -60,7 +58,12 @@ impl Outline {
                 return Err(bad(format!("the field `{name}` is there twice")));
             }
             match field {
-                0 => outline.schema = walk.name()?,
+                0 => {
+                    let found = walk.name()?;
+                    if found != schema {
+                        return Err(bad(format!("schema `{found}`, not {schema}")));
+                    }
+                }
                 1 => {
                     walk.space()?;
                     let start = walk.at;
@@ -424,8 +427,7 @@ mod tests {
             "{ \"hlog\" : { \"1.hlog\" : \"a\\nb\" , \"2.hlog\":\"\" }\n,\"run\":\t{\"a\":[1,\"x\"]},\
              \"schema\":\"s/1\" } \n",
         ] {
-            let outline = Outline::of(text.as_bytes()).expect(text);
-            assert_eq!(outline.schema, "s/1");
+            let outline = Outline::of(text.as_bytes(), "s/1").expect(text);
             let part = |r: &Range<u64>| text[r.start as usize..r.end as usize].to_owned();
             assert_eq!(part(&outline.run), r#"{"a":[1,"x"]}"#);
             let files: Vec<(String, String)> = outline
@@ -447,7 +449,7 @@ mod tests {
             r#"{"schema":"s","run":1,"hlog":{"a":1}}"#,
             r#"{"schema":"s","run":1,"hlog":{"a":"x"#,
         ] {
-            assert!(Outline::of(bad.as_bytes()).is_err(), "{bad}");
+            assert!(Outline::of(bad.as_bytes(), "s").is_err(), "{bad}");
         }
         let deep = "[".repeat(100_000);
         assert!(weigh(deep.as_bytes()).is_err());
