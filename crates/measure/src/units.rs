@@ -162,6 +162,14 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
 /// # Errors
 /// Says what was read and what is accepted.
 pub fn parse_rate(text: &str) -> Result<f64, String> {
+    let plain = text.trim();
+    let is_number = plain.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if let Ok(value) = plain.parse::<f64>()
+        && is_number
+        && value.is_finite()
+    {
+        return Ok(value);
+    }
     let (number, suffix) = split(text);
     let refused = || format!("`{text}` is not a number; write for example 500, 5k or 1.5M");
     let factor = match suffix {
@@ -234,7 +242,13 @@ mod tests {
 
     #[test]
     fn rates_and_counts_are_bare_or_in_thousands() {
-        for (text, rate) in [("5000", 5e3), ("5k", 5e3), ("1.5M", 1.5e6), ("0.5", 0.5)] {
+        for (text, rate) in [
+            ("5000", 5e3),
+            ("5k", 5e3),
+            ("1.5M", 1.5e6),
+            ("0.5", 0.5),
+            ("1e12", 1e12),
+        ] {
             assert_eq!(parse_rate(text), Ok(rate), "{text}");
         }
         for bad in ["", "k", "5s", "5G", "nan", "-5", "1e400"] {

@@ -8,7 +8,7 @@ use crate::experiment::target::Setup;
 use crate::safety::size;
 use clap::Args;
 use measure::Nanos;
-use measure::run::SizeSweep;
+use measure::run::{Row, SizeSweep};
 use measure::units::parse_rate;
 use measure::workload::arrivals::{Arrivals, Process};
 use measure::workload::payload::parse_ratio;
@@ -229,6 +229,26 @@ pub(crate) fn size_sweep(specs: &[Spec], setup: &Setup, block_bytes: u32) -> Opt
         archiving: false,
         smart_flash_logging: false,
     })
+}
+
+/// A row, as it is named to people.
+pub(crate) fn row_name(spec: &Spec) -> String {
+    let jobs = analysis::format::jobs(spec.jobs);
+    format!("{} with {jobs}", spec.workload.name)
+}
+
+/// A row while it runs: which of how many.
+pub(crate) fn phase_name(spec: &Spec, index: usize, rows: usize) -> String {
+    let jobs = analysis::format::jobs(spec.jobs);
+    format!("{} {jobs} ({}/{rows})", spec.workload.name, index + 1)
+}
+
+/// What `--max-write` made of a row that was ended early.
+pub(crate) fn shortened_row(spec: &Spec, row: &Row) -> String {
+    match row.commits {
+        0 => format!("{} was left out in its warm-up", row_name(spec)),
+        _ => format!("{} ended after {:.3} s", row_name(spec), row.elapsed_s),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::drafts::Drafts;
 use super::ground::Ground;
 use super::judge::note_failure;
 use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
+use super::loads::{phase_name, row_name, shortened_row};
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
 use crate::experiment::row::{self, Lab, Spec};
@@ -321,14 +322,7 @@ impl Bench<'_> {
                 shortened.push(format!("{} was left out", row_name(spec)));
                 continue;
             }
-            let name = format!(
-                "{} {} ({}/{})",
-                spec.workload.name,
-                analysis::format::jobs(spec.jobs),
-                index + 1,
-                specs.len()
-            );
-            let phase = progress.phase(&name, 1000);
+            let phase = progress.phase(&phase_name(spec, index, specs.len()), 1000);
             let look = self.look;
             let guard = |_: u64| look.map_or(Ok(()), Look::recheck);
             let soak = spec.soak.then(|| SoakLines::new(spec.time));
@@ -357,12 +351,10 @@ impl Bench<'_> {
             let row = row::run(&mut lab, run.rows.len() + 1, spec)?;
             phase.done(&summary(&row));
             if target.meter.ended_ns().is_some() {
+                shortened.push(shortened_row(spec, &row));
                 if row.commits == 0 {
-                    shortened.push(format!("{} was left out in its warm-up", row_name(spec)));
                     continue;
                 }
-                let seconds = row.elapsed_s;
-                shortened.push(format!("{} ended after {seconds:.3} s", row_name(spec)));
             }
             doubt::row(&row, &mut run.validity);
             run.rows.push(row);
@@ -407,12 +399,6 @@ impl Bench<'_> {
             run.validity.add("max_write", false, line);
         }
     }
-}
-
-/// A row, as it is named to people.
-fn row_name(spec: &Spec) -> String {
-    let jobs = analysis::format::jobs(spec.jobs);
-    format!("{} with {jobs}", spec.workload.name)
 }
 
 /// What a soak says now and then, on standard error.

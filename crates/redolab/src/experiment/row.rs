@@ -308,12 +308,7 @@ fn measure(
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
-            // Of an open loop also where all were served before: nothing more was due. A row that
-            // has used its share of --max-write ended with the log write that used it.
-            now = match used_up {
-                Some(at) => at.max(last),
-                None => spec.arrivals.map_or(now, |_| end),
-            };
+            now = warm_up::ended_at(spec, used_up, (last, now, end));
             now = spec.commits.map_or(now.min(end), |_| now);
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);

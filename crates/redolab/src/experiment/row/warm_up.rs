@@ -1,4 +1,5 @@
-//! The warm-up of a row: load that is not measured.
+//! Where the measured part of a row begins and ends: after its warm-up, and at its time or where
+//! its share of `--max-write` was used.
 
 use super::{Control, Lab, Spec, await_until};
 use crate::experiment::Failure;
@@ -28,4 +29,18 @@ pub(super) fn warm_up(
         }
     }
     Ok(())
+}
+
+/// When a row ended that is over `now`, was meant to `end`, and was last looked at at `last`. Of an
+/// open loop that is its planned end, also where all were served before: nothing more was due. A
+/// row that has used its share of `--max-write` ended with the log write that used it.
+pub(super) fn ended_at(
+    spec: &Spec,
+    used_up: Option<Nanos>,
+    (last, now, end): (Nanos, Nanos, Nanos),
+) -> Nanos {
+    match used_up {
+        Some(at) => at.max(last),
+        None => spec.arrivals.map_or(now, |_| end),
+    }
 }
