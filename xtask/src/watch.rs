@@ -90,7 +90,9 @@ pub fn watch(
                     due.remove(name);
                 }
                 if !take(&line) {
-                    end(&mut child)?;
+                    if ended.is_none() {
+                        end(&mut child)?;
+                    }
                     return Ok(End::Stopped);
                 }
             }

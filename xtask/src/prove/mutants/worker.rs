@@ -265,7 +265,8 @@ fn copy(from: &Path, to: &Path) -> Outcome<()> {
             if !NOT_COPIED.iter().any(|skipped| name == *skipped) {
                 copy(&source, &to.join(&name))?;
             }
-        } else if kind.is_file() {
+        } else if kind.is_file() || kind.is_symlink() {
+            // A licence of a crate is a link to that of the workspace; its content will do.
             let bytes = std::fs::read(&source).map_err(failed)?;
             let copy = to.join(&name);
             if std::fs::read(&copy).ok().as_ref() != Some(&bytes) {
