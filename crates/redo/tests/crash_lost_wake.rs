@@ -7,7 +7,7 @@ mod common;
 use common::{Scratch, options};
 use redo::planted::{Bug, Planted};
 use redo::{CommitMode, Log, LogWriter, Options};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ const TRIES: u32 = 30;
 #[test]
 fn a_lost_wake_up_fails_and_does_not_hang() {
     if let Some(place) = std::env::var_os(PLACE) {
-        commit_all(&place.into());
+        commit_all(Path::new(&place));
     }
     assert_eq!(life(false), Some(0), "commits were acknowledged to the end");
     let found = (1..=TRIES).find(|_| life(true) == Some(STALLED));
@@ -53,7 +53,7 @@ fn life(planted: bool) -> Option<i32> {
     command.status().expect("the test starts itself").code()
 }
 
-fn commit_all(place: &PathBuf) -> ! {
+fn commit_all(place: &Path) -> ! {
     let planted = std::env::var_os(PLANTED).is_some();
     let mut ways = Options {
         log_writer: LogWriter::Workers(2),

@@ -14,7 +14,7 @@ const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at
 
 impl FileSet {
     /// Opens `paths`, each of exactly `bytes_each` bytes, as one space in that order. What earlier
-    /// processes left in caches stays there until [`LogDevice::settle`]. Takes no lock: see
+    /// processes left in caches stays there until [`LogDevice::settle`](crate::LogDevice::settle). Takes no lock: see
     /// [`lock_exclusive`](crate::file::lock_exclusive).
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl FileSet {
     }
 
     /// Opens `paths` as [`FileSet::open`] does, only to read them: nothing is flushed, and
-    /// [`LogDevice::queue`] is refused.
+    /// [`LogDevice::queue`](crate::LogDevice::queue) is refused.
     ///
     /// # Errors
     /// As [`FileSet::open`].
