@@ -131,19 +131,20 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", 120, Work::Cargo(DOCUMENTS))
     },
-    step("tests", 900, Work::Tests(TESTS)),
+    step("tests", 1100, Work::Tests(TESTS)),
     step("packages", 60, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
         // `prove histories` draws 250,000; from 50,000 on everything has to be reached.
         env: &[("REDOLAB_CRASH_SEEDS", "50000")],
-        ..step("crash-simulation", 360, tests(CRASH, &[]))
+        ..step("crash-simulation", 400, tests(CRASH, &[]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
-        env: &[("RUSTFLAGS", "--cfg loom")],
+        // Seconds of each model at most; `prove interleavings` gives each ten minutes.
+        env: &[("RUSTFLAGS", "--cfg loom"), ("LOOM_MAX_DURATION", "40")],
         apart: Some("loom"),
-        ..step("interleavings", 240, tests(UNITS, &["interleavings"]))
+        ..step("interleavings", 420, tests(UNITS, &["interleavings"]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "schedules"),

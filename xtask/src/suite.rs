@@ -35,6 +35,9 @@ const LONGER: &[(&str, u64)] = &[
 const PROGRAM_TIMES: u32 = 4;
 /// Programs that take long are begun first.
 const FIRST: &[&str] = &["cli", "crash_simulation", "listings", "analysis", "faults"];
+/// Programs whose tests mostly wait, for a device or for the end of a measured time, and how many
+/// of their tests run at once.
+const WAITING: &[(&str, usize)] = &[("cli", 5)];
 /// Programs at once.
 const AT_ONCE: usize = 2;
 /// What the tests in documentation are called here.
@@ -96,7 +99,9 @@ pub fn run(root: &Path, suite: &Suite) -> Outcome<(bool, Tally)> {
     }
     for (name, command) in &mut programs {
         // A single thread would print no line for a test that runs for long.
-        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
+        let least = WAITING.iter().find(|(program, _)| program == name);
+        let least = least.map_or(2, |(_, tests)| *tests);
+        let threads = std::thread::available_parallelism().map_or(least, |n| n.get().max(least));
         let threads = threads.to_string();
         command.args(["--show-output", "--test-threads", &threads]);
         if name != DOCUMENTATION {

@@ -167,6 +167,16 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "hostile-runs",
+        shows: "stored runs of every kind that once took too much memory are refused or read",
+        takes: "3 min",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["a_hostile_run_takes_bounded_memory"],
+        env: |_| vec![("REDOLAB_HOSTILE_RUNS", "1".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "stream",
         shows: "10 GB of evidence through standard input take little memory",
         takes: "3 min",

@@ -162,7 +162,11 @@ fn raw_as_it_is(shelf: &Shelf) -> Result<Vec<u32>, String> {
     let scratch = Scratch::new();
     shelf.copy(&scratch.0).map_err(|e| e.to_string())?;
     let path = scratch.0.join("disk");
-    let set = FileSet::open(&[path.clone()], DISK_BYTES, SyncMethod::Buffered);
+    let set = FileSet::open(
+        std::slice::from_ref(&path),
+        DISK_BYTES,
+        SyncMethod::Buffered,
+    );
     let space: Arc<dyn LogDevice> = Arc::new(set.map_err(|e| e.to_string())?);
     read_all(Log::open_in(&space, &path, options()))
 }

@@ -11,9 +11,9 @@
 //! same child are logged below its file system, and the log is recovered from what a power cut at
 //! any of them may have left.
 //!
-//! **With requests held** (`fences`, `late`, `held`, `shelf`): the log's files themselves are served
-//! over FUSE, several requests at once, so that one can be held while others pass: a write in flight
-//! across a flush or beyond the end of its process.
+//! **With requests held** (`fences`, `late`, `held`, `shelf`): the log's files themselves are
+//! served over FUSE, several requests at once, so that one can be held while others pass: a write
+//! in flight across a flush or beyond the end of its process.
 //!
 //! Controls that acknowledge without a flush must lose, or all this would prove nothing.
 //!

@@ -14,8 +14,8 @@ const UNSUITABLE_SIZE: &str = "a log file has at least one byte, and there is at
 
 impl FileSet {
     /// Opens `paths`, each of exactly `bytes_each` bytes, as one space in that order. What earlier
-    /// processes left in caches stays there until [`LogDevice::settle`](crate::LogDevice::settle). Takes no lock: see
-    /// [`lock_exclusive`](crate::file::lock_exclusive).
+    /// processes left in caches stays there until [`LogDevice::settle`](crate::LogDevice::settle).
+    /// Takes no lock: see [`lock_exclusive`](crate::file::lock_exclusive).
     ///
     /// # Errors
     /// [`DeviceError::Unsuitable`] for links, FIFOs and the like, another size, or a file system
