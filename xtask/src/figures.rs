@@ -172,7 +172,7 @@ mod tests {
             ),
             file(
                 "experiments/recovery/data.csv",
-                "round,recovered_mb,read_mb,recovery_mb_per_s,fio_mb_per_s,ratio\n0,9,12,800,,\n",
+                "round,redo_mb,log_mb,seconds,redo_mb_per_s,fio_mb_per_s,ratio\n0,9,12,1,800,,\n",
             ),
             file(
                 "experiments/stream/data.csv",

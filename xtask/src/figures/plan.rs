@@ -361,7 +361,7 @@ fn asynchronous(tables: &Tables<'_>) -> Chart {
 fn recovery_and_stream(tables: &Tables<'_>) -> Chart {
     let any = |_: Row<'_>| true;
     let recovery = tables(RECOVERY).map_or_else(Vec::new, |table| {
-        let own = one("recovery", true, column(table, "recovery_mb_per_s", &any));
+        let own = one("recovery", true, column(table, "redo_mb_per_s", &any));
         let fio = column(table, "fio_mb_per_s", &any);
         let fio = one("fio, sequential read", false, fio);
         own.into_iter().chain(fio).collect()
