@@ -137,8 +137,11 @@ impl Drop for LockGuard {
     /// Unlocks, and does not rely on the descriptor's end: a child that another thread is starting
     /// just now has a copy of it until it runs its own program.
     fn drop(&mut self) {
-        // What was not locked (a raw device is held by its opening) needs no unlocking.
-        let _ = rustix::fs::flock(&*self.file, FlockOperation::Unlock);
+        // A ring that was given up with requests in the kernel keeps the lock.
+        if Arc::strong_count(&self.file) == 1 {
+            // What was not locked (a raw device is held by its opening) needs no unlocking.
+            let _ = rustix::fs::flock(&*self.file, FlockOperation::Unlock);
+        }
     }
 }
 

@@ -94,7 +94,8 @@ fn scaled_bytes(text: &str, step: f64) -> Result<u64, String> {
         .parse()
         .map_err(|_| format!("`{text}` is not a size; write for example 64k, 16M or 2G"))?;
     let lower = suffix.to_ascii_lowercase();
-    let power = match lower.trim_end_matches("ib").trim_end_matches('b') {
+    let prefix = lower.strip_suffix("ib").or_else(|| lower.strip_suffix('b'));
+    let power = match prefix.unwrap_or(&lower) {
         "" if suffix.is_empty() && value != 0.0 => {
             return Err(format!(
                 "`{text}` has no unit; write {number}k, {number}M, {number}G or {number}T (or \

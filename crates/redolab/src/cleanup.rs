@@ -241,13 +241,14 @@ fn remove(owned: &Owned) -> Result<(), String> {
 
 /// Removes the named files and, after them, the journal that names them.
 fn empty(folder: &Folder, files: &[String]) -> io::Result<()> {
-    for name in files.iter().map(String::as_str).chain([JOURNAL]) {
-        match folder.remove_file(name) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-    }
-    Ok(())
+    let remove = |name: &str| match folder.remove_file(name) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    };
+    // One file that stays does not keep the others, and the journal stays with it.
+    let removed: Vec<_> = files.iter().map(|name| remove(name)).collect();
+    removed.into_iter().collect::<io::Result<()>>()?;
+    remove(JOURNAL)
 }
 
 /// Removes work folders under `parent` whose owner was killed. Returns those that were removed;

@@ -108,7 +108,12 @@ impl Directory {
     /// # Errors
     /// When it cannot be synchronised.
     pub fn sync(&self) -> Result<(), DeviceError> {
-        rustix::fs::fsync(self).map_err(|e| io_error(self.path(), "make the directory durable", e))
+        match rustix::fs::fsync(self) {
+            // Some network file systems cannot synchronise a directory, and one that may not be
+            // listed was opened without the right to.
+            Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
+            Err(e) => Err(io_error(self.path(), "make the directory durable", e)),
+        }
     }
 
     /// Bytes that its volume has available.

@@ -143,8 +143,7 @@ unsafe impl LogDevice for UringFiles {
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
         match self.options.ring() {
             Ok(ring) => {
-                let lock = self.lock.upgrade();
-                let made = UringQueue::new(&self.set, region, ring, self.options, lock.as_deref())?;
+                let made = UringQueue::new(&self.set, region, ring, self.options, &self.lock)?;
                 Ok(Box::new(made))
             }
             Err(refused) => Ok(Box::new(Replaced {

@@ -32,8 +32,8 @@ impl UringQueue {
         if self.in_flight() == 0 {
             return bell.wait_timeout(seen, timeout);
         }
-        // Two entries: the wait, and what ends it.
-        if !self.waits_for_bell || self.ring.room() < 2 {
+        // Two entries: the wait, and what ends it. What is asked for again is not in the ring yet.
+        if !self.waits_for_bell || self.ring.room() < 2 || !self.backlog.is_empty() {
             return bell.wait_timeout(seen, Some(timeout.map_or(SLICE, |t| t.min(SLICE))));
         }
         let _asleep = bell.asleep();

@@ -20,8 +20,8 @@ use rustix::io_uring::{
 };
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Times that a submission is tried again, a millisecond apart, while the kernel has no memory
@@ -51,6 +51,8 @@ pub(super) struct UringQueue {
     inside: usize,
     pub(super) done: Vec<Completion>,
     notes: Vec<String>,
+    /// The log's lock. A ring that is given up keeps it for as long as the process lives.
+    lock: Weak<OwnedFd>,
     /// The ring is no more, and why.
     pub(super) broken: Option<i32>,
     /// The kernel can wait for a futex beside the operations.
@@ -70,12 +72,14 @@ impl UringQueue {
         region: Arc<Region>,
         ring: Ring,
         options: UringOptions,
-        lock: Option<&OwnedFd>,
+        lock: &Weak<OwnedFd>,
     ) -> Result<UringQueue, DeviceError> {
         let files = set.reopen()?;
         let mut notes = Vec::new();
         // The lock comes behind the files, and no operation names it.
-        let held: Vec<_> = files.iter().chain(lock).map(AsFd::as_fd).collect();
+        let owner = lock.upgrade();
+        let held = files.iter().chain(owner.as_deref()).map(AsFd::as_fd);
+        let held: Vec<_> = held.collect();
         let fixed_files = match ring.register_files(&held) {
             Ok(()) => true,
             Err(errno) => {
@@ -121,6 +125,7 @@ impl UringQueue {
             inside: 0,
             done: Vec::with_capacity(64),
             notes,
+            lock: Weak::clone(lock),
             broken: None,
             waits_for_bell,
             bell_inside: false,
@@ -403,13 +408,20 @@ impl UringQueue {
         }
     }
 
+    /// The kernel may still write what it was given: its memory stays, and so does the log's lock,
+    /// so that nobody acknowledges redo where a late write would land.
+    fn leave_behind(&self) {
+        std::mem::forget(Arc::clone(&self.region));
+        std::mem::forget(self.lock.upgrade());
+    }
+
     /// The ring cannot be asked any more: everything has failed. What the kernel may still hold
     /// keeps its memory.
     pub(super) fn give_up(&mut self, errno: i32) {
         self.broken = Some(errno);
         self.backlog.clear();
         if self.inside > 0 {
-            std::mem::forget(Arc::clone(&self.region));
+            self.leave_behind();
             self.inside = 0;
         }
         for number in self.parts.all() {
@@ -438,7 +450,7 @@ impl Drop for UringQueue {
             }
             let stuck = !matches!(asked, Ok(()) | Err(Errno::AGAIN | Errno::BUSY));
             if stuck && self.inside == before {
-                std::mem::forget(Arc::clone(&self.region));
+                self.leave_behind();
                 return;
             }
         }
@@ -460,7 +472,7 @@ pub(super) mod tests {
                 ..device.options
             };
             let ring = options.ring().expect("looked before");
-            let queue = UringQueue::new(&device.set, region, ring, options, None);
+            let queue = UringQueue::new(&device.set, region, ring, options, &Weak::new());
             Injected(queue.expect("queue"))
         }
 

@@ -82,9 +82,7 @@ impl Log {
                 &at, bytes, &head, seed, &report, cancel,
             )?);
         }
-        made.finish(&named)?;
-        directory.sync()?;
-        Ok(())
+        made.finish(&named, directory)
     }
 }
 
@@ -135,11 +133,12 @@ impl Made {
         Ok(info)
     }
 
-    fn finish(self, named: &DirectoryEntry) -> Result<(), Error> {
+    /// The name is durable before the lock is given up: who opens the log next may commit at once.
+    fn finish(self, named: &DirectoryEntry, directory: &Directory) -> Result<(), Error> {
         // Until here all of it is removed on a failure; from here on it is a log.
         self.control.rename(named)?;
         self.logs.into_iter().for_each(CreatedFile::keep);
-        Ok(())
+        Ok(directory.sync()?)
     }
 }
 

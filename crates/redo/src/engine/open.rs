@@ -46,6 +46,8 @@ impl Log {
         let at = directory.entry(Paths::CONTROL)?;
         create::refuse_unfinished(directory)?;
         let lock = lock_exclusive_at(&at)?;
+        // Its creator may have been killed before the name was durable.
+        directory.sync()?;
         let control = open_control(&at)?;
         let block_bytes = control.info().geometry.block_bytes;
         let chosen = back_end::choose(Some(directory), block_bytes, &options);

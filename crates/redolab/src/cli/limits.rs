@@ -269,7 +269,16 @@ fn need(spec: &Spec, setup: &Setup, folio: Option<u64>, events: bool) -> Need {
         .commits
         .map(|n| begun.saturating_mul(n).saturating_add(1 << 20));
     let useful = counted.map_or(useful, |all| all.min(useful));
-    let expected = counted.unwrap_or_else(|| expected_bytes(spec));
+    // Of an open loop each transaction may be a log write of its own, and its intervals count too.
+    let offered = spec.arrivals.as_ref().map(|open| {
+        let burst = open.burst.map_or(0.0, |burst| f64::from(burst.size));
+        let seconds = spec.time.plus(spec.warmup).as_secs() + 1.0;
+        // A cast saturates.
+        let transactions = (open.offered_per_s() * seconds + burst).ceil() as u64;
+        // A lone write is charged up to two pages more than its bytes.
+        transactions.saturating_mul(transaction.saturating_add(2 * 4096))
+    });
+    let expected = counted.or(offered).unwrap_or_else(|| expected_bytes(spec));
     let least = tail.saturating_add(useful);
     let intervals = if spec.commits.is_some() {
         // Nobody knows how long it takes.
@@ -277,11 +286,12 @@ fn need(spec: &Spec, setup: &Setup, folio: Option<u64>, events: bool) -> Need {
     } else {
         spec.time.0.div_ceil(spec.interval().0.max(1)) + 2
     };
+    let kept = KEEP_ROW_BYTES + intervals * KEEP_INTERVAL_BYTES;
     Need {
         least,
-        most: least.max(tail.saturating_add(expected)),
+        most: least.max(tail.saturating_add(expected).saturating_add(kept)),
         tail,
-        kept: KEEP_ROW_BYTES + intervals * KEEP_INTERVAL_BYTES,
+        kept,
     }
 }
 

@@ -8,7 +8,7 @@ use super::Failure;
 use super::capture::Capture;
 use super::load::{self, CommitApi, Control, Shared};
 use super::pace::Pacer;
-use super::planted::{Lie, Planted};
+use super::planted::Planted;
 use super::recorder::{Background, Foreground};
 use super::span::WindowEdge;
 use super::target::LogTarget;
@@ -37,6 +37,8 @@ const LEAD: Nanos = Nanos::from_millis(20);
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
 const SOAK_INTERVALS: u64 = 1200;
+/// Intervals of another row at most: a run of ten rows of hours can still be stored and read.
+const ROW_INTERVALS: u64 = 5000;
 /// So long after the end of an open loop transactions that were due in it may still begin.
 const GRACE: Nanos = Nanos::from_secs(1);
 /// A session that does not end after the row hangs in its device.
@@ -97,10 +99,12 @@ impl Spec {
     /// Length of its intervals: whole seconds, so many that a soak's store stays small.
     #[must_use]
     pub fn interval(&self) -> Nanos {
-        if !self.soak {
-            return INTERVAL;
-        }
-        Nanos::from_secs(self.time.0.div_ceil(SOAK_INTERVALS * INTERVAL.0).max(1))
+        let most = if self.soak {
+            SOAK_INTERVALS
+        } else {
+            ROW_INTERVALS
+        };
+        Nanos::from_secs(self.time.0.div_ceil(most * INTERVAL.0).max(1))
     }
 }
 
@@ -324,7 +328,7 @@ fn measure(
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.events = capture.map(Capture::end_row).transpose()?;
             all.until = now;
-            all.elapsed = elapsed(spec, from, now);
+            all.elapsed = warm_up::elapsed(spec, from, now);
             fill_utilisation(&mut all.intervals, &observed);
             return Ok((all, observed));
         }
@@ -340,15 +344,6 @@ fn measure(
         let (part, rate) = progress(spec, &all, now.since(from));
         (lab.progress)(part, rate);
     }
-}
-
-/// The measured time of a row.
-fn elapsed(spec: &Spec, from: Nanos, until: Nanos) -> Nanos {
-    let elapsed = until.since(from);
-    if spec.planted.has(Lie::Window) {
-        return Nanos(elapsed.0 + elapsed.0 * 3 / 100);
-    }
-    elapsed
 }
 
 /// What is captured from now on belongs to this row.

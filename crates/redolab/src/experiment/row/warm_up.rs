@@ -3,6 +3,7 @@
 
 use super::{Control, Lab, Spec, await_until};
 use crate::experiment::Failure;
+use crate::experiment::planted::Lie;
 use measure::{Clock, Nanos};
 use std::sync::atomic::Ordering;
 
@@ -43,4 +44,13 @@ pub(super) fn ended_at(
         Some(at) => at.max(last),
         None => spec.arrivals.map_or(now, |_| end),
     }
+}
+
+/// The measured time of a row.
+pub(super) fn elapsed(spec: &Spec, from: Nanos, until: Nanos) -> Nanos {
+    let elapsed = until.since(from);
+    if spec.planted.has(Lie::Window) {
+        return Nanos(elapsed.0 + elapsed.0 * 3 / 100);
+    }
+    elapsed
 }
