@@ -15,7 +15,7 @@ use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram, Nanos};
 use redo::commit::CommitPost;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -59,13 +59,9 @@ struct Turn {
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("asynchronous-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "asynchronous-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
-    if directory.exists() {
-        return Err(format!("{}: exists; name a new directory", directory.display()).into());
-    }
     println!("round,case,per_s,p50_us,p99_us,p999_us,max_us,commits_per_write,cpu_us_per_commit");
     let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
     for round in 0..rounds {

@@ -21,7 +21,7 @@ use device::{IoEngine, SyncMethod};
 use measure::Histogram;
 use redo::{Log, LogWriter, Options, Shape};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,8 +103,7 @@ fn main() -> Result<(), AnyError> {
     args.retain(|a| a != "--bench");
     let ways = Ways::take(&mut args)?;
     let mut args = args.into_iter();
-    let fallback = || std::env::temp_dir().join("commit-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "commit-bench")?;
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
     let jobs = args.next().unwrap_or_else(|| "1,8,64".to_owned());
@@ -115,9 +114,6 @@ fn main() -> Result<(), AnyError> {
         .split(',')
         .map(str::parse)
         .collect::<Result<_, _>>()?;
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
     std::fs::create_dir_all(&directory)?;
     Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
     let free = sched_getaffinity(None)?;

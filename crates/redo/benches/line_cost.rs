@@ -6,10 +6,12 @@
 //! `cargo bench -p redolab-redo --features experiment --bench line_cost -- [DIRECTORY] [PAIRS]
 //! [null]`, or `-- count fused|line COMMITS` under `valgrind --tool=callgrind`.
 
+mod common;
+
 use device::{LogDevice, NullDevice};
 use measure::workload::{Generator, pool};
 use redo::{CommitMode, Log, Options, Session, Shape};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -28,8 +30,7 @@ fn main() -> Result<(), AnyError> {
         return count(which, commits.parse()?);
     }
     let mut args = args.into_iter();
-    let fallback = || std::env::temp_dir().join("line-cost");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "line-cost-bench")?;
     let pairs: usize = args.next().map_or(Ok(101), |r| r.parse())?;
     println!(
         "device,jobs,pairs,fused_p10_ns,line_p10_ns,ratio_of_p10,fused_p50_ns,line_p50_ns,ratio_p25,ratio_p50,ratio_p75"

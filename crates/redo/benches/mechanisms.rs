@@ -18,7 +18,7 @@ use redo::writer::Policy;
 use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -155,8 +155,7 @@ struct Turn {
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("mechanisms-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "mechanisms-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(1.0), |s| s.parse())?);
     let wanted: Option<Vec<String>> = args

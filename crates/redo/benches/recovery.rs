@@ -5,10 +5,12 @@
 //! `cargo bench -p redolab-redo --bench recovery -- [DIRECTORY] [ROUNDS] [MEGABYTES]`
 //! The other reader is fio (1 MiB, depth 8, O_DIRECT); without it only recovery is timed.
 
+mod common;
+
 use measure::workload::{Generator, pool};
 use redo::engine::Paths;
 use redo::{CommitMode, Log, Options, Shape};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,13 +21,9 @@ const GROUPS: u32 = 4;
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("recovery-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "recovery-bench")?;
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let megabytes: u64 = args.next().map_or(Ok(1024), |m| m.parse())?;
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
     std::fs::create_dir_all(&directory)?;
     let shape = Shape {
         block_bytes: None,

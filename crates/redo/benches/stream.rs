@@ -13,7 +13,7 @@ use measure::workload::pool;
 use redo::writer::Policy;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -52,13 +52,9 @@ const STREAMS: [(&str, LogWriter, IoEngine, u32); 7] = [
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("stream-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "stream-bench")?;
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
     std::fs::create_dir_all(&directory)?;
     let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
     println!("round,case,mb_per_s");

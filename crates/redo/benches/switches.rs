@@ -5,11 +5,13 @@
 //! (MB a log file: small enough that a round sees ten switches, large enough that most of the time
 //! lies outside their 100 ms)
 
+mod common;
+
 use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram};
 use redo::engine::LogWrite;
 use redo::{CommitMode, Log, Options, Shape};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,8 +23,7 @@ const NEAR_NS: u64 = 100_000_000;
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("switch-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "switch-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(20.0), |s| s.parse())?);
     let jobs: u32 = args.next().map_or(Ok(8), |j| j.parse())?;

@@ -15,7 +15,7 @@ use common::{AnyError, on_nothing, raw_writes, waited_for};
 use device::{IoEngine, SyncMethod};
 use redo::engine::LogWrite;
 use redo::{Log, LogWriter, Options, Shape};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,15 +37,11 @@ struct Mean {
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
-    let fallback = || std::env::temp_dir().join("sync-time-bench");
-    let directory = args.next().map_or_else(fallback, PathBuf::from);
+    let directory = common::folder(args.next(), "sync-time-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
     let jobs = args.next().unwrap_or_else(|| "8,64,256".to_owned());
     let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    if directory.exists() {
-        return Err(format!("{}: exists; name a new directory", directory.display()).into());
-    }
     std::fs::create_dir_all(&directory)?;
     let mut ratios: Vec<(String, Vec<f64>)> = Vec::new();
     println!("round,case,jobs,log_file_sync_us,write_bytes,floor_us,null_us,ratio");

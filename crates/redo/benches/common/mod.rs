@@ -9,7 +9,7 @@ use measure::workload::{Generator, pool};
 use redo::control::CONTROL_BYTES;
 use redo::engine::Paths;
 use redo::{CommitMode, Log, Options, Shape};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
@@ -17,6 +17,18 @@ use std::time::{Duration, Instant};
 
 /// What a bench fails with.
 pub type AnyError = Box<dyn std::error::Error>;
+
+/// The folder of a bench, which is not there yet: `name` in the folder that the first argument gives,
+/// or in the system's temporary one. A bench deletes its folder, and nothing outside of it.
+pub fn folder(parent: Option<String>, name: &str) -> Result<PathBuf, AnyError> {
+    let parent = parent.map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = parent.join(name);
+    if folder.symlink_metadata().is_ok() {
+        let shown = folder.display();
+        return Err(format!("{shown}: exists; remove it, or give another directory").into());
+    }
+    Ok(folder)
+}
 
 /// Processor time of this process so far, user and system, microseconds, in steps of 10 ms
 /// (proc_pid_stat(5)).
