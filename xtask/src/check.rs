@@ -56,8 +56,6 @@ struct Step {
     work: Work,
     needs: Needs,
     env: &'static [(&'static str, &'static str)],
-    /// A target folder of its own, where other flags would rebuild the common one each time.
-    apart: Option<&'static str>,
     /// Processor seconds that it takes on a machine of CI's, with all that it builds. More is
     /// reported; more than [`EXCESS_PERCENT`] of it fails. What needs more belongs into `prove`.
     budget_s: u32,
@@ -69,7 +67,6 @@ const fn step(name: &'static str, budget_s: u32, work: Work) -> Step {
         work,
         needs: Needs::Nothing,
         env: &[],
-        apart: None,
         budget_s,
     }
 }
@@ -115,7 +112,22 @@ const CRASH: &[&str] = &[
     "--locked",
 ];
 
-const UNITS: &[&str] = &["--release", "-p", "redolab-redo", "--lib", "--locked"];
+const INTERLEAVINGS: &[&str] = &[
+    "-p",
+    "redolab-redo",
+    "--features",
+    "loom",
+    "--lib",
+    "--locked",
+];
+const SCHEDULES: &[&str] = &[
+    "-p",
+    "redolab-redo",
+    "--features",
+    "shuttle",
+    "--lib",
+    "--locked",
+];
 const DOCUMENTS: &[&str] = &["doc", "--workspace", "--no-deps", "--locked", "--quiet"];
 
 /// Every step, cheap ones first.
@@ -142,16 +154,18 @@ const STEPS: &[Step] = &[
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
-        env: &[("RUSTFLAGS", "--cfg loom"), ("LOOM_MAX_DURATION", "40")],
-        apart: Some("loom"),
-        ..step("interleavings", 420, tests(UNITS, &["interleavings"]))
+        env: &[("LOOM_MAX_DURATION", "15")],
+        ..step(
+            "interleavings",
+            420,
+            tests(INTERLEAVINGS, &["interleavings"]),
+        )
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
-        env: &[("RUSTFLAGS", "--cfg shuttle"), ("REDO_SCHEDULES", "600")],
-        apart: Some("shuttle"),
-        ..step("schedules", 240, tests(UNITS, &["schedules"]))
+        env: &[("REDO_SCHEDULES", "600")],
+        ..step("schedules", 240, tests(SCHEDULES, &["schedules"]))
     },
 ];
 
@@ -315,10 +329,6 @@ fn missing(root: &Path, needs: &Needs) -> Option<String> {
 
 /// Whether the step went well, and the tests that it counted.
 fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
-    let target = step.apart.map(|name| {
-        let common = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        root.join(common).join(name)
-    });
     let arguments = match &step.work {
         Work::Tidy => return Ok((tidy::run(root)?, Tally::default())),
         Work::Packages => return Ok((packages::run(root)?, Tally::default())),
@@ -328,7 +338,6 @@ fn carry_out(root: &Path, step: &Step) -> Outcome<(bool, Tally)> {
                 build: tests.build,
                 filter: tests.filter,
                 env: step.env,
-                target: target.as_deref(),
                 documentation: tests.documentation,
             };
             return suite::run(root, &suite);

@@ -51,8 +51,6 @@ pub struct Suite<'a> {
     pub filter: &'a [&'a str],
     /// Environment of both.
     pub env: &'a [(&'a str, &'a str)],
-    /// The target folder, where it is not the common one.
-    pub target: Option<&'a Path>,
     /// Whether the tests in documentation are run too.
     pub documentation: bool,
 }
@@ -76,9 +74,6 @@ pub fn run(root: &Path, suite: &Suite) -> Outcome<(bool, Tally)> {
         let mut command = cargo();
         command.arg("test").args(suite.build).current_dir(root);
         command.envs(suite.env.iter().copied());
-        if let Some(target) = suite.target {
-            command.env("CARGO_TARGET_DIR", target);
-        }
         command
     };
     let Some(mut built) = binaries::build(&mut cargo_test())? else {

@@ -4,28 +4,28 @@
 //! is still what he read; who rings changes that first, bumps the counter, then wakes. Between
 //! looking and sleeping nothing can be lost, provided that everybody who changes something bumps.
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 mod drawn;
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub use drawn::Doorbell;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use rustix::thread::{Timespec, futex};
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::time::Duration;
 
 /// A futex word that counts its sleepers, so that nobody is woken by a system call in vain.
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 #[derive(Debug, Default)]
 pub struct Doorbell {
     word: AtomicU32,
     sleepers: AtomicU32,
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 impl Doorbell {
     /// What to hand to [`Doorbell::wait`].
     #[inline]
@@ -110,7 +110,7 @@ impl Drop for Asleep<'_> {
     }
 }
 
-#[cfg(all(test, not(shuttle)))]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
 

@@ -19,17 +19,17 @@ use crate::error::DeviceError;
 use crate::fault::EIO;
 use crate::queue::{Completion, IoFailure, LogDevice, Op, Queue};
 use crate::region::Region;
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 use shuttle::thread::{Builder, JoinHandle};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 

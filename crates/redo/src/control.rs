@@ -321,7 +321,7 @@ pub enum CopyProblem {
     Damaged,
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 

@@ -6,23 +6,23 @@
 mod buffer;
 pub mod commit;
 pub mod control;
-#[cfg(all(feature = "crash", not(loom)))]
+#[cfg(all(feature = "crash", not(feature = "loom")))]
 pub mod crash;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub mod engine;
 pub mod error;
 pub mod format;
 pub mod group;
 #[cfg(doctest)]
 mod guide;
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod interleavings;
 #[doc(hidden)]
 pub mod planted;
 pub mod rba;
 mod read_ahead;
 pub mod recovery;
-#[cfg(all(test, shuttle))]
+#[cfg(all(test, feature = "shuttle"))]
 mod schedules;
 mod sync;
 mod tickets;
@@ -36,7 +36,7 @@ pub use commit::{Commit, CommitMode, CommitPost, CommitWait};
 /// The devices below a log, in the version that this one uses.
 pub use device;
 pub use device::{DeviceError, IoEngine, SyncMethod};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub use engine::{Completions, Log, LogWriter, Options, Session, Shape};
 pub use error::Error;
 /// Units, clocks and histograms, in the version that this one uses.

@@ -6,7 +6,10 @@
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(any(feature = "crash", loom, shuttle)), allow(dead_code))]
+#[cfg_attr(
+    not(any(feature = "crash", feature = "loom", feature = "shuttle")),
+    allow(dead_code)
+)]
 pub enum Bug {
     /// Publish when the write is complete, not when it is flushed.
     AcknowledgeBeforeFlush,
@@ -96,7 +99,7 @@ pub enum Bug {
 /// The bug that is planted, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planted {
-    #[cfg(any(feature = "crash", loom, shuttle))]
+    #[cfg(any(feature = "crash", feature = "loom", feature = "shuttle"))]
     bug: Option<Bug>,
 }
 
@@ -105,13 +108,13 @@ impl Planted {
     #[must_use]
     pub const fn none() -> Planted {
         Planted {
-            #[cfg(any(feature = "crash", loom, shuttle))]
+            #[cfg(any(feature = "crash", feature = "loom", feature = "shuttle"))]
             bug: None,
         }
     }
 
     /// This one.
-    #[cfg(any(feature = "crash", loom, shuttle))]
+    #[cfg(any(feature = "crash", feature = "loom", feature = "shuttle"))]
     #[must_use]
     pub const fn with(bug: Bug) -> Planted {
         Planted { bug: Some(bug) }
@@ -121,9 +124,9 @@ impl Planted {
     #[inline]
     #[must_use]
     pub fn has(self, bug: Bug) -> bool {
-        #[cfg(any(feature = "crash", loom, shuttle))]
+        #[cfg(any(feature = "crash", feature = "loom", feature = "shuttle"))]
         return self.bug == Some(bug);
-        #[cfg(not(any(feature = "crash", loom, shuttle)))]
+        #[cfg(not(any(feature = "crash", feature = "loom", feature = "shuttle")))]
         {
             let _ = bug;
             false

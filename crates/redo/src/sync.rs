@@ -2,42 +2,42 @@
 //! them and explore every interleaving of the protocols in `buffer` and `wait`, and shuttle draw
 //! schedules of whole logs.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 /// Threads of the engine; loom's models start their own.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub(crate) use std::thread::{Builder, JoinHandle};
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub(crate) use shuttle::thread::{Builder, JoinHandle};
 
 /// The engine's clock.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub(crate) use measure::RealClock as EngineClock;
 
 /// The engine's clock under shuttle: a microsecond passes with each look at it, so that a schedule
 /// alone decides what happens.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 #[derive(Clone, Copy, Debug)]
 pub struct EngineClock;
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 impl EngineClock {
     pub(crate) fn new() -> EngineClock {
         TICKS.set(0);
@@ -45,7 +45,7 @@ impl EngineClock {
     }
 }
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 impl measure::Clock for EngineClock {
     fn now(&self) -> measure::Nanos {
         TICKS.set(TICKS.get() + 1);
@@ -53,7 +53,7 @@ impl measure::Clock for EngineClock {
     }
 }
 
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 std::thread_local! {
     // Of the thread that runs the test: all threads of a schedule are its coroutines.
     static TICKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
@@ -61,20 +61,20 @@ std::thread_local! {
 
 /// Lets another thread run.
 pub(crate) fn yield_now() {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(feature = "loom", feature = "shuttle")))]
     std::thread::yield_now();
-    #[cfg(loom)]
+    #[cfg(feature = "loom")]
     loom::thread::yield_now();
-    #[cfg(shuttle)]
+    #[cfg(feature = "shuttle")]
     shuttle::thread::yield_now();
 }
 
 /// Times that a wait for another thread yields before it sleeps: half a millisecond or so where
 /// nobody else wants the processor.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 const YIELDS: u32 = 1000;
 /// The first sleep, and the longest.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 const SLEEPS_US: (u64, u64) = (50, 1000);
 
 /// Lets other threads run; to be called again with the next `turn`, from 0, while one waits for
@@ -83,7 +83,7 @@ const SLEEPS_US: (u64, u64) = (50, 1000);
 /// and its processor) needs this one to sleep.
 #[cold]
 pub(crate) fn make_way(turn: u32) {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(any(feature = "loom", feature = "shuttle")))]
     if turn >= YIELDS {
         let doublings = (turn - YIELDS).min(10);
         let micros = (SLEEPS_US.0 << doublings).min(SLEEPS_US.1);

@@ -127,7 +127,7 @@ impl<T> Tickets<T> {
     }
 
     /// Somebody wants something of it written.
-    #[cfg(all(feature = "crash", not(loom)))]
+    #[cfg(all(feature = "crash", not(feature = "loom")))]
     pub(crate) fn wanted(&self) -> bool {
         self.next().is_some_and(|(_, wanted)| wanted)
     }
@@ -201,7 +201,7 @@ pub(crate) fn durable_batches(buffer: &LogBuffer, planted: Planted) -> u64 {
     buffer.published()
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 

@@ -30,13 +30,13 @@ use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner, LogFileSync};
 use std::sync::Arc;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::PoisonError;
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 const WAKE_ALONE: u32 = 32;
-#[cfg(any(loom, shuttle))]
+#[cfg(any(feature = "loom", feature = "shuttle"))]
 const WAKE_ALONE: u32 = 1;
 
 const OPEN: u32 = 0;
@@ -172,7 +172,7 @@ impl<H> Turn<H> {
 
     /// What the baton guards, of a log that is closed, for what is left to be waited for; also when
     /// its last holder died.
-    #[cfg(not(loom))]
+    #[cfg(not(feature = "loom"))]
     pub(crate) fn settle(&self, wait: impl FnOnce(&mut H)) {
         wait(&mut self.baton.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -231,7 +231,7 @@ impl<H> Turn<H> {
     }
 
     /// Looks at what the baton guards, and hands on to whoever found it taken meanwhile.
-    #[cfg(not(loom))]
+    #[cfg(not(feature = "loom"))]
     pub(crate) fn look<R>(&self, look: impl FnOnce(&H) -> R) -> Result<R, Error> {
         let holder = self.baton()?;
         let seen = look(&holder);

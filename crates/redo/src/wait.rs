@@ -4,14 +4,14 @@
 //! still what it read; a waker changes the condition, bumps the word, then wakes. Between
 //! reading and sleeping nothing can be lost, provided that every waker bumps.
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 use crate::sync::{AtomicU32, Ordering, fence};
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 pub(crate) use device::Doorbell as WaitWord;
 
 /// The same counters over loom's mutex and condition variable in the place of the kernel's queue.
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 #[derive(Debug, Default)]
 pub(crate) struct WaitWord {
     word: AtomicU32,
@@ -20,7 +20,7 @@ pub(crate) struct WaitWord {
     woken: loom::sync::Condvar,
 }
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 impl WaitWord {
     pub(crate) fn read(&self) -> u32 {
         self.word.load(Ordering::SeqCst)

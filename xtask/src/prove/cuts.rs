@@ -30,7 +30,6 @@ pub const PROOF: Proof = Proof {
     arguments: &["--features", "crash", "--test", "crash_power_cuts"],
     filter: &[],
     env: |_| Vec::new(),
-    apart: None,
     repeats: false,
     data: &[
         ("REDO_CUT_CSV", "experiments/power-cuts/data.csv"),

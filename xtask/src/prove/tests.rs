@@ -42,8 +42,6 @@ pub struct Proof {
     pub filter: &'static [&'static str],
     /// The environment of a round, counted from 0.
     pub env: fn(u64) -> Environment,
-    /// A target folder of its own, where other flags would rebuild the common one.
-    pub apart: Option<&'static str>,
     /// Another round has other seeds; otherwise one says all.
     pub repeats: bool,
     /// The variable that names a file of data, and where its content belongs.
@@ -59,7 +57,6 @@ const PLAIN: Proof = Proof {
     arguments: &[],
     filter: &[],
     env: |_| Vec::new(),
-    apart: None,
     repeats: false,
     data: &[],
 };
@@ -85,16 +82,14 @@ pub const PROOFS: &[Proof] = &[
         name: "schedules",
         shows: "50,000 drawn schedules of whole logs for each case lose nothing and wake everybody",
         takes: "30 min",
-        arguments: &["--lib", "schedules"],
+        arguments: &["--features", "shuttle", "--lib", "schedules"],
         env: |round| {
             vec![
-                ("RUSTFLAGS", "--cfg shuttle".to_owned()),
                 ("REDO_SCHEDULE_SEED", (round + 2).to_string()),
                 ("REDO_SCHEDULES", SCHEDULES.to_string()),
             ]
         },
         hours: 6,
-        apart: Some("shuttle"),
         repeats: true,
         ..PLAIN
     },
@@ -103,17 +98,15 @@ pub const PROOFS: &[Proof] = &[
         shows: "every interleaving of reserve, seal, wake and hand-off with up to 4 preemptions, \
                 or as many as 10 minutes for each model allow",
         takes: "2 h",
-        arguments: &["--lib", "interleavings"],
+        arguments: &["--features", "loom", "--lib", "interleavings"],
         env: |_| {
             vec![
-                ("RUSTFLAGS", "--cfg loom".to_owned()),
                 ("LOOM_MAX_PREEMPTIONS", "4".to_owned()),
                 // Seconds of each model.
                 ("LOOM_MAX_DURATION", "600".to_owned()),
             ]
         },
         hours: 12,
-        apart: Some("loom"),
         ..PLAIN
     },
     Proof {
@@ -249,10 +242,6 @@ pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Out
         .args(proof.arguments)
         .envs(variables.iter().cloned())
         .current_dir(root);
-    if let Some(name) = proof.apart {
-        let common = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        build.env("CARGO_TARGET_DIR", Path::new(&common).join(name));
-    }
     let built = binaries::build(&mut build)?;
     let built = built.ok_or_else(|| format!("{}: does not compile", proof.name))?;
     let kept = root.join("target/prove");
@@ -315,10 +304,20 @@ pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Out
         (told.passed + told.failed.len()).to_string(),
         format!("{:.0}", begun.elapsed().as_secs_f64()),
         record::commit(root),
-        told.figures.join("; "),
+        figures(proof, &told),
     ];
     record::append(root, "experiments/proofs/data.csv", COLUMNS, &row)?;
     Ok(well)
+}
+
+/// What a line of `experiments/proofs/data.csv` ends with: the figures that the tests printed, or the
+/// files of data that hold them.
+fn figures(proof: &Proof, told: &Told) -> String {
+    if proof.data.is_empty() {
+        return told.figures.join("; ");
+    }
+    let paths = proof.data.iter().map(|(_, path)| *path);
+    paths.collect::<Vec<_>>().join("; ")
 }
 
 /// Puts a file of data that a proof wrote into its place, with what made it behind the heading.

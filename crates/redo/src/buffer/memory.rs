@@ -5,18 +5,18 @@
 //! that all its functions that touch bytes are `unsafe`.
 #![allow(unsafe_code)]
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use device::Region;
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::Arc;
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 #[derive(Debug)]
 pub(crate) struct Memory {
     region: Arc<Region>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 impl Memory {
     pub(crate) fn new(region: Arc<Region>) -> Memory {
         Memory { region }
@@ -66,19 +66,19 @@ impl Memory {
     }
 }
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 pub(crate) struct Memory {
     cells: Vec<loom::cell::UnsafeCell<u8>>,
 }
 
 // SAFETY: loom's cells check every access.
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 unsafe impl Sync for Memory {}
 // SAFETY: as above.
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 unsafe impl Send for Memory {}
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 impl Memory {
     pub(crate) fn cells(len: usize) -> Memory {
         Memory {

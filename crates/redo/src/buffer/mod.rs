@@ -30,13 +30,13 @@ pub(crate) use memory::Memory;
 
 /// Slots of batches; a batch's slot is its number modulo this. At most a few batches are open at
 /// a time; the rest gives slow waiters time to read what their batch left.
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub const BATCH_SLOTS: u64 = 256;
 /// Under loom few, so that they are reused within a model.
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 pub const BATCH_SLOTS: u64 = 4;
 /// Under shuttle as few as the deepest policy can do with.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub const BATCH_SLOTS: u64 = 16;
 
 const DONE: u32 = u32::MAX;
@@ -407,7 +407,7 @@ impl LogBuffer {
     }
 
     /// All blocks of the batch are filled and checksummed.
-    #[cfg(all(any(test, feature = "crash"), not(loom)))]
+    #[cfg(all(any(test, feature = "crash"), not(feature = "loom")))]
     pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
         (batch.start..batch.end())
             .all(|block| self.fill[self.ring_slot(block)].load(Ordering::Acquire) == DONE)
@@ -423,7 +423,7 @@ impl LogBuffer {
         for block in batch.start..batch.end() {
             while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
                 spins = spins.saturating_add(1);
-                if cfg!(any(loom, shuttle)) || spins > SPINS {
+                if cfg!(any(feature = "loom", feature = "shuttle")) || spins > SPINS {
                     if self.abandoned.load(Ordering::Acquire) != 0 {
                         return false;
                     }
@@ -495,5 +495,5 @@ impl LogBuffer {
 
 const FIRST_RECORD_AT: usize = 28;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests;

@@ -83,7 +83,7 @@ impl Log {
     }
 
     /// For schedules: the policy of adaptive learning changed its mind.
-    #[cfg(all(test, shuttle))]
+    #[cfg(all(test, feature = "shuttle"))]
     pub(crate) fn set_polling(&self, polls: bool) {
         self.core.set_polling(polls);
     }

@@ -52,7 +52,7 @@ impl<H> Turn<H> {
     }
 
     /// What a queue does whose operation ended.
-    #[cfg(loom)]
+    #[cfg(feature = "loom")]
     pub(crate) fn ring(&self) {
         self.post.bump();
         self.post.wake(1);

@@ -159,7 +159,7 @@ impl<H> Turn<H> {
     }
 
     /// For models: the policy of adaptive learning changed its mind.
-    #[cfg(all(test, any(loom, shuttle)))]
+    #[cfg(all(test, any(feature = "loom", feature = "shuttle")))]
     pub(crate) fn set_polling(&self, polls: bool) {
         self.polling.store(polls.into(), Ordering::Relaxed);
     }
