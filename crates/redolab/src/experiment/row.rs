@@ -106,7 +106,9 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, (started, begun), window);
-    control.stop.store(true, Ordering::SeqCst);
+    if outcome.is_err() {
+        control.halt();
+    }
     let joined = join(
         threads,
         &control,
