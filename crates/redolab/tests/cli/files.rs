@@ -29,6 +29,13 @@ fn refused(done: &Done, words: &[&str], at: &Path, before: &str) {
     assert_eq!(read(at), before, "{}", at.display());
 }
 
+/// Each command is refused with these words, and nothing has changed at `at`.
+fn all_refused(place: &Place, commands: &[Vec<&str>], words: &[&str], at: &Path, before: &str) {
+    for arguments in commands {
+        refused(&place.run(arguments), words, at, before);
+    }
+}
+
 #[test]
 fn a_result_never_replaces_what_the_command_reads() {
     let place = Place::new();
@@ -65,17 +72,16 @@ fn a_result_never_replaces_what_the_command_reads() {
     let manifest = place.store.join(&a).join("manifest.json");
     let before = read(&manifest);
     let shown = manifest.display().to_string();
-    for arguments in [
+    let commands = [
         vec!["report", &a, "-o", &shown],
         vec!["runs", "show", &a, "-o", &shown],
         vec!["runs", "list", "-o", &shown],
         vec!["runs", "export", &a, "-o", &shown],
         vec!["import", "ev.trc", "-o", &shown],
         vec!["compare", &a, &b, "-o", &shown],
-    ] {
-        let done = place.run(&arguments);
-        refused(&done, &["inside the run store"], &manifest, &before);
-    }
+    ];
+    let words = ["inside the run store"];
+    all_refused(&place, &commands, &words, &manifest, &before);
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn no_result_goes_through_a_link() {
         symlink(at("precious"), at(name)).expect("links");
     }
     symlink(at("nowhere"), at("dangling")).expect("links");
-    for arguments in [
+    let commands = [
         vec!["report", &id],
         vec!["report", &id, "-o", "link"],
         vec!["runs", "show", &id, "-o", "link"],
@@ -120,15 +126,9 @@ fn no_result_goes_through_a_link() {
         vec!["import", "ev.trc", "--csv", "-o", "dangling"],
         vec!["findings", "-o", "dangling"],
         vec!["devices", ".", "-o", "link"],
-    ] {
-        let done = place.run(&arguments);
-        refused(
-            &done,
-            &["symbolic link", "remove the link"],
-            &at("precious"),
-            "precious",
-        );
-    }
+    ];
+    let words = ["symbolic link", "remove the link"];
+    all_refused(&place, &commands, &words, &at("precious"), "precious");
     assert!(!at("nowhere").exists());
     // A folder for an export may be named by a link; links inside it are not followed.
     fs::create_dir(at("lake")).expect("fresh");
