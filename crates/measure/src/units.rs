@@ -115,6 +115,12 @@ fn scaled_bytes(text: &str, step: f64) -> Result<u64, String> {
         }
     };
     let bytes = value * step.powi(power);
+    let is_part = bytes > 0.0 && bytes < 1.0;
+    if is_part || (power == 0 && bytes.fract() != 0.0) {
+        return Err(format!(
+            "`{text}` is not a whole number of bytes; write for example 512B or 64k"
+        ));
+    }
     if bytes.is_finite() && bytes < 9.0e18 {
         Ok(bytes as u64)
     } else {
@@ -231,9 +237,20 @@ mod tests {
             "80",
             "1.5",
             "99999999999P",
+            "0.5B",
+            "1.5B",
+            "0.0001k",
         ] {
             assert!(parse_bytes(bad).is_err(), "{bad} was accepted");
         }
+        assert_eq!(parse_bytes("0.5k"), Ok(512));
+        assert_eq!(
+            parse_bytes("1.1k"),
+            Ok(1126),
+            "whole bytes of a larger unit"
+        );
+        let told = parse_bytes("0.5B").expect_err("half a byte");
+        assert!(told.contains("whole number of bytes"), "{told}");
         let told = parse_bytes("80").expect_err("no unit");
         assert!(told.contains("80k, 80M, 80G"), "{told}");
         assert_eq!(parse_decimal_bytes("600TB"), Ok(600_000_000_000_000));

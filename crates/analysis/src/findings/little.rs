@@ -62,8 +62,10 @@ fn deviations(run: &Run, row: &Row, limit: f64) -> Vec<Deviation> {
     all.into_iter().flatten().collect()
 }
 
-/// So many transactions were timed twice that their times can be compared.
-fn is_sampled(check: &CrossCheck) -> bool {
+/// Whether so many transactions were timed twice, for so long together, that their times can be
+/// compared: with fewer a wrong latency may stay within what reading two clocks differs by.
+#[must_use]
+pub fn is_sampled(check: &CrossCheck) -> bool {
     let enough_ns = SAMPLED_NS * (check.sampled as f64).sqrt();
     check.sampled >= SAMPLED_MIN
         && check.sampled_recorded_ns > 0

@@ -25,6 +25,7 @@ mod sustained;
 mod validity;
 
 pub use cache::has_controller;
+pub use little::is_sampled;
 pub use space::cache_resident;
 
 use crate::thresholds::Thresholds;

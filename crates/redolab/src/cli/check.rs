@@ -107,7 +107,9 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     look.check_setup(&setup, &specs)?;
     let store = args.store.open()?;
     args.need.spared(&args.output);
-    args.output.spares(&store);
+    args.output.check_beside(&store)?;
+    args.output
+        .check_report(report_path(args, "RUN").as_deref())?;
     let plan = plan(args, &look, &setup, &specs)?;
     let limits = limits(args, &look, (&setup, method), &specs)?;
     let (go, busy) = look.preflight(&plan, &limits, &args.safety, &args.output)?;
@@ -387,9 +389,9 @@ fn not_judged(args: &CheckArgs, limits: &Limits) -> Vec<String> {
     left_out.map(|(_, what)| what.to_owned()).collect()
 }
 
-/// Where the report goes; `None` where none is wanted.
-fn report_path(args: &CheckArgs, run: &Run) -> Option<PathBuf> {
-    let default = || PathBuf::from(format!("redolab-{}.html", run.run_id));
+/// Where the report on the run with that name goes; `None` where none is wanted.
+fn report_path(args: &CheckArgs, run_id: &str) -> Option<PathBuf> {
+    let default = || PathBuf::from(format!("redolab-{run_id}.html"));
     (!args.no_report).then(|| args.report.clone().unwrap_or_else(default))
 }
 
@@ -399,7 +401,7 @@ fn write_report(
     run: &mut Run,
     limits: &Limits,
 ) -> Result<(), CommandError> {
-    let Some(path) = report_path(args, run) else {
+    let Some(path) = report_path(args, &run.run_id) else {
         return Ok(());
     };
     let inputs = args.output.inputs();

@@ -95,12 +95,46 @@ impl OutputArgs {
         path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs())?))
     }
 
+    /// The same of a command that uses `store`, into which no result goes.
+    pub(crate) fn check_beside(&self, store: &Store) -> Result<(), CommandError> {
+        self.spares(store);
+        self.check()
+    }
+
+    /// Refuses a place to which a report could not be written, where there is to be one.
+    pub(crate) fn check_report(&self, path: Option<&Path>) -> Result<(), CommandError> {
+        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs())?))
+    }
+
+    /// Takes what is about to be written from `--max-write`.
+    fn take(&self, what: &str, bytes: &[u8]) -> Result<(), CommandError> {
+        let Some(budget) = self.budget.get() else {
+            return Ok(());
+        };
+        let refused = |refusal| CommandError::failed(format!("{what}: {refusal}"));
+        budget.take(pages(bytes.len() as u64)).map_err(refused)
+    }
+
+    /// Writes a report that is made of results which are shown or stored already.
+    pub(crate) fn write_report(
+        &self,
+        path: &Path,
+        html: &str,
+        audience: Audience,
+    ) -> Result<(), CommandError> {
+        let what = format!("{}: the report was not written", path.display());
+        self.take(&what, html.as_bytes())?;
+        Ok(file::write(
+            path,
+            html.as_bytes(),
+            audience,
+            &self.inputs(),
+        )?)
+    }
+
     /// Writes a result where it was asked for.
     pub(crate) fn emit(&self, bytes: &[u8], audience: Audience) -> Result<(), CommandError> {
-        if let Some(budget) = self.budget.get() {
-            let refused = |refusal| CommandError::failed(format!("writing the result: {refusal}"));
-            budget.take(pages(bytes.len() as u64)).map_err(refused)?;
-        }
+        self.take("writing the result", bytes)?;
         emit(self.output.as_deref(), bytes, audience, &self.inputs())
     }
 
@@ -435,4 +469,34 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
     }
     path.canonicalize()
         .map_err(|e| CommandError::usage(format!("{shown}: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::PAGE_BYTES;
+
+    #[derive(Debug, clap::Parser)]
+    struct Options {
+        #[command(flatten)]
+        output: OutputArgs,
+    }
+
+    #[test]
+    fn a_report_comes_out_of_the_budget() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("report.html");
+        let output = <Options as clap::Parser>::parse_from(["redolab"]).output;
+        let budget = Budget::of(Some(4 * PAGE_BYTES));
+        output.budget.set(Arc::clone(&budget)).expect("once");
+        let write = |html: &str| output.write_report(&path, html, Audience::Everyone);
+        write("a page, and the one in which it ends").expect("fits");
+        assert_eq!(budget.left(), 2 * PAGE_BYTES);
+        let large = "x".repeat(2 * PAGE_BYTES as usize);
+        let told = write(&large).expect_err("three pages").message;
+        let words = ["report.html", "the report was not written", "--max-write"];
+        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        let kept = std::fs::read_to_string(&path).expect("the first one");
+        assert!(kept.starts_with("a page"));
+    }
 }

@@ -6,7 +6,7 @@ mod stored;
 use super::common::Format;
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
-use crate::output::file::{self, Audience};
+use crate::output::file::Audience;
 use crate::output::{comparison, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
@@ -77,15 +77,16 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
     args.runs.iter().for_each(|run| output.reads(run.as_ref()));
     let comparison = if args.on.is_empty() {
         let store = args.options.store.open()?;
-        output.spares(&store);
-        output.check()?;
-        let inputs = output.inputs();
-        args.report
-            .iter()
-            .try_for_each(|path| file::check(path, &inputs))?;
+        output.check_beside(&store)?;
+        output.check_report(args.report.as_deref())?;
         stored::compare(&args.runs, &store, &options)?
     } else {
-        match live::compare(&args.on, args.rounds, &args.options, &options)? {
+        let on = live::Asked {
+            targets: &args.on,
+            rounds: args.rounds,
+            report: args.report.as_deref(),
+        };
+        match live::compare(&on, &args.options, &options)? {
             Some(comparison) => comparison,
             None => return Ok(ExitCode::SUCCESS),
         }
@@ -95,8 +96,7 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
         let store = args.options.store.open()?;
         output.spares(&store);
         let html = report::comparison(&store, &comparison);
-        let readers = audience(&comparison);
-        file::write(path, html.as_bytes(), readers, &output.inputs())?;
+        output.write_report(path, &html, audience(&comparison))?;
         report::say_where(path);
     }
     Ok(ended(&comparison))

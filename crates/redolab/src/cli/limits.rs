@@ -13,6 +13,7 @@
 use super::CommandError;
 use super::loads::expected_bytes;
 use crate::budget::{Budget, pages};
+use crate::experiment::doubt::least_commits;
 use crate::experiment::meter::{CHECKPOINT_BYTES, EVENT_BYTES, FOLIO_BYTES};
 use crate::experiment::row::Spec;
 use crate::experiment::target::Setup;
@@ -25,10 +26,11 @@ use std::sync::Arc;
 const BLOCK_HEADER_BYTES: u64 = redo::format::BLOCK_HEADER_BYTES as u64;
 /// Sessions whose last commits may each be a log write of their own.
 const LAST_WRITES: u64 = 16;
-/// A row is left out that could make less than this.
+/// A row is left out that has not this much beside the transactions that its figures need.
 const LEAST_BYTES: u64 = 4 << 20;
-/// Transactions of each session that a row has room for at least.
-const LEAST_TRANSACTIONS: u64 = 4;
+/// The warm-up, and the time until the measured one, take a quarter each of what a row has then: a
+/// row has room for so many times the transactions that its figures need.
+const WITH_WARM_UP: u64 = 2;
 /// Kept for the store, the report and the result: whatever the rows are, for each row, and for
 /// each interval.
 pub(crate) const KEEP_BYTES: u64 = 4 << 20;
@@ -126,19 +128,21 @@ pub(crate) fn plan(wanted: &Wanted<'_>) -> Result<Limits, CommandError> {
     };
     let cached = wanted.method.map(is_cached);
     let direct = needs(wanted, cached.unwrap_or(false));
-    let kept: u64 = direct.iter().map(|n| n.kept).sum::<u64>() * wanted.times + KEEP_BYTES;
-    let least = direct.iter().map(|n| n.least).min().unwrap_or(0) * wanted.times;
-    let fixed = limits.making.saturating_add(kept);
-    let room = limit.saturating_sub(fixed);
-    if limit < fixed || room < least {
+    let Smallest { kept, least, all } = smallest(wanted, limits.making, &direct)?;
+    if limit < all {
         return Err(refused(&limits, kept, least, limit));
     }
+    let room = limit - limits.making - kept;
     let part = room / PROBE_DIVISOR;
     let probes = cached.is_none() && !wanted.raw && wanted.floor_files.is_none();
-    let probe = if probes { PROBE_BYTES * wanted.logs } else { 0 };
+    let probe = if probes {
+        PROBE_BYTES.saturating_mul(wanted.logs)
+    } else {
+        0
+    };
     let mut rows = room;
     if let Some(files) = wanted.floor_files {
-        limits.floor = (part > files + files / 4).then_some(part);
+        limits.floor = (part > files.saturating_add(files / 4)).then_some(part);
         rows -= limits.floor.unwrap_or(0);
     }
     if cached.is_none() {
@@ -160,6 +164,37 @@ pub(crate) fn plan(wanted: &Wanted<'_>) -> Result<Limits, CommandError> {
     limits.lines = lines(wanted, &limits, kept, &each);
     limits.fixed = (wanted.times > 1).then_some(each);
     Ok(limits)
+}
+
+/// What every plan of `wanted` writes.
+struct Smallest {
+    /// Kept for the store and the report.
+    kept: u64,
+    /// The smallest row, each time that it is run.
+    least: u64,
+    /// Both, and the making of the logs.
+    all: u64,
+}
+
+/// Adds up what is written at least, where nothing is left out that may be.
+fn smallest(wanted: &Wanted<'_>, making: u64, needs: &[Need]) -> Result<Smallest, CommandError> {
+    let add = |sum: u64, need: &Need| sum.checked_add(need.kept);
+    let each = needs.iter().try_fold(0, add);
+    let kept = each.and_then(|kept| kept.checked_mul(wanted.times)?.checked_add(KEEP_BYTES));
+    let least = needs.iter().map(|need| need.least).min().unwrap_or(0);
+    let found = kept.zip(least.checked_mul(wanted.times));
+    let found = found.and_then(|(kept, least)| {
+        let all = making.checked_add(kept)?.checked_add(least)?;
+        // The limit that is named is in whole MiB.
+        let _ = all.checked_next_multiple_of(1 << 20)?;
+        Some(Smallest { kept, least, all })
+    });
+    found.ok_or_else(|| {
+        CommandError::usage(
+            "--max-write: what would be written is more than 2^64 bytes, which no limit holds; \
+             choose fewer rounds or jobs, or smaller transactions and log files",
+        )
+    })
 }
 
 fn is_cached(method: SyncMethod) -> bool {
@@ -251,19 +286,19 @@ fn need(spec: &Spec, setup: &Setup, folio: Option<u64>, events: bool) -> Need {
     let buffered = match spec.workload.commit.wait {
         CommitWait::Wait => 0,
         // Of every batch in flight the log buffer may have been released already.
-        CommitWait::Nowait => buffer_bytes(setup) * (1 + depth(setup)),
+        CommitWait::Nowait => buffer_bytes(setup).saturating_mul(1 + depth(setup)),
     };
     let redo = begun.saturating_add(buffered);
     let switches = 1 + redo / setup.shape.file_bytes.max(1);
     let folios = folio.map_or(0, |folio| {
         let writes = jobs.min(LAST_WRITES) + buffered / folio.max(1 << 16);
-        2 * folio * writes
+        folio.saturating_mul(2).saturating_mul(writes)
     });
     let tail = redo
-        .saturating_add(switches * CHECKPOINT_BYTES)
+        .saturating_add(switches.saturating_mul(CHECKPOINT_BYTES))
         .saturating_add(folios);
-    let useful = begun
-        .saturating_mul(LEAST_TRANSACTIONS)
+    let useful = transaction
+        .saturating_mul(least_commits(spec.jobs).saturating_mul(WITH_WARM_UP))
         .saturating_add(LEAST_BYTES);
     let counted = spec
         .commits
@@ -284,9 +319,12 @@ fn need(spec: &Spec, setup: &Setup, folio: Option<u64>, events: bool) -> Need {
         // Nobody knows how long it takes.
         60
     } else {
-        spec.time.0.div_ceil(spec.interval().0.max(1)) + 2
+        spec.time
+            .0
+            .div_ceil(spec.interval().0.max(1))
+            .saturating_add(2)
     };
-    let kept = KEEP_ROW_BYTES + intervals * KEEP_INTERVAL_BYTES;
+    let kept = KEEP_ROW_BYTES.saturating_add(intervals.saturating_mul(KEEP_INTERVAL_BYTES));
     Need {
         least,
         most: least.max(tail.saturating_add(expected).saturating_add(kept)),
@@ -454,6 +492,41 @@ mod tests {
                     planned.lines.iter().any(|l| l.contains("ends at")),
                     "{told}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_counted_is_refused() {
+        let setup = Setup::default();
+        let time = Nanos::from_secs(1);
+        let specs = [Spec::closed(Workload::storm(), 8, time, time)];
+        for (times, logs) in [(1 << 48, 1), (u64::MAX, 1), (1, u64::MAX)] {
+            let wanted = Wanted {
+                times,
+                logs,
+                ..wanted(&specs, &setup, u64::MAX)
+            };
+            let told = plan(&wanted).expect_err("more than any limit").message;
+            assert!(told.contains("more than 2^64 bytes"), "{told}");
+        }
+    }
+
+    /// Whatever a row is given, its measured part holds the commits that its figures need.
+    #[test]
+    fn a_row_that_is_run_has_room_for_enough_commits() {
+        let setup = Setup::default();
+        for workload in Workload::standard() {
+            for jobs in [1, 4, 64] {
+                let time = Nanos::from_secs(10);
+                let spec = Spec::closed(workload.clone(), jobs, time, time);
+                let need = super::need(&spec, &setup, None, false);
+                let transaction = transaction_bytes(&spec, &setup, false);
+                let part = need.least - need.tail;
+                // A quarter for the warm-up, a quarter of the rest until the measured time.
+                let measured = part / 4 * 3 / 4 * 3;
+                let commits = measured / transaction;
+                assert!(commits >= least_commits(jobs), "{workload:?} {jobs}");
             }
         }
     }

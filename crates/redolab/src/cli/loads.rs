@@ -3,6 +3,8 @@
 
 use super::CommandError;
 use super::common::duration;
+use crate::experiment::doubt::Limited;
+use crate::experiment::meter::Meter;
 use crate::experiment::row::Spec;
 use crate::experiment::target::Setup;
 use crate::safety::size;
@@ -241,6 +243,16 @@ pub(crate) fn row_name(spec: &Spec) -> String {
 pub(crate) fn phase_name(spec: &Spec, index: usize, rows: usize) -> String {
     let jobs = analysis::format::jobs(spec.jobs);
     format!("{} {jobs} ({}/{rows})", spec.workload.name, index + 1)
+}
+
+/// What `--max-write` did to a row. One that has made all its commits is whole, also where the last
+/// of them used up its share.
+pub(crate) fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
+    let asked = spec.commits.map(|n| n.saturating_mul(spec.jobs.into()));
+    Limited {
+        ended: meter.ended_ns().is_some() && asked != Some(row.commits),
+        stopped: meter.has_stopped(),
+    }
 }
 
 /// What `--max-write` made of a row that was ended early.

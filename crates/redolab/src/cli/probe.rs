@@ -87,7 +87,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     let max_write_bytes = args.safety.max_write_bytes()?;
     let look = Look::at(&args.path, &args.safety)?;
     let store = args.store.open()?;
-    args.output.spares(&store);
+    args.output.check_beside(&store)?;
     let points = floor::full();
     let fresh = points.iter().filter(|p| !p.pre_written).count() as u64;
     let files = if look.ground.is_device() {

@@ -227,6 +227,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
         return Ok(ExitCode::SUCCESS);
     }
     let store = args.store.open()?;
+    args.output.check_beside(&store)?;
     let mut busy = None;
     if let Some(look) = &look {
         let (go, warning) = look.preflight(&plan, &limits, &args.safety, &args.output)?;

@@ -7,7 +7,7 @@ use super::drafts::Drafts;
 use super::ground::Ground;
 use super::judge::note_failure;
 use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
-use super::loads::{phase_name, row_name, shortened_row};
+use super::loads::{limited, phase_name, row_name, shortened_row};
 use crate::cleanup::WorkFolder;
 use crate::experiment::capture::Capture;
 use crate::experiment::row::{self, Lab, Spec};
@@ -350,13 +350,14 @@ impl Bench<'_> {
             // Rows that were left out have no number: what is stored of a row is found by it.
             let row = row::run(&mut lab, run.rows.len() + 1, spec)?;
             phase.done(&summary(&row));
-            if target.meter.ended_ns().is_some() {
+            let limited = limited(&target.meter, spec, &row);
+            if limited.ended {
                 shortened.push(shortened_row(spec, &row));
                 if row.commits == 0 {
                     continue;
                 }
             }
-            doubt::row(&row, &mut run.validity);
+            doubt::row(&row, limited, &mut run.validity);
             run.rows.push(row);
             if let Some(look) = look.filter(|_| index + 1 < specs.len()) {
                 look.recheck()?;

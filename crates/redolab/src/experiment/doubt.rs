@@ -1,4 +1,5 @@
-//! When a row is to be doubted for what its load came to: pure, from the row alone.
+//! When a row is to be doubted for what its load came to: pure, from the row and from what
+//! `--max-write` did to it.
 
 use crate::output::cells::label;
 use measure::run::{Row, Validity};
@@ -12,17 +13,46 @@ pub const TIMER_MS: f64 = 0.1;
 /// One transaction in a hundred may begin so late by the lab's own doing, milliseconds.
 pub const LATE_P99_MS: f64 = 1.0;
 
-/// Adds what speaks against `row`.
-pub fn row(row: &Row, validity: &mut Validity) {
+/// Commits that a row must have for its figures to be used: a percentile is given when ten samples
+/// lie beyond it, so with fewer there is not even a median.
+pub const LEAST_COMMITS: u64 = 20;
+/// Commits for each session that a row must have: with fewer it is little more than the group
+/// commits in which its sessions began and ended.
+pub const LEAST_OF_EACH: u64 = 4;
+/// What was due at the end of an open loop may begin for so long, nanoseconds. Where `--max-write`
+/// stops the sessions before, only what had waited for longer is held against the log.
+pub const GRACE_NS: u64 = 1_000_000_000;
+
+/// What `--max-write` did to a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limited {
+    /// The row ended before its time, or before its commits were made.
+    pub ended: bool,
+    /// Its sessions were stopped, then or while they served what was due at its end.
+    pub stopped: bool,
+}
+
+/// Commits that a row with `jobs` sessions needs for its figures to be used.
+#[must_use]
+pub fn least_commits(jobs: u32) -> u64 {
+    LEAST_COMMITS.max(LEAST_OF_EACH * u64::from(jobs))
+}
+
+/// Adds what speaks against `row`. What `--max-write` made of it is said elsewhere, and is no
+/// fault of the log.
+pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
     let name = format!("{} with {}", label(row), analysis::format::jobs(row.jobs));
     if let Some(detail) = late(row) {
         validity.add("generator_late", false, format!("{name}: {detail}"));
     }
-    if let Some(detail) = backlog(row) {
+    if let Some(detail) = backlog(row, limited) {
         validity.add("backlog", false, format!("{name}: {detail}"));
     }
-    if let Some(detail) = commits(row) {
+    if let Some(detail) = commits(row).filter(|_| !limited.ended) {
         validity.add("commits_missing", true, format!("{name}: {detail}"));
+    }
+    if let Some(detail) = few(row) {
+        validity.add("few_commits", false, format!("{name}: {detail}"));
     }
 }
 
@@ -53,8 +83,11 @@ fn late(row: &Row) -> Option<String> {
 }
 
 /// More was offered than was served.
-fn backlog(row: &Row) -> Option<String> {
+fn backlog(row: &Row, limited: Limited) -> Option<String> {
     let open = row.open_loop.as_ref().filter(|open| open.not_served > 0)?;
+    if limited.stopped && open.oldest_not_served_ns.unwrap_or(0) <= GRACE_NS {
+        return None;
+    }
     let waited = open.oldest_not_served_ns.unwrap_or(0) as f64 / 1e9;
     Some(format!(
         "{} of {} transactions that were due never began, the first of them {waited:.1} s before \
@@ -80,10 +113,32 @@ fn commits(row: &Row) -> Option<String> {
     })
 }
 
+/// So few commits that its figures say nothing. A row without any is doubted for that.
+fn few(row: &Row) -> Option<String> {
+    let least = least_commits(row.jobs);
+    (1..least).contains(&row.commits).then(|| {
+        format!(
+            "{} commits in {:.3} s are too few to rely on any figure: at least {least} are needed \
+             ({LEAST_COMMITS}, and {LEAST_OF_EACH} for each session). Measure longer (--time, \
+             --commits), or raise --max-write where it ended the row",
+            row.commits, row.elapsed_s
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use measure::run::{OpenLoop, WaitStats};
+
+    const WHOLE: Limited = Limited {
+        ended: false,
+        stopped: false,
+    };
+    const CUT: Limited = Limited {
+        ended: true,
+        stopped: true,
+    };
 
     fn open(late_p99_ns: u64, lateness_pct: f64, not_served: u64, lab_busy_pct: f64) -> Row {
         Row {
@@ -107,10 +162,14 @@ mod tests {
         }
     }
 
-    fn ids(row: &Row) -> Vec<String> {
+    fn ids_of(row: &Row, limited: Limited) -> Vec<String> {
         let mut validity = Validity::sound();
-        super::row(row, &mut validity);
+        super::row(row, limited, &mut validity);
         validity.problems.into_iter().map(|p| p.id).collect()
+    }
+
+    fn ids(row: &Row) -> Vec<String> {
+        ids_of(row, WHOLE)
     }
 
     #[test]
@@ -128,7 +187,7 @@ mod tests {
         assert_eq!(ids(&share), ["generator_late"]);
         assert_eq!(ids(&open(10, 1.0, 5, 2.0)), ["backlog"]);
         assert_eq!(ids(&open(10, 1.0, 5, 50.0)), ["generator_late", "backlog"]);
-        let told = backlog(&open(10, 1.0, 5, 2.0)).expect("told");
+        let told = backlog(&open(10, 1.0, 5, 2.0), WHOLE).expect("told");
         assert!(
             told.contains("5 of 1000") && told.contains("2.5 s"),
             "{told}"
@@ -146,9 +205,61 @@ mod tests {
         assert_eq!(ids(&row), Vec::<String>::new());
         row.commits -= 1;
         let mut validity = Validity::sound();
-        super::row(&row, &mut validity);
+        super::row(&row, WHOLE, &mut validity);
         assert!(!validity.valid);
         let detail = &validity.problems[0].detail;
         assert!(detail.contains("3999999 commits of 4000000"), "{detail}");
+    }
+    #[test]
+    fn what_max_write_cut_off_is_no_fault_of_the_log() {
+        let storm = Row {
+            jobs: 20,
+            commits: 9_000,
+            commits_per_session: Some(200_000),
+            ..Row::default()
+        };
+        assert_eq!(ids(&storm), ["commits_missing"]);
+        assert_eq!(ids_of(&storm, CUT), Vec::<String>::new());
+        // Stopped by its own end, so that its commits are missing for another reason.
+        let stopped = Limited {
+            ended: false,
+            ..CUT
+        };
+        assert_eq!(ids_of(&storm, stopped), ["commits_missing"]);
+        let mut behind = open(10, 1.0, 5, 2.0);
+        assert_eq!(ids_of(&behind, CUT), ["backlog"], "2.5 s, cut or not");
+        for limited in [CUT, stopped] {
+            let open = behind.open_loop.as_mut().expect("an open loop");
+            open.oldest_not_served_ns = Some(GRACE_NS);
+            assert_eq!(ids_of(&behind, limited), Vec::<String>::new());
+        }
+        assert_eq!(ids(&behind), ["backlog"]);
+    }
+
+    #[test]
+    fn a_row_of_few_commits_is_doubtful() {
+        for (jobs, commits, few) in [
+            (1, 0, false),
+            (1, 1, true),
+            (1, 19, true),
+            (1, 20, false),
+            (64, 64, true),
+            (64, 255, true),
+            (64, 256, false),
+        ] {
+            let row = Row {
+                jobs,
+                commits,
+                ..Row::default()
+            };
+            for limited in [WHOLE, CUT] {
+                let mut validity = Validity::sound();
+                super::row(&row, limited, &mut validity);
+                let ids: Vec<&str> = validity.problems.iter().map(|p| p.id.as_str()).collect();
+                let want: &[&str] = if few { &["few_commits"] } else { &[] };
+                assert_eq!(ids, want, "{commits} of {jobs}");
+                assert!(validity.valid, "right as far as they go");
+            }
+        }
     }
 }

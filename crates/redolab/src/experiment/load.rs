@@ -72,7 +72,7 @@ pub struct Control {
     pub from_ns: AtomicU64,
     /// Transactions that begin at this time or later are not recorded.
     pub until_ns: AtomicU64,
-    /// No further transaction.
+    /// No further transaction but those that began in the measured time ([`Control::goes_on`]).
     pub stop: AtomicBool,
     /// Commits of a session after which it ends by itself.
     pub commits: Option<u64>,
@@ -144,6 +144,19 @@ impl Control {
         start_ns < self.from_ns.load(Ordering::Relaxed)
     }
 
+    /// Whether a session of a closed loop makes the transaction that begins at `start_ns`, when the
+    /// one before ended. After the stop too, where that is in the measured time: a session that the
+    /// system did not let run since then was waiting, and that wait would be in no latency.
+    pub(super) fn goes_on(&self, start_ns: u64) -> bool {
+        !self.stop.load(Ordering::Acquire) || self.records(start_ns)
+    }
+
+    /// No further transaction, and none is recorded: the row has failed.
+    pub(super) fn halt(&self) {
+        self.until_ns.store(0, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
     /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
     #[must_use]
     pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
@@ -168,7 +181,7 @@ impl Control {
     fn fail(&self, error: redo::Error) {
         let mut slot = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         slot.get_or_insert(error);
-        self.stop.store(true, Ordering::SeqCst);
+        self.halt();
     }
 }
 
@@ -246,7 +259,7 @@ pub fn start(
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 control.running.fetch_sub(1, Ordering::SeqCst);
-                control.stop.store(true, Ordering::SeqCst);
+                control.halt();
                 for thread in threads {
                     // Its outcome is in the control; it was told to stop.
                     let _ = thread.join();
@@ -280,7 +293,7 @@ fn run(
     let mut done = 0;
     let mut start = handed_over;
     let mut span = Span::of(job, shared.planted);
-    while !control.stop.load(Ordering::Relaxed) && control.commits.is_none_or(|n| done < n) {
+    while control.goes_on(start.0) && control.commits.is_none_or(|n| done < n) {
         let sample = transaction(&mut session, clock, &mut generator, shared, (job, start))?;
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
@@ -358,5 +371,58 @@ pub(super) fn work(clock: RealClock, ns: u64) -> Option<Nanos> {
             return Some(now);
         }
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::row::POOL_BYTES;
+    use crate::experiment::target::{LogTarget, Setup};
+
+    /// What a session records that is stopped before it begins, in a row that goes on for 20 ms,
+    /// and whether it ran to the end of that.
+    fn stopped_at_once(api: CommitApi, workload: &str, halted: bool) -> (u64, bool) {
+        let target = LogTarget::null(Setup::default()).expect("a log");
+        let control = Arc::new(Control::new(None));
+        let payload = Payload::default();
+        let shared = Shared {
+            control: Arc::clone(&control),
+            recorder: Arc::clone(&target.recorder),
+            workload: Arc::new(Workload::by_name(workload).expect("known")),
+            pool: payload.pool(1, POOL_BYTES),
+            cpu_per_txn_ns: 0,
+            seed: 1,
+            payload,
+            pacer: None,
+            planted: Planted::default(),
+        };
+        let from = target.log.clock().now();
+        let until = from.plus(Nanos::from_millis(20));
+        control.from_ns.store(from.0, Ordering::SeqCst);
+        control.until_ns.store(until.0, Ordering::SeqCst);
+        control.stop.store(true, Ordering::SeqCst);
+        if halted {
+            control.halt();
+        }
+        for thread in start(&target.log, 1, api, &shared).expect("a thread") {
+            thread.join().expect("no panic");
+        }
+        let commits = target.recorder.take().0.latency.count();
+        (commits, target.log.clock().now() >= until)
+    }
+
+    /// A session that was interrupted between two transactions until after the stop: its last
+    /// transaction began in the measured time, and reaches to its end.
+    #[test]
+    fn no_time_of_a_session_is_left_out_at_the_end() {
+        for api in [CommitApi::Sync, CommitApi::Async { threads: 1 }] {
+            for workload in ["LAT1", "THR"] {
+                let (commits, to_the_end) = stopped_at_once(api, workload, false);
+                assert!(commits > 0 && to_the_end, "{api:?}, {workload}");
+                let (commits, _) = stopped_at_once(api, workload, true);
+                assert_eq!(commits, 0, "{api:?}, {workload}: the row has failed");
+            }
+        }
     }
 }

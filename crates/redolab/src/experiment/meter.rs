@@ -12,6 +12,7 @@
 use super::load::Control;
 use crate::budget::{Budget, PAGE_BYTES};
 use device::SyncMethod;
+use measure::Nanos;
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,16 +38,25 @@ pub struct Meter {
     /// The share of the next row, and its tail.
     share: Mutex<Option<(u64, u64)>>,
     control: Mutex<Option<Arc<Control>>>,
-    /// Used bytes of the budget at which the row is ended, and its warm-up.
+    /// Used bytes of the budget when the row began, at which it is ended, and its warm-up.
+    began_at: AtomicU64,
     end_at: AtomicU64,
     warm_at: AtomicU64,
-    /// When the row was ended, on the log's clock; 0 while it goes on.
+    /// When the row was ended, on the log's clock; 0 while it goes on, [`BY_ITSELF`] when it came
+    /// to its own end.
     ended_ns: AtomicU64,
+    /// Sessions were stopped because the share is used.
+    stopped: AtomicBool,
     until_look: AtomicU64,
 }
 
-/// A warm-up uses at most this part of a row's share, as a divisor.
+/// A warm-up uses at most this part of a row's share, as a divisor; and so does the time between
+/// it and the measured time of what is left then.
 const WARM_UP_DIVISOR: u64 = 4;
+/// That time is not shorter: sessions have to learn of the measured time before it begins.
+const LEAST_LEAD: Nanos = Nanos::from_millis(2);
+/// What [`Meter::ended_ns`] does not return: the row ended by itself.
+const BY_ITSELF: u64 = u64::MAX;
 
 impl Meter {
     /// Of a log whose writes `budget` bounds.
@@ -59,9 +69,11 @@ impl Meter {
             events: AtomicBool::new(false),
             share: Mutex::default(),
             control: Mutex::default(),
+            began_at: AtomicU64::new(0),
             end_at: AtomicU64::new(u64::MAX),
             warm_at: AtomicU64::new(u64::MAX),
             ended_ns: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
             until_look: AtomicU64::new(0),
         }
     }
@@ -103,7 +115,9 @@ impl Meter {
         let (end, warm) = limits.map_or((u64::MAX, u64::MAX), |part| {
             (at(part), at(part / WARM_UP_DIVISOR))
         });
+        self.began_at.store(used, Ordering::SeqCst);
         self.ended_ns.store(0, Ordering::SeqCst);
+        self.stopped.store(false, Ordering::SeqCst);
         self.until_look.store(0, Ordering::SeqCst);
         self.warm_at.store(warm, Ordering::SeqCst);
         *lock(&self.control) = share.map(|_| Arc::clone(control));
@@ -124,31 +138,72 @@ impl Meter {
         self.budget.used() >= self.warm_at.load(Ordering::Relaxed)
     }
 
+    /// How long before its measured time a row that began `elapsed` ago announces it, at most
+    /// `most`: under a limit so long that a quarter of what is left of its share is used meanwhile,
+    /// at the rate at which the row has written so far.
+    #[must_use]
+    pub fn lead(&self, elapsed: Nanos, most: Nanos) -> Nanos {
+        let end_at = self.end_at.load(Ordering::Relaxed);
+        if end_at == u64::MAX {
+            return most;
+        }
+        let used = self.budget.used();
+        let wrote = used.saturating_sub(self.began_at.load(Ordering::Relaxed));
+        if wrote == 0 {
+            // Nobody knows how fast it will write.
+            return LEAST_LEAD;
+        }
+        let room = end_at.saturating_sub(used) / WARM_UP_DIVISOR;
+        let fits = u128::from(room) * u128::from(elapsed.0) / u128::from(wrote);
+        let fits = u64::try_from(fits).unwrap_or(u64::MAX);
+        Nanos(fits).min(most).max(LEAST_LEAD)
+    }
+
     /// When the row was ended because its share is used, if it was.
     #[must_use]
     pub fn ended_ns(&self) -> Option<u64> {
-        Some(self.ended_ns.load(Ordering::SeqCst)).filter(|ns| *ns > 0)
+        Some(self.ended_ns.load(Ordering::SeqCst)).filter(|ns| *ns > 0 && *ns != BY_ITSELF)
     }
 
-    /// Looks at the kernel's count, and ends the row at `now_ns` where its share is used.
-    pub fn look(&self, now_ns: u64) {
-        if self.end_at.load(Ordering::Relaxed) != u64::MAX {
-            self.budget.compare();
-            self.end_row_if_used(now_ns);
-        }
+    /// Sessions were stopped because the share is used: in the measured time, or while they served
+    /// what was due at its end.
+    #[must_use]
+    pub fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
     }
 
-    /// Charges a log write. Called before its committers are released.
-    pub fn log_write(&self, write: &LogWrite) {
-        if self.budget.limit().is_none() {
-            return;
+    /// The measured time is over. What is written from now on ends nothing any more, nor did what
+    /// was written since the planned end, where there is one. When the row was ended before, if
+    /// it was.
+    pub fn row_is_over(&self, planned_ns: Option<u64>) -> Option<u64> {
+        let order = Ordering::SeqCst;
+        let late = |at: u64| at == 0 || planned_ns.is_some_and(|planned| at >= planned);
+        let by_itself = |at: u64| late(at).then_some(BY_ITSELF);
+        // Where nothing changes, the row was ended before.
+        let _ = self.ended_ns.fetch_update(order, order, by_itself);
+        self.ended_ns()
+    }
+
+    /// Looks at the kernel's count, and ends the row at `now_ns` where its share is used. That time
+    /// where it did.
+    pub fn look(&self, now_ns: u64) -> Option<u64> {
+        if self.end_at.load(Ordering::Relaxed) == u64::MAX {
+            return None;
         }
+        self.budget.compare();
+        self.end_row_if_used(now_ns)
+    }
+
+    /// Charges a log write. Called before its committers are released. When the row ended, where
+    /// this write ended it.
+    pub fn log_write(&self, write: &LogWrite) -> Option<u64> {
+        self.budget.limit()?;
         self.budget.charge(self.cost(write));
         if self.end_at.load(Ordering::Relaxed) == u64::MAX {
-            return;
+            return None;
         }
         self.look_now_and_then();
-        self.end_row_if_used(write.stations.durable_ns);
+        self.end_row_if_used(write.stations.durable_ns)
     }
 
     fn cost(&self, write: &LogWrite) -> u64 {
@@ -186,20 +241,22 @@ impl Meter {
         self.until_look.store(next, Ordering::Relaxed);
     }
 
-    fn end_row_if_used(&self, now_ns: u64) {
+    fn end_row_if_used(&self, now_ns: u64) -> Option<u64> {
         if self.budget.used() < self.end_at.load(Ordering::Relaxed) {
-            return;
+            return None;
         }
-        let order = Ordering::SeqCst;
-        let first = self
-            .ended_ns
-            .compare_exchange(0, now_ns.max(1), order, order);
-        if first.is_ok()
-            && let Some(control) = &*lock(&self.control)
-        {
-            control.until_ns.fetch_min(now_ns, order);
-            control.stop.store(true, order);
+        let (order, at) = (Ordering::SeqCst, now_ns.max(1));
+        let ended = self.ended_ns.compare_exchange(0, at, order, order);
+        if let Some(control) = &*lock(&self.control) {
+            if ended.is_ok() {
+                control.until_ns.fetch_min(now_ns, order);
+            }
+            // Also after its end, where an open loop still serves what was due.
+            if !control.stop.swap(true, order) {
+                self.stopped.store(true, order);
+            }
         }
+        ended.is_ok().then_some(at)
     }
 }
 
@@ -211,51 +268,84 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use redo::engine::LogWrite;
+    use crate::experiment::fixture::{large_budget, log_write};
 
     fn write(blocks: u32, at_ns: u64) -> LogWrite {
         LogWrite {
-            batch: 1,
-            commits: 1,
-            redo_bytes: 1,
             blocks,
-            writes: 1,
-            flushes: 1,
-            log_seq: 1,
-            switched: false,
-            checkpoint_wait_ns: 0,
-            scalable: false,
-            worker: None,
-            group_wait_ns: 0,
-            stations: redo::Stations {
-                durable_ns: at_ns,
-                ..Default::default()
-            },
+            ..log_write(0, at_ns)
         }
     }
 
     #[test]
     fn a_row_ends_while_its_tail_still_fits() {
-        let budget = Budget::of(Some(1 << 40));
-        budget.compare();
-        let meter = Meter::new(Arc::clone(&budget));
+        let meter = Meter::new(large_budget());
         meter.describe(4096, SyncMethod::Direct);
         let control = Arc::new(Control::new(None));
         meter.allow(100 * 4096, 20 * 4096);
         meter.begin(&control);
         for n in 1..=79 {
-            meter.log_write(&write(1, n));
+            assert_eq!(meter.log_write(&write(1, n)), None);
         }
         assert_eq!(meter.ended_ns(), None, "79 of 80 blocks are used");
         assert!(meter.is_warm());
-        meter.log_write(&write(1, 80));
-        meter.log_write(&write(1, 81));
-        assert_eq!(meter.ended_ns(), Some(80));
+        assert_eq!(meter.log_write(&write(1, 80)), Some(80), "it ends the row");
+        assert_eq!(meter.log_write(&write(1, 81)), None, "once");
+        assert_eq!((meter.ended_ns(), meter.has_stopped()), (Some(80), true));
+        assert_eq!(meter.row_is_over(None), Some(80));
         assert!(control.stop.load(Ordering::SeqCst));
         assert_eq!(control.until_ns.load(Ordering::SeqCst), 80);
         meter.end();
         meter.begin(&Arc::new(Control::new(None)));
         assert_eq!(meter.ended_ns(), None, "a row without a share goes on");
+    }
+
+    /// A row with a share of 80 blocks and a tail.
+    fn begun(wrote: u64) -> (Meter, Arc<Control>) {
+        let meter = Meter::new(large_budget());
+        meter.describe(4096, SyncMethod::Direct);
+        let control = Arc::new(Control::new(None));
+        meter.allow(100 * 4096, 20 * 4096);
+        meter.begin(&control);
+        for n in 1..=wrote {
+            meter.log_write(&write(1, n));
+        }
+        (meter, control)
+    }
+
+    #[test]
+    fn what_is_written_after_its_end_does_not_end_a_row() {
+        // Its last transactions, after its planned end at 75.
+        let (meter, control) = begun(79);
+        control.stop.store(true, Ordering::SeqCst);
+        assert_eq!(meter.row_is_over(Some(75)), None);
+        assert_eq!(meter.log_write(&write(1, 80)), None);
+        assert_eq!((meter.ended_ns(), meter.has_stopped()), (None, false));
+        assert_eq!(control.until_ns.load(Ordering::SeqCst), u64::MAX);
+        // The share was used between the planned end and the look at it.
+        let (meter, _) = begun(80);
+        assert_eq!(meter.row_is_over(Some(80)), None);
+        let (meter, _) = begun(80);
+        assert_eq!(meter.row_is_over(Some(81)), Some(80));
+        // An open loop still serves what was due: it may not use more than its share for that.
+        let (meter, control) = begun(79);
+        assert_eq!(meter.row_is_over(Some(75)), None);
+        meter.log_write(&write(1, 80));
+        assert_eq!((meter.ended_ns(), meter.has_stopped()), (None, true));
+        assert!(control.stop.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_lead_uses_a_quarter_of_what_is_left_at_most() {
+        let most = Nanos::from_millis(20);
+        let lead = |wrote, elapsed_ms| begun(wrote).0.lead(Nanos::from_millis(elapsed_ms), most);
+        // 40 of 80 blocks in 40 ms: 10 of those that are left take 10 ms.
+        assert_eq!(lead(40, 40), Nanos::from_millis(10));
+        assert_eq!(lead(40, 400), most);
+        assert_eq!(lead(76, 40), LEAST_LEAD);
+        assert_eq!(lead(0, 40), LEAST_LEAD, "nobody knows how fast it is");
+        let unlimited = Meter::new(Budget::of(None));
+        assert_eq!(unlimited.lead(Nanos::from_millis(1), most), most);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 
 pub mod capture;
 pub mod doubt;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod floor;
 pub mod ladder;
 #[cfg(test)]

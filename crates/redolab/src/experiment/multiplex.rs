@@ -13,7 +13,6 @@ use super::span::{Span, second_time};
 use measure::workload::{CommitWait, Generator};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Commit, Completion, Completions, Log, Session};
-use std::sync::atomic::Ordering;
 
 /// Sessions for which the clock is read once.
 const GROUP: usize = 32;
@@ -127,7 +126,7 @@ impl Thread<'_> {
     fn begin(&mut self, index: usize, (now, second): Moment) -> Result<(), redo::Error> {
         let control = &self.shared.control;
         let job = &mut self.jobs[index];
-        if control.stop.load(Ordering::Relaxed) || control.commits.is_some_and(|n| job.done >= n) {
+        if !control.goes_on(now.0) || control.commits.is_some_and(|n| job.done >= n) {
             return Ok(());
         }
         let workload = &self.shared.workload;
@@ -199,9 +198,7 @@ impl Thread<'_> {
             running = false;
             for index in 0..self.jobs.len() {
                 let job = &mut self.jobs[index];
-                if control.stop.load(Ordering::Relaxed)
-                    || control.commits.is_some_and(|n| job.done >= n)
-                {
+                if !control.goes_on(job.start.0) || control.commits.is_some_and(|n| job.done >= n) {
                     continue;
                 }
                 running = true;

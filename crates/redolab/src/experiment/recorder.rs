@@ -308,28 +308,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::fixture::log_write;
 
     #[test]
     fn a_log_write_belongs_to_the_window_in_which_it_was_submitted() {
-        let write = |submitted_ns: u64, durable_ns: u64| LogWrite {
-            batch: 1,
-            commits: 1,
-            redo_bytes: 500,
-            blocks: 1,
-            writes: 1,
-            flushes: 1,
-            log_seq: 1,
-            switched: false,
-            checkpoint_wait_ns: 0,
-            scalable: false,
-            worker: None,
-            group_wait_ns: 0,
-            stations: redo::Stations {
-                submitted_ns,
-                durable_ns,
-                ..redo::Stations::default()
-            },
-        };
+        let write = log_write;
         let recorder = Recorder::default();
         recorder.open(1000);
         recorder.log_write(&write(999, 1500));

@@ -1,112 +1,44 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
+mod collected;
 mod figures;
+mod spec;
 mod warm_up;
 mod workers;
 
+pub use spec::Spec;
+
 use super::Failure;
 use super::capture::Capture;
-use super::load::{self, CommitApi, Control, Shared};
+use super::load::{self, Control, Shared};
 use super::pace::Pacer;
-use super::planted::Planted;
-use super::recorder::{Background, Foreground};
 use super::span::WindowEdge;
 use super::target::LogTarget;
-use crate::observe::machine;
 use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
-use measure::run::{CapturedEvents, Interval, Row};
+use collected::{Collected, collect, fill_utilisation, note_backlog};
+use measure::run::{Interval, Row};
+use measure::workload::CommitPost;
 use measure::workload::arrivals::Arrivals;
-use measure::workload::{CommitPost, Payload, Workload};
-use measure::{Clock, Nanos, WaitEvent};
+use measure::{Clock, Nanos};
 use redo::Log;
-use redo::writer::Learned;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use workers::{WorkerWork, worker_stats, worker_work};
+use warm_up::{begin_events, open_window};
+use workers::{worker_stats, worker_work};
 
 /// Bytes of pseudo-random payload that sessions share.
 pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// So long before its beginning a measured time is announced.
-const LEAD: Nanos = Nanos::from_millis(20);
 /// Length of an interval, and how often a row is looked after in longer ones.
 pub const INTERVAL: Nanos = Nanos::from_secs(1);
-/// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
-const SOAK_INTERVALS: u64 = 1200;
-/// Intervals of another row at most: a run of ten rows of hours can still be stored and read.
-const ROW_INTERVALS: u64 = 5000;
 /// So long after the end of an open loop transactions that were due in it may still begin.
-const GRACE: Nanos = Nanos::from_secs(1);
+const GRACE: Nanos = Nanos(super::doubt::GRACE_NS);
 /// A session that does not end after the row hangs in its device.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The workload.
-    pub workload: Workload,
-    /// Sessions.
-    pub jobs: u32,
-    /// How they commit.
-    pub api: CommitApi,
-    /// Measured time; ignored when commits are counted.
-    pub time: Nanos,
-    /// Time before, not measured.
-    pub warmup: Nanos,
-    /// Commits a session.
-    pub commits: Option<u64>,
-    /// CPU work before each commit.
-    pub cpu_per_txn: Nanos,
-    /// Seed of the payload.
-    pub seed: u64,
-    /// The row ends early when it has written this much redo.
-    pub max_redo_bytes: u64,
-    /// When transactions are meant to begin; `None` for a closed loop.
-    pub arrivals: Option<Arrivals>,
-    /// What redo is made of.
-    pub payload: Payload,
-    /// It runs for the sake of its intervals.
-    pub soak: bool,
-    /// What a test has planted; nothing otherwise.
-    pub planted: Planted,
-}
-
-impl Spec {
-    /// A closed loop for that time, of incompressible and unique redo.
-    #[must_use]
-    pub fn closed(workload: Workload, jobs: u32, time: Nanos, warmup: Nanos) -> Spec {
-        Spec {
-            workload,
-            jobs,
-            api: CommitApi::Sync,
-            time,
-            warmup,
-            commits: None,
-            cpu_per_txn: Nanos::ZERO,
-            seed: 1,
-            max_redo_bytes: u64::MAX,
-            arrivals: None,
-            payload: Payload::default(),
-            soak: false,
-            planted: Planted::default(),
-        }
-    }
-
-    /// Length of its intervals: whole seconds, so many that a soak's store stays small.
-    #[must_use]
-    pub fn interval(&self) -> Nanos {
-        let most = if self.soak {
-            SOAK_INTERVALS
-        } else {
-            ROW_INTERVALS
-        };
-        Nanos::from_secs(self.time.0.div_ceil(most * INTERVAL.0).max(1))
-    }
-}
 
 /// What a row is run with.
 pub struct Lab<'a> {
@@ -128,53 +60,6 @@ pub struct Lab<'a> {
     pub progress: &'a dyn Fn(f64, f64),
     /// Told what is worth a line to who asked for more.
     pub log: &'a dyn Fn(&str),
-}
-
-struct Collected {
-    foreground: Foreground,
-    background: Background,
-    intervals: Vec<Interval>,
-    elapsed: Nanos,
-    /// When its measured time ended, on the sessions' clock.
-    until: Nanos,
-    /// The row's beginning and both ends of its measured time, as read by this thread.
-    begun: WindowEdge,
-    ends: [WindowEdge; 2],
-    /// Flushes of checkpoints, in the same window as the device's counters.
-    checkpoint_flushes: u64,
-    /// When the window began.
-    from: Nanos,
-    /// What adaptive learning had come to before and after.
-    learned_before: Option<Learned>,
-    learned: Option<Learned>,
-    /// What the log writer's workers did in the window.
-    workers: Vec<WorkerWork>,
-    /// What was captured, where it was asked for.
-    events: Option<CapturedEvents>,
-    /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
-    backlog: (u64, u64),
-}
-
-impl Collected {
-    /// Nothing yet, of a window that begins at `from`.
-    fn new(from: Nanos, begun: WindowEdge, learned_before: Option<Learned>) -> Collected {
-        Collected {
-            foreground: Foreground::default(),
-            background: Background::default(),
-            intervals: Vec::new(),
-            from,
-            elapsed: Nanos::ZERO,
-            until: Nanos::ZERO,
-            begun,
-            ends: [begun; 2],
-            checkpoint_flushes: 0,
-            learned_before,
-            learned: None,
-            workers: Vec::new(),
-            events: None,
-            backlog: (0, 0),
-        }
-    }
 }
 
 /// Runs the row `number` (from 1, for the store).
@@ -221,7 +106,9 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, (started, begun), window);
-    control.stop.store(true, Ordering::SeqCst);
+    if outcome.is_err() {
+        control.halt();
+    }
     let joined = join(
         threads,
         &control,
@@ -305,13 +192,14 @@ fn measure(
         let until = spec.commits.map_or(next.min(end), |_| next);
         await_until(lab, control, until)?;
         let mut now = clock.now();
-        lab.target.meter.look(now.0);
-        let used_up = lab.target.meter.ended_ns().map(Nanos);
+        lab.target.look(now);
         let over = control.running.load(Ordering::SeqCst) == 0
-            || used_up.is_some()
+            || lab.target.meter.ended_ns().is_some()
             || (spec.commits.is_none() && now >= end)
             || all.background.redo_bytes >= spec.max_redo_bytes;
         if over {
+            let planned = spec.commits.is_none().then_some(end.0);
+            let used_up = lab.target.meter.row_is_over(planned).map(Nanos);
             now = warm_up::ended_at(spec, used_up, (last, now, end));
             now = spec.commits.map_or(now.min(end), |_| now);
             control.until_ns.store(now.0, Ordering::SeqCst);
@@ -346,41 +234,6 @@ fn measure(
     }
 }
 
-/// What is captured from now on belongs to this row.
-fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
-    if let Some(capture) = lab.target.recorder.capture() {
-        capture.begin_row(number as u32, &spec.workload.name, spec.jobs, now);
-    }
-}
-
-/// Has transactions count from now on; those of an open loop do so by themselves. When that is.
-fn open_window(
-    lab: &Lab<'_>,
-    number: usize,
-    spec: &Spec,
-    control: &Control,
-    started: Nanos,
-) -> (Nanos, WindowEdge) {
-    if spec.arrivals.is_some() {
-        return (started.plus(spec.warmup), WindowEdge::default());
-    }
-    // Before anything counts, so that the first samples are not thrown away with the warm-up.
-    lab.target.recorder.open(u64::MAX);
-    let _ = lab.target.recorder.take();
-    let clock = lab.target.log.clock();
-    begin_events(lab, number, spec, clock.now());
-    // Ahead of both ends, so that every session knows them before they come, even where this thread
-    // is interrupted meanwhile.
-    let from = clock.now().plus(LEAD);
-    let end = from.plus(spec.time);
-    lab.target.recorder.open(from.0);
-    lab.target.recorder.close(end.0);
-    control.until_ns.store(end.0, Ordering::SeqCst);
-    control.from_ns.store(from.0, Ordering::SeqCst);
-    std::thread::sleep(Duration::from_nanos(LEAD.0));
-    (from, WindowEdge::read(clock, from, &lab.target.recorder))
-}
-
 /// Has the sessions end. In an open loop what was due before the end may still begin for a while:
 /// leaving it out would leave out those that waited longest.
 fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
@@ -391,13 +244,6 @@ fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
         std::thread::sleep(LOOK);
     }
     control.stop.store(true, Ordering::SeqCst);
-}
-
-fn note_backlog(all: &mut Collected, shared: &Shared, now: Nanos) {
-    if let Some(pacer) = &shared.pacer {
-        let backlog = pacer.backlog(now);
-        all.backlog = (backlog, all.backlog.1.max(backlog));
-    }
 }
 
 /// Which part of the row is done (0 to 1), and the commits a second of its last interval.
@@ -424,72 +270,7 @@ fn await_until(lab: &Lab<'_>, control: &Control, until: Nanos) -> Result<(), Fai
         if now >= until || control.running.load(Ordering::SeqCst) == 0 {
             return Ok(());
         }
-        lab.target.meter.look(now.0);
+        lab.target.look(now);
         std::thread::sleep(LOOK.min(Duration::from_nanos(until.since(now).0)));
-    }
-}
-
-fn collect(
-    lab: &mut Lab<'_>,
-    number: usize,
-    spec: &Spec,
-    all: &mut Collected,
-    (from, start, end): (Nanos, Nanos, Nanos),
-) -> Result<(), Failure> {
-    let (foreground, background) = lab.target.recorder.take();
-    for (at_ns, scalable) in &background.modes {
-        let at_s = Nanos(*at_ns).since(from).as_secs();
-        let change = if *scalable {
-            "lgwr -> workers"
-        } else {
-            "workers -> lgwr"
-        };
-        (lab.log)(&format!("adaptive log writer, second {at_s:.3}: {change}"));
-    }
-    // A row that was ended in its warm-up is left out, and nothing of it is stored.
-    let nothing = lab.target.meter.ended_ns().is_some() && foreground.latency.count() == 0;
-    if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
-        let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
-        for (key, histogram) in [
-            (WaitEvent::LogFileSync.key(), &foreground.sync),
-            ("commit_latency", &foreground.latency),
-            (WaitEvent::LogFileParallelWrite.key(), &background.write),
-            ("commits_per_write", &background.commits),
-        ] {
-            if histogram.count() > 0 {
-                store.interval(&format!("{row}/{key}"), start, end, histogram)?;
-            }
-        }
-    }
-    let sync = foreground.sync.stats();
-    let write = background.write.stats();
-    all.intervals.push(Interval {
-        t_s: end.since(from).as_secs(),
-        seconds: end.since(start).as_secs(),
-        commits: foreground.latency.count(),
-        redo_bytes: background.redo_bytes,
-        log_file_sync_mean_ns: sync.mean_ns,
-        log_file_sync_p99_ns: sync.p99_ns,
-        log_file_sync_max_ns: sync.max_ns,
-        log_file_parallel_write_mean_ns: write.mean_ns,
-        log_file_parallel_write_max_ns: write.max_ns,
-        log_switches: background.switches,
-        device_util_pct: None,
-        rss_bytes: machine::resident_bytes(),
-        backlog: spec.arrivals.map(|_| all.backlog.0),
-    });
-    all.foreground.merge(&foreground);
-    all.background.merge(&background);
-    Ok(())
-}
-
-fn fill_utilisation(intervals: &mut [Interval], observed: &Observation) {
-    for interval in intervals {
-        let middle = interval.t_s - interval.seconds / 2.0;
-        let found = observed.intervals.iter().find(|o| {
-            let end = o.end.as_secs_f64();
-            (end - o.length.as_secs_f64()..=end).contains(&middle)
-        });
-        interval.device_util_pct = found.and_then(|o| o.device_util_pct);
     }
 }

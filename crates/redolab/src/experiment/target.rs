@@ -11,6 +11,7 @@ use crate::cleanup::WorkFolder;
 use device::probe::Found;
 use device::raw::Cleared;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
+use measure::Nanos;
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::writer::Policy;
@@ -264,6 +265,13 @@ impl LogTarget {
         })
     }
 
+    /// Looks at what is used of the budget, and ends the row at `now` where its share is.
+    pub fn look(&self, now: Nanos) {
+        if let Some(at_ns) = self.meter.look(now.0) {
+            self.recorder.close(at_ns);
+        }
+    }
+
     /// Flushes of checkpoints so far: the device sees them beside the log's.
     #[must_use]
     pub fn checkpoint_flushes(&self) -> u64 {
@@ -421,8 +429,42 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
         probe: setup.probe,
         observer: Some(Box::new(move |write: &LogWrite| {
             recorder.log_write(write);
-            meter.log_write(write);
+            // What is submitted after the row was ended is no part of it.
+            if let Some(at_ns) = meter.log_write(write) {
+                recorder.close(at_ns);
+            }
         })),
         ..Options::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::fixture::{large_budget, log_write};
+    use crate::experiment::load::Control;
+
+    /// What is written after the row was ended is in no figure of it: its time ends there.
+    #[test]
+    fn a_row_that_its_share_ended_records_nothing_submitted_later() {
+        let setup = Setup {
+            budget: large_budget(),
+            ..Setup::default()
+        };
+        let observers = Observers::new(&setup);
+        let mut observer = options(&setup, &observers).observer.expect("an observer");
+        let Observers { recorder, meter } = &observers;
+        meter.describe(4096, SyncMethod::Direct);
+        meter.allow(100 * 4096, 20 * 4096);
+        meter.begin(&Arc::new(Control::new(None)));
+        recorder.open(0);
+        for at in 1..=80 {
+            observer(&log_write(at, at + 1));
+        }
+        assert_eq!(meter.ended_ns(), Some(81));
+        // Under way when it ended, and one that began then.
+        observer(&log_write(80, 90));
+        observer(&log_write(81, 91));
+        assert_eq!(recorder.take().1.write.count(), 81);
     }
 }

@@ -16,13 +16,16 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Levels above an output at which a directory of [`Inputs`] is looked for.
 const LEVELS: [&str; 3] = [".", "..", "../.."];
+
+/// Where the process finds its open files by number.
+const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// An output that is being written. Dropping it without [`OutputFile::finish`] leaves what was
 /// there before, and nothing else.
@@ -161,7 +164,11 @@ pub fn check(path: &Path, inputs: &Inputs) -> Result<(), OutputError> {
     if descriptor(path)?.is_some() {
         return Ok(());
     }
-    Place::at(path)?.look(Existing::Replace, inputs).map(|_| ())
+    let place = Place::at(path)?;
+    match place.look(Existing::Replace, inputs)? {
+        Found::Nothing | Found::Regular(_) => place.may_be_made(),
+        Found::Direct => Ok(()),
+    }
 }
 
 /// Makes the directories of `inside` below `root` where they are missing, and refuses symbolic
@@ -302,6 +309,19 @@ impl Place {
         }
     }
 
+    /// Refuses a directory in which no file may be made: also a file that is there already is
+    /// written beside its place.
+    fn may_be_made(&self) -> Result<(), OutputError> {
+        use rustix::fs::Access;
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        match rustix::fs::accessat(&self.folder, ".", access, AtFlags::EACCESS) {
+            Err(e @ (Errno::ACCESS | Errno::ROFS | Errno::PERM)) => {
+                Err(system(&self.path, "writing into its directory", e.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Opens a FIFO or a character device.
     fn open_direct(&self) -> Result<File, OutputError> {
         let flags =
@@ -331,39 +351,60 @@ impl Place {
     /// Opens the new file: without a name where the file system can, so that even a process that
     /// is killed leaves nothing; else under a name of its own.
     fn open(&mut self, mode: Mode) -> Result<File, OutputError> {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let nameless = rustix::fs::openat(&self.folder, ".", flags | OFlags::TMPFILE, mode);
+        // Also for reading: what cannot be given a name has to be copied.
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::TMPFILE;
+        let nameless = rustix::fs::openat(&self.folder, ".", flags, mode);
         if let Ok(fd) = nameless
-            && Path::new("/proc/self/fd").exists()
+            && Path::new(DESCRIPTORS).exists()
         {
             return Ok(File::from(fd));
         }
+        self.open_named(mode)
+            .map_err(|e| system(&self.path, "writing the result", e.into()))
+    }
+
+    /// Opens a new file beside the place, under a name that is given up with it.
+    fn open_named(&mut self, mode: Mode) -> rustix::io::Result<File> {
         let name = temporary(&self.name);
-        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(&self.folder, &name, flags, mode)
-            .map_err(|e| system(&self.path, "writing the result", e.into()))?;
+        let flags =
+            OFlags::WRONLY | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let fd = rustix::fs::openat(&self.folder, &name, flags, mode)?;
         self.temporary = Some(name);
         Ok(File::from(fd))
+    }
+
+    /// Gives a file without a name one beside the place, through the `descriptors` of the process.
+    /// Where those lead nowhere (another /proc, or none any more) it is copied to a file with one.
+    fn give_name(&mut self, file: &File, descriptors: &str) -> io::Result<()> {
+        let name = temporary(&self.name);
+        let from = format!("{descriptors}/{}", file.as_raw_fd());
+        let follow = AtFlags::SYMLINK_FOLLOW;
+        if rustix::fs::linkat(CWD, &from, &self.folder, &name, follow).is_ok() {
+            self.temporary = Some(name);
+            return Ok(());
+        }
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(file)?.st_mode & 0o777);
+        let mut named = self.open_named(mode)?;
+        let mut whole = file;
+        whole.rewind()?;
+        io::copy(&mut whole, &mut named)?;
+        named.sync_all()
     }
 
     /// Puts the complete file in place.
     fn put(&mut self, file: &File, existing: Existing) -> Result<(), OutputError> {
         let placed = self.try_put(file, existing);
-        placed.map_err(|e| match (e, existing) {
-            (Errno::EXIST, Existing::Keep) => OutputError::Exists {
+        placed.map_err(|e| match (e.kind(), existing) {
+            (io::ErrorKind::AlreadyExists, Existing::Keep) => OutputError::Exists {
                 path: self.path.clone(),
             },
-            (e, _) => system(&self.path, "putting the result in place", e.into()),
+            _ => system(&self.path, "putting the result in place", e),
         })
     }
 
-    fn try_put(&mut self, file: &File, existing: Existing) -> rustix::io::Result<()> {
+    fn try_put(&mut self, file: &File, existing: Existing) -> io::Result<()> {
         if self.temporary.is_none() {
-            let name = temporary(&self.name);
-            let from = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let follow = AtFlags::SYMLINK_FOLLOW;
-            rustix::fs::linkat(CWD, &from, &self.folder, &name, follow)?;
-            self.temporary = Some(name);
+            self.give_name(file, DESCRIPTORS)?;
         }
         let from = self.temporary.as_deref().unwrap_or_default();
         match existing {
@@ -385,7 +426,7 @@ impl Place {
             // Some file systems cannot sync a directory, and one that cannot be listed is only
             // held by its path.
             Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
-            Err(e) => Err(e),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -420,3 +461,6 @@ fn system(path: &Path, action: &'static str, source: io::Error) -> OutputError {
         source,
     }
 }
+
+#[cfg(test)]
+mod tests;

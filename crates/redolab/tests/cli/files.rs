@@ -29,6 +29,13 @@ fn refused(done: &Done, words: &[&str], at: &Path, before: &str) {
     assert_eq!(read(at), before, "{}", at.display());
 }
 
+/// Each command is refused with these words, and nothing has changed at `at`.
+fn all_refused(place: &Place, commands: &[Vec<&str>], words: &[&str], at: &Path, before: &str) {
+    for arguments in commands {
+        refused(&place.run(arguments), words, at, before);
+    }
+}
+
 #[test]
 fn a_result_never_replaces_what_the_command_reads() {
     let place = Place::new();
@@ -65,17 +72,16 @@ fn a_result_never_replaces_what_the_command_reads() {
     let manifest = place.store.join(&a).join("manifest.json");
     let before = read(&manifest);
     let shown = manifest.display().to_string();
-    for arguments in [
+    let commands = [
         vec!["report", &a, "-o", &shown],
         vec!["runs", "show", &a, "-o", &shown],
         vec!["runs", "list", "-o", &shown],
         vec!["runs", "export", &a, "-o", &shown],
         vec!["import", "ev.trc", "-o", &shown],
         vec!["compare", &a, &b, "-o", &shown],
-    ] {
-        let done = place.run(&arguments);
-        refused(&done, &["inside the run store"], &manifest, &before);
-    }
+    ];
+    let words = ["inside the run store"];
+    all_refused(&place, &commands, &words, &manifest, &before);
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn no_result_goes_through_a_link() {
         symlink(at("precious"), at(name)).expect("links");
     }
     symlink(at("nowhere"), at("dangling")).expect("links");
-    for arguments in [
+    let commands = [
         vec!["report", &id],
         vec!["report", &id, "-o", "link"],
         vec!["runs", "show", &id, "-o", "link"],
@@ -120,15 +126,9 @@ fn no_result_goes_through_a_link() {
         vec!["import", "ev.trc", "--csv", "-o", "dangling"],
         vec!["findings", "-o", "dangling"],
         vec!["devices", ".", "-o", "link"],
-    ] {
-        let done = place.run(&arguments);
-        refused(
-            &done,
-            &["symbolic link", "remove the link"],
-            &at("precious"),
-            "precious",
-        );
-    }
+    ];
+    let words = ["symbolic link", "remove the link"];
+    all_refused(&place, &commands, &words, &at("precious"), "precious");
     assert!(!at("nowhere").exists());
     // A folder for an export may be named by a link; links inside it are not followed.
     fs::create_dir(at("lake")).expect("fresh");
@@ -204,6 +204,84 @@ fn modes_fit_what_is_in_a_result() {
     assert_ne!(read(at("own.txt")), before);
 }
 
+/// Arguments of the commands that measure for a while and then write a result, and a report.
+fn measuring(place: &Place) -> Vec<Vec<String>> {
+    let (on, second) = (place.target.display().to_string(), place.path().join("b"));
+    fs::create_dir(&second).expect("fresh");
+    let (first, second) = (format!("a={on}"), format!("b={}", second.display()));
+    let row = "--jobs 1 --commits 30 --log-file-size 4M --log-groups 2 --allow-busy";
+    [
+        format!("check {on} --quick --time 50ms --warmup 0 --no-report --allow-busy"),
+        format!("run --on {on} {row}"),
+        "run --null --jobs 1 --commits 30".to_owned(),
+        format!("compare --on {first} --on {second} --rounds 1 {row}"),
+        format!("probe {on} --time 10ms --allow-busy"),
+    ]
+    .iter()
+    .map(|line| line.split(' ').map(str::to_owned).collect())
+    .collect()
+}
+
+/// A place that cannot be written costs nobody a measurement.
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let id = place.store_a_run();
+    let at = |name: &str| place.path().join(name);
+    fs::create_dir(at("folder")).expect("fresh");
+    symlink(at("nowhere"), at("link")).expect("links");
+    fs::write(at("limits"), "peak_ratio = 7\n").expect("writes");
+    let stored = place.store.join(&id).join("x").display().to_string();
+    let sealed = tmpfs(&place, 1);
+    if let Some(mount) = &sealed {
+        mount.remount("ro");
+    }
+    let mut places = vec![
+        ("none/x", "No such file"),
+        ("folder", "is a directory"),
+        ("link", "symbolic link"),
+        (stored.as_str(), "inside the run store"),
+    ];
+    if sealed.is_some() {
+        places.push(("tmpfs/x", "Read-only file system"));
+    }
+    let runs = entries(&place.store);
+    let refused = |arguments: &[String], words: &str| {
+        let done = place.run(arguments);
+        assert!(matches!(done.code, Some(1 | 2)), "{done:?}");
+        assert!(done.err.contains(words), "{words}: {done:?}");
+        assert_eq!(
+            (entries(&place.store), done.out.as_str()),
+            (runs.clone(), "")
+        );
+        place.expect_clean(&place.target);
+    };
+    for arguments in measuring(&place) {
+        let reports = match arguments[0].as_str() {
+            "compare" => &["-o", "--report"][..],
+            _ => &["-o"],
+        };
+        for (output, words) in &places {
+            for option in reports {
+                let more = [(*option).to_owned(), (*output).to_owned()];
+                refused(&[&arguments[..], &more].concat(), words);
+            }
+        }
+        if arguments[0] == "check" {
+            let limits = ["--thresholds", "limits", "-o", "limits"].map(str::to_owned);
+            refused(&[&arguments[..], &limits].concat(), "this command reads");
+            let rest: Vec<String> = arguments
+                .into_iter()
+                .filter(|word| word != "--no-report")
+                .collect();
+            for (output, words) in &places {
+                let more = ["--report".to_owned(), (*output).to_owned()];
+                refused(&[&rest[..], &more].concat(), words);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_full_disk_leaves_the_earlier_result_and_nothing_beside_it() {
     let place = Place::new();
@@ -234,6 +312,8 @@ fn a_full_disk_leaves_the_earlier_result_and_nothing_beside_it() {
 fn devices_and_pipes_are_written_directly() {
     let place = Place::new();
     let id = place.store_a_run();
+    let null = || fs::symlink_metadata("/dev/null").expect("a device").ino();
+    let before = null();
     let file = place.path().join("f");
     assert!(crate::harness::done("mkfifo", &[&file.display().to_string()]).is_some());
     for place_of in ["/dev/null", "/dev/stdout"] {
@@ -260,11 +340,7 @@ fn devices_and_pipes_are_written_directly() {
     }
     assert_eq!(code, Some(0));
     assert!(reader.join().expect("reads").contains(&id));
-    let before = fs::symlink_metadata("/dev/null").expect("a device").ino();
-    assert_eq!(
-        fs::symlink_metadata("/dev/null").expect("a device").ino(),
-        before
-    );
+    assert_eq!(null(), before, "written, not replaced");
     for bad in ["target", ".", "target/", "none/x"] {
         let done = place.run(&["runs", "show", &id, "-o", bad]);
         assert!(matches!(done.code, Some(1 | 2)), "{bad}: {done:?}");

@@ -64,7 +64,9 @@ fn draw(seed: u64, target: &Path, second: &Path) -> Drawn {
     let kind = draw.of(&["check", "run", "run", "run", "run", "compare", "probe"]);
     let mut arguments = match kind {
         "check" => vec!["check", &place, "--quick", "--report", "report.html"],
-        "compare" => vec!["compare", "--on", &first, "--on", &second, "--rounds", "2"],
+        "compare" => vec![
+            "compare", "--on", &first, "--on", &second, "--rounds", "2", "--report", "r",
+        ],
         "probe" => vec!["probe", &place, "--time", draw.of(&["20ms", "100ms"])],
         _ => vec!["run", "--on", &place],
     };
@@ -290,4 +292,59 @@ fn max_write_is_never_exceeded() {
     let ran = shares.iter().flatten().count();
     let most = shares.iter().flatten().max().copied().unwrap_or(0);
     println!("{ran} of {draws} draws ran, the others were refused; at most {most} % of a limit");
+}
+
+/// A row that `--max-write` ends: the run says so, and accuses the log of nothing that this made.
+fn cut(load: &[&str]) -> measure::run::Run {
+    let place = Place::new();
+    let on = place.target.display().to_string();
+    let fixed = [
+        "run",
+        "--on",
+        &on,
+        "--max-write",
+        "40M",
+        "--log-file-size",
+        "4M",
+        "--log-groups",
+        "2",
+        "--sync-method",
+        "direct",
+        "--block-size",
+        "4096",
+        "--allow-busy",
+        "--format",
+        "json",
+    ];
+    let done = place.run(&[&fixed[..], load].concat());
+    done.expect(0, &["--max-write 40.0 MiB", "ended after"]);
+    let run: measure::run::Run = serde_json::from_value(done.json()).expect("a run");
+    assert!(run.validity.valid, "{:?}", run.validity);
+    run
+}
+
+fn has(run: &measure::run::Run, id: &str) -> bool {
+    run.validity.problems.iter().any(|p| p.id == id)
+}
+
+#[test]
+fn a_storm_that_is_cut_is_valid() {
+    let run = cut(&["-w", "storm", "--jobs", "4", "--commits", "200k"]);
+    assert!(has(&run, "max_write"), "{:?}", run.validity);
+    assert!(!has(&run, "commits_missing"), "{:?}", run.validity);
+    let row = &run.rows[0];
+    assert!(row.commits > 20 && row.commits < 800_000, "{}", row.commits);
+}
+
+#[test]
+fn an_open_loop_that_is_cut_is_not_accused_of_what_the_cut_left_over() {
+    // Most is written in bursts, so that the cut comes in one.
+    let burst = ["--rate", "20", "--burst", "200@500ms", "--time", "60s"];
+    let load = ["-w", "LGWR-LAT25", "--warmup", "0", "--jobs", "4"];
+    let run = cut(&[&load[..], &burst].concat());
+    assert!(has(&run, "max_write"), "{:?}", run.validity);
+    let open = run.rows[0].open_loop.as_ref().expect("an open loop");
+    let oldest = open.oldest_not_served_ns.unwrap_or(0);
+    println!("{} not served, the oldest {oldest} ns", open.not_served);
+    assert_eq!(has(&run, "backlog"), oldest > 1_000_000_000, "{open:?}");
 }

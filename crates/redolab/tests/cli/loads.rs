@@ -69,6 +69,23 @@ fn a_storm_says_how_many_commits_each_session_made_and_all_together() {
     }
 }
 
+/// The figures of a row of few commits are right as far as they go, and nobody may rely on them.
+#[test]
+fn a_row_of_few_commits_is_doubtful() {
+    let place = Place::new();
+    for (jobs, commits, doubtful) in [
+        ("1", "19", true),
+        ("1", "20", false),
+        ("8", "3", true),
+        ("8", "4", false),
+    ] {
+        let run = run(&place, &["--jobs", jobs, "--commits", commits]);
+        let found = problems(&run).contains(&"few_commits");
+        assert_eq!(found, doubtful, "{jobs}, {commits}: {:?}", run.validity);
+        assert!(run.validity.valid);
+    }
+}
+
 #[test]
 fn a_sweep_has_a_row_for_each_size_and_number_of_jobs() {
     let place = Place::new();

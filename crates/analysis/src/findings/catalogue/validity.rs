@@ -36,6 +36,17 @@ pub(super) const ENTRIES: &[Entry] = &[
         "validity.littles_law",
         "Jobs, throughput and latency contradict each other.",
     ),
+    Entry::new(
+        "validity.few_commits",
+        High,
+        "A row has so few commits that no figure of it can be relied on.",
+    )
+    .rule(
+        "at least 20 commits in a row, and 4 for each session",
+        "redolab: a percentile is given when ten samples lie beyond it, so fewer than 20 have not even a median; with fewer than 4 for each session a row is little more than the group commits in which its sessions began and ended",
+    )
+    .advice("Measure for longer, or raise --max-write where it ended the row.")
+    .at(Figure::Trust),
     problem(
         "validity.evidence_cut",
         "Some of the evidence could not be read.",

@@ -20,7 +20,7 @@ use analysis::compare::Options;
 use analysis::compare::rounds::{self, LiveSide, Round};
 use measure::comparison::Comparison;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A target that was looked at and may be written to.
 struct Ready {
@@ -40,16 +40,23 @@ struct Rounds<'a> {
     overhead_ns: f64,
 }
 
+/// What is measured, and where the report goes.
+pub(super) struct Asked<'a> {
+    /// Each as `NAME=PATH`.
+    pub(super) targets: &'a [String],
+    pub(super) rounds: u32,
+    pub(super) report: Option<&'a Path>,
+}
+
 /// Measures and compares; `None` after a dry run.
 pub(super) fn compare(
-    on: &[String],
-    rounds: u32,
+    asked: &Asked<'_>,
     args: &RunOptions,
     options: &Options,
 ) -> Result<Option<Comparison>, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
-    let targets = targets(on)?;
+    let (targets, rounds) = (targets(asked.targets)?, asked.rounds);
     let Planned {
         specs,
         setup,
@@ -64,6 +71,9 @@ pub(super) fn compare(
         events: false,
     })?;
     args.announce(&specs);
+    let store = args.store.open()?;
+    args.output.check_beside(&store)?;
+    args.output.check_report(asked.report)?;
     let mut ready = Vec::new();
     let mut go = true;
     for (name, path) in targets {
@@ -77,7 +87,6 @@ pub(super) fn compare(
         return Ok(None);
     }
     announce(args, &specs, &ready, rounds);
-    let store = args.store.open()?;
     let common = Rounds {
         args,
         specs: &specs,

@@ -3,11 +3,10 @@
 
 use super::*;
 use crate::cli::session::{begin, keep};
-use crate::experiment::row::{self, Lab, Spec};
+use crate::experiment::fixture::in_a_quiet_lab;
+use crate::experiment::row::{self, Spec};
 use crate::experiment::target::{LogTarget, Setup};
-use crate::observe::sampler::Sampler;
 use crate::output::{json, table, verdict};
-use crate::signals::Interrupt;
 use crate::store::Store;
 use device::LogDevice;
 use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Injection, Target};
@@ -16,7 +15,6 @@ use measure::judgement::Answer;
 use measure::stack::Stack;
 use measure::workload::Workload;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What strikes, its problem's id, and a word of what is told.
 const FAULTS: [(&str, Target, Fault, &str, &str); 6] = [
@@ -81,22 +79,9 @@ fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
         device as Arc<dyn LogDevice>
     });
     let (log, faults) = (log.expect("no fault yet"), faults.expect("it was wrapped"));
-    let sampler = Sampler::start(None, Duration::from_secs(1)).expect("a thread");
-    let interrupt = Interrupt::default();
-    let mut lab = Lab {
-        target: &log,
-        sampler: &sampler,
-        declares_cache: None,
-        devices: 0,
-        store: None,
-        interrupt: &interrupt,
-        guard: &|_| Ok(()),
-        progress: &|_, _| {},
-        log: &|_| {},
-    };
     let mut run = begin(Path::new("/redo"), "file", Stack::default());
-    run.rows
-        .push(row::run(&mut lab, 1, &spec(1)).expect("no fault yet"));
+    let row = |number, jobs| in_a_quiet_lab(&log, |lab| row::run(lab, number, &spec(jobs)));
+    run.rows.push(row(1, 1).expect("no fault yet"));
     let counts = faults.counts();
     let before = match target {
         Target::Write => counts.writes,
@@ -109,7 +94,7 @@ fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
         fault,
         for_good,
     });
-    let failure = row::run(&mut lab, 2, &spec(2)).expect_err("the log has failed");
+    let failure = row(2, 2).expect_err("the log has failed");
     assert!(faults.counts().struck > 0);
     (run, failure)
 }

@@ -1,6 +1,8 @@
 //! The figures of a row, from what was collected while it ran. Nothing here measures.
 
-use super::{Collected, Control, Lab, Shared, Spec, WorkerWork};
+use super::collected::Collected;
+use super::workers::WorkerWork;
+use super::{Control, Lab, Shared, Spec};
 use crate::experiment::recorder::{Background, Foreground};
 use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};

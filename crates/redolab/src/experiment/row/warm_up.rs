@@ -4,11 +4,15 @@
 use super::{Control, Lab, Spec, await_until};
 use crate::experiment::Failure;
 use crate::experiment::planted::Lie;
+use crate::experiment::span::WindowEdge;
 use measure::{Clock, Nanos};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// How often a warm-up under a limit is looked after.
 const WARM_LOOK: Nanos = Nanos::from_millis(1);
+/// So long before its beginning a measured time is announced, at most.
+const LEAD: Nanos = Nanos::from_millis(20);
 
 /// Lets sessions run unmeasured. In a closed loop under `--max-write` this ends early when it has
 /// used its part of the row's share.
@@ -30,6 +34,43 @@ pub(super) fn warm_up(
         }
     }
     Ok(())
+}
+
+/// What is captured from now on belongs to this row.
+pub(super) fn begin_events(lab: &Lab<'_>, number: usize, spec: &Spec, now: Nanos) {
+    if let Some(capture) = lab.target.recorder.capture() {
+        capture.begin_row(number as u32, &spec.workload.name, spec.jobs, now);
+    }
+}
+
+/// Has transactions count from now on; those of an open loop do so by themselves. When that is.
+pub(super) fn open_window(
+    lab: &Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    control: &Control,
+    started: Nanos,
+) -> (Nanos, WindowEdge) {
+    if spec.arrivals.is_some() {
+        return (started.plus(spec.warmup), WindowEdge::default());
+    }
+    // Before anything counts, so that the first samples are not thrown away with the warm-up.
+    lab.target.recorder.open(u64::MAX);
+    let _ = lab.target.recorder.take();
+    let clock = lab.target.log.clock();
+    begin_events(lab, number, spec, clock.now());
+    // Ahead of both ends, so that every session knows them before they come, even where this thread
+    // is interrupted meanwhile. Sessions write in this time too, which --max-write pays for.
+    let now = clock.now();
+    let lead = lab.target.meter.lead(now.since(started), LEAD);
+    let from = now.plus(lead);
+    let end = from.plus(spec.time);
+    lab.target.recorder.open(from.0);
+    lab.target.recorder.close(end.0);
+    control.until_ns.store(end.0, Ordering::SeqCst);
+    control.from_ns.store(from.0, Ordering::SeqCst);
+    std::thread::sleep(Duration::from_nanos(lead.0));
+    (from, WindowEdge::read(clock, from, &lab.target.recorder))
 }
 
 /// When a row ended that is over `now`, was meant to `end`, and was last looked at at `last`. Of an

@@ -1,0 +1,140 @@
+//! What is collected while a row runs, interval by interval.
+
+use super::workers::WorkerWork;
+use super::{Lab, Shared, Spec};
+use crate::experiment::Failure;
+use crate::experiment::recorder::{Background, Foreground};
+use crate::experiment::span::WindowEdge;
+use crate::observe::machine;
+use crate::observe::sampler::Observation;
+use measure::run::{CapturedEvents, Interval};
+use measure::{Nanos, WaitEvent};
+use redo::writer::Learned;
+
+/// What was recorded while a row ran.
+pub(super) struct Collected {
+    pub(super) foreground: Foreground,
+    pub(super) background: Background,
+    pub(super) intervals: Vec<Interval>,
+    pub(super) elapsed: Nanos,
+    /// When its measured time ended, on the sessions' clock.
+    pub(super) until: Nanos,
+    /// The row's beginning and both ends of its measured time, as read by this thread.
+    pub(super) begun: WindowEdge,
+    pub(super) ends: [WindowEdge; 2],
+    /// Flushes of checkpoints, in the same window as the device's counters.
+    pub(super) checkpoint_flushes: u64,
+    /// When the window began.
+    pub(super) from: Nanos,
+    /// What adaptive learning had come to before and after.
+    pub(super) learned_before: Option<Learned>,
+    pub(super) learned: Option<Learned>,
+    /// What the log writer's workers did in the window.
+    pub(super) workers: Vec<WorkerWork>,
+    /// What was captured, where it was asked for.
+    pub(super) events: Option<CapturedEvents>,
+    /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
+    pub(super) backlog: (u64, u64),
+}
+
+impl Collected {
+    /// Nothing yet, of a window that begins at `from`.
+    pub(super) fn new(
+        from: Nanos,
+        begun: WindowEdge,
+        learned_before: Option<Learned>,
+    ) -> Collected {
+        Collected {
+            foreground: Foreground::default(),
+            background: Background::default(),
+            intervals: Vec::new(),
+            from,
+            elapsed: Nanos::ZERO,
+            until: Nanos::ZERO,
+            begun,
+            ends: [begun; 2],
+            checkpoint_flushes: 0,
+            learned_before,
+            learned: None,
+            workers: Vec::new(),
+            events: None,
+            backlog: (0, 0),
+        }
+    }
+}
+
+/// Notes how many arrivals of an open loop are due at `now` and have not begun.
+pub(super) fn note_backlog(all: &mut Collected, shared: &Shared, now: Nanos) {
+    if let Some(pacer) = &shared.pacer {
+        let backlog = pacer.backlog(now);
+        all.backlog = (backlog, all.backlog.1.max(backlog));
+    }
+}
+
+/// Empties the recorder into an interval from `start` to `end` of a row that began at `from`, and
+/// stores it.
+pub(super) fn collect(
+    lab: &mut Lab<'_>,
+    number: usize,
+    spec: &Spec,
+    all: &mut Collected,
+    (from, start, end): (Nanos, Nanos, Nanos),
+) -> Result<(), Failure> {
+    let (foreground, background) = lab.target.recorder.take();
+    for (at_ns, scalable) in &background.modes {
+        let at_s = Nanos(*at_ns).since(from).as_secs();
+        let change = if *scalable {
+            "lgwr -> workers"
+        } else {
+            "workers -> lgwr"
+        };
+        (lab.log)(&format!("adaptive log writer, second {at_s:.3}: {change}"));
+    }
+    // A row that was ended in its warm-up is left out, and nothing of it is stored.
+    let nothing = lab.target.meter.ended_ns().is_some() && foreground.latency.count() == 0;
+    if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
+        let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
+        for (key, histogram) in [
+            (WaitEvent::LogFileSync.key(), &foreground.sync),
+            ("commit_latency", &foreground.latency),
+            (WaitEvent::LogFileParallelWrite.key(), &background.write),
+            ("commits_per_write", &background.commits),
+        ] {
+            if histogram.count() > 0 {
+                store.interval(&format!("{row}/{key}"), start, end, histogram)?;
+            }
+        }
+    }
+    let sync = foreground.sync.stats();
+    let write = background.write.stats();
+    all.intervals.push(Interval {
+        t_s: end.since(from).as_secs(),
+        seconds: end.since(start).as_secs(),
+        commits: foreground.latency.count(),
+        redo_bytes: background.redo_bytes,
+        log_file_sync_mean_ns: sync.mean_ns,
+        log_file_sync_p99_ns: sync.p99_ns,
+        log_file_sync_max_ns: sync.max_ns,
+        log_file_parallel_write_mean_ns: write.mean_ns,
+        log_file_parallel_write_max_ns: write.max_ns,
+        log_switches: background.switches,
+        device_util_pct: None,
+        rss_bytes: machine::resident_bytes(),
+        backlog: spec.arrivals.map(|_| all.backlog.0),
+    });
+    all.foreground.merge(&foreground);
+    all.background.merge(&background);
+    Ok(())
+}
+
+/// Adds what the device did in each interval.
+pub(super) fn fill_utilisation(intervals: &mut [Interval], observed: &Observation) {
+    for interval in intervals {
+        let middle = interval.t_s - interval.seconds / 2.0;
+        let found = observed.intervals.iter().find(|o| {
+            let end = o.end.as_secs_f64();
+            (end - o.length.as_secs_f64()..=end).contains(&middle)
+        });
+        interval.device_util_pct = found.and_then(|o| o.device_util_pct);
+    }
+}
