@@ -454,6 +454,9 @@ impl Drop for UringQueue {
                 return;
             }
         }
+        if self.fixed_files {
+            self.ring.unregister_files();
+        }
     }
 }
 
