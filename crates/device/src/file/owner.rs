@@ -72,9 +72,11 @@ fn exists(process: u32) -> bool {
 
 /// Whether a thread with this `stat` and `status` goes on: it has not ended, is not about to
 /// (PF_EXITING), and was not killed with its process (SIGKILL, which waits for its return from the
-/// system).
+/// system). A worker of a ring (PF_IO_WORKER) takes that signal and ends its requests first; it
+/// runs nothing of the program.
 fn runs(stat: &str, status: &str) -> bool {
     const PF_EXITING: u32 = 0x4;
+    const PF_IO_WORKER: u32 = 0x10;
     const SIGKILL: u64 = 1 << 8;
     // proc_pid_stat(5): the name in parentheses may contain any character.
     let Some((_, rest)) = stat.rsplit_once(") ") else {
@@ -88,7 +90,7 @@ fn runs(stat: &str, status: &str) -> bool {
         .lines()
         .find_map(|line| u64::from_str_radix(line.strip_prefix("SigPnd:")?.trim(), 16).ok());
     !ended
-        && flags.is_none_or(|flags| flags & PF_EXITING == 0)
+        && flags.is_none_or(|flags| flags & (PF_EXITING | PF_IO_WORKER) == 0)
         && pending.is_none_or(|pending| pending & SIGKILL == 0)
 }
 

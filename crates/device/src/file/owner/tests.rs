@@ -74,6 +74,8 @@ fn threads_run_until_they_end_or_are_killed() {
         // Killed, and in a call that cannot be interrupted; or on its last way.
         ("D", 0x40, &status("0000000000000100"), false),
         ("D", 0x44, &none, false),
+        // A ring's worker.
+        ("D", 0x40_4050, &none, false),
         ("S", 0, &String::new(), true),
     ] {
         assert_eq!(runs(&stat(state, flags), status), want, "{state} {flags:x}");
