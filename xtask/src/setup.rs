@@ -49,6 +49,11 @@ const TOOLS: &[Tool] = &[
     tool(&["mkfs.btrfs"], "btrfs-progs", "the log on btrfs"),
     tool(&["losetup"], "mount", "everything on loop devices"),
     tool(&["mount"], "mount", "everything on loop devices"),
+    tool(
+        &["strace"],
+        "strace",
+        "the order in which a log's names become durable",
+    ),
     tool(&["initdb"], "postgresql", "runs through PostgreSQL"),
     tool(
         &["chromium", "chromium-browser", "google-chrome"],

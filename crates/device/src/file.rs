@@ -27,7 +27,8 @@ pub use geometry::Misstated;
 pub(crate) use node::Node;
 pub use owner::{owner, owner_at};
 pub use prepare::{CreatedFile, create_fallocated, create_fallocated_at};
-pub use prepare::{create_prewritten, create_prewritten_at, fill_noise, sync_directory};
+pub use prepare::{create_prewritten, create_prewritten_at, create_prewritten_locked_at};
+pub use prepare::{fill_noise, sync_directory};
 pub(crate) use read::Reader;
 pub use set::FileSet;
 

@@ -49,6 +49,25 @@ pub enum Error {
         /// What is left: the control file under its first name.
         path: PathBuf,
     },
+    /// Another creation of a log is under way in the same directory.
+    #[error(
+        "{path}: {} creating a log in this directory at this moment; nothing was changed: wait \
+         until that has ended, or choose another directory",
+        creator(*process),
+        path = path.display()
+    )]
+    BeingCreated {
+        /// The control file of that log under its first name.
+        path: PathBuf,
+        /// The process that is at it, where it can be seen.
+        process: Option<u32>,
+    },
+    /// The control file of a log that has been opened has the name of an unfinished one.
+    #[error("{path}: is the control file of a log that has been opened, under the name of an unfinished one: the log files beside it may hold acknowledged redo; remove nothing; rename it to redo.ctl and open the log", path = path.display())]
+    Misnamed {
+        /// The control file under that name.
+        path: PathBuf,
+    },
     /// A file stands where a log is to be made, and nothing proves that an interrupted creation
     /// left it.
     #[error("{path}: is in the way of a new log and nothing proves that an interrupted creation left it; move it away", path = path.display())]
@@ -172,5 +191,14 @@ impl Error {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+/// Who creates a log.
+fn creator(process: Option<u32>) -> String {
+    match process {
+        Some(process) if process == std::process::id() => "this process is already".to_owned(),
+        Some(process) => format!("process {process} is"),
+        None => "another process is".to_owned(),
     }
 }

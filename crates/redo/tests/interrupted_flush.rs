@@ -6,12 +6,10 @@
 //! touches nothing above what it serves.
 
 #[path = "crash_power_cuts/fuse.rs"]
-#[allow(dead_code)]
 mod fuse;
 
 use device::fault::{EINTR, EIO};
 use device::{FileSet, LogDevice, SimDisk, SyncMethod, UringFiles, UringOptions};
-use fuse::{Event, Shared};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::writer::Cause;
@@ -35,6 +33,28 @@ const COMMITS: u8 = 8;
 const DISK: &str = "REDO_INTERRUPTED_DISK";
 const RINGS: &str = "REDO_INTERRUPTED_RINGS";
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How flushes are answered, and how many of them were carried out.
+#[derive(Default)]
+struct Flushes {
+    /// Error numbers that the next flushes are answered with, the last first.
+    refused: Vec<i32>,
+    done: usize,
+}
+
+impl fuse::Journal for Flushes {
+    fn written(&mut self, _at: u64, _data: &[u8]) {}
+
+    fn flushed(&mut self) -> Result<(), i32> {
+        if let Some(errno) = self.refused.pop() {
+            return Err(errno);
+        }
+        self.done += 1;
+        Ok(())
+    }
+}
+
+type Shared = fuse::Shared<Flushes>;
 
 /// A directory that something is mounted on in the child's namespace.
 struct Place(PathBuf);
@@ -74,7 +94,6 @@ impl Committer {
             .map_err(|e| e.to_string())?;
         let bytes = SHAPE.file_bytes as usize * SHAPE.groups as usize;
         let disk = Shared::new(vec![0; bytes]);
-        disk.lock().log = Some(Vec::new());
         let served = disk.clone();
         std::thread::spawn(move || fuse::serve(kept, &served));
         // The child must not hold the server's end, or it would wait for a server that died.
@@ -124,16 +143,14 @@ impl Committer {
 
     /// Has it commit once more while flushes are answered so, the last first.
     fn commit(&mut self, answers: &[i32]) -> Option<String> {
-        self.disk.lock().refused_flushes = answers.to_vec();
+        self.disk.lock().journal.refused = answers.to_vec();
         let input = self.child.stdin.as_mut().expect("piped");
         writeln!(input, "go").expect("it listens");
         self.hear()
     }
 
     fn flushes(&self) -> usize {
-        let disk = self.disk.lock();
-        let log = disk.log.iter().flatten();
-        log.filter(|event| matches!(event, Event::Flush)).count()
+        self.disk.lock().journal.done
     }
 }
 
@@ -180,7 +197,8 @@ fn try_on(place: &Place, rings: bool) -> Result<(), String> {
         let before = child.flushes();
         let interrupted = vec![EINTR; usize::from(n % 4)];
         assert_eq!(child.commit(&interrupted).as_deref(), Some("durable"));
-        assert_eq!(child.disk.lock().refused_flushes, [], "all were answered");
+        let left = child.disk.lock().journal.refused.clone();
+        assert_eq!(left, [], "all were answered");
         assert_eq!(child.flushes(), before + 1, "and then one succeeded");
     }
     let lost = child.commit(&[EIO, EINTR]);

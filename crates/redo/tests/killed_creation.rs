@@ -126,17 +126,19 @@ fn a_creation_that_is_killed_at_any_step_can_be_repeated() {
     let mut steps = 0;
     loop {
         let scratch = Scratch::new();
-        let mut creator = Creator::start(&scratch.0, Some(steps));
-        if !creator.until("step") {
-            creator.kill();
+        let mut at_work = Creator::start(&scratch.0, Some(steps));
+        if !at_work.until("step") {
+            at_work.kill();
             break;
         }
         let alive = Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false);
-        if steps > 1 {
-            let alive = alive.expect_err("its creator lives");
-            assert!(matches!(alive, Error::Device(_)), "{alive}");
-        }
-        creator.kill();
+        let alive = alive.expect_err("its creator lives");
+        let creator = Some(at_work.0.id());
+        assert!(
+            matches!(alive, Error::BeingCreated { process, .. } if process == creator),
+            "{alive}"
+        );
+        at_work.kill();
         recover(&scratch.0);
         steps += 1;
     }

@@ -7,6 +7,7 @@ use crate::DeviceError;
 use crate::file::{DirectoryEntry, Node, io_error};
 use crate::raw::is_block_device;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -47,15 +48,50 @@ pub(super) fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceE
     Ok(find(&locks, (major, minor), stat.st_ino))
 }
 
-/// Whether a process runs. One that has ended and was not waited for by its parent does not; nor
-/// does one that was killed while one of its threads cannot leave the system.
+/// Whether a process runs: one of its threads does, the first or another. A process that has ended
+/// and was not waited for by its parent has none; nor has one that was killed while its threads
+/// cannot leave the system. Where /proc hides its threads (`hidepid`), whoever exists is alive.
 pub(super) fn is_alive(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return exists(process);
+    };
+    threads.flatten().any(|thread| {
+        let read = |file| std::fs::read_to_string(thread.path().join(file));
+        // A thread that has gone meanwhile cannot be read.
+        matches!((read("stat"), read("status")), (Ok(stat), Ok(status)) if runs(&stat, &status))
+    })
+}
+
+/// Whether there is such a process, asked without /proc.
+fn exists(process: u32) -> bool {
+    let pid = i32::try_from(process)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// Whether a thread with this `stat` and `status` goes on: it has not ended, is not about to
+/// (PF_EXITING), and was not killed with its process (SIGKILL, which waits for its return from the
+/// system). A worker of a ring (PF_IO_WORKER) takes that signal and ends its requests first; it
+/// runs nothing of the program.
+fn runs(stat: &str, status: &str) -> bool {
+    const PF_EXITING: u32 = 0x4;
+    const PF_IO_WORKER: u32 = 0x10;
+    const SIGKILL: u64 = 1 << 8;
     // proc_pid_stat(5): the name in parentheses may contain any character.
-    let state = stat
-        .rsplit_once(") ")
-        .and_then(|(_, rest)| rest.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    let Some((_, rest)) = stat.rsplit_once(") ") else {
+        return false;
+    };
+    let mut fields = rest.split(' ');
+    let ended = matches!(fields.next(), None | Some("Z" | "X"));
+    // Behind the state: parent, group, session, terminal and its group.
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u32>().ok());
+    let pending = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigPnd:")?.trim(), 16).ok());
+    !ended
+        && flags.is_none_or(|flags| flags & (PF_EXITING | PF_IO_WORKER) == 0)
+        && pending.is_none_or(|pending| pending & SIGKILL == 0)
 }
 
 /// The first exclusive flock of a file in the text of `/proc/locks`. File systems with several
@@ -77,40 +113,4 @@ fn find(locks: &str, (major, minor): (u32, u32), inode: u64) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::{lock_exclusive, tests::Scratch};
-
-    #[test]
-    fn locks_are_found_by_device_and_inode() {
-        let locks = "\
-1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF
-2: FLOCK  ADVISORY  READ  12 fe:00:77 0 EOF
-2: -> FLOCK  ADVISORY  WRITE 16 fe:00:77 0 EOF
-3: FLOCK  ADVISORY  WRITE 13 fe:01:77 0 EOF
-4: FLOCK  ADVISORY  WRITE 14 fe:00:77 0 EOF
-5: FLOCK  ADVISORY  WRITE 15 00:2b:78 0 EOF
-6: FLOCK
-";
-        for (dev, inode, want) in [
-            ((254, 0), 77, Some(14)),
-            ((254, 1), 77, Some(13)),
-            ((254, 0), 78, None),
-            ((0, 99), 78, Some(15)),
-            ((7, 0), 77, None),
-        ] {
-            assert_eq!(find(locks, dev, inode), want, "{dev:?} {inode}");
-        }
-    }
-
-    #[test]
-    fn a_held_file_names_its_owner_and_a_free_one_nobody() {
-        let scratch = Scratch::new();
-        let path = scratch.file("log", 4096);
-        assert_eq!(owner(&path).expect("readable"), None);
-        let held = lock_exclusive(&path).expect("free");
-        assert_eq!(owner(&path).expect("readable"), Some(std::process::id()));
-        drop(held);
-        assert_eq!(owner(&path).expect("readable"), None);
-    }
-}
+mod tests;

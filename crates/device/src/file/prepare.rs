@@ -10,9 +10,9 @@
 //! written before anything else, so what a kill leaves is empty or begins with its head.
 
 use crate::error::DeviceError;
-use crate::file::{Directory, DirectoryEntry, io_error};
+use crate::file::{Directory, DirectoryEntry, LockGuard, io_error};
 use crate::region::Region;
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -57,26 +57,29 @@ pub fn create_prewritten_at(
     progress: &dyn Fn(u64),
     cancel: &dyn Fn() -> bool,
 ) -> Result<CreatedFile, DeviceError> {
-    assert!(head.len() as u64 <= bytes, "the head fits the file");
-    let file = CreatedFile::create(at, bytes, head)?;
-    file.go_direct();
-    let mut chunk = Region::new(CHUNK_BYTES)?;
-    let memory = chunk.bytes_mut();
-    let mut at = 0;
-    while at < bytes {
-        if cancel() {
-            return Err(DeviceError::Cancelled {
-                path: file.at.path().to_owned(),
-            });
-        }
-        let len = usize::try_from(bytes - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        fill_noise(&mut memory[..len], seed, at);
-        overlay(&mut memory[..len], at, head);
-        file.write_all(&memory[..len], at)?;
-        at += len as u64;
-        progress(at);
-    }
-    file.finish()
+    CreatedFile::create(at, bytes)?.prewrite(head, seed, progress, cancel)
+}
+
+/// As [`create_prewritten_at`]; the file is locked, as by
+/// [`lock_exclusive`](super::lock_exclusive), before its first byte is written. Between its
+/// creation and its lock another owner may lock it and take it for something left over: this call
+/// fails then, and leaves the file to that owner.
+///
+/// # Errors
+/// As [`create_prewritten`], and [`DeviceError::InUse`] when another owner locked it first.
+///
+/// # Panics
+/// As [`create_prewritten`].
+pub fn create_prewritten_locked_at(
+    at: &DirectoryEntry,
+    bytes: u64,
+    head: &[u8],
+    seed: u64,
+    progress: &dyn Fn(u64),
+    cancel: &dyn Fn() -> bool,
+) -> Result<(CreatedFile, LockGuard), DeviceError> {
+    let (file, lock) = CreatedFile::create(at, bytes)?.lock()?;
+    Ok((file.prewrite(head, seed, progress, cancel)?, lock))
 }
 
 /// Creates `path` (mode 0600) with `bytes` allocated and nothing written, durable with its
@@ -94,8 +97,8 @@ pub fn create_fallocated(path: &Path, bytes: u64) -> Result<(), DeviceError> {
 /// # Errors
 /// As [`create_fallocated`].
 pub fn create_fallocated_at(at: &DirectoryEntry, bytes: u64) -> Result<CreatedFile, DeviceError> {
-    let file = CreatedFile::create(at, bytes, &[])?;
-    if !file.allocated {
+    let file = CreatedFile::create(at, bytes)?;
+    if !file.allocate()? {
         return Err(io_error(at.path(), "allocate", Errno::OPNOTSUPP));
     }
     file.finish()
@@ -121,27 +124,71 @@ pub struct CreatedFile {
     at: DirectoryEntry,
     file: OwnedFd,
     bytes: u64,
-    allocated: bool,
     keep: bool,
 }
 
 impl CreatedFile {
-    fn create(at: &DirectoryEntry, bytes: u64, head: &[u8]) -> Result<CreatedFile, DeviceError> {
+    fn create(at: &DirectoryEntry, bytes: u64) -> Result<CreatedFile, DeviceError> {
         require_space(at.directory(), bytes)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
         let file = at
             .open(flags, Mode::RUSR | Mode::WUSR)
             .map_err(|e| io_error(at.path(), "create", e))?;
-        let mut made = CreatedFile {
+        Ok(CreatedFile {
             at: at.clone(),
             file,
             bytes,
-            allocated: false,
             keep: false,
-        };
-        made.write_all(head, 0)?;
-        made.allocated = made.allocate()?;
-        Ok(made)
+        })
+    }
+
+    /// Locks the new file. One that another owner locked before is left to that owner.
+    fn lock(mut self) -> Result<(CreatedFile, LockGuard), DeviceError> {
+        match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if self.at.leads_to(&self.file) => {}
+            Ok(()) | Err(Errno::WOULDBLOCK) => {
+                self.keep = true;
+                let path = self.at.path().to_owned();
+                return Err(DeviceError::InUse { path });
+            }
+            Err(errno) => return Err(self.error("lock", errno)),
+        }
+        // The same open file, and so the same lock.
+        let same = rustix::io::fcntl_dupfd_cloexec(&self.file, 0);
+        let lock = LockGuard::of(same.map_err(|e| self.error("lock", e))?);
+        Ok((self, lock))
+    }
+
+    /// Writes it from end to end, its head first, and makes it durable.
+    fn prewrite(
+        self,
+        head: &[u8],
+        seed: u64,
+        progress: &dyn Fn(u64),
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<CreatedFile, DeviceError> {
+        let bytes = self.bytes;
+        assert!(head.len() as u64 <= bytes, "the head fits the file");
+        self.write_all(head, 0)?;
+        self.allocate()?;
+        self.go_direct();
+        let mut chunk = Region::new(CHUNK_BYTES)?;
+        let memory = chunk.bytes_mut();
+        let mut at = 0;
+        while at < bytes {
+            if cancel() {
+                return Err(DeviceError::Cancelled {
+                    path: self.at.path().to_owned(),
+                });
+            }
+            let len = usize::try_from(bytes - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+            fill_noise(&mut memory[..len], seed, at);
+            overlay(&mut memory[..len], at, head);
+            self.write_all(&memory[..len], at)?;
+            at += len as u64;
+            progress(at);
+        }
+        self.finish()
     }
 
     /// It stays when this is dropped.
@@ -149,21 +196,36 @@ impl CreatedFile {
         self.keep = true;
     }
 
+    /// Removes it now.
+    ///
+    /// # Errors
+    /// Another file under its name, which stays, or the system's. It is not tried again.
+    pub fn discard(mut self) -> Result<(), DeviceError> {
+        self.keep = true;
+        self.at.remove(&self.file)
+    }
+
     /// Gives it its final name in the same directory, which must be free, and keeps it. The caller
     /// makes the directory durable.
     ///
     /// # Errors
-    /// A name that is taken, or the system's. The file is removed then.
-    pub fn rename(mut self, name: &DirectoryEntry) -> Result<(), DeviceError> {
+    /// A name that is taken, or the system's. It has its first name then, and is not kept.
+    pub fn rename(&mut self, name: &DirectoryEntry) -> Result<(), DeviceError> {
         if !self.at.leads_to(&self.file) {
             return Err(DeviceError::Unsuitable {
                 path: self.at.path().to_owned(),
                 what: "was replaced while the log was made".to_owned(),
             });
         }
-        let renamed = self.at.rename_to(name);
-        renamed.map_err(|e| io_error(name.path(), "create", e))?;
+        // Where a system renames by a link, or its answer was lost, the new name counts.
+        if let Err(errno) = self.at.rename_to(name)
+            && !name.leads_to(&self.file)
+        {
+            return Err(io_error(name.path(), "create", errno));
+        }
         self.keep = true;
+        // Gone already, as a rule.
+        let _gone = self.at.remove(&self.file);
         Ok(())
     }
 
@@ -361,5 +423,25 @@ mod tests {
         });
         assert!(panicking.is_err() && !path.exists());
         assert!(plain(&scratch.0.join("absent/log"), 4096, b"").is_err());
+    }
+
+    /// Where a rename is a link and a removal, or its answer is lost on the way, the file may have
+    /// both names, or the new one and an error.
+    #[test]
+    fn a_file_that_has_its_new_name_is_kept_under_it_alone() {
+        let scratch = Scratch::new();
+        let directory = Directory::open(&scratch.0).expect("opens");
+        let [first, last] = ["first", "last"].map(|name| directory.entry(name).expect("a name"));
+        let made = || create_prewritten_at(&first, 4096, b"HEAD", 1, &|_| (), &|| false);
+        let mut file = made().expect("room");
+        std::fs::hard_link(first.path(), last.path()).expect("links");
+        file.rename(&last).expect("it has the name");
+        drop(file);
+        assert!(last.path().exists() && !first.path().exists());
+        // Somebody else's file stays, and ours has no other name.
+        let mut file = made().expect("room");
+        file.rename(&last).expect_err("taken");
+        drop(file);
+        assert!(last.path().exists() && !first.path().exists());
     }
 }

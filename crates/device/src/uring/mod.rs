@@ -195,4 +195,6 @@ impl Queue for Replaced {
 #[cfg(test)]
 mod fork_tests;
 #[cfg(test)]
+mod lock_tests;
+#[cfg(test)]
 mod tests;

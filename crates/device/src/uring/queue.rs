@@ -454,6 +454,9 @@ impl Drop for UringQueue {
                 return;
             }
         }
+        if self.fixed_files {
+            self.ring.unregister_files();
+        }
     }
 }
 
@@ -472,7 +475,7 @@ pub(super) mod tests {
                 ..device.options
             };
             let ring = options.ring().expect("looked before");
-            let queue = UringQueue::new(&device.set, region, ring, options, &Weak::new());
+            let queue = UringQueue::new(&device.set, region, ring, options, &device.lock);
             Injected(queue.expect("queue"))
         }
 
@@ -516,6 +519,20 @@ pub(super) mod tests {
             let all = u32::try_from(ops.len()).expect("a few");
             queue.ring.wait(all).expect("ended");
             Box::new(self.0)
+        }
+
+        /// Parks as if as much were in flight as the ring can answer, so that a write that is to be
+        /// asked for again stays outside of it.
+        pub(in crate::uring) fn park_beside_a_backlog(&mut self, write: Op, bell: &Arc<Doorbell>) {
+            let queue = &mut self.0;
+            let OpKind::Write { addr, pieces } = write.kind else {
+                unreachable!("a write");
+            };
+            queue.add_write(write.id, addr, pieces);
+            let all = queue.ring.completions() as usize;
+            queue.inside += all;
+            queue.park_for(bell, bell.read(), None);
+            queue.inside -= all;
         }
 
         /// Parks as if an operation were in flight that never ends.

@@ -159,6 +159,17 @@ impl Ring {
         asked.map(|_| ())
     }
 
+    /// Gives registered files up. Closing the ring does that too, but some time after the call that
+    /// closes it has returned.
+    pub(super) fn unregister_files(&self) {
+        let none = std::ptr::null();
+        // SAFETY: names no memory.
+        let asked =
+            unsafe { io_uring_register(&self.fd, IoringRegisterOp::UnregisterFiles, none, 0) };
+        // Where it is refused they go with the ring.
+        let _ = asked;
+    }
+
     /// Entries that can be pushed before the next submission.
     pub(super) fn room(&self) -> u32 {
         self.params.sq_entries - self.unsubmitted()

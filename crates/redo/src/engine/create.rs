@@ -7,8 +7,10 @@
 //! holds no data yet.
 //!
 //! Invariants: nothing that exists is overwritten; what is removed is proved to be left from an
-//! interrupted creation, and nobody is at work on it (the unfinished control file is locked while
-//! its creator lives); all of it is reached through the directory's descriptor.
+//! interrupted creation, and nobody is at work on it (the unfinished control file is locked from
+//! before its first byte until its creator has ended); of several creations in one directory at
+//! most one goes on; log files are removed, durably, before the control file that names them; all
+//! of it is reached through the directory's descriptor.
 
 use super::Log;
 use super::open::{Progress, check_header, fresh_id, header};
@@ -17,7 +19,9 @@ use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
 use crate::format::FILE_HEADER_BYTES;
 use device::file::{CreatedFile, Directory, DirectoryEntry, LockGuard, SyncMethod};
-use device::file::{create_prewritten_at, lock_exclusive_at};
+use device::file::{
+    create_prewritten_at, create_prewritten_locked_at, lock_exclusive_at, owner_at,
+};
 use device::{Caps, DeviceError, FileSet, LogDevice};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +36,8 @@ impl Log {
     /// call where this one was killed.
     ///
     /// # Errors
-    /// Impossible shapes, block sizes that the device does not allow, no room, existing files.
+    /// Impossible shapes, block sizes that the device does not allow, no room, existing files,
+    /// another creation in the same directory ([`Error::BeingCreated`]).
     pub fn create(
         directory: &Path,
         shape: Shape,
@@ -58,65 +63,118 @@ impl Log {
         cancel: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let named = directory.entry(Paths::CONTROL)?;
-        if named.exists()? {
-            return Err(taken(&named));
-        }
-        remove_unfinished(directory)?;
+        let unfinished = directory.entry(Paths::UNFINISHED)?;
         let names = Paths::log_names(shape.groups);
-        for at in directory.entries(&names)? {
-            if at.exists()? {
-                return Err(taken(&at));
-            }
+        let logs = directory.entries(&names)?;
+        refuse_taken(&named, &[])?;
+        remove_unfinished(directory)?;
+        if let Err(error) = refuse_taken(&named, &logs) {
+            // Another creation may have begun since.
+            return Err(match unfinished.exists()? {
+                true => being_created(&unfinished),
+                false => error,
+            });
         }
-        let mut made = Made::begin(directory, cancel)?;
+        let mut made = Made::begin(directory, &unfinished, cancel)?;
+        // Or have ended. From here on none can begin.
+        refuse_taken(&named, &logs)?;
         let info = made.describe(directory, shape)?;
         let total = shape.file_bytes * u64::from(shape.groups);
-        for (group, name) in (0_u32..).zip(&names) {
+        for (group, at) in (0_u32..).zip(&logs) {
             let before = shape.file_bytes * u64::from(group);
             let report = |done: u64| progress(before + done, total);
-            let at = directory.entry(name)?;
             let head = header(&info, group).encode();
             let seed = made.seed ^ before;
             let bytes = shape.file_bytes;
             made.logs.push(create_prewritten_at(
-                &at, bytes, &head, seed, &report, cancel,
+                at, bytes, &head, seed, &report, cancel,
             )?);
         }
-        made.finish(&named, directory)
+        made.finish(&named)
     }
 }
 
-fn taken(at: &DirectoryEntry) -> Error {
+/// Refuses names that are taken: the control file's first, which names a log.
+fn refuse_taken(named: &DirectoryEntry, logs: &[DirectoryEntry]) -> Result<(), Error> {
     const EEXIST: i32 = 17;
-    Error::Device(DeviceError::Io {
-        path: at.path().to_owned(),
-        action: "create",
-        source: std::io::Error::from_raw_os_error(EEXIST),
-    })
+    let taken = |at: &DirectoryEntry| {
+        Error::Device(DeviceError::Io {
+            path: at.path().to_owned(),
+            action: "create",
+            source: std::io::Error::from_raw_os_error(EEXIST),
+        })
+    };
+    if named.exists()? {
+        return Err(taken(named));
+    }
+    for at in logs {
+        if at.exists()? {
+            return Err(taken(at));
+        }
+    }
+    Ok(())
+}
+
+/// Another creation has the unfinished control file.
+fn being_created(unfinished: &DirectoryEntry) -> Error {
+    Error::BeingCreated {
+        path: unfinished.path().to_owned(),
+        // It may have ended by now, or be in another container.
+        process: owner_at(unfinished).unwrap_or_default(),
+    }
+}
+
+/// What a failure to make or to lock the unfinished control file says of another creation.
+fn met(unfinished: &DirectoryEntry, error: DeviceError) -> Error {
+    use std::io::ErrorKind::{AlreadyExists, NotFound};
+    let others = match &error {
+        DeviceError::InUse { .. } => true,
+        DeviceError::Io { source, .. } => match source.kind() {
+            AlreadyExists => true,
+            // It has come back since.
+            NotFound => unfinished.exists().unwrap_or(false),
+            _ => false,
+        },
+        // Replaced while it was opened.
+        DeviceError::Unsuitable { .. } => matches!(owner_at(unfinished), Ok(Some(_))),
+        _ => false,
+    };
+    match others {
+        true => being_created(unfinished),
+        false => error.into(),
+    }
 }
 
 /// A log in the making; dropped before it is finished, its files are removed, the control file
 /// last: as long as it is there, a later creation knows the others.
 struct Made {
+    directory: Directory,
     logs: Vec<CreatedFile>,
-    control: CreatedFile,
+    /// Until it is finished or removed.
+    control: Option<CreatedFile>,
     seed: u64,
     log_id: crate::format::LogId,
     _lock: LockGuard,
 }
 
 impl Made {
-    fn begin(directory: &Directory, cancel: &dyn Fn() -> bool) -> Result<Made, Error> {
-        let at = directory.entry(Paths::UNFINISHED)?;
+    fn begin(
+        directory: &Directory,
+        unfinished: &DirectoryEntry,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<Made, Error> {
         let log_id = fresh_id(directory.path());
         let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
-        let control = create_prewritten_at(&at, CONTROL_BYTES, HEAD, seed, &|_| {}, cancel)?;
+        let bytes = CONTROL_BYTES;
+        let made = create_prewritten_locked_at(unfinished, bytes, HEAD, seed, &|_| {}, cancel);
+        let (control, lock) = made.map_err(|error| met(unfinished, error))?;
         Ok(Made {
-            _lock: lock_exclusive_at(&at)?,
+            directory: directory.clone(),
             logs: Vec::new(),
-            control,
+            control: Some(control),
             seed,
             log_id,
+            _lock: lock,
         })
     }
 
@@ -134,11 +192,28 @@ impl Made {
     }
 
     /// The name is durable before the lock is given up: who opens the log next may commit at once.
-    fn finish(self, named: &DirectoryEntry, directory: &Directory) -> Result<(), Error> {
+    fn finish(mut self, named: &DirectoryEntry) -> Result<(), Error> {
         // Until here all of it is removed on a failure; from here on it is a log.
-        self.control.rename(named)?;
-        self.logs.into_iter().for_each(CreatedFile::keep);
-        Ok(directory.sync()?)
+        let control = self.control.as_mut().expect("taken by the drop alone");
+        control.rename(named)?;
+        self.logs.drain(..).for_each(CreatedFile::keep);
+        Ok(self.directory.sync()?)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let mut removed = true;
+        for log in self.logs.drain(..) {
+            removed &= log.discard().is_ok();
+        }
+        removed = removed && self.directory.sync().is_ok();
+        if let Some(control) = self.control.take()
+            && !removed
+        {
+            // A log file may be left, or come back with the power: the next creation needs to know.
+            control.keep();
+        }
     }
 }
 
@@ -158,28 +233,43 @@ fn caps_for(
 /// Refuses to open what an interrupted creation left, and says what to do.
 pub(super) fn refuse_unfinished(directory: &Directory) -> Result<(), Error> {
     let at = directory.entry(Paths::UNFINISHED)?;
-    if at.exists()? && !directory.entry(Paths::CONTROL)?.exists()? {
-        return Err(Error::Unfinished {
-            path: at.path().to_owned(),
-        });
+    if !at.exists()? || directory.entry(Paths::CONTROL)?.exists()? {
+        return Ok(());
     }
-    Ok(())
+    let path = at.path().to_owned();
+    Err(match unfinished_log(directory, &at) {
+        Some(info) if has_lived(&info) => Error::Misnamed { path },
+        _ => Error::Unfinished { path },
+    })
+}
+
+/// Whether a log was opened, and may hold redo.
+fn has_lived(info: &ControlInfo) -> bool {
+    info.generation > 1 || info.current().number > 1
 }
 
 /// Removes what an interrupted creation left in `directory`, the control file last.
 fn remove_unfinished(directory: &Directory) -> Result<(), Error> {
     let at = directory.entry(Paths::UNFINISHED)?;
-    if !at.exists()? {
-        return Ok(());
-    }
     let in_the_way = |at: &DirectoryEntry| Error::InTheWay {
         path: at.path().to_owned(),
     };
-    if !matches!(at.file_bytes(), Ok(Some(_))) {
-        return Err(in_the_way(&at));
+    match at.file_bytes() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Ok(Some(_)) => {}
+        _ => return Err(in_the_way(&at)),
     }
-    let lock = lock_exclusive_at(&at)?;
+    let lock = match lock_exclusive_at(&at) {
+        Ok(lock) => lock,
+        // Its creator ended meanwhile.
+        Err(_) if !at.exists()? => return Ok(()),
+        Err(error) => return Err(met(&at, error)),
+    };
     match unfinished_log(directory, &at) {
+        Some(info) if has_lived(&info) => {
+            let path = at.path().to_owned();
+            return Err(Error::Misnamed { path });
+        }
         Some(info) => {
             let names = Paths::log_names(info.geometry.groups);
             let mut left = Vec::new();
@@ -196,6 +286,7 @@ fn remove_unfinished(directory: &Directory) -> Result<(), Error> {
             for (log, held) in left {
                 held.remove(&log)?;
             }
+            directory.sync()?;
         }
         // Its content was not whole: no log file had been made then.
         None if lock.is_empty() || lock.begins_with(HEAD) => {}
@@ -204,13 +295,12 @@ fn remove_unfinished(directory: &Directory) -> Result<(), Error> {
     Ok(lock.remove(&at)?)
 }
 
-/// The control information of a log that was never opened.
+/// The control information under the name of an unfinished log.
 fn unfinished_log(directory: &Directory, at: &DirectoryEntry) -> Option<ControlInfo> {
     let names = [Paths::UNFINISHED.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES).ok()?;
     let control = ControlFile::load(Arc::new(device), at.path()).ok()?;
-    let info = control.info().clone();
-    (info.generation == 1 && info.current().number == 1).then_some(info)
+    Some(control.info().clone())
 }
 
 /// Whether a log file is this log's, or has no data.

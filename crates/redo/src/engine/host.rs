@@ -4,6 +4,7 @@
 
 use super::core::Core;
 use super::pipeline::Between;
+use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
 use crate::sync::yield_now;
@@ -146,10 +147,12 @@ impl Host {
     }
 
     /// Waits for what a leader left in flight that gave up: its outcome is told to nobody, but its
-    /// bytes must not reach the device later than those of who opens the log next.
-    pub(crate) fn settle(&mut self) {
+    /// bytes must not reach the device later than those of who opens the log next. Then gives the
+    /// queue up, and with it the files: sessions that outlive the log hold this host.
+    pub(crate) fn retire(&mut self) {
         let mut ended = Vec::new();
         while self.hands.queue.poll(&mut ended, true) > 0 {}
+        self.hands.queue = Box::new(Retired::default());
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.

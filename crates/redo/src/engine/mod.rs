@@ -20,6 +20,7 @@ pub mod open;
 mod options;
 mod pipeline;
 pub mod raw;
+mod retired;
 mod session;
 
 pub use back_end::BackEnd;
@@ -46,7 +47,8 @@ use std::sync::Arc;
 ///
 /// It may be shared between threads: every method but closing takes `&self`. Dropped without
 /// [`Log::close`] it is left as by a crash: nothing acknowledged is lost. It is locked against
-/// other processes until it is dropped; sessions and queues that outlive it get errors.
+/// other processes until it is dropped; sessions and queues that outlive it get errors, and hold
+/// memory alone: the lock, the files and the raw device are given up when the drop returns.
 pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
@@ -203,7 +205,8 @@ impl Log {
     }
 
     /// Closes the log: everything is durable, and the control file says where it ends, so that a
-    /// missing end would be told from a torn one. Sessions that live on get errors.
+    /// missing end would be told from a torn one. Sessions that live on get errors; the lock and
+    /// the files are given up when it returns.
     ///
     /// # Errors
     /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
@@ -237,16 +240,16 @@ impl Log {
         }
     }
 
-    /// Nothing is written any more, though sessions that live on hold the log's queue.
-    fn settle(&self) {
-        self.core.settle(host::Host::settle);
+    /// Nothing is written any more, and sessions that live on hold no file.
+    fn retire(&self) {
+        self.core.settle(host::Host::retire);
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop();
-        self.settle();
+        self.retire();
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What lives here: as much of the kernel's protocol (include/uapi/linux/fuse.h, version 7.31) as
 //! one file needs. Invariants: requests are served one after the other, in the order in which they
-//! were read; a write and a flush are in the log before they are answered.
+//! were read; a test's journal has a write and a flush before they are answered.
 //!
 //! The process that serves must never read or write the file system above itself: it could not
 //! be ended while it waits for its own answer.
@@ -13,50 +13,43 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What happened, in order.
-pub enum Event {
-    Write {
-        at: u64,
-        data: Vec<u8>,
-    },
-    Flush,
-    /// A session was told that its record is durable.
-    Ack(u32, u32),
+/// What a test keeps of what happens on its disk.
+pub trait Journal: Default + Send + 'static {
+    /// These bytes were written.
+    fn written(&mut self, at: u64, data: &[u8]);
+
+    /// A flush was asked for; the error is the number that it is answered with.
+    fn flushed(&mut self) -> Result<(), i32>;
 }
 
-/// The disk: its bytes as they are now, and what happened since the log was asked for.
-pub struct Disk {
+/// The disk: its bytes as they are now, and what the test keeps.
+pub struct Disk<J> {
     pub image: Vec<u8>,
-    pub log: Option<Vec<Event>>,
-    /// Error numbers that the next flushes are answered with, the last first.
-    pub refused_flushes: Vec<i32>,
+    pub journal: J,
     /// Nobody will mount it any more.
     pub given_up: bool,
 }
 
 /// A disk that several threads look at.
-#[derive(Clone)]
-pub struct Shared(Arc<Mutex<Disk>>);
+pub struct Shared<J>(Arc<Mutex<Disk<J>>>);
 
-impl Shared {
-    pub fn new(image: Vec<u8>) -> Shared {
+impl<J> Clone for Shared<J> {
+    fn clone(&self) -> Shared<J> {
+        Shared(Arc::clone(&self.0))
+    }
+}
+
+impl<J: Journal> Shared<J> {
+    pub fn new(image: Vec<u8>) -> Shared<J> {
         Shared(Arc::new(Mutex::new(Disk {
             image,
-            log: None,
-            refused_flushes: Vec::new(),
+            journal: J::default(),
             given_up: false,
         })))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Disk> {
+    pub fn lock(&self) -> MutexGuard<'_, Disk<J>> {
         self.0.lock().expect("nobody panics while holding the disk")
-    }
-
-    /// Adds to the log, if it is kept.
-    pub fn note(&self, event: Event) {
-        if let Some(log) = &mut self.lock().log {
-            log.push(event);
-        }
     }
 }
 
@@ -72,7 +65,7 @@ pub trait Served: Send + 'static {
     fn answer(&self, request: &Request<'_>) -> Option<Result<Vec<u8>, i32>>;
 }
 
-impl Served for Shared {
+impl<J: Journal> Served for Shared<J> {
     fn given_up(&self) -> bool {
         self.lock().given_up
     }
@@ -204,7 +197,7 @@ impl Request<'_> {
     }
 }
 
-fn answer(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
+fn answer<J: Journal>(request: &Request, disk: &Shared<J>) -> Result<Vec<u8>, i32> {
     let attributes = |node| attributes(node, disk.lock().image.len() as u64);
     match request.opcode() {
         INIT => Ok(init(0)),
@@ -231,19 +224,13 @@ fn answer(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
             Ok(disk.image[at..(at + size).min(end)].to_vec())
         }
         WRITE => write(request, disk),
-        FSYNC => {
-            if let Some(errno) = disk.lock().refused_flushes.pop() {
-                return Err(errno);
-            }
-            disk.note(Event::Flush);
-            Ok(Vec::new())
-        }
+        FSYNC => disk.lock().journal.flushed().map(|()| Vec::new()),
         FLUSH | RELEASE | RELEASEDIR => Ok(Vec::new()),
         _ => Err(ENOSYS),
     }
 }
 
-fn write(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
+fn write<J: Journal>(request: &Request, disk: &Shared<J>) -> Result<Vec<u8>, i32> {
     let (at, size) = request.place();
     let from = IN_HEADER + IN_BODY;
     let data = request.0.get(from..from + size).ok_or(EIO)?;
@@ -254,10 +241,7 @@ fn write(request: &Request, disk: &Shared) -> Result<Vec<u8>, i32> {
         .get_mut(start..end)
         .ok_or(EIO)?
         .copy_from_slice(data);
-    let data = data.to_vec();
-    if let Some(log) = &mut disk.log {
-        log.push(Event::Write { at, data });
-    }
+    disk.journal.written(at, data);
     Ok([size as u32, 0].map(u32::to_le_bytes).concat())
 }
 

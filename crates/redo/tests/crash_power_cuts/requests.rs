@@ -10,7 +10,7 @@
 //! do it.
 
 use crate::common::options;
-use crate::fuse::{self, Event, Shared};
+use crate::fuse;
 use crate::life::{self, Known, Way};
 use crate::states::{self, Mapped, States};
 use crate::volume::{Janitor, PLACES, done};
@@ -26,6 +26,43 @@ use std::time::Duration;
 const DISK_BYTES: u64 = 64 << 20;
 /// How long a child is listened to.
 const LIFE: Duration = Duration::from_millis(150);
+
+/// What happened, in order.
+pub enum Event {
+    Write {
+        at: u64,
+        data: Vec<u8>,
+    },
+    Flush,
+    /// A session was told that its record is durable.
+    Ack(u32, u32),
+}
+
+/// What happened since it was asked for.
+#[derive(Default)]
+struct History(Option<Vec<Event>>);
+
+impl History {
+    fn note(&mut self, event: Event) {
+        if let Some(events) = &mut self.0 {
+            events.push(event);
+        }
+    }
+}
+
+impl fuse::Journal for History {
+    fn written(&mut self, at: u64, data: &[u8]) {
+        let data = data.to_vec();
+        self.note(Event::Write { at, data });
+    }
+
+    fn flushed(&mut self) -> Result<(), i32> {
+        self.note(Event::Flush);
+        Ok(())
+    }
+}
+
+type Shared = fuse::Shared<History>;
 
 /// A file system whose block requests are logged.
 pub struct Bench {
@@ -118,10 +155,10 @@ impl Bench {
         let mut files = mapped(&log)?;
         let before = self.begin(&mut files);
         let heard = self.disk.clone();
-        let note = move |who, which| heard.note(Event::Ack(who, which));
+        let note = move |who, which| heard.lock().journal.note(Event::Ack(who, which));
         let second = life::start(&log, way, note)?.committing()?;
         std::thread::sleep(LIFE);
-        let events = self.disk.lock().log.take().unwrap_or_default();
+        let events = self.disk.lock().journal.0.take().unwrap_or_default();
         second.finish(None)?;
         if mapped(&log)?.iter().map(|f| &f.extents).ne(before.iter()) {
             return Err("the files of the log moved".to_owned());
@@ -145,7 +182,7 @@ impl Bench {
                 file.bytes[to].copy_from_slice(&disk.image[from]);
             }
         }
-        disk.log = Some(Vec::new());
+        disk.journal.0 = Some(Vec::new());
         files.iter().map(|file| file.extents.clone()).collect()
     }
 }

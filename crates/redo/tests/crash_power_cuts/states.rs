@@ -4,7 +4,7 @@
 //! Invariant: everything that was logged before the last flush is there; of what came after,
 //! any 512-byte sector may be; nothing that came after the crash is.
 
-use crate::fuse::Event;
+use crate::requests::Event;
 use measure::workload::split_mix;
 use std::path::Path;
 
