@@ -154,7 +154,7 @@ const STEPS: &[Step] = &[
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
-        env: &[("LOOM_MAX_DURATION", "15")],
+        env: &[("LOOM_MAX_DURATION", "8")],
         ..step(
             "interleavings",
             420,

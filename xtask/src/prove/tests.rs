@@ -310,8 +310,8 @@ pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Out
     Ok(well)
 }
 
-/// What a line of `experiments/proofs/data.csv` ends with: the figures that the tests printed, or the
-/// files of data that hold them.
+/// What a line of `experiments/proofs/data.csv` ends with: the figures that the tests printed, or
+/// the files of data that hold them.
 fn figures(proof: &Proof, told: &Told) -> String {
     if proof.data.is_empty() {
         return told.figures.join("; ");

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// What a bench fails with.
 pub type AnyError = Box<dyn std::error::Error>;
 
-/// The folder of a bench, which is not there yet: `name` in the folder that the first argument gives,
-/// or in the system's temporary one. A bench deletes its folder, and nothing outside of it.
+/// The folder of a bench, which is not there yet: `name` in the folder that the first argument
+/// gives, or in the system's temporary one. A bench deletes its folder, and nothing outside of it.
 pub fn folder(parent: Option<String>, name: &str) -> Result<PathBuf, AnyError> {
     let parent = parent.map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = parent.join(name);

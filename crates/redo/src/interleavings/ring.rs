@@ -147,5 +147,7 @@ fn a_slot_given_out_before_its_block_was_written_is_found() {
         let planted = Planted::with(Bug::SlotReuse);
         appenders_and_sealer(1, 0, [b"0123456789abc", b"ABCDEFGHI"], planted);
     });
-    assert!(reason.contains("Causality violation"), "{reason}");
+    // Where sums are checked, the sum of a position that another thread overwrote may be first.
+    let found = ["Causality violation", "attempt to add with overflow"];
+    assert!(found.iter().any(|text| reason.contains(text)), "{reason}");
 }
