@@ -1,14 +1,49 @@
 //! Which tests a mutant meets, in which order.
 //!
-//! What lives here: the stages, quick and strong ones first. The stages of the fast tier take less
-//! than a minute together; a mutant that survives them meets the rest, up to redolab's own tests.
+//! What lives here: the stages, quick and strong ones first, in three tiers. The stages of the fast
+//! tier take less than a minute together; those of the crates' tier are all tests of the crates that
+//! are changed; those of the whole tier are redolab's own tests.
+
+use crate::Outcome;
+
+/// How far a mutant is tested; each tier contains those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// Under a minute.
+    Fast,
+    /// All tests of the crates.
+    Crates,
+    /// Every test that may notice it.
+    Whole,
+}
+
+impl Tier {
+    /// As the data and the option name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Fast => "fast",
+            Tier::Crates => "crates",
+            Tier::Whole => "whole",
+        }
+    }
+
+    /// The tier of a name.
+    ///
+    /// # Errors
+    /// When no tier has this name.
+    pub fn parse(name: &str) -> Outcome<Tier> {
+        let all = [Tier::Fast, Tier::Crates, Tier::Whole];
+        let found = all.into_iter().find(|tier| tier.name() == name);
+        found.ok_or_else(|| format!("no tier {name}; there are fast, crates, whole"))
+    }
+}
 
 /// Test programs that one build makes, and how they are run.
 pub struct Stage {
     /// As the data names it.
     pub name: &'static str,
-    /// Whether it belongs to the fast tier.
-    pub fast: bool,
+    /// The tier that it belongs to.
+    pub tier: Tier,
     /// What is built, as arguments of `cargo test --no-run`.
     pub build: &'static [&'static str],
     /// Arguments of each test program.
@@ -19,21 +54,21 @@ pub struct Stage {
 
 const DEVICE_UNITS: Stage = Stage {
     name: "device units",
-    fast: true,
+    tier: Tier::Fast,
     build: &["-p", "redolab-device", "--lib"],
     run: &[],
     env: &[],
 };
 const REDO_UNITS: Stage = Stage {
     name: "redo units",
-    fast: true,
+    tier: Tier::Fast,
     build: &["-p", "redolab-redo", "--lib"],
     run: &[],
     env: &[],
 };
 const REDO_QUICK: Stage = Stage {
     name: "redo quick",
-    fast: true,
+    tier: Tier::Fast,
     build: &[
         "-p",
         "redolab-redo",
@@ -59,7 +94,7 @@ const REDO_QUICK: Stage = Stage {
 };
 const REDO_STRONG: Stage = Stage {
     name: "redo strong",
-    fast: true,
+    tier: Tier::Fast,
     build: &[
         "-p",
         "redolab-redo",
@@ -77,7 +112,7 @@ const REDO_STRONG: Stage = Stage {
 };
 const REDO_WHOLE: Stage = Stage {
     name: "redo whole",
-    fast: false,
+    tier: Tier::Crates,
     build: &[
         "-p",
         "redolab-redo",
@@ -91,14 +126,14 @@ const REDO_WHOLE: Stage = Stage {
 };
 const BELOW: Stage = Stage {
     name: "measure and device",
-    fast: false,
+    tier: Tier::Crates,
     build: &["-p", "redolab-measure", "-p", "redolab-device", "--lib"],
     run: &[],
     env: &[],
 };
 const REDOLAB: Stage = Stage {
     name: "redolab",
-    fast: false,
+    tier: Tier::Whole,
     build: &["-p", "redolab", "--lib", "--tests"],
     // These tests start no log of their own: evidence, pages and stored figures.
     run: &[
@@ -149,12 +184,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_tier_has_a_name() {
+        for tier in [Tier::Fast, Tier::Crates, Tier::Whole] {
+            assert_eq!(Tier::parse(tier.name()), Ok(tier));
+        }
+        assert!(Tier::parse("slow").is_err());
+    }
+
+    #[test]
     fn fast_stages_come_first_and_every_crate_above_is_reached() {
         for package in super::super::draw::PACKAGES {
             let stages = of(package);
-            let slow = stages.iter().position(|stage| !stage.fast);
-            let slow = slow.expect("there is a whole tier");
-            assert!(stages.iter().skip(slow).all(|stage| !stage.fast));
+            let tiers: Vec<Tier> = stages.iter().map(|stage| stage.tier).collect();
+            assert!(tiers.is_sorted(), "{tiers:?}");
+            assert_eq!(tiers.last(), Some(&Tier::Whole));
             let own = stages.first().map(|stage| stage.build);
             assert!(own.is_some_and(|build| build.contains(package)));
             let last = stages.last().map(|stage| stage.build);

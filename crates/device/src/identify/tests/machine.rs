@@ -206,3 +206,27 @@ fn the_inventory_lists_each_file_system_once() {
         .collect();
     assert_eq!(all, ["/", "/dev/shm", "/hidden", "dm-0", "nvme0n1"]);
 }
+
+#[test]
+fn the_inventory_leaves_out_what_cannot_carry_a_log() {
+    let fixture = Fixture::with_mounts(&["22 1 0:5 / /proc rw - proc proc rw"]);
+    for (dev, name, attributes) in [
+        ("8:16", "sdb", &[("size", "4096")][..]),
+        ("8:32", "sdc", &[("size", "0")]),
+        ("8:48", "sdd", &[]),
+        ("259:1", "nvme1c0n1", &[("size", "4096"), ("hidden", "1")]),
+        ("11:0", "sr0", &[("size", "4096")]),
+        ("179:0", "mmcblk0", &[("size", "4096")]),
+        ("179:8", "mmcblk0boot0", &[("size", "4096")]),
+        ("179:16", "mmcblk0rpmb", &[("size", "4096")]),
+    ] {
+        fixture.block(dev, &format!("odd/{name}"), attributes);
+    }
+    let all: Vec<String> = fixture
+        .probe()
+        .all()
+        .iter()
+        .filter_map(|stack| Some(stack.layers.first()?.name.clone()))
+        .collect();
+    assert_eq!(all, ["mmcblk0", "sdb"]);
+}
