@@ -25,7 +25,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     (
         "mutants",
         "how many of 200 small changes of the product the tests notice (--seed N, --each N, --tier \
-         fast|crates|whole, --again survived|timeout, --only CRATE:NUMBER,…)",
+         units|fast|crates|whole, --again survived|timeout, --only CRATE:NUMBER,…)",
         "1 h",
     ),
     (

@@ -188,3 +188,53 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
     };
     Some((Nanos(word(0, 0)?), event))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(event: Event) -> Vec<u8> {
+        let mut history = History::default();
+        history.record(Nanos(77), event, &Actions::default());
+        history.bytes().to_vec()
+    }
+
+    #[test]
+    fn every_event_is_read_as_it_was_recorded() {
+        let errno = 28;
+        for event in [
+            Event::Pending {
+                commits: 1,
+                bytes: 2,
+                carried: 3,
+            },
+            Event::Gathered,
+            Event::Sealed(Batch {
+                id: 1 << 40,
+                start: 1 << 41,
+                blocks: 4,
+                bytes: 5,
+                commits: 6,
+            }),
+            Event::Filled { batch: 1 << 42 },
+            Event::Io {
+                op: 1 << 43,
+                result: Ok(1 << 44),
+            },
+            Event::Io {
+                op: 7,
+                result: Err(IoFailure { errno }),
+            },
+            Event::Checkpoint(1 << 45),
+            Event::NoCheckpoint,
+        ] {
+            let bytes = recorded(event);
+            assert_eq!(read_event(&bytes), Some((Nanos(77), event)));
+            let whole = bytes.len() - 1;
+            assert_eq!(read_event(&bytes[..whole - 1]), None, "{event:?} cut short");
+        }
+        let mut unknown = recorded(Event::Gathered);
+        unknown[8] = 99;
+        assert_eq!(read_event(&unknown), None);
+    }
+}

@@ -103,12 +103,16 @@ pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
     let ledger = Ledger::open(root, &path, &list, options)?;
     let ledger = Mutex::new(ledger);
     println!("building what the tests need");
-    Worker::new(root, 0)?.build(PACKAGES)?;
+    let mut first = Worker::new(root, 0)?;
+    first.prepare(PACKAGES, options.tier)?;
+    let fellows = (1..WORKERS).map(|number| first.fellow(root, number));
+    let mut workers = fellows.collect::<Outcome<Vec<Worker>>>()?;
+    workers.push(first);
     std::thread::scope(|scope| {
-        for number in 0..WORKERS {
+        for worker in workers {
             let ledger = &ledger;
             scope.spawn(move || {
-                if let Err(problem) = work(root, number, ledger, options.tier) {
+                if let Err(problem) = work(worker, ledger, options.tier) {
                     locked(ledger).problem.get_or_insert(problem);
                 }
             });
@@ -127,8 +131,7 @@ fn locked(ledger: &Mutex<Ledger>) -> std::sync::MutexGuard<'_, Ledger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn work(root: &Path, number: usize, ledger: &Mutex<Ledger>, tier: Tier) -> Outcome<()> {
-    let mut worker = Worker::new(root, number)?;
+fn work(mut worker: Worker, ledger: &Mutex<Ledger>, tier: Tier) -> Outcome<()> {
     loop {
         // Not in the loop's head, where the lock would be held while the mutant is tested.
         let taken = locked(ledger).take();

@@ -1,7 +1,7 @@
 //! Which tests a mutant meets, in which order.
 //!
-//! What lives here: the stages, quick and strong ones first, in three tiers. The stages of the fast
-//! tier take less than a minute together; those of the crates' tier are all tests of the crates that
+//! What lives here: the stages, quick and strong ones first, in four tiers. A crate's own unit
+//! tests are the first one; the stages of the fast tier take less than a minute together with these; those of the crates' tier are all tests of the crates that
 //! are changed; those of the whole tier are redolab's own tests.
 
 use crate::Outcome;
@@ -9,7 +9,9 @@ use crate::Outcome;
 /// How far a mutant is tested; each tier contains those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// Under a minute.
+    /// The unit tests of the crate that is changed.
+    Units,
+    /// Under a minute with those.
     Fast,
     /// All tests of the crates.
     Crates,
@@ -21,6 +23,7 @@ impl Tier {
     /// As the data and the option name it.
     pub fn name(self) -> &'static str {
         match self {
+            Tier::Units => "units",
             Tier::Fast => "fast",
             Tier::Crates => "crates",
             Tier::Whole => "whole",
@@ -32,9 +35,9 @@ impl Tier {
     /// # Errors
     /// When no tier has this name.
     pub fn parse(name: &str) -> Outcome<Tier> {
-        let all = [Tier::Fast, Tier::Crates, Tier::Whole];
+        let all = [Tier::Units, Tier::Fast, Tier::Crates, Tier::Whole];
         let found = all.into_iter().find(|tier| tier.name() == name);
-        found.ok_or_else(|| format!("no tier {name}; there are fast, crates, whole"))
+        found.ok_or_else(|| format!("no tier {name}; there are units, fast, crates, whole"))
     }
 }
 
@@ -54,17 +57,22 @@ pub struct Stage {
 
 const DEVICE_UNITS: Stage = Stage {
     name: "device units",
-    tier: Tier::Fast,
+    tier: Tier::Units,
     build: &["-p", "redolab-device", "--lib"],
     run: &[],
     env: &[],
 };
 const REDO_UNITS: Stage = Stage {
     name: "redo units",
-    tier: Tier::Fast,
+    tier: Tier::Units,
     build: &["-p", "redolab-redo", "--lib"],
     run: &[],
     env: &[],
+};
+/// The same for mutants of the crate below, after its own.
+const REDO_UNITS_ABOVE: Stage = Stage {
+    tier: Tier::Fast,
+    ..REDO_UNITS
 };
 const REDO_QUICK: Stage = Stage {
     name: "redo quick",
@@ -86,6 +94,8 @@ const REDO_QUICK: Stage = Stage {
         "panics",
         "--test",
         "engine",
+        "--test",
+        "inspection",
         "--test",
         "corruption",
     ],
@@ -155,7 +165,7 @@ const REDOLAB: Stage = Stage {
 
 const DEVICE: &[Stage] = &[
     DEVICE_UNITS,
-    REDO_UNITS,
+    REDO_UNITS_ABOVE,
     REDO_QUICK,
     REDO_STRONG,
     REDO_WHOLE,
@@ -185,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_tier_has_a_name() {
-        for tier in [Tier::Fast, Tier::Crates, Tier::Whole] {
+        for tier in [Tier::Units, Tier::Fast, Tier::Crates, Tier::Whole] {
             assert_eq!(Tier::parse(tier.name()), Ok(tier));
         }
         assert!(Tier::parse("slow").is_err());

@@ -88,18 +88,29 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Builds what the fast stages of `packages` need, for the workers that copy it.
+    /// Builds and runs the stages of `packages` through `until` without a mutant, as far as the
+    /// fast tier: what comes behind it is built when the first mutant needs it.
     ///
     /// # Errors
-    /// When it does not compile without a mutant.
-    pub fn build(&self, packages: &[&str]) -> Outcome<()> {
+    /// When they do not compile or fail without a mutant.
+    pub fn prepare(&mut self, packages: &[&str], until: Tier) -> Outcome<()> {
         let stages = packages.iter().flat_map(|package| tiers::of(package));
-        for stage in stages.filter(|stage| stage.tier == Tier::Fast) {
-            if self.built(stage)?.is_none() {
-                return Err(format!("{}: does not compile", stage.name));
-            }
+        for stage in stages.filter(|stage| stage.tier <= until.min(Tier::Fast)) {
+            self.know(stage)?;
         }
         Ok(())
+    }
+
+    /// Another worker, which knows what this one has learned about the tests without a mutant.
+    ///
+    /// # Errors
+    /// As [`Worker::new`].
+    pub fn fellow(&self, root: &Path, number: usize) -> Outcome<Worker> {
+        Ok(Worker {
+            usual: self.usual.clone(),
+            passed: self.passed.clone(),
+            ..Worker::new(root, number)?
+        })
     }
 
     /// Tests a mutant, behind the tier that it survived already and through `until`, until

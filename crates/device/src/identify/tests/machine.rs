@@ -230,3 +230,41 @@ fn the_inventory_leaves_out_what_cannot_carry_a_log() {
         .collect();
     assert_eq!(all, ["mmcblk0", "sdb"]);
 }
+
+/// Root may read everything, so the thread that looks gives that right up.
+#[test]
+fn processes_that_may_not_be_looked_at_are_counted() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::with_mounts(&[ROOT]);
+    // A process, a kernel thread (without a command line), and one whose files may be read.
+    fixture.file("proc/70/cmdline", "postgres");
+    fixture.file("proc/70/fd/0", "");
+    fixture.file("proc/2/fd/0", "");
+    fixture.file("proc/71/cmdline", "bash");
+    fixture.raw_link("proc/71/fd/0", "/dev/pts/0");
+    let root = fixture.root();
+    let permit = |pid: &str, mode| {
+        let directory = root.path(format!("/proc/{pid}/fd"));
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(directory, mode).expect("our own");
+    };
+    for pid in ["70", "2"] {
+        permit(pid, 0o000);
+    }
+    let probe = fixture.probe();
+    let look = move || {
+        let mut sets = capabilities(None).expect("own capabilities");
+        sets.effective.remove(CapabilitySet::DAC_OVERRIDE);
+        sets.effective.remove(CapabilitySet::DAC_READ_SEARCH);
+        set_capabilities(None, sets).expect("less is always allowed");
+        probe.holders(Path::new("/x")).expect("recorded")
+    };
+    let holders = std::thread::spawn(look).join().expect("no panic");
+    for pid in ["70", "2"] {
+        permit(pid, 0o700);
+    }
+    assert_eq!((holders.found.len(), holders.unreadable), (0, 1));
+    let says = |line: &String| line.contains("1 processes") && line.contains("root");
+    assert!(holders.unknown.iter().any(says), "{:?}", holders.unknown);
+}
