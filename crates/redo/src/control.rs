@@ -444,9 +444,17 @@ mod tests {
     #[test]
     fn a_copy_that_counts_more_incarnations_than_it_can_hold_is_damaged() {
         const COUNT_AT: usize = 40;
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
         for (version, most) in [(VERSION_WITHOUT_LIVES, 677), (FORMAT_VERSION, 406)] {
+            let mut info = ControlInfo::new(LogId([1; 16]), geometry());
             info.version = version;
+            let more = (2..=most).map(|number| Incarnation {
+                number,
+                previous_end: u64::from(number) * 8 - 1,
+                first: u64::from(number) * 8,
+                life: None,
+            });
+            info.incarnations.extend(more);
+            assert_eq!(ControlInfo::decode(&info.encode()).as_ref(), Ok(&info));
             let mut bytes = info.encode();
             for count in [0_u32, most + 1, u32::MAX] {
                 bytes[COUNT_AT..COUNT_AT + 4].copy_from_slice(&count.to_le_bytes());

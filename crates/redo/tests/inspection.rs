@@ -95,7 +95,8 @@ fn damaged_blocks_are_counted_and_the_first_of_them_listed() {
     let file = file.read(true).write(true).open(&log.files()[0]);
     let file = file.expect("writable");
     for block in 5..35 {
-        let at = geometry.address(block) + 100;
+        // Behind the headers of the block and of the record, which has at least eight bytes.
+        let at = geometry.address(block) + 50;
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).expect("readable");
         file.write_all_at(&[byte[0] ^ 1], at).expect("writable");

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Time of a program of tests before its usual time is known.
 const FIRST: Duration = Duration::from_secs(900);
-/// Times its usual time that a program may take: other work on the machine must not look like a loop
-/// that never ends.
+/// Times its usual time that a program may take: other work on the machine must not look like a
+/// loop that never ends.
 const SLOWER: u32 = 6;
 /// Time beside that.
 const SPARE: Duration = Duration::from_secs(30);

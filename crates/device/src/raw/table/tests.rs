@@ -3,8 +3,8 @@
 use super::*;
 use std::collections::BTreeMap;
 
-/// Bytes of the device: 300 GiB and three sectors of 512 bytes, so that its last block of 4096 bytes is
-/// not a whole one.
+/// Bytes of the device: 300 GiB and three sectors of 512 bytes, so that its last block of 4096
+/// bytes is not a whole one.
 const BYTES: u64 = 322_122_548_736;
 
 /// Each format with every place on that device.
