@@ -192,6 +192,8 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::writer::Member;
+    use std::collections::BTreeSet;
 
     fn recorded(event: Event) -> Vec<u8> {
         let mut history = History::default();
@@ -236,5 +238,58 @@ mod tests {
         let mut unknown = recorded(Event::Gathered);
         unknown[8] = 99;
         assert_eq!(read_event(&unknown), None);
+    }
+
+    #[test]
+    fn every_action_leaves_bytes_of_its_own() {
+        let failure = IoFailure { errno: 5 };
+        let write = |start, blocks| Action::Io {
+            member: Member(0),
+            op: 1,
+            io: Io::Write { start, blocks },
+        };
+        let flush = |op| Action::Io {
+            member: Member(0),
+            op,
+            io: Io::Flush,
+        };
+        let until = Nanos(9);
+        let actions = [
+            Action::Gather { want: 2, until },
+            Action::Gather { want: 3, until },
+            Action::Seal,
+            write(1, 2),
+            write(2, 2),
+            write(1, 3),
+            flush(1),
+            flush(2),
+            Action::AwaitCheckpoint { log_seq: 1 },
+            Action::Release { upto: 1 },
+            Action::Publish {
+                batches: 1,
+                block: 2,
+            },
+            Action::Publish {
+                batches: 2,
+                block: 2,
+            },
+            Action::Idle,
+            Action::Poison(Cause::Write(failure)),
+            Action::Poison(Cause::ShortWrite {
+                written: 1,
+                wanted: 2,
+            }),
+            Action::Poison(Cause::Flush(failure)),
+            Action::Poison(Cause::Control(failure)),
+            Action::Poison(Cause::Abandoned),
+            Action::Poison(Cause::NoCheckpoint),
+        ];
+        let mut seen = BTreeSet::from([recorded(Event::Gathered)]);
+        for action in actions {
+            let (mut history, mut decided) = (History::default(), Actions::default());
+            decided.push(action);
+            history.record(Nanos(77), Event::Gathered, &decided);
+            assert!(seen.insert(history.bytes().to_vec()), "{action:?}");
+        }
     }
 }

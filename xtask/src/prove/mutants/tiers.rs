@@ -2,8 +2,8 @@
 //!
 //! What lives here: the stages, quick and strong ones first, in four tiers. A crate's own unit
 //! tests are the first one; the stages of the fast tier take less than a minute together with
-//! these; those of the crates' tier are all tests of the crates that are changed; those of the whole
-//! tier are redolab's own tests.
+//! these; those of the crates' tier are all tests of the crates that are changed; those of the
+//! whole tier are redolab's own tests.
 
 use crate::Outcome;
 
