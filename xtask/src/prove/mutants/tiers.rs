@@ -75,6 +75,20 @@ const REDO_UNITS_ABOVE: Stage = Stage {
     tier: Tier::Fast,
     ..REDO_UNITS
 };
+const REDO_ENGINE: Stage = Stage {
+    name: "redo engine",
+    tier: Tier::Fast,
+    build: &[
+        "-p",
+        "redolab-redo",
+        "--test",
+        "inspection",
+        "--test",
+        "engine",
+    ],
+    run: &[],
+    env: &[],
+};
 const REDO_QUICK: Stage = Stage {
     name: "redo quick",
     tier: Tier::Fast,
@@ -93,10 +107,6 @@ const REDO_QUICK: Stage = Stage {
         "hostile_control",
         "--test",
         "panics",
-        "--test",
-        "engine",
-        "--test",
-        "inspection",
         "--test",
         "corruption",
     ],
@@ -120,6 +130,28 @@ const REDO_STRONG: Stage = Stage {
     ],
     run: &["--skip", "nobody_waits_for"],
     env: &[("REDOLAB_CRASH_SEEDS", "3000")],
+};
+const REDO_REST: Stage = Stage {
+    name: "redo rest",
+    tier: Tier::Crates,
+    build: &[
+        "-p",
+        "redolab-redo",
+        "--test",
+        "killed_creation",
+        "--test",
+        "known_durable",
+        "--test",
+        "mixed_copies",
+        "--test",
+        "sectors",
+        "--test",
+        "swapped_folder",
+        "--test",
+        "version_1",
+    ],
+    run: &[],
+    env: &[],
 };
 const REDO_WHOLE: Stage = Stage {
     name: "redo whole",
@@ -167,15 +199,19 @@ const REDOLAB: Stage = Stage {
 const DEVICE: &[Stage] = &[
     DEVICE_UNITS,
     REDO_UNITS_ABOVE,
+    REDO_ENGINE,
     REDO_QUICK,
     REDO_STRONG,
+    REDO_REST,
     REDO_WHOLE,
     REDOLAB,
 ];
 const REDO: &[Stage] = &[
     REDO_UNITS,
+    REDO_ENGINE,
     REDO_QUICK,
     REDO_STRONG,
+    REDO_REST,
     REDO_WHOLE,
     BELOW,
     REDOLAB,
