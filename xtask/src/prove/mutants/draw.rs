@@ -88,6 +88,21 @@ impl Mutant {
         above.all(|line| !line.starts_with("#[cfg(") || line.starts_with("#[cfg(not("))
     }
 
+    /// Whether the block of items that contains it, in the text of its file, is compiled so: one
+    /// may be there for models of interleavings alone.
+    pub fn is_built(&self, text: &str) -> bool {
+        let before: Vec<&str> = text.lines().take(self.from.0).collect();
+        let opens = |line: &&str| line.starts_with("impl") || line.starts_with("mod ");
+        let Some(opened) = before.iter().rposition(opens) else {
+            return true;
+        };
+        let closed = before.iter().skip(opened).any(|line| *line == "}");
+        let attributes = before.iter().take(opened).rev();
+        let mut attributes = attributes.take_while(|line| line.starts_with("#["));
+        closed
+            || attributes.all(|line| !line.starts_with("#[cfg(") || line.starts_with("#[cfg(not("))
+    }
+
     /// The changed text of its file; `None` when the text has no such place.
     pub fn applied(&self, text: &str) -> Option<String> {
         let (from, until) = (offset(text, self.from)?, offset(text, self.until)?);
@@ -228,6 +243,18 @@ pub(super) mod tests {
                     #[cfg(feature = \"x\")]\nfn c() {}\n#[cfg(not(loom))]\nfn d() {}\n";
         let compiled = [1, 7, 10].map(|line| at(line).is_compiled(text));
         assert_eq!(compiled, [true, false, true]);
+    }
+
+    #[test]
+    fn what_a_block_for_models_contains_is_not_built() {
+        let text = "#[cfg(loom)]\nimpl A {\n    fn a() {}\n}\n\n#[cfg(not(loom))]\nimpl A {\n    \
+                    fn b() {}\n}\n\nfn c() {}\n";
+        let at = |line| Mutant {
+            from: (line, 1),
+            ..mutant("redolab-redo", 1)
+        };
+        let built = [3, 8, 11].map(|line| at(line).is_built(text));
+        assert_eq!(built, [false, true, true]);
     }
 
     #[test]

@@ -130,6 +130,14 @@ impl Worker {
             let file = self.tree.join(&mutant.file);
             let failed = |e: std::io::Error| format!("{}: {e}", file.display());
             let text = std::fs::read_to_string(&file).map_err(failed)?;
+            if !mutant.is_built(&text) {
+                return Ok(Verdict {
+                    how: "unviable",
+                    stage: "",
+                    tier: until,
+                    test: String::new(),
+                });
+            }
             let changed = mutant.applied(&text).ok_or("the tree has changed")?;
             std::fs::write(&file, changed).map_err(failed)?;
             let met = self.run(stage);

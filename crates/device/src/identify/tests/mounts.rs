@@ -252,10 +252,10 @@ fn several_mounts_and_escaped_spaces() {
 
 #[test]
 fn a_file_system_on_a_directory_goes_on_with_that_directory() {
-    let stacked = "21 20 0:51 / /home/a/Private rw - ecryptfs /home/.ecryptfs/a rw";
+    let stacked = "21 20 0:51 / /srv/private rw - ecryptfs /srv/.private rw";
     let fixture = Fixture::with_mounts(&[ROOT, stacked]);
     sata(&fixture);
-    let stack = fixture.stack("/home/a/Private/log");
+    let stack = fixture.stack("/srv/private/log");
     assert_eq!(
         outline(&stack),
         [
@@ -265,8 +265,5 @@ fn a_file_system_on_a_directory_goes_on_with_that_directory() {
             "3 Disk sda"
         ]
     );
-    assert_eq!(
-        stack.layers[0].backing.as_deref(),
-        Some("/home/.ecryptfs/a")
-    );
+    assert_eq!(stack.layers[0].backing.as_deref(), Some("/srv/.private"));
 }
