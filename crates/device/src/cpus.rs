@@ -71,4 +71,20 @@ mod tests {
         let far = pin(&[1_000_000]).expect_err("beyond every set");
         assert!(far.to_string().contains("CPU 1000000"), "{far}");
     }
+
+    #[test]
+    fn every_processor_that_the_system_allows_is_listed() {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("procfs");
+        let list = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let number = |text: &str| text.parse::<usize>().expect("a number");
+        let ranges = list.expect("it is listed").trim().split(',');
+        let listed = ranges.flat_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            number(first)..=number(last)
+        });
+        let own = allowed().expect("the system says");
+        assert_eq!(own, listed.collect::<Vec<_>>());
+    }
 }

@@ -107,4 +107,12 @@ mod tests {
         assert_eq!(seen, [(4, Ok(1024)), (5, Ok(0))]);
         assert_eq!(queue.poll(&mut done, true), 0);
     }
+
+    #[test]
+    fn what_was_written_reads_as_zeros() {
+        let device = NullDevice::new(1 << 20, NullDevice::PLAIN);
+        let mut read = [7; 1024];
+        device.read(512, &mut read).expect("it never fails");
+        assert_eq!(read, [0; 1024]);
+    }
 }

@@ -514,4 +514,42 @@ AnonHugePages:      4096 kB
         region.fill((3 << 20) - 4, b"tail");
         assert_eq!(&region.bytes_mut()[(3 << 20) - 4..3 << 20], b"tail");
     }
+
+    #[test]
+    fn only_huge_pages_count_as_huge() {
+        let mut region = Region::new(4096).expect("memory");
+        for (pages, is_huge) in [
+            (Pages::Normal, false),
+            (Pages::Transparent, true),
+            (Pages::Huge, true),
+        ] {
+            region.pages = pages;
+            assert_eq!((region.pages(), region.is_huge()), (pages, is_huge));
+        }
+    }
+
+    /// Where the system gives no transparent huge pages, a large region is in normal ones.
+    #[test]
+    fn pages_that_the_system_does_not_give_are_not_claimed() {
+        const CHILD: &str = "REDOLAB_TEST_WITHOUT_HUGE_PAGES";
+        if std::env::var_os(CHILD).is_some() {
+            // Of the process: so this one is a child.
+            if rustix::thread::disable_transparent_huge_pages(true).is_err() {
+                println!("skipped: the system does not take transparent huge pages away");
+                return;
+            }
+            let region = Region::with(3 << 20, RegionOptions::default()).expect("memory");
+            assert_eq!(region.pages(), Pages::Normal);
+            return;
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().expect("a path"));
+        let name = "region::tests::pages_that_the_system_does_not_give_are_not_claimed";
+        let output = child.args(["--exact", name]).env(CHILD, "1").output();
+        let output = output.expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}"
+        );
+    }
 }

@@ -224,4 +224,67 @@ mod tests {
         let results: Vec<_> = done.iter().map(|c| c.result).collect();
         assert_eq!(results, [Ok(4096), failed, failed]);
     }
+
+    /// A device whose queues run their operations later, as rings do.
+    struct Later {
+        disk: SimDisk,
+        settled: std::sync::atomic::AtomicU32,
+    }
+
+    // SAFETY: all operations go to the disk as they came.
+    unsafe impl LogDevice for Later {
+        fn caps(&self) -> Caps {
+            self.disk.caps()
+        }
+
+        fn bytes(&self) -> u64 {
+            self.disk.bytes()
+        }
+
+        fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
+            self.disk.queue(region)
+        }
+
+        fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
+            self.disk.read(addr, out)
+        }
+
+        fn settle(&self) -> Result<(), IoOrDevice> {
+            let before = self
+                .settled
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let failure = IoFailure { errno: 5 };
+            (before == 0).then_some(()).ok_or(IoOrDevice::Io(failure))
+        }
+    }
+
+    #[test]
+    fn settling_a_window_settles_its_device() {
+        let later = Arc::new(Later {
+            disk: SimDisk::new(64 << 10, 4096, false),
+            settled: std::sync::atomic::AtomicU32::new(0),
+        });
+        let device: Arc<dyn LogDevice> = Arc::clone(&later) as Arc<dyn LogDevice>;
+        let window = Window::new(device, 8192, 8192, "disk").expect("fits");
+        window.settle().expect("the first time");
+        assert_eq!(later.settled.load(std::sync::atomic::Ordering::Relaxed), 1);
+        window
+            .settle()
+            .expect_err("the device's failure is its own");
+    }
+
+    #[test]
+    fn a_parked_window_sleeps_until_its_time_is_over() {
+        let window = Window::new(disk(), 8192, 8192, "disk").expect("fits");
+        let region = Arc::new(Region::new(4096).expect("memory"));
+        let mut queue = window.queue(region).expect("queue");
+        let bell = Arc::new(Doorbell::default());
+        let (begun, moment) = (std::time::Instant::now(), Duration::from_millis(20));
+        let mut naps = 0;
+        while begun.elapsed() < moment {
+            queue.park(&bell, bell.read(), Some(moment));
+            naps += 1;
+        }
+        assert!(naps < 100, "{naps}: it does not sleep");
+    }
 }

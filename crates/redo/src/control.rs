@@ -440,4 +440,29 @@ mod tests {
         info.closed_at = Some(16);
         assert_eq!(info.known_durable(), 16);
     }
+
+    #[test]
+    fn a_copy_that_counts_more_incarnations_than_it_can_hold_is_damaged() {
+        const COUNT_AT: usize = 40;
+        for (version, most) in [(VERSION_WITHOUT_LIVES, 677), (FORMAT_VERSION, 406)] {
+            let mut info = ControlInfo::new(LogId([1; 16]), geometry());
+            info.version = version;
+            let more = (2..=most).map(|number| Incarnation {
+                number,
+                previous_end: u64::from(number) * 8 - 1,
+                first: u64::from(number) * 8,
+                life: None,
+            });
+            info.incarnations.extend(more);
+            assert_eq!(ControlInfo::decode(&info.encode()).as_ref(), Ok(&info));
+            let mut bytes = info.encode();
+            for count in [0_u32, most + 1, u32::MAX] {
+                bytes[COUNT_AT..COUNT_AT + 4].copy_from_slice(&count.to_le_bytes());
+                let (copy, sum) = bytes.split_at_mut(COPY_BYTES - 4);
+                sum.copy_from_slice(&Summer::new(info.log_id).sum(copy, &[]).to_le_bytes());
+                let found = ControlInfo::decode(&bytes);
+                assert_eq!(found, Err(CopyProblem::Damaged), "{count} in {version}");
+            }
+        }
+    }
 }

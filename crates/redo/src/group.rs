@@ -185,4 +185,17 @@ mod tests {
             None
         );
     }
+
+    #[test]
+    fn the_longest_record_fills_its_blocks_with_its_header() {
+        let header = crate::format::RECORD_HEADER_BYTES as u64;
+        let g = Geometry {
+            blocks_per_group: 400,
+            ..small()
+        };
+        let payload = u64::from(g.payload());
+        for (ring_blocks, blocks) in [(80, 10), (87, 10), (800, 100), (8000, 100), (1, 1)] {
+            assert_eq!(g.max_record(ring_blocks) + header, blocks * payload);
+        }
+    }
 }

@@ -450,3 +450,6 @@ impl<H> Turn<H> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -24,7 +24,8 @@ const FUZZ_SECONDS: &str = "300";
 const OTHERS: &[(&str, &str, &str)] = &[
     (
         "mutants",
-        "how many of 200 small changes of the product the tests notice (--seed N, --each N)",
+        "how many of 200 small changes of the product the tests notice (--seed N, --each N, --tier \
+         units|fast|crates|whole, --again survived|timeout, --only CRATE:NUMBER,…)",
         "1 h",
     ),
     (

@@ -220,3 +220,31 @@ fn a_delay_is_spent_before_each_operation() {
     run(&mut *queue_of(&device), &[write(1), flush(2)]);
     assert!(start.elapsed() >= Duration::from_millis(6));
 }
+
+#[test]
+fn a_waiting_poll_waits_for_the_device_below() {
+    let disk = SimDisk::new(8192, 512, false);
+    let device = FaultDevice::new(Arc::new(disk.clone()));
+    let mut queue = queue_of(&device);
+    queue.submit(&[write(1)]);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            let mut done = Vec::new();
+            queue.poll(&mut done, true)
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        let ticket = disk.pending()[0].ticket;
+        disk.finish(ticket, crate::sim_disk::Outcome::Done);
+        assert_eq!(waiting.join().expect("no panic"), 1);
+    });
+}
+
+#[test]
+fn a_queue_is_named_as_the_one_below() {
+    let device = null(true);
+    let region = || Arc::new(Region::new(4096).expect("memory"));
+    let below = NullDevice::new(1 << 20, NullDevice::PLAIN);
+    let below = below.queue(region()).expect("the null device takes any");
+    let queue = queue_of(&device);
+    assert_eq!((queue.kind(), queue.notes()), (below.kind(), below.notes()));
+}

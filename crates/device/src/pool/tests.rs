@@ -57,6 +57,31 @@ fn operations_end_in_every_order() {
     }
 }
 
+/// Operations that come one after the other, while those before them are still under way.
+#[test]
+fn who_is_busy_leaves_the_next_operation_to_others() {
+    const LONG: Duration = Duration::from_secs(30);
+    let (device, gate) = gated();
+    let mut pool = Workers::start(&device, &region(), 3, &[]).expect("workers");
+    // Dropped before the pool, whose end waits for what the gate holds.
+    let gate = gate;
+    for round in 0..5 {
+        let mut held = Vec::new();
+        for count in 1..=3 {
+            pool.submit(&[write(count as u64, 0)]);
+            let under_way = gate.await_pending(count, LONG);
+            held = under_way.unwrap_or_else(|| panic!("no worker for {count} in round {round}"));
+        }
+        for held in held {
+            assert!(gate.release(held.ticket));
+        }
+        let mut done = Vec::new();
+        while done.len() < 3 {
+            pool.poll(&mut done, true);
+        }
+    }
+}
+
 #[test]
 fn what_finds_no_idle_worker_waits_for_one() {
     let null = NullDevice::new(1 << 20, NullDevice::PLAIN);

@@ -141,3 +141,23 @@ fn engines_are_named_and_parsed() {
     let refused = "uring".parse::<IoEngine>().expect_err("no such engine");
     assert!(refused.contains("threads, io_uring or auto"));
 }
+
+#[test]
+fn durable_writes_go_round_the_space_that_they_were_given() {
+    let disk = crate::SimDisk::new(10 * 4096, 4096, false);
+    disk.set_immediate(true);
+    let mut bench = Bench::new(&disk, 4096, 2 * 4096).expect("memory");
+    let mut timing = Timing::default();
+    durable_writes(&mut bench, true, &mut timing, &mut |_| true).expect("room for it");
+    assert_eq!(timing.total.count(), 8, "each place once");
+    let image = disk.durable_image();
+    let is_written = |sector: &[u8]| sector.iter().any(|byte| *byte != 0);
+    let written: Vec<bool> = image.chunks(4096).map(is_written).collect();
+    assert_eq!(written, [vec![false; 2], vec![true; 8]].concat());
+    // Without an end it goes on, and never leaves the space.
+    durable_writes(&mut bench, false, &mut timing, &mut |count| count < 50).expect("inside");
+    assert_eq!(timing.total.count(), 50);
+    let image = disk.durable_image();
+    assert!(!image[..2 * 4096].iter().any(|byte| *byte != 0));
+    assert_eq!(disk.violations(), [""; 0]);
+}

@@ -285,3 +285,6 @@ pub(super) const ZFS_LABELS: [Spot; 4] = [
         plus: 0,
     },
 ];
+
+#[cfg(test)]
+mod tests;

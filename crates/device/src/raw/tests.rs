@@ -477,3 +477,28 @@ fn the_disk_of_a_mounted_partition_and_a_partition_of_a_mounted_disk() {
         .hold()
         .expect("free by now");
 }
+
+#[test]
+fn a_look_names_what_it_stands_on() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let mut look = Look::at(device.path()).expect("readable");
+    let name = device.device.trim_start_matches("/dev/");
+    assert_eq!(look.stack().layers[0].name, name);
+    assert!(
+        look.model().starts_with("loop device on /"),
+        "{}",
+        look.model()
+    );
+    for (vendor, model, shown) in [
+        (Some("ACME"), "X100", "ACME X100"),
+        // Many name the maker in the model too.
+        (Some("QEMU"), "QEMU HARDDISK", "QEMU HARDDISK"),
+        (None, "X100", "X100"),
+    ] {
+        let layer = &mut look.stack.layers[0];
+        layer.vendor = vendor.map(str::to_owned);
+        layer.model = Some(model.to_owned());
+        assert_eq!(look.model(), shown);
+        assert!(look.inventory().contains(shown));
+    }
+}

@@ -289,3 +289,107 @@ fn a_disk_starts_from_an_image() {
     fresh.load(&[8; SECTOR]);
     assert_eq!(firsts(&fresh.durable_image()), [8, 0]);
 }
+
+#[test]
+fn a_crash_counts_what_was_in_flight() {
+    let (disk, mut queue, _region) = disk(false);
+    let in_flight = |disk: &SimDisk| {
+        let crash = disk.crash(&mut 1, &CrashMix::default()).coverage;
+        (crash.with_write_in_flight, crash.with_flush_in_flight)
+    };
+    assert_eq!(in_flight(&disk), (0, 0));
+    complete(&disk, &mut *queue, write(0, 1), Outcome::Done);
+    assert_eq!(in_flight(&disk), (0, 0), "it has ended");
+    let flush = submit(&disk, &mut *queue, FLUSH);
+    assert_eq!(in_flight(&disk), (0, 1));
+    submit(&disk, &mut *queue, write(1, 2));
+    assert_eq!(in_flight(&disk), (1, 1));
+    disk.finish(flush, Outcome::Done);
+    assert_eq!(in_flight(&disk), (1, 0));
+}
+
+/// Three writes to three sectors, the last two of them in flight.
+fn three_writes() -> (SimDisk, Box<dyn Queue>) {
+    let (disk, mut queue, _region) = disk(false);
+    complete(&disk, &mut *queue, write(0, 1), Outcome::Done);
+    submit(&disk, &mut *queue, write(1, 2));
+    submit(&disk, &mut *queue, write(2, 3));
+    (disk, queue)
+}
+
+#[test]
+fn writes_in_flight_arrive_in_the_order_of_their_submission() {
+    let (disk, _queue) = three_writes();
+    for (landed, reordered) in [
+        ([1, 0, 0], 0),
+        ([1, 1, 0], 0),
+        ([1, 0, 1], 1),
+        ([0, 1, 0], 1),
+        ([1, 1, 1], 0),
+    ] {
+        let crash = disk.crash_with(&landed);
+        assert_eq!(crash.coverage.reordered, reordered, "{landed:?}");
+    }
+}
+
+/// A mix of one kind of crash and one kind of sector.
+fn only(change: impl FnOnce(&mut CrashMix)) -> CrashMix {
+    let mut mix = CrashMix {
+        independent: 0,
+        all_lost: 0,
+        all_landed: 0,
+        prefix: 0,
+        durable: 0,
+        newest: 0,
+        any: 0,
+        torn_mixed: 0,
+        torn_garbage: 0,
+    };
+    change(&mut mix);
+    mix
+}
+
+#[test]
+fn a_mix_of_one_kind_draws_that_kind() {
+    let (disk, _queue) = before_a_crash();
+    let two = |mix: CrashMix, seed: u64| {
+        let crash = disk.crash(&mut seed.clone(), &mix);
+        (firsts(&crash.image)[..2].to_vec(), crash.coverage)
+    };
+    for seed in 0..50 {
+        let (seen, _) = two(only(|m| (m.independent, m.durable) = (1, 1)), seed);
+        assert_eq!(seen, [1, 0]);
+        let (seen, coverage) = two(only(|m| (m.independent, m.newest) = (1, 1)), seed);
+        assert_eq!((seen, coverage.landed), (vec![3, 4], 2));
+        let (seen, _) = two(only(|m| (m.independent, m.any) = (1, 1)), seed);
+        assert!([2, 3].contains(&seen[0]) && seen[1] == 4, "{seen:?}");
+        let (_, coverage) = two(only(|m| (m.independent, m.torn_mixed) = (1, 1)), seed);
+        assert_eq!(coverage.torn_mixed, 2);
+        let (_, coverage) = two(only(|m| (m.independent, m.torn_garbage) = (1, 1)), seed);
+        assert_eq!(coverage.torn_garbage, 2);
+        assert_eq!(two(only(|m| m.all_lost = 1), seed).0, [1, 0]);
+        assert_eq!(two(only(|m| m.all_landed = 1), seed).0, [3, 4]);
+    }
+}
+
+#[test]
+fn a_prefix_is_what_arrived_before_some_moment() {
+    let (disk, _queue) = three_writes();
+    let mut seen = BTreeSet::new();
+    // The sector at the edge keeps its durable content.
+    let mix = only(|m| (m.prefix, m.durable) = (1, 1));
+    for seed in 0..200 {
+        let crash = disk.crash(&mut seed.clone(), &mix);
+        seen.insert(firsts(&crash.image)[..3].to_vec());
+    }
+    let prefixes = [[0, 0, 0], [1, 0, 0], [1, 2, 0], [1, 2, 3]];
+    assert!(seen.into_iter().eq(prefixes));
+}
+
+#[test]
+#[should_panic(expected = "loading comes before writing")]
+fn a_disk_that_was_written_cannot_be_loaded() {
+    let (disk, mut queue, _region) = disk(false);
+    submit(&disk, &mut *queue, write(0, 1));
+    disk.load(&[8; SECTOR]);
+}

@@ -547,4 +547,23 @@ pub(super) mod tests {
             self.0.inside -= 1;
         }
     }
+
+    #[test]
+    fn a_refusal_names_the_limit_that_is_too_low() {
+        for (errno, limit) in [
+            (Errno::NOMEM, Some("ulimit -l")),
+            (Errno::MFILE, Some("ulimit -n")),
+            (Errno::PERM, None),
+        ] {
+            let text = note("a ring", errno, "threads");
+            assert!(
+                text.contains("a ring refused") && text.ends_with("threads"),
+                "{text}"
+            );
+            let named = ["ulimit -l", "ulimit -n"]
+                .into_iter()
+                .find(|l| text.contains(l));
+            assert_eq!(named, limit, "{text}");
+        }
+    }
 }

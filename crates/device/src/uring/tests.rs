@@ -545,3 +545,15 @@ fn a_ring_that_was_given_up_tells_each_operation_once() {
     let bell = Arc::new(Doorbell::default());
     queue.park(&bell, bell.read(), Some(Duration::from_millis(1)));
 }
+
+#[test]
+#[should_panic(expected = "range outside the region")]
+fn memory_that_reaches_beyond_the_region_is_refused() {
+    let scratch = Scratch::new();
+    let Some(device) = rings(&scratch, 1, SyncMethod::Buffered) else {
+        panic!("range outside the region: not tried, there are no rings here");
+    };
+    let region = Arc::new(Region::new(8192).expect("memory"));
+    let mut queue = device.queue(region).expect("queue");
+    queue.submit(&[write(1, 0, [(4096, 8192), (0, 0)])]);
+}

@@ -169,6 +169,26 @@ fn the_ring_and_batch_numbers_wrap() {
     }
 }
 
+/// What crosses the ring's end is two pieces, the second one at its beginning.
+#[test]
+fn blocks_lie_in_the_ring_in_one_piece_or_in_two() {
+    let buffer = buffer(1, 8, 0, 0);
+    assert_eq!(buffer.ring_blocks(), 8);
+    for (start, blocks, expected) in [
+        (0, 8, [(0, 4096), (0, 0)]),
+        (3, 2, [(1536, 1024), (0, 0)]),
+        (6, 2, [(3072, 1024), (0, 0)]),
+        (6, 5, [(3072, 1024), (0, 1536)]),
+        (8 * 1000 + 7, 8, [(3584, 512), (0, 3584)]),
+    ] {
+        let pieces = buffer.pieces(start, blocks);
+        let found = pieces.map(|piece| (piece.at, piece.len));
+        assert_eq!(found[0], expected[0], "{blocks} from {start}");
+        assert_eq!(found[1].1, expected[1].1, "{blocks} from {start}");
+        assert!(found[1].1 == 0 || found[1].0 == expected[1].0);
+    }
+}
+
 #[test]
 fn a_full_ring_says_so_and_release_makes_room() {
     let buffer = buffer(2, 4, 0, 0);

@@ -382,3 +382,49 @@ pub fn unwritten(directory: &Directory, groups: u32) -> Option<u64> {
     let entries = directory.entries(&Paths::log_names(groups)).ok()?;
     entries.iter().map(|at| at.unwritten_extents()).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_fits_a_device_whose_sectors_its_blocks_hold() {
+        // Block, blocks that are sealed together; logical and physical sector of the device.
+        let cases = [
+            ((512, 1), (512, 512), true),
+            ((4096, 1), (512, 4096), true),
+            ((4096, 1), (4096, 4096), true),
+            ((512, 8), (512, 4096), true),
+            ((512, 8), (512, 512), true),
+            // An interrupted write could destroy the block beside it.
+            ((512, 7), (512, 4096), false),
+            ((512, 1), (512, 4096), false),
+            // The device takes no write of a block.
+            ((512, 8), (4096, 4096), false),
+        ];
+        for ((block_bytes, seal_blocks), (logical_bytes, physical_bytes), fits) in cases {
+            let geometry = Geometry {
+                block_bytes,
+                seal_blocks,
+                groups: 2,
+                blocks_per_group: 56,
+                header_bytes: 4096,
+                file_bytes: 1 << 20,
+            };
+            let caps = Caps {
+                logical_bytes,
+                physical_bytes,
+                memory_align: 512,
+                max_io_bytes: 1 << 20,
+                durable_writes: false,
+                blocking: true,
+            };
+            let found = check_fit(&geometry, &caps, 1, Path::new("x"));
+            assert_eq!(found.is_ok(), fits, "{geometry:?} on {caps:?}: {found:?}");
+            for depth in [0, MAX_DEPTH as u32 + 1] {
+                let refused = check_fit(&geometry, &caps, depth, Path::new("x"));
+                assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+            }
+        }
+    }
+}

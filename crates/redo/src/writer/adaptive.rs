@@ -293,4 +293,27 @@ mod tests {
         assert!(!mode.is_scalable());
         assert_eq!(mode.depth(4), 1);
     }
+
+    #[test]
+    fn a_window_has_its_batches_and_its_time() {
+        let policy = Adaptive {
+            window_batches: 20,
+            window_min: Nanos(1000),
+            settling: 0,
+            ..Adaptive::default()
+        };
+        let publish = |mode: &mut Mode, now: u64| {
+            mode.begun(8, 0, false);
+            mode.published(Nanos(now), 1);
+            mode.is_scalable()
+        };
+        // Enough batches in too short a time; the first one begins the window.
+        let mut mode = Mode::new(policy);
+        assert!((1..=1000).all(|now| !publish(&mut mode, now)));
+        assert!(publish(&mut mode, 1001));
+        // Enough time with too few batches.
+        let mut mode = Mode::new(policy);
+        assert!((0..20).all(|batch| !publish(&mut mode, 1 + batch * 500)));
+        assert!(publish(&mut mode, 1 + 20 * 500));
+    }
 }

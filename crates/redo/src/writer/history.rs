@@ -188,3 +188,108 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
     };
     Some((Nanos(word(0, 0)?), event))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writer::Member;
+    use std::collections::BTreeSet;
+
+    fn recorded(event: Event) -> Vec<u8> {
+        let mut history = History::default();
+        history.record(Nanos(77), event, &Actions::default());
+        history.bytes().to_vec()
+    }
+
+    #[test]
+    fn every_event_is_read_as_it_was_recorded() {
+        let errno = 28;
+        for event in [
+            Event::Pending {
+                commits: 1,
+                bytes: 2,
+                carried: 3,
+            },
+            Event::Gathered,
+            Event::Sealed(Batch {
+                id: 1 << 40,
+                start: 1 << 41,
+                blocks: 4,
+                bytes: 5,
+                commits: 6,
+            }),
+            Event::Filled { batch: 1 << 42 },
+            Event::Io {
+                op: 1 << 43,
+                result: Ok(1 << 44),
+            },
+            Event::Io {
+                op: 7,
+                result: Err(IoFailure { errno }),
+            },
+            Event::Checkpoint(1 << 45),
+            Event::NoCheckpoint,
+        ] {
+            let bytes = recorded(event);
+            assert_eq!(read_event(&bytes), Some((Nanos(77), event)));
+            let whole = bytes.len() - 1;
+            assert_eq!(read_event(&bytes[..whole - 1]), None, "{event:?} cut short");
+        }
+        let mut unknown = recorded(Event::Gathered);
+        unknown[8] = 99;
+        assert_eq!(read_event(&unknown), None);
+    }
+
+    #[test]
+    fn every_action_leaves_bytes_of_its_own() {
+        let failure = IoFailure { errno: 5 };
+        let write = |start, blocks| Action::Io {
+            member: Member(0),
+            op: 1,
+            io: Io::Write { start, blocks },
+        };
+        let flush = |op| Action::Io {
+            member: Member(0),
+            op,
+            io: Io::Flush,
+        };
+        let until = Nanos(9);
+        let actions = [
+            Action::Gather { want: 2, until },
+            Action::Gather { want: 3, until },
+            Action::Seal,
+            write(1, 2),
+            write(2, 2),
+            write(1, 3),
+            flush(1),
+            flush(2),
+            Action::AwaitCheckpoint { log_seq: 1 },
+            Action::Release { upto: 1 },
+            Action::Publish {
+                batches: 1,
+                block: 2,
+            },
+            Action::Publish {
+                batches: 2,
+                block: 2,
+            },
+            Action::Idle,
+            Action::Poison(Cause::Write(failure)),
+            Action::Poison(Cause::ShortWrite {
+                written: 1,
+                wanted: 2,
+            }),
+            Action::Poison(Cause::Flush(failure)),
+            Action::Poison(Cause::Control(failure)),
+            Action::Poison(Cause::Abandoned),
+            Action::Poison(Cause::NoCheckpoint),
+        ];
+        let mut seen = BTreeSet::from([recorded(Event::Gathered)]);
+        for action in actions {
+            let (mut history, mut decided) = (History::default(), Actions::default());
+            decided.push(action);
+            history.record(Nanos(77), Event::Gathered, &decided);
+            assert!(seen.insert(history.bytes().to_vec()), "{action:?}");
+        }
+    }
+}

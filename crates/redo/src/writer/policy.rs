@@ -188,4 +188,26 @@ mod tests {
         g.gathered(now);
         assert!(g.gather(now, (1, 100), 0).is_some());
     }
+
+    #[test]
+    fn patience_follows_the_usual_time_of_a_log_write() {
+        let mut g = gatherer();
+        let patience = |g: &mut Gatherer| {
+            g.sealed(4);
+            let gathered = g.gather(Nanos(0), (1, 100), 0);
+            gathered.expect("three are missing").1.0
+        };
+        let half = |micros: u64| micros * 500 * 9 / 10..=micros * 500;
+        assert!(half(100).contains(&patience(&mut g)));
+        for (micros, writes) in [(100, 1000), (800, 100), (200, 100)] {
+            for _ in 0..writes {
+                g.served(Nanos::from_micros(micros));
+            }
+            let waited = patience(&mut g);
+            assert!(half(micros).contains(&waited), "{micros} µs: {waited} ns");
+        }
+        // One slow write moves it by an eighth of the difference.
+        g.served(Nanos::from_micros(1000));
+        assert!(half(300).contains(&patience(&mut g)));
+    }
 }

@@ -346,3 +346,15 @@ fn planted_bugs_do_what_they_say() {
     let (op, result) = (2, Err(EIO));
     assert_eq!(rig.feed(Event::Io { op, result }), [flush(3)]);
 }
+
+#[test]
+fn only_an_adaptive_writer_changes_its_mode() {
+    let mut rig = Rig::new(policy(1), 0, Planted::none());
+    for op in [1, 3, 5] {
+        rig.batch(1);
+        rig.done(op, BLOCK);
+        rig.done(op + 1, 0);
+    }
+    assert!(rig.writer.is_idle());
+    assert_eq!((rig.writer.switches(), rig.writer.is_single()), (0, false));
+}

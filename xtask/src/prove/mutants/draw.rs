@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Crates whose mutants are tried.
 pub const PACKAGES: &[&str] = &["redolab-redo", "redolab-device"];
-/// Mutants of one function at most.
+/// Mutants of one function at most, and of a file's constants together.
 const PER_FUNCTION: usize = 4;
 /// Beginnings of files that no build of the product compiles: the simulation and its histories,
 /// models of interleavings, schedules, planted bugs, the bench's fused leader, tests.
@@ -22,7 +22,6 @@ const NOT_PRODUCT: &[&str] = &[
     "crates/redo/src/schedules",
     "crates/redo/src/planted.rs",
     "crates/redo/src/engine/fused.rs",
-    "crates/redo/src/buffer/tests.rs",
     "crates/device/src/doorbell/drawn.rs",
 ];
 
@@ -37,6 +36,8 @@ pub struct Mutant {
     pub name: String,
     /// The function that contains it, empty outside of functions.
     pub function: String,
+    /// The first line of that function, with its documentation and its attributes.
+    declared: Option<usize>,
     /// Line and column of the first character, from 1.
     from: (usize, usize),
     /// Line and column behind the last character.
@@ -52,12 +53,15 @@ impl Mutant {
             let number = |key| usize::try_from(point.get(key)?.as_u64()?).ok();
             Some((number("line")?, number("column")?))
         };
-        let function = value.get("function").and_then(|f| f.get("function_name"));
+        let function = value.get("function");
+        let declared = function.and_then(|f| f.get("span")?.get("start")?.get("line")?.as_u64());
+        let function = function.and_then(|f| f.get("function_name"));
         Some(Mutant {
             package: text(value.get("package")?)?,
             file: text(value.get("file")?)?,
             name: text(value.get("name")?)?,
             function: function.and_then(Value::as_str).unwrap_or("").to_owned(),
+            declared: declared.and_then(|line| usize::try_from(line).ok()),
             from: point("start")?,
             until: point("end")?,
             replacement: text(value.get("replacement")?)?,
@@ -69,6 +73,34 @@ impl Mutant {
         let shown = ["Display for", "Debug for"];
         !shown.iter().any(|kind| self.function.contains(kind))
             && !NOT_PRODUCT.iter().any(|path| self.file.starts_with(path))
+            && !self.file.ends_with("/tests.rs")
+            && !self.function.starts_with("tests::")
+    }
+
+    /// Whether its function, in the text of its file, is compiled without a feature and without a
+    /// model of interleavings.
+    fn is_compiled(&self, text: &str) -> bool {
+        let Some(declared) = self.declared else {
+            return true;
+        };
+        let lines = text.lines().skip(declared.saturating_sub(1)).map(str::trim);
+        let mut above = lines.take_while(|line| line.starts_with("///") || line.starts_with("#["));
+        above.all(|line| !line.starts_with("#[cfg(") || line.starts_with("#[cfg(not("))
+    }
+
+    /// Whether the block of items that contains it, in the text of its file, is compiled so: one
+    /// may be there for models of interleavings alone.
+    pub fn is_built(&self, text: &str) -> bool {
+        let before: Vec<&str> = text.lines().take(self.from.0).collect();
+        let opens = |line: &&str| line.starts_with("impl") || line.starts_with("mod ");
+        let Some(opened) = before.iter().rposition(opens) else {
+            return true;
+        };
+        let closed = before.iter().skip(opened).any(|line| *line == "}");
+        let attributes = before.iter().take(opened).rev();
+        let mut attributes = attributes.take_while(|line| line.starts_with("#["));
+        closed
+            || attributes.all(|line| !line.starts_with("#[cfg(") || line.starts_with("#[cfg(not("))
     }
 
     /// The changed text of its file; `None` when the text has no such place.
@@ -104,7 +136,20 @@ pub fn list(root: &Path) -> Outcome<Vec<Mutant>> {
         let why = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(format!("cargo mutants --list: {why}"));
     }
-    read_list(&output.stdout)
+    let mut list = read_list(&output.stdout)?;
+    let mut texts = BTreeMap::new();
+    for mutant in &list {
+        let path = root.join(&mutant.file);
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        texts.insert(mutant.file.clone(), text);
+    }
+    list.retain(|mutant| {
+        texts
+            .get(&mutant.file)
+            .is_some_and(|t| mutant.is_compiled(t))
+    });
+    Ok(list)
 }
 
 fn read_list(json: &[u8]) -> Outcome<Vec<Mutant>> {
@@ -130,7 +175,7 @@ pub fn order(list: &[Mutant], package: &str, seed: u64) -> Vec<Mutant> {
         let at = usize::try_from(split_mix(&mut state) % room).unwrap_or(0);
         let mutant = left.swap_remove(at);
         let of_function = taken.entry((&mutant.file, &mutant.function)).or_default();
-        if *of_function < PER_FUNCTION || mutant.function.is_empty() {
+        if *of_function < PER_FUNCTION {
             *of_function += 1;
             drawn.push(mutant.clone());
         }
@@ -139,7 +184,7 @@ pub fn order(list: &[Mutant], package: &str, seed: u64) -> Vec<Mutant> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const LIST: &str = r#"[
@@ -151,17 +196,65 @@ mod tests {
        "span":{"start":{"line":1,"column":1},"end":{"line":1,"column":1}}},
       {"package":"redolab-redo","file":"crates/redo/src/crash/host.rs","name":"c",
        "function":null,"replacement":"",
+       "span":{"start":{"line":1,"column":1},"end":{"line":1,"column":1}}},
+      {"package":"redolab-redo","file":"crates/redo/src/a.rs","name":"e",
+       "function":{"function_name":"tests::helper"},"replacement":"",
+       "span":{"start":{"line":1,"column":1},"end":{"line":1,"column":1}}},
+      {"package":"redolab-redo","file":"crates/redo/src/a/tests.rs","name":"d",
+       "function":null,"replacement":"",
        "span":{"start":{"line":1,"column":1},"end":{"line":1,"column":1}}}]"#;
+
+    /// A mutant that names itself `m` and its number; the order by names is that of the numbers.
+    pub fn mutant(package: &str, number: usize) -> Mutant {
+        Mutant {
+            package: package.to_owned(),
+            file: "crates/redo/src/a.rs".to_owned(),
+            name: format!("m{number}"),
+            function: format!("f{number}"),
+            declared: None,
+            from: (1, 1),
+            until: (1, 1),
+            replacement: String::new(),
+        }
+    }
 
     #[test]
     fn a_mutant_replaces_a_piece_of_text() {
         let list = read_list(LIST.as_bytes()).expect("it is a list");
-        assert_eq!(list.len(), 1, "Display and the simulation do not count");
+        assert_eq!(
+            list.len(),
+            1,
+            "Display, the simulation and tests do not count"
+        );
         let text = "fn sum(a: u8) {\n    ä + a\n}\n";
         let changed = list[0].applied(text).expect("it has the place");
         assert_eq!(changed, "fn sum(a: u8) {\n    ä - a\n}\n");
         assert_eq!(list[0].applied("one line"), None);
         assert!(read_list(b"[{}]").is_err());
+    }
+
+    #[test]
+    fn what_only_a_feature_compiles_does_not_count() {
+        let at = |line| Mutant {
+            declared: Some(line),
+            ..mutant("redolab-redo", 1)
+        };
+        let text = "/// Always.\nfn a() {\n    #[cfg(test)]\n    b();\n}\n\n/// Sometimes.\n\
+                    #[cfg(feature = \"x\")]\nfn c() {}\n#[cfg(not(loom))]\nfn d() {}\n";
+        let compiled = [1, 7, 10].map(|line| at(line).is_compiled(text));
+        assert_eq!(compiled, [true, false, true]);
+    }
+
+    #[test]
+    fn what_a_block_for_models_contains_is_not_built() {
+        let text = "#[cfg(loom)]\nimpl A {\n    fn a() {}\n}\n\n#[cfg(not(loom))]\nimpl A {\n    \
+                    fn b() {}\n}\n\nfn c() {}\n";
+        let at = |line| Mutant {
+            from: (line, 1),
+            ..mutant("redolab-redo", 1)
+        };
+        let built = [3, 8, 11].map(|line| at(line).is_built(text));
+        assert_eq!(built, [false, true, true]);
     }
 
     #[test]

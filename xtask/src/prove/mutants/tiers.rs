@@ -1,14 +1,53 @@
 //! Which tests a mutant meets, in which order.
 //!
-//! What lives here: the stages, quick and strong ones first. The stages of the fast tier take less
-//! than a minute together; a mutant that survives them meets the rest, up to redolab's own tests.
+//! What lives here: the stages, quick and strong ones first, in four tiers. A crate's own unit
+//! tests are the first one; the stages of the fast tier take less than a minute together with
+//! these; those of the crates' tier are all tests of the crates that are changed; those of the
+//! whole tier are redolab's own tests.
+
+use crate::Outcome;
+
+/// How far a mutant is tested; each tier contains those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The unit tests of the crate that is changed.
+    Units,
+    /// Under a minute with those.
+    Fast,
+    /// All tests of the crates.
+    Crates,
+    /// Every test that may notice it.
+    Whole,
+}
+
+impl Tier {
+    /// As the data and the option name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Units => "units",
+            Tier::Fast => "fast",
+            Tier::Crates => "crates",
+            Tier::Whole => "whole",
+        }
+    }
+
+    /// The tier of a name.
+    ///
+    /// # Errors
+    /// When no tier has this name.
+    pub fn parse(name: &str) -> Outcome<Tier> {
+        let all = [Tier::Units, Tier::Fast, Tier::Crates, Tier::Whole];
+        let found = all.into_iter().find(|tier| tier.name() == name);
+        found.ok_or_else(|| format!("no tier {name}; there are units, fast, crates, whole"))
+    }
+}
 
 /// Test programs that one build makes, and how they are run.
 pub struct Stage {
     /// As the data names it.
     pub name: &'static str,
-    /// Whether it belongs to the fast tier.
-    pub fast: bool,
+    /// The tier that it belongs to.
+    pub tier: Tier,
     /// What is built, as arguments of `cargo test --no-run`.
     pub build: &'static [&'static str],
     /// Arguments of each test program.
@@ -19,21 +58,40 @@ pub struct Stage {
 
 const DEVICE_UNITS: Stage = Stage {
     name: "device units",
-    fast: true,
+    tier: Tier::Units,
     build: &["-p", "redolab-device", "--lib"],
     run: &[],
     env: &[],
 };
 const REDO_UNITS: Stage = Stage {
     name: "redo units",
-    fast: true,
+    tier: Tier::Units,
     build: &["-p", "redolab-redo", "--lib"],
+    run: &[],
+    env: &[],
+};
+/// The same for mutants of the crate below, after its own.
+const REDO_UNITS_ABOVE: Stage = Stage {
+    tier: Tier::Fast,
+    ..REDO_UNITS
+};
+const REDO_ENGINE: Stage = Stage {
+    name: "redo engine",
+    tier: Tier::Fast,
+    build: &[
+        "-p",
+        "redolab-redo",
+        "--test",
+        "inspection",
+        "--test",
+        "engine",
+    ],
     run: &[],
     env: &[],
 };
 const REDO_QUICK: Stage = Stage {
     name: "redo quick",
-    fast: true,
+    tier: Tier::Fast,
     build: &[
         "-p",
         "redolab-redo",
@@ -50,8 +108,6 @@ const REDO_QUICK: Stage = Stage {
         "--test",
         "panics",
         "--test",
-        "engine",
-        "--test",
         "corruption",
     ],
     run: &["--skip", "mebibyte"],
@@ -59,7 +115,7 @@ const REDO_QUICK: Stage = Stage {
 };
 const REDO_STRONG: Stage = Stage {
     name: "redo strong",
-    fast: true,
+    tier: Tier::Fast,
     build: &[
         "-p",
         "redolab-redo",
@@ -75,9 +131,31 @@ const REDO_STRONG: Stage = Stage {
     run: &["--skip", "nobody_waits_for"],
     env: &[("REDOLAB_CRASH_SEEDS", "3000")],
 };
+const REDO_REST: Stage = Stage {
+    name: "redo rest",
+    tier: Tier::Crates,
+    build: &[
+        "-p",
+        "redolab-redo",
+        "--test",
+        "killed_creation",
+        "--test",
+        "known_durable",
+        "--test",
+        "mixed_copies",
+        "--test",
+        "sectors",
+        "--test",
+        "swapped_folder",
+        "--test",
+        "version_1",
+    ],
+    run: &[],
+    env: &[],
+};
 const REDO_WHOLE: Stage = Stage {
     name: "redo whole",
-    fast: false,
+    tier: Tier::Crates,
     build: &[
         "-p",
         "redolab-redo",
@@ -91,14 +169,14 @@ const REDO_WHOLE: Stage = Stage {
 };
 const BELOW: Stage = Stage {
     name: "measure and device",
-    fast: false,
+    tier: Tier::Crates,
     build: &["-p", "redolab-measure", "-p", "redolab-device", "--lib"],
     run: &[],
     env: &[],
 };
 const REDOLAB: Stage = Stage {
     name: "redolab",
-    fast: false,
+    tier: Tier::Whole,
     build: &["-p", "redolab", "--lib", "--tests"],
     // These tests start no log of their own: evidence, pages and stored figures.
     run: &[
@@ -120,16 +198,20 @@ const REDOLAB: Stage = Stage {
 
 const DEVICE: &[Stage] = &[
     DEVICE_UNITS,
-    REDO_UNITS,
+    REDO_UNITS_ABOVE,
+    REDO_ENGINE,
     REDO_QUICK,
     REDO_STRONG,
+    REDO_REST,
     REDO_WHOLE,
     REDOLAB,
 ];
 const REDO: &[Stage] = &[
     REDO_UNITS,
+    REDO_ENGINE,
     REDO_QUICK,
     REDO_STRONG,
+    REDO_REST,
     REDO_WHOLE,
     BELOW,
     REDOLAB,
@@ -149,12 +231,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_tier_has_a_name() {
+        for tier in [Tier::Units, Tier::Fast, Tier::Crates, Tier::Whole] {
+            assert_eq!(Tier::parse(tier.name()), Ok(tier));
+        }
+        assert!(Tier::parse("slow").is_err());
+    }
+
+    #[test]
     fn fast_stages_come_first_and_every_crate_above_is_reached() {
         for package in super::super::draw::PACKAGES {
             let stages = of(package);
-            let slow = stages.iter().position(|stage| !stage.fast);
-            let slow = slow.expect("there is a whole tier");
-            assert!(stages.iter().skip(slow).all(|stage| !stage.fast));
+            let tiers: Vec<Tier> = stages.iter().map(|stage| stage.tier).collect();
+            assert!(tiers.is_sorted(), "{tiers:?}");
+            assert_eq!(tiers.last(), Some(&Tier::Whole));
             let own = stages.first().map(|stage| stage.build);
             assert!(own.is_some_and(|build| build.contains(package)));
             let last = stages.last().map(|stage| stage.build);

@@ -7,7 +7,7 @@
 //! Invariant: the tree that is proved is never changed, only its copy.
 
 use super::draw::Mutant;
-use super::tiers::{self, Stage};
+use super::tiers::{self, Stage, Tier};
 use crate::binaries::{self, Binary};
 use crate::watch::{self, End, Limits};
 use crate::{Outcome, cargo, setup};
@@ -18,8 +18,11 @@ use std::time::{Duration, Instant};
 
 /// Time of a program of tests before its usual time is known.
 const FIRST: Duration = Duration::from_secs(900);
-/// Time beside a multiple of the usual one.
-const SPARE: Duration = Duration::from_secs(15);
+/// Times its usual time that a program may take: other work on the machine must not look like a
+/// loop that never ends.
+const SLOWER: u32 = 6;
+/// Time beside that.
+const SPARE: Duration = Duration::from_secs(30);
 /// Folders that are not copied.
 const NOT_COPIED: &[&str] = &["target", ".git"];
 /// Mounts a memory file system of the test program's own, bounds its memory, and runs it.
@@ -32,8 +35,8 @@ pub struct Verdict {
     pub how: &'static str,
     /// The stage that ended it; empty for a survivor.
     pub stage: &'static str,
-    /// `fast` or `whole`.
-    pub tier: &'static str,
+    /// The tier of that stage; for a survivor the last one that it met.
+    pub tier: Tier,
     /// The test that failed, or the program that failed without naming one.
     pub test: String,
 }
@@ -85,30 +88,56 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Builds what the fast stages of `packages` need, for the workers that copy it.
+    /// Builds and runs the stages of `packages` through `until` without a mutant, as far as the
+    /// fast tier: what comes behind it is built when the first mutant needs it.
     ///
     /// # Errors
-    /// When it does not compile without a mutant.
-    pub fn build(&self, packages: &[&str]) -> Outcome<()> {
+    /// When they do not compile or fail without a mutant.
+    pub fn prepare(&mut self, packages: &[&str], until: Tier) -> Outcome<()> {
         let stages = packages.iter().flat_map(|package| tiers::of(package));
-        for stage in stages.filter(|stage| stage.fast) {
-            if self.built(stage)?.is_none() {
-                return Err(format!("{}: does not compile", stage.name));
-            }
+        for stage in stages.filter(|stage| stage.tier <= until.min(Tier::Fast)) {
+            self.know(stage)?;
         }
         Ok(())
     }
 
-    /// Tests a mutant until something notices it.
+    /// Another worker, which knows what this one has learned about the tests without a mutant.
+    ///
+    /// # Errors
+    /// As [`Worker::new`].
+    pub fn fellow(&self, root: &Path, number: usize) -> Outcome<Worker> {
+        Ok(Worker {
+            usual: self.usual.clone(),
+            passed: self.passed.clone(),
+            ..Worker::new(root, number)?
+        })
+    }
+
+    /// Tests a mutant, behind the tier that it survived already and through `until`, until
+    /// something notices it.
     ///
     /// # Errors
     /// When the tests fail without a mutant, or something cannot be run.
-    pub fn judge(&mut self, mutant: &Mutant) -> Outcome<Verdict> {
-        for stage in tiers::of(&mutant.package) {
+    pub fn judge(
+        &mut self,
+        mutant: &Mutant,
+        survived: Option<Tier>,
+        until: Tier,
+    ) -> Outcome<Verdict> {
+        let stages = tiers::of(&mutant.package).iter();
+        for stage in stages.filter(|s| Some(s.tier) > survived && s.tier <= until) {
             self.know(stage)?;
             let file = self.tree.join(&mutant.file);
             let failed = |e: std::io::Error| format!("{}: {e}", file.display());
             let text = std::fs::read_to_string(&file).map_err(failed)?;
+            if !mutant.is_built(&text) {
+                return Ok(Verdict {
+                    how: "unviable",
+                    stage: "",
+                    tier: until,
+                    test: String::new(),
+                });
+            }
             let changed = mutant.applied(&text).ok_or("the tree has changed")?;
             std::fs::write(&file, changed).map_err(failed)?;
             let met = self.run(stage);
@@ -116,7 +145,7 @@ impl Worker {
             let verdict = |how, test| Verdict {
                 how,
                 stage: stage.name,
-                tier: if stage.fast { "fast" } else { "whole" },
+                tier: stage.tier,
                 test,
             };
             match met? {
@@ -129,7 +158,7 @@ impl Worker {
         Ok(Verdict {
             how: "survived",
             stage: "",
-            tier: "whole",
+            tier: until,
             test: String::new(),
         })
     }
@@ -156,7 +185,6 @@ impl Worker {
             .args(stage.build)
             .current_dir(&self.tree)
             .env("CARGO_TARGET_DIR", &self.target)
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_INCREMENTAL", "1")
             .stderr(Stdio::null());
         binaries::build(&mut command)
@@ -178,7 +206,7 @@ impl Worker {
     fn test(&mut self, stage: &'static Stage, binary: &Binary) -> Outcome<Met> {
         let key = (stage.name, binary.name.clone());
         let usual = self.usual.get(&key).copied();
-        let limit = usual.map_or(FIRST, |usual| usual * 4 + SPARE);
+        let limit = usual.map_or(FIRST, |usual| usual * SLOWER + SPARE);
         let limits = Limits {
             test: limit,
             program: limit,

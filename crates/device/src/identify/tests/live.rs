@@ -324,3 +324,25 @@ fn btrfs_is_walked_to_all_its_devices_from_any_subvolume() {
         "another subvolume is the same volume"
     );
 }
+
+/// `LD_PRELOAD` of this process is read, whether or not the library was found.
+#[test]
+fn what_is_to_be_preloaded_into_this_process_is_found() {
+    const CHILD: &str = "REDOLAB_TEST_PRELOADED";
+    let library = "/nowhere/libeatmydata.so";
+    if std::env::var_os(CHILD).is_some() {
+        let stack = stack_of(Path::new("/")).expect("it exists");
+        assert_eq!(stack.preload.as_deref(), Some(library));
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().expect("a test has a path"));
+    let name = "identify::tests::live::what_is_to_be_preloaded_into_this_process_is_found";
+    child.args(["--exact", name]).env(CHILD, "1");
+    let output = child.env("LD_PRELOAD", library).output();
+    let output = output.expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}

@@ -206,3 +206,65 @@ fn the_inventory_lists_each_file_system_once() {
         .collect();
     assert_eq!(all, ["/", "/dev/shm", "/hidden", "dm-0", "nvme0n1"]);
 }
+
+#[test]
+fn the_inventory_leaves_out_what_cannot_carry_a_log() {
+    let fixture = Fixture::with_mounts(&["22 1 0:5 / /proc rw - proc proc rw"]);
+    for (dev, name, attributes) in [
+        ("8:16", "sdb", &[("size", "4096")][..]),
+        ("8:32", "sdc", &[("size", "0")]),
+        ("8:48", "sdd", &[]),
+        ("259:1", "nvme1c0n1", &[("size", "4096"), ("hidden", "1")]),
+        ("11:0", "sr0", &[("size", "4096")]),
+        ("179:0", "mmcblk0", &[("size", "4096")]),
+        ("179:8", "mmcblk0boot0", &[("size", "4096")]),
+        ("179:16", "mmcblk0rpmb", &[("size", "4096")]),
+    ] {
+        fixture.block(dev, &format!("odd/{name}"), attributes);
+    }
+    let all: Vec<String> = fixture
+        .probe()
+        .all()
+        .iter()
+        .filter_map(|stack| Some(stack.layers.first()?.name.clone()))
+        .collect();
+    assert_eq!(all, ["mmcblk0", "sdb"]);
+}
+
+/// Root may read everything, so the thread that looks gives that right up.
+#[test]
+fn processes_that_may_not_be_looked_at_are_counted() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::with_mounts(&[ROOT]);
+    // A process, a kernel thread (without a command line), and one whose files may be read.
+    fixture.file("proc/70/cmdline", "postgres");
+    fixture.file("proc/70/fd/0", "");
+    fixture.file("proc/2/fd/0", "");
+    fixture.file("proc/71/cmdline", "bash");
+    fixture.raw_link("proc/71/fd/0", "/dev/pts/0");
+    let root = fixture.root();
+    let permit = |pid: &str, mode| {
+        let directory = root.path(format!("/proc/{pid}/fd"));
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(directory, mode).expect("our own");
+    };
+    for pid in ["70", "2"] {
+        permit(pid, 0o000);
+    }
+    let probe = fixture.probe();
+    let look = move || {
+        let mut sets = capabilities(None).expect("own capabilities");
+        sets.effective.remove(CapabilitySet::DAC_OVERRIDE);
+        sets.effective.remove(CapabilitySet::DAC_READ_SEARCH);
+        set_capabilities(None, sets).expect("less is always allowed");
+        probe.holders(Path::new("/x")).expect("recorded")
+    };
+    let holders = std::thread::spawn(look).join().expect("no panic");
+    for pid in ["70", "2"] {
+        permit(pid, 0o700);
+    }
+    assert_eq!((holders.found.len(), holders.unreadable), (0, 1));
+    let says = |line: &String| line.contains("1 processes") && line.contains("root");
+    assert!(holders.unknown.iter().any(says), "{:?}", holders.unknown);
+}

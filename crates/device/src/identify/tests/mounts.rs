@@ -249,3 +249,21 @@ fn several_mounts_and_escaped_spaces() {
         "the mount id decides"
     );
 }
+
+#[test]
+fn a_file_system_on_a_directory_goes_on_with_that_directory() {
+    let stacked = "21 20 0:51 / /srv/private rw - ecryptfs /srv/.private rw";
+    let fixture = Fixture::with_mounts(&[ROOT, stacked]);
+    sata(&fixture);
+    let stack = fixture.stack("/srv/private/log");
+    assert_eq!(
+        outline(&stack),
+        [
+            "0 FileSystem ecryptfs",
+            "1 FileSystem ext4",
+            "2 Partition sda1",
+            "3 Disk sda"
+        ]
+    );
+    assert_eq!(stack.layers[0].backing.as_deref(), Some("/srv/.private"));
+}
