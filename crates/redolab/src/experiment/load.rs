@@ -72,7 +72,7 @@ pub struct Control {
     pub from_ns: AtomicU64,
     /// Transactions that begin at this time or later are not recorded.
     pub until_ns: AtomicU64,
-    /// No further transaction but those that began in the measured time ([`Control::goes_on`]).
+    /// No further transaction but those that began in the measured time.
     pub stop: AtomicBool,
     /// Commits of a session after which it ends by itself.
     pub commits: Option<u64>,
