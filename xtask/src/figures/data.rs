@@ -5,6 +5,7 @@
 //! the heading is an error that names it.
 
 use crate::Outcome;
+use crate::prove::record;
 use crate::tree::File;
 
 /// One CSV file.
@@ -25,8 +26,10 @@ impl Table {
     pub fn read(file: &File) -> Outcome<Table> {
         let lines = file.text.lines().enumerate();
         let mut lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
-        let split =
-            |line: &str| -> Vec<String> { line.split(',').map(|c| c.trim().to_owned()).collect() };
+        let split = |line: &str| -> Vec<String> {
+            let fields = record::fields(line).into_iter();
+            fields.map(|field| field.trim().to_owned()).collect()
+        };
         let (_, heading) = lines
             .next()
             .ok_or_else(|| format!("{}: no heading", file.path))?;

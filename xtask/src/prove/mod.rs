@@ -9,7 +9,7 @@
 mod cuts;
 mod deny;
 mod mutants;
-mod record;
+pub mod record;
 mod soak;
 mod tests;
 

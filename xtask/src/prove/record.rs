@@ -24,7 +24,7 @@ pub fn line(row: &[String]) -> String {
 }
 
 /// The fields of a line; quoted fields do not contain line ends here.
-fn fields(line: &str) -> Row {
+pub fn fields(line: &str) -> Row {
     let mut fields = vec![String::new()];
     let (mut quoted, mut characters) = (false, line.chars().peekable());
     while let Some(character) = characters.next() {

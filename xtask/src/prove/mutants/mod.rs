@@ -25,7 +25,7 @@ use worker::Worker;
 /// Percent of the mutants that tests have to notice.
 const NOTICED_PERCENT: usize = 95;
 /// Copies of the tree that are worked in at once.
-const WORKERS: usize = 2;
+const WORKERS: usize = 3;
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
