@@ -333,7 +333,10 @@ fn no_flip_in_a_mebibyte_is_believed() {
     assert!(flips >= u64::from(bits) << 20, "{flips}");
     for block in (0..blocks).step_by(17) {
         let mut bad = image.block(block).to_vec();
-        bad[(block as usize * 97) % 2000] ^= 4;
+        let header = BlockHeader::decode(&summer, &bad).expect("a block of the log");
+        // A slow machine leaves blocks partly filled: only what the checksum covers is damaged.
+        let covered = BLOCK_HEADER_BYTES + usize::from(header.used);
+        bad[(block as usize * 97) % covered] ^= 4;
         assert_eq!(image.damaged_at(&[(block, bad)]), Some(block));
     }
 }
