@@ -152,7 +152,7 @@ fn of_creations_in_two_processes_one_wins() {
     }
 }
 
-/// Whoever meets a creation is told which process is at it, and changes nothing.
+/// A creation that meets another one reports its process and changes nothing.
 #[test]
 fn a_creation_at_work_is_named() {
     let scratch = Scratch::new();

@@ -205,8 +205,8 @@ impl Log {
     }
 
     /// Closes the log: everything is durable, and the control file says where it ends, so that a
-    /// missing end would be told from a torn one. Sessions that live on get errors; the lock and
-    /// the files are given up when it returns.
+    /// missing end can be distinguished from a torn one. Sessions that live on get errors; the lock
+    /// and the files are given up when it returns.
     ///
     /// # Errors
     /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is

@@ -55,7 +55,7 @@ fn of_a_herd_the_leader_wakes_half_and_leaves_the_rest_to_them() {
         std::thread::sleep(Duration::from_millis(20));
         let by_leader = woken.load(Ordering::SeqCst);
         let left = slot.chain.load(Ordering::SeqCst);
-        // Before anything is asserted: whoever sleeps on would hang the test.
+        // Before anything is asserted: a waiter that sleeps on would hang the test.
         slot.wake.bump();
         slot.wake.wake_all();
         assert!(by_leader < HERD, "some are left to those that were woken");

@@ -34,7 +34,7 @@ pub enum Event {
         data: Vec<u8>,
     },
     Flush,
-    /// A session was told that its record is durable.
+    /// A record was acknowledged to its session as durable.
     Ack(u32, u32),
 }
 

@@ -493,9 +493,9 @@ mod tests {
         write("a page, and the one in which it ends").expect("fits");
         assert_eq!(budget.left(), 2 * PAGE_BYTES);
         let large = "x".repeat(2 * PAGE_BYTES as usize);
-        let told = write(&large).expect_err("three pages").message;
+        let problem = write(&large).expect_err("three pages").message;
         let words = ["report.html", "the report was not written", "--max-write"];
-        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
         let kept = std::fs::read_to_string(&path).expect("the first one");
         assert!(kept.starts_with("a page"));
     }

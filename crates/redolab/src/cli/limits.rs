@@ -507,8 +507,8 @@ mod tests {
                 logs,
                 ..wanted(&specs, &setup, u64::MAX)
             };
-            let told = plan(&wanted).expect_err("more than any limit").message;
-            assert!(told.contains("more than 2^64 bytes"), "{told}");
+            let problem = plan(&wanted).expect_err("more than any limit").message;
+            assert!(problem.contains("more than 2^64 bytes"), "{problem}");
         }
     }
 

@@ -20,7 +20,7 @@ pub const LEAST_COMMITS: u64 = 20;
 /// commits in which its sessions began and ended.
 pub const LEAST_OF_EACH: u64 = 4;
 /// What was due at the end of an open loop may begin for so long, nanoseconds. Where `--max-write`
-/// stops the sessions before, only what had waited for longer is held against the log.
+/// stops the sessions before, only what had waited for longer is a backlog of the log.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
 /// What `--max-write` did to a row.
@@ -38,7 +38,7 @@ pub fn least_commits(jobs: u32) -> u64 {
     LEAST_COMMITS.max(LEAST_OF_EACH * u64::from(jobs))
 }
 
-/// Adds what speaks against `row`. What `--max-write` made of it is said elsewhere, and is no
+/// Adds the doubts about `row`. That `--max-write` ended it is reported elsewhere, and is not a
 /// fault of the log.
 pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
     let name = format!("{} with {}", label(row), analysis::format::jobs(row.jobs));

@@ -62,7 +62,11 @@ fn histograms_agree(store: &Store, run: &Run) {
     let mut compared = 0;
     for (number, row) in (1..).zip(&run.rows) {
         let name = format!("{number:02}-{}-{}", row.workload, row.jobs);
-        let latency = &histograms.series[&format!("{name}/commit_latency")];
+        let latency = histograms.series.get(&format!("{name}/commit_latency"));
+        let latency = latency.unwrap_or_else(|| {
+            let stored: Vec<&String> = histograms.series.keys().collect();
+            panic!("{name}: {} commits, stored are {stored:?}", row.commits)
+        });
         assert_eq!(latency.merged.stats(), row.commit_latency, "{name}");
         for (event, stats) in &row.waits {
             let Some(series) = histograms.series.get(&format!("{name}/{event}")) else {
