@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;
+pub mod printed;
 pub mod run;
 pub mod stack;
 pub mod units;
