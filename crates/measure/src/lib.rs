@@ -14,6 +14,7 @@ pub mod comparison;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;
+pub mod printed;
 pub mod record;
 pub mod run;
 pub mod stack;
