@@ -5,6 +5,6 @@
 #[path = "../promises/import.rs"]
 mod promise;
 
-use analysis::import::Kind;
+use evidence::Kind;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| promise::bear(Some(Kind::RSummary), bytes));

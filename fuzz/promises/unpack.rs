@@ -1,7 +1,7 @@
 //! Packed evidence: whatever the bytes are, what is unpacked stays within the limit, and reading in
 //! small pieces gives what reading in large ones does.
 
-use redolab::evidence::unpack::Unpacked;
+use redolab::intake::unpack::Unpacked;
 use std::io::{Cursor, Read};
 
 const MAX_BYTES: u64 = 1 << 20;

@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("redolab-measure", "crates/measure"),
     ("redolab-device", "crates/device"),
     ("redolab-redo", "crates/redo"),
+    ("redolab-evidence", "crates/evidence"),
 ];
 /// What a package must hold beside its code.
 const HELD: &[&str] = &["README.md", "LICENSE-APACHE", "LICENSE-MIT"];

@@ -16,6 +16,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         "redolab-simulate",
         &["redolab-redo", "redolab-device", "redolab-measure"],
     ),
+    ("redolab-evidence", &["redolab-measure"]),
     ("redolab-analysis", &["redolab-measure"]),
     (
         "redolab",
@@ -24,6 +25,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "redolab-device",
             "redolab-redo",
             "redolab-simulate",
+            "redolab-evidence",
             "redolab-analysis",
         ],
     ),

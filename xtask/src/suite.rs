@@ -34,7 +34,14 @@ const LONGER: &[(&str, u64)] = &[
 /// A program is ended after so many times the limit of one test.
 const PROGRAM_TIMES: u32 = 4;
 /// Programs that take long are begun first.
-const FIRST: &[&str] = &["cli", "crash_simulation", "listings", "analysis", "faults"];
+const FIRST: &[&str] = &[
+    "cli",
+    "crash_simulation",
+    "listings",
+    "consistency",
+    "analysis",
+    "faults",
+];
 /// Programs whose tests mostly wait, for a device or for the end of a measured time, and how many
 /// of their tests run at once.
 const WAITING: &[(&str, usize)] = &[("cli", 5)];

@@ -12,7 +12,6 @@ pub mod compare;
 pub mod envelope;
 pub mod findings;
 pub mod format;
-pub mod import;
 pub mod published;
 pub mod report;
 pub mod stats;

@@ -4,6 +4,8 @@
 //! recorded value); what can be exact is kept exact. Memory grows only with the largest value.
 //! Percentiles are never averaged: histograms merge, percentiles are computed at the end.
 
+mod serial;
+
 use crate::run::WaitStats;
 use crate::waits::OUTLIER_NS;
 
@@ -25,6 +27,13 @@ pub struct Histogram {
 
 /// Thresholds whose exact exceedances are counted: 1, 10, 20 ms (study 000) and 500 ms (outliers).
 const OVER_NS: [u64; 4] = [1_000_000, 10_000_000, 20_000_000, OUTLIER_NS];
+
+/// The same values in the same buckets; how much room either has is without effect.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.exact() == other.exact() && self.filled().eq(other.filled())
+    }
+}
 
 impl Default for Histogram {
     fn default() -> Histogram {
@@ -156,6 +165,12 @@ impl Histogram {
     #[must_use]
     pub fn buckets(&self) -> &hdrhistogram::Histogram<u64> {
         &self.buckets
+    }
+
+    /// The largest value of each bucket that holds something, and its count.
+    fn filled(&self) -> impl Iterator<Item = (u64, u64)> {
+        let filled = self.buckets.iter_recorded();
+        filled.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
     }
 
     /// The exact companions, for storing beside the buckets.

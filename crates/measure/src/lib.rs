@@ -1,17 +1,21 @@
 //! The vocabulary of a redo-log measurement.
 //!
 //! What lives here: units, clocks, histograms with exact companions, wait events, the metric
-//! catalogue, workload specifications with their generator, and [`run::Run`]: plain data that
-//! every producer writes and every reader reads.
+//! catalogue, workload specifications with their generator, [`record::Recording`]: what was
+//! measured, which merges exactly, and [`run::Run`]: plain data that every producer writes and
+//! every reader reads.
 //!
 //! What it must not know: devices, logs, threads of a run, files, how anything is shown.
 
+mod bounded;
 pub mod catalogue;
 pub mod clock;
 pub mod comparison;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;
+pub mod printed;
+pub mod record;
 pub mod run;
 pub mod stack;
 pub mod units;

@@ -9,10 +9,10 @@
 pub mod budget;
 pub mod cleanup;
 pub mod cli;
-pub mod evidence;
 pub mod experiment;
 pub mod folder;
 pub mod input;
+pub mod intake;
 pub mod interchange;
 pub mod last_resort;
 pub mod observe;

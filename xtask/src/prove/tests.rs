@@ -183,7 +183,7 @@ pub const PROOFS: &[Proof] = &[
         name: "evidence",
         shows: "traces read in blocks give what the whole gives, with other seeds",
         takes: "3 min",
-        package: "redolab-analysis",
+        package: "redolab-evidence",
         arguments: &["--lib", "blocks"],
         env: |round| vec![("REDOLAB_IMPORT_SEED", (round + 2).to_string())],
         repeats: true,

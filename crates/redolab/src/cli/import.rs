@@ -3,14 +3,14 @@
 use super::common::{Format, OutputArgs, StoreArgs};
 use super::session::begin;
 use super::{CommandError, INCOMPLETE};
-use crate::evidence::feed::{self, Failed};
-use crate::evidence::find::{self, Input};
+use crate::intake::feed::{self, Failed};
+use crate::intake::find::{self, Input};
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::table::Style;
 use crate::output::{imported, sanitize};
 use crate::signals::{self, Interrupt};
-use analysis::import::{Import, Kind, Options};
 use clap::Args;
+use evidence::{Import, Kind, Options};
 use measure::imported::Severity;
 use measure::run::{Environment, Origin, Run, Target, WorkloadInfo};
 use measure::stack::Stack;

@@ -5,8 +5,8 @@ use super::super::note::Note;
 use super::super::{Bad, Caution};
 use super::RULE;
 use super::view::{Line, Tables, lines, place, show};
-use crate::import::value;
 use measure::imported::Table;
+use measure::printed;
 
 /// Tables of wait events.
 const TABLES: [&str; 3] = ["top_events", "foreground_waits", "background_waits"];
@@ -32,7 +32,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
 
 /// The printed number of a column and how far it may be off, in its own unit.
 fn printed(line: &Line<'_>, key: &str) -> Option<(f64, f64)> {
-    let n = value::number(line.text(key))?;
+    let n = printed::number(line.text(key))?;
     let factor = n.count()? / n.value.abs().max(1e-300);
     Some((
         n.count()?,
@@ -57,7 +57,7 @@ fn averages(table: &Table, notes: &mut Vec<Note>) {
         let Some(average) = line.number("avg_wait_ms") else {
             continue;
         };
-        let Some(n) = value::number(line.text("avg_wait")) else {
+        let Some(n) = printed::number(line.text("avg_wait")) else {
             continue;
         };
         let half = n.half_digit() * average / n.value.max(1e-300);

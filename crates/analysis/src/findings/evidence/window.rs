@@ -4,8 +4,8 @@ use super::super::Caution;
 use super::super::note::Note;
 use super::RULE;
 use super::view::{Tables, duration, lines, place};
-use crate::import::value;
 use measure::imported::Table;
+use measure::printed;
 
 /// What a report's own bookkeeping may differ by.
 const SLACK: f64 = 0.05;
@@ -48,7 +48,7 @@ fn judge(tables: &Tables<'_>, table: &Table, notes: &mut Vec<Note>) {
         return;
     };
     let (volume, rate) = (row.text("write_data"), row.text("write_data_per_s"));
-    let rounding = |text: &str| value::number(text).map(|n| n.half_digit() / n.value.max(1e-12));
+    let rounding = |text: &str| printed::number(text).map(|n| n.half_digit() / n.value.max(1e-12));
     let (Some(a), Some(b)) = (rounding(volume), rounding(rate)) else {
         return;
     };

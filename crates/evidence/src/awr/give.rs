@@ -1,0 +1,408 @@
+//! What each grid of a report is, by its headings; and the run's row that all of them give.
+
+use super::over::Over;
+use super::{Grid, events, io, squeeze};
+use crate::Notes;
+use crate::gathered::{Gathered, row, tells};
+use crate::sheets::{Sheets, text};
+use measure::imported::{Cell, Severity};
+use measure::printed;
+use std::collections::BTreeMap;
+
+/// Statistics of the instance that concern redo and commits: these and all that begin so.
+const STATISTICS: &[&str] = &["redo ", "user commits", "user rollbacks", "log switches"];
+/// Parameters that bear on commits and the log writer.
+const PARAMETERS: &[&str] = &[
+    "commit_",
+    "log_buffer",
+    "_log_",
+    "log_archive_dest",
+    "log_checkpoint",
+    "_use_adaptive",
+    "_use_single_log_writer",
+    "_max_outstanding_log",
+    "filesystemio_options",
+    "disk_asynch_io",
+    "fast_start_mttr_target",
+];
+
+/// What the grids gave so far.
+#[derive(Debug, Default)]
+pub struct Give {
+    /// What the report says of itself.
+    pub facts: Vec<(String, String)>,
+    /// Seconds between the snapshots.
+    pub elapsed_s: Option<f64>,
+    profile: BTreeMap<String, f64>,
+    statistics: BTreeMap<String, f64>,
+    sync_ms: Option<f64>,
+    cpu: Option<[f64; 4]>,
+    comma_said: bool,
+    over: Over,
+    /// The report prints decimal commas: `66.310` is grouped there.
+    commas: bool,
+}
+
+impl Give {
+    /// Takes a grid, if it is one of those that are read.
+    pub fn grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
+        self.commas |= prints_commas(grid);
+        if self.commas {
+            self.comma(grid, notes);
+            self.pointed_grid(&pointed(grid), sheets, notes);
+        } else {
+            self.pointed_grid(grid, sheets, notes);
+        }
+    }
+
+    /// Takes a grid whose numbers have decimal points.
+    fn pointed_grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
+        let first = grid
+            .headings
+            .first()
+            .map(|h| squeeze(h))
+            .unwrap_or_default();
+        let has = |name: &str| grid.column(|h| h == name).is_some();
+        // The section's own title stands above these headings.
+        let ends = |s: &str| grid.column(|h| h.ends_with(s)).is_some();
+        if has("persecond") && has("pertransaction") {
+            self.load_profile(grid, sheets);
+        } else if has("snaptime") && has("snapid") {
+            self.snapshots(grid);
+        } else if [
+            "dbname",
+            "database",
+            "hostname",
+            "instance",
+            "host",
+            "containerdbid",
+        ]
+        .contains(&first.as_str())
+        {
+            self.facts(grid);
+        } else if first == "event"
+            && has("waits")
+            && grid
+                .column(|h| h.contains("time") && !h.contains("out"))
+                .is_some()
+        {
+            count_cells(grid, notes);
+            self.comma(grid, notes);
+            self.sync_ms = events::waits(grid, sheets).or(self.sync_ms);
+        } else if first == "event" && events::is_histogram(grid) {
+            events::histogram(grid, sheets, &mut self.over);
+        } else if ["functionname", "filetypename"].contains(&first.as_str())
+            || (first == "function" && ends("requests/sec"))
+        {
+            count_cells(grid, notes);
+            io::by(grid, sheets);
+        } else if first == "statistic" && has("total") {
+            self.statistics(grid, sheets);
+        } else if ends("user") && ends("idle") && ends("system") {
+            self.host_cpu(grid, sheets);
+        } else if first == "parametername" {
+            parameters(grid, sheets);
+        }
+    }
+
+    fn comma(&mut self, grid: &Grid, notes: &mut Notes) {
+        let comma = |cell: &String| printed::number(cell).is_some_and(|n| n.comma);
+        let found = grid.rows.iter().find(|(_, row)| row.iter().any(comma));
+        if let Some((line, _)) = found.filter(|_| !self.comma_said) {
+            self.comma_said = true;
+            notes.add(
+                Severity::Note,
+                "awr.decimal_comma",
+                Some(*line),
+                None,
+                || "numbers have decimal commas, and are read as such".to_owned(),
+            );
+        }
+    }
+
+    /// One line `name: per second, per transaction, …`.
+    fn load_profile(&mut self, grid: &Grid, sheets: &mut Sheets) {
+        let columns = [
+            ("name", "Load Profile"),
+            ("per_second", "Per Second"),
+            ("per_transaction", "Per Transaction"),
+        ];
+        let table = sheets.open("load_profile", "Load profile", grid.line, &columns);
+        for (_, row) in &grid.rows {
+            let Some(name) = row.first().map(|n| n.trim_end_matches(':')) else {
+                continue;
+            };
+            let cell = |i: usize| row.get(i).map_or(Cell::Blank, |c| printed::cell(c));
+            if let Some(n) = row.get(1).and_then(|c| printed::plain(c)) {
+                self.profile.insert(squeeze(name), n);
+            }
+            sheets.row(table, vec![text(name), cell(1), cell(2)]);
+        }
+    }
+
+    fn snapshots(&mut self, grid: &Grid) {
+        for (_, row) in &grid.rows {
+            let name = row.first().map_or("", String::as_str);
+            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let rest = rest.join(" ");
+            self.snapshot_line(name, rest.trim());
+        }
+    }
+
+    /// `Elapsed: 60.25 (mins)`, `Begin Snap: 38483 …`.
+    pub fn snapshot_line(&mut self, name: &str, rest: &str) {
+        let name = name.trim().trim_end_matches(':');
+        let mut words = rest.split_whitespace();
+        let number = words.next().and_then(printed::plain);
+        // What stands behind the unit is another figure of the same line.
+        let first = &rest[..rest.find(')').map_or(rest.len(), |at| at + 1)];
+        match (name, number) {
+            ("Elapsed", Some(n)) => {
+                let unit = match words.next().unwrap_or("(mins)") {
+                    u if u.contains("sec") => 1.0,
+                    u if u.contains("hour") || u.contains("hrs") => 3600.0,
+                    _ => 60.0,
+                };
+                self.elapsed_s = Some(n * unit);
+                self.fact("Elapsed", first);
+            }
+            ("DB Time" | "DB time", Some(_)) => self.fact("DB Time", first),
+            ("Begin Snap" | "End Snap", _) => self.fact(name, rest),
+            _ => {}
+        }
+    }
+
+    fn facts(&mut self, grid: &Grid) {
+        if let Some((_, row)) = grid.rows.first() {
+            for (name, value) in grid.headings.iter().zip(row) {
+                self.fact(name, value);
+            }
+        }
+    }
+
+    /// Keeps what the report says of itself, once.
+    pub fn fact(&mut self, name: &str, value: &str) {
+        let known = self.facts.iter().any(|(n, _)| n == name);
+        if !known && self.facts.len() < 64 && !name.is_empty() && !value.trim().is_empty() {
+            let value = value.trim().chars().take(200).collect();
+            self.facts.push((name.chars().take(60).collect(), value));
+        }
+    }
+
+    fn statistics(&mut self, grid: &Grid, sheets: &mut Sheets) {
+        let columns = [
+            ("statistic", "Statistic"),
+            ("total", "Total"),
+            ("per_second", "per Second"),
+            ("per_transaction", "per Trans"),
+        ];
+        let table = sheets.open(
+            "instance_activity",
+            "Instance activity: redo",
+            grid.line,
+            &columns,
+        );
+        let at = |is: &str| grid.column(|h| h == is);
+        let (total, second, trans) = (at("total"), at("persecond"), at("pertrans"));
+        for (_, row) in &grid.rows {
+            let name = row.first().map_or("", String::as_str);
+            if !STATISTICS.iter().any(|s| name.starts_with(s)) {
+                continue;
+            }
+            let get = |i: Option<usize>| i.and_then(|i| row.get(i)).map(String::as_str);
+            let cell = |i| get(i).map_or(Cell::Blank, printed::cell);
+            if self.statistics.contains_key(name) {
+                continue;
+            }
+            if let Some(n) = get(total).and_then(printed::number).and_then(|n| n.count()) {
+                self.statistics.insert(name.to_owned(), n);
+            }
+            sheets.row(
+                table,
+                vec![text(name), cell(total), cell(second), cell(trans)],
+            );
+        }
+    }
+
+    fn host_cpu(&mut self, grid: &Grid, sheets: &mut Sheets) {
+        let Some((_, row)) = grid.rows.first() else {
+            return;
+        };
+        // By name: Statspack has idle before waiting for I/O. The load stands before the user's.
+        let at = |name: &str| grid.column(|h| h.ends_with(name));
+        let cell = |i: Option<usize>| i.and_then(|i| row.get(i)).cloned().unwrap_or_default();
+        let user = at("user").unwrap_or_default();
+        let load = [user.checked_sub(2), user.checked_sub(1)].map(cell);
+        let shares = ["user", "system", "wio", "idle"].map(|name| cell(at(name)));
+        let cells: Vec<String> = load.into_iter().chain(shares).collect();
+        self.host_cpu_line(grid.line, &cells, sheets);
+    }
+
+    /// Load average at begin and end, then shares of user, system, waiting for I/O, idle: the last
+    /// six numbers of the line; numbers of processors may stand before them.
+    pub fn host_cpu_line(&mut self, line: u64, row: &[String], sheets: &mut Sheets) {
+        let numbers: Vec<f64> = row.iter().filter_map(|c| printed::plain(c)).collect();
+        let Some(start) = numbers.len().checked_sub(6) else {
+            return;
+        };
+        let columns = [
+            ("load_average_begin", "Load Average Begin"),
+            ("load_average_end", "Load Average End"),
+            ("cpu_user_pct", "%User"),
+            ("cpu_sys_pct", "%System"),
+            ("cpu_iowait_pct", "%WIO"),
+            ("cpu_idle_pct", "%Idle"),
+        ];
+        let table = sheets.open("host_cpu", "Host CPU", line, &columns);
+        let last = &numbers[start..];
+        sheets.row(table, last.iter().map(|n| Cell::Real(*n)).collect());
+        if let [_, _, shares @ ..] = last {
+            self.cpu = shares.try_into().ok();
+        }
+    }
+
+    /// The row of the report; gives what it says of itself.
+    pub fn end(
+        &mut self,
+        file: &str,
+        sheets: &mut Sheets,
+        out: &mut Gathered,
+    ) -> Vec<(String, String)> {
+        self.over.give(sheets);
+        if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
+            out.rows.push(self.row(file));
+        }
+        if let Some(seconds) = self.elapsed_s.filter(|_| sheets.found > 0) {
+            let columns = [("seconds", "Seconds"), ("words", "As printed")];
+            let title = "The window that the report states";
+            let table = sheets.open("stated_window", title, 1, &columns);
+            let words = self.facts.iter().find(|(n, _)| n == "Elapsed");
+            let words = words.map_or("", |(_, v)| v.as_str());
+            sheets.row(table, vec![Cell::Real(seconds), text(words)]);
+            sheets.found -= 1;
+        }
+        std::mem::take(&mut self.facts)
+    }
+
+    fn row(&self, file: &str) -> measure::run::Row {
+        let mut row = row(file);
+        let mut told: Vec<&str> = Vec::new();
+        let total = |name: &str| self.statistics.get(name).copied();
+        let elapsed = self.elapsed_s.filter(|s| *s > 0.0);
+        let per_s = |name: &str| Some(total(name)? / elapsed?);
+        let profile = |name: &str| self.profile.get(name).copied();
+        let redo = profile("redosize(bytes)").or_else(|| profile("redosize"));
+        let redo = redo.or_else(|| per_s("redo size"));
+        let tps = per_s("user commits").or_else(|| profile("transactions"));
+        let some_tps = tps.filter(|t| *t > 0.0);
+        let kb = redo.zip(some_tps).map(|(b, t)| b / t / 1024.0);
+        let synch = per_s("redo synch writes");
+        let blocks = per_s("redo blocks written");
+        let mbps = redo.map(|b| b / 1_048_576.0);
+        for (field, name, value) in [
+            (&mut row.elapsed_s, "elapsed_s", elapsed),
+            (&mut row.redo_data_mbps, "redo_data_mbps", mbps),
+            (&mut row.commit_throughput_tps, "commit_throughput_tps", tps),
+            (
+                &mut row.redo_writes_iops,
+                "redo_writes_iops",
+                per_s("redo writes"),
+            ),
+            (
+                &mut row.redo_synch_writes_iops,
+                "redo_synch_writes_iops",
+                synch,
+            ),
+            (&mut row.redo_blocks_per_s, "redo_blocks_per_s", blocks),
+            (&mut row.redo_data_kb_per_txn, "redo_data_kb_per_txn", kb),
+        ] {
+            if let Some(v) = value {
+                *field = v;
+                told.push(name);
+            }
+        }
+        let wastage = total("redo wastage");
+        let elapsed_ns = elapsed.map(|s| s * 1e9);
+        for (field, name, value) in [
+            (
+                &mut row.redo_size_bytes,
+                "redo_size_bytes",
+                total("redo size"),
+            ),
+            (&mut row.commits, "commits", total("user commits")),
+            (&mut row.redo_wastage_bytes, "redo_wastage_bytes", wastage),
+            (&mut row.elapsed_ns, "elapsed_ns", elapsed_ns),
+        ] {
+            if let Some(v) = value.filter(|v| *v >= 0.0) {
+                *field = v as u64;
+                told.push(name);
+            }
+        }
+        row.log_file_sync_ms = self.sync_ms;
+        let cpu = self.cpu.map(|shares| shares.map(Some)).unwrap_or_default();
+        [
+            row.cpu_user_pct,
+            row.cpu_sys_pct,
+            row.cpu_iowait_pct,
+            row.cpu_idle_pct,
+        ] = cpu;
+        tells(&mut row, &told);
+        row
+    }
+}
+
+/// Whether numbers of a grid have decimal commas, and none a decimal point.
+fn prints_commas(grid: &Grid) -> bool {
+    let cells = || grid.rows.iter().flat_map(|(_, row)| row);
+    let numbers = || cells().filter_map(|c| printed::number(c));
+    // Three digits behind a point may be a group.
+    let has_point = |n: &printed::Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
+    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+}
+
+/// The grid with points for commas and commas for points in its numbers.
+fn pointed(grid: &Grid) -> Grid {
+    let cell = |c: &String| match printed::number(c) {
+        Some(_) => c.chars().map(other_mark).collect(),
+        None => c.clone(),
+    };
+    let row = |(line, row): &(u64, Vec<String>)| (*line, row.iter().map(cell).collect());
+    Grid {
+        rows: grid.rows.iter().map(row).collect(),
+        ..grid.clone()
+    }
+}
+
+fn other_mark(c: char) -> char {
+    match c {
+        ',' => '.',
+        '.' => ',',
+        c => c,
+    }
+}
+
+/// Parameters that bear on redo, with their value at the beginning.
+fn parameters(grid: &Grid, sheets: &mut Sheets) {
+    let columns = [("parameter", "Parameter"), ("value", "Value")];
+    let table = sheets.open("parameters", "Parameters", grid.line, &columns);
+    for (_, row) in &grid.rows {
+        if let [name, value, ..] = row.as_slice()
+            && PARAMETERS.iter().any(|p| name.starts_with(p))
+        {
+            sheets.row(table, vec![text(name), text(value)]);
+        }
+    }
+}
+
+/// Says where a row has another number of cells than there are headings.
+fn count_cells(grid: &Grid, notes: &mut Notes) {
+    let names = grid.headings.len();
+    for (line, row) in grid.rows.iter().filter(|(_, row)| row.len() != names) {
+        notes.add(Severity::Warning, "awr.columns", Some(*line), None, || {
+            format!(
+                "{} values under {names} headings: the missing ones are blank",
+                row.len()
+            )
+        });
+    }
+}

@@ -1,0 +1,76 @@
+//! What the histograms of a report say of redo: the share of its waits over 1, 8, 16 and 32 ms.
+//!
+//! A histogram's buckets are percent of the event's waits, so what is over a bound is what the
+//! buckets up to it leave of 100. Bounds are powers of two of a millisecond (of 1024 µs from 12.2
+//! on, as the report says); 10 and 20 ms are none of them, and are not guessed.
+
+use crate::sheets::{Sheets, text};
+use measure::imported::Cell;
+
+/// The bounds, in milliseconds.
+const BOUNDS_MS: [f64; 4] = [1.0, 8.0, 16.0, 32.0];
+/// The waits.
+const EVENTS: [&str; 3] = [
+    "log file parallel write",
+    "log file sync",
+    "target log write size",
+];
+
+/// What was found so far, by event and bound.
+#[derive(Debug, Default)]
+pub struct Over {
+    found: [[Option<f64>; BOUNDS_MS.len()]; EVENTS.len()],
+    line: Option<u64>,
+}
+
+impl Over {
+    /// Takes a row of a histogram: its headings as [`super::squeeze`] gives them, and its cells.
+    pub fn row(&mut self, line: u64, headings: &[String], cells: &[Cell]) {
+        let Some(Cell::Text(event)) = cells.first() else {
+            return;
+        };
+        let Some(slot) = EVENTS.iter().position(|e| e == event) else {
+            return;
+        };
+        let mut sum = 0.0;
+        for (heading, cell) in headings.iter().zip(cells).skip(2) {
+            sum += match cell {
+                Cell::Real(x) => *x,
+                Cell::Count(n) => *n as f64,
+                Cell::Blank | Cell::Text(_) => 0.0,
+            };
+            let bound = heading.strip_prefix('<').filter(|h| !h.starts_with('='));
+            let ms = bound.and_then(|b| b.strip_suffix("ms")?.parse::<f64>().ok());
+            let at = ms.and_then(|ms| BOUNDS_MS.iter().position(|b| *b == ms));
+            if let Some(slot) = at.and_then(|at| self.found[slot].get_mut(at)) {
+                self.line.get_or_insert(line);
+                // Percent are rounded to a tenth each: their sum may pass 100.
+                slot.get_or_insert((100.0 - sum).max(0.0));
+            }
+        }
+    }
+
+    /// Gives the table, if there is anything to give.
+    pub fn give(&self, sheets: &mut Sheets) {
+        let Some(line) = self.line else {
+            return;
+        };
+        let columns = [
+            ("event", "Event"),
+            ("over_1ms_pct", "Over 1ms %"),
+            ("over_8ms_pct", "Over 8ms %"),
+            ("over_16ms_pct", "Over 16ms %"),
+            ("over_32ms_pct", "Over 32ms %"),
+        ];
+        let title = "Redo waits: share over a bound, from the report's histograms";
+        let table = sheets.open("redo_waits_over", title, line, &columns);
+        for (event, found) in EVENTS.iter().zip(&self.found) {
+            if found.iter().all(Option::is_none) {
+                continue;
+            }
+            let cells = found.map(|v| v.map_or(Cell::Blank, Cell::Real));
+            sheets.row(table, std::iter::once(text(event)).chain(cells).collect());
+            sheets.found -= 1;
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Reports as text: columns by the rule of dashes under their headings; and passages of reports as
+//! pages quote them, where rules, columns and blanks are lost.
+
+use super::give::Give;
+use super::loose::{self, Loose};
+use super::pages::Pages;
+use super::{Grid, squeeze};
+use crate::Notes;
+use crate::sheets::Sheets;
+use measure::printed;
+use std::collections::VecDeque;
+
+/// Lines above a rule that can be its headings.
+const HEADING_LINES: usize = 4;
+
+/// Reads a report line by line.
+#[derive(Debug, Default)]
+pub struct Text {
+    pages: Pages,
+    recent: VecDeque<String>,
+    title: String,
+    grid: Option<(Grid, Vec<(usize, usize)>)>,
+    profile: Option<Grid>,
+    in_cpu: bool,
+    loose: Option<Loose>,
+    /// Words of the line before, as a page labels what follows: `SSD`.
+    label: String,
+}
+
+impl Text {
+    /// Takes a line.
+    pub fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        give: &mut Give,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        for (line, number) in self.pages.line(line, number).into_iter().flatten() {
+            self.report(line, number, give, sheets, notes);
+        }
+    }
+
+    fn report(
+        &mut self,
+        line: &str,
+        number: u64,
+        give: &mut Give,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let trimmed = line.trim();
+        let rule = spans(line);
+        if let Some((grid, spans)) = &mut self.grid {
+            // A rule may also be cut until it is too short to be one.
+            let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
+            let goes_on = !drawn && !line.starts_with('\u{c}') && rule.is_none();
+            if goes_on {
+                let row = slice(line, spans);
+                join_or_push(grid, number, row);
+                return;
+            }
+            self.close(give, sheets, notes);
+        }
+        // The load profile names its columns itself; until 10.2 a rule stands under them.
+        if rule.is_some() && self.profile.as_ref().is_some_and(|p| p.rows.is_empty()) {
+            return;
+        }
+        if let Some(spans) = rule.filter(|s| s.len() > 1) {
+            if let Some(grid) = self.headed(&spans, number) {
+                self.loose = None;
+                self.grid = Some((grid, spans));
+            }
+            self.recent.clear();
+            return;
+        }
+        self.sections(line, trimmed, number, give, sheets, notes);
+        self.remember(line, trimmed);
+    }
+
+    /// Ends the file.
+    pub fn end(&mut self, give: &mut Give, sheets: &mut Sheets, notes: &mut Notes) {
+        self.close(give, sheets, notes);
+    }
+
+    /// What a page calls the table that follows.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn close(&mut self, give: &mut Give, sheets: &mut Sheets, notes: &mut Notes) {
+        if let Some((grid, _)) = self.grid.take() {
+            give.grid(&grid, sheets, notes);
+        }
+        if let Some(grid) = self.profile.take() {
+            give.grid(&grid, sheets, notes);
+        }
+        if let Some(loose) = self.loose.take() {
+            loose.give(sheets, notes);
+        }
+    }
+
+    fn remember(&mut self, line: &str, trimmed: &str) {
+        // What is underlined is a title and no heading, however far it reaches over the columns.
+        let underline = trimmed.len() > 2 && trimmed.bytes().all(|b| b == b'~');
+        if trimmed.is_empty() || underline {
+            self.recent.clear();
+            return;
+        }
+        // Statspack to 9.2 names the database in its titles: `Wait Events for DB: …  Instance: …`.
+        let of_db = trimmed.find(" for DB:");
+        if trimmed.contains("DB/Inst:") || trimmed.starts_with("Top ") || of_db.is_some() {
+            let title = trimmed.split("  ").next().unwrap_or(trimmed);
+            let title = title.get(..of_db.unwrap_or(title.len())).unwrap_or(title);
+            title.clone_into(&mut self.title);
+        }
+        if trimmed.len() <= 24 && !trimmed.contains(char::is_numeric) {
+            trimmed.clone_into(&mut self.label);
+        }
+        if self.recent.len() == HEADING_LINES {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(line.to_owned());
+    }
+
+    /// The grid that a rule begins, if the lines above are headings of one that is read.
+    fn headed(&self, spans: &[(usize, usize)], number: u64) -> Option<Grid> {
+        let above = self.recent.iter().filter(|l| {
+            let l = l.trim_start();
+            !l.starts_with("->") && !l.contains("DB/Inst:")
+        });
+        let above: Vec<Vec<String>> = above.map(|l| slice(l, spans)).collect();
+        let mut headings = Vec::with_capacity(spans.len());
+        for i in 0..spans.len() {
+            let parts = above.iter().filter_map(|l| l.get(i));
+            let parts: Vec<&str> = match i {
+                // Titles and underlines stand above the first column.
+                0 => parts.map(String::as_str).next_back().into_iter().collect(),
+                _ => parts.map(String::as_str).collect(),
+            };
+            let words = parts.iter().flat_map(|p| p.split_whitespace());
+            let drawn = |w: &&str| w.chars().all(|c| matches!(c, '~' | '-'));
+            let words: Vec<&str> = words.filter(|w| !drawn(w)).collect();
+            // A bound of a histogram stands below the title of all of them.
+            let bound = words.iter().position(|w| w.starts_with(['<', '>']));
+            let words = &words[bound.unwrap_or(0)..];
+            // `< 1m` is one bound.
+            headings.push(words.join(if bound.is_some() { "" } else { " " }));
+        }
+        headings.iter().any(|h| !h.is_empty()).then(|| Grid {
+            title: self.title.clone(),
+            line: number.saturating_sub(1).max(1),
+            headings,
+            rows: Vec::new(),
+        })
+    }
+
+    fn sections(
+        &mut self,
+        line: &str,
+        trimmed: &str,
+        number: u64,
+        give: &mut Give,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) -> bool {
+        if trimmed.is_empty() {
+            return false;
+        }
+        if snapshot(trimmed, give) {
+            return true;
+        }
+        if trimmed.starts_with("Load Profile") {
+            self.close(give, sheets, notes);
+            self.profile = Some(Grid {
+                line: number,
+                headings: ["", "Per Second", "Per Transaction"]
+                    .map(str::to_owned)
+                    .to_vec(),
+                ..Grid::default()
+            });
+            return true;
+        }
+        if trimmed.starts_with("Host CPU") {
+            self.close(give, sheets, notes);
+            self.in_cpu = true;
+            return true;
+        }
+        let opened = Loose::open(trimmed, &self.label, number);
+        if opened.is_some() {
+            self.close(give, sheets, notes);
+            self.loose = opened;
+            return true;
+        }
+        if let Some(loose) = &mut self.loose {
+            match loose.line(trimmed, number) {
+                loose::Took::Yes => return true,
+                loose::Took::Ended => self.close(give, sheets, notes),
+            }
+        }
+        self.profile_line(trimmed, number, give, sheets, notes)
+            || self.cpu_line(line, number, give, sheets)
+    }
+
+    fn profile_line(
+        &mut self,
+        trimmed: &str,
+        number: u64,
+        give: &mut Give,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) -> bool {
+        let Some(grid) = &mut self.profile else {
+            return false;
+        };
+        let heads = ["persecond", "pertransaction", "perexec", "percall"];
+        let squeezed = squeeze(trimmed);
+        let heading = squeezed.starts_with("~~") || heads.iter().any(|h| squeezed.starts_with(h));
+        match trimmed.rsplit_once(':') {
+            Some((name, rest))
+                if !name.contains([':', '%'])
+                    && rest.split_whitespace().all(|w| printed::plain(w).is_some()) =>
+            {
+                let values = rest.split_whitespace().map(str::to_owned);
+                let row = std::iter::once(format!("{name}:")).chain(values);
+                grid.push(number, row.collect());
+                true
+            }
+            _ if heading => true,
+            _ => {
+                self.close(give, sheets, notes);
+                false
+            }
+        }
+    }
+
+    fn cpu_line(&mut self, line: &str, number: u64, give: &mut Give, sheets: &mut Sheets) -> bool {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
+        if self.in_cpu && numbers {
+            self.in_cpu = false;
+            give.host_cpu_line(number, &words, sheets);
+            return true;
+        }
+        self.in_cpu &= line.len() < 100;
+        false
+    }
+}
+
+/// `Elapsed: 60.25 (mins)` and the lines around it.
+fn snapshot(trimmed: &str, give: &mut Give) -> bool {
+    for name in ["Elapsed", "DB Time", "DB time", "Begin Snap", "End Snap"] {
+        let Some(rest) = trimmed.strip_prefix(name) else {
+            continue;
+        };
+        if let Some(rest) = rest.trim_start().strip_prefix(':') {
+            let rest = rest.trim();
+            if name.ends_with("Snap") || rest.contains('(') {
+                give.snapshot_line(name, rest);
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The columns of a rule of dashes; `None` of any other line. Positions count characters.
+/// Statspack draws its first column with tildes.
+pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
+    let mut spans = Vec::new();
+    let mut start = None;
+    for (i, c) in line.trim_end().chars().enumerate() {
+        let c = if c == '~' && spans.is_empty() { '-' } else { c };
+        match (c, start) {
+            ('-', None) => start = Some(i),
+            (' ', Some(s)) => {
+                spans.push((s, i));
+                start = None;
+            }
+            ('-', Some(_)) | (' ' | '\t', None) => {}
+            _ => return None,
+        }
+    }
+    if let Some(s) = start {
+        spans.push((s, line.trim_end().chars().count()));
+    }
+    let wide = spans.iter().any(|(s, e)| e - s >= 3);
+    let wide = wide && line.contains('-');
+    (wide && spans.len() <= 64).then_some(spans)
+}
+
+/// Cuts a line into columns: each run of words goes to the column that it overlaps or ends next
+/// to, so that numbers wider than their column stay whole.
+pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
+    let mut cells = vec![String::new(); spans.len()];
+    // A name that is longer than its column stands alone, and has no gap.
+    let trimmed = line.trim();
+    let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
+    let first = spans.first().map_or(0, |(_, end)| *end);
+    let begins = line.len() - line.trim_start().len() < first;
+    if is_name && begins && trimmed.chars().count() > first {
+        trimmed.clone_into(&mut cells[0]);
+        return cells;
+    }
+    for (start, end, word) in words(line) {
+        let overlap = |(s, e): &(usize, usize)| end.min(*e).saturating_sub(start.max(*s));
+        let best = (0..spans.len()).max_by_key(|i| {
+            let (s, e) = spans[*i];
+            let gap = start.saturating_sub(e) + s.saturating_sub(end);
+            (overlap(&spans[*i]), usize::MAX - gap, usize::MAX - *i)
+        });
+        if let Some(cell) = best.and_then(|i| cells.get_mut(i)) {
+            if !cell.is_empty() {
+                cell.push(' ');
+            }
+            cell.push_str(word);
+        }
+    }
+    cells
+}
+
+fn words(line: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+    let mut at = 0;
+    line.split(' ').filter_map(move |word| {
+        let start = at;
+        let width = word.chars().count();
+        at += width + 1;
+        let word = word.trim();
+        (!word.is_empty()).then_some((start, start + width, word))
+    })
+}
+
+/// A row; a name that took a line of its own joins the values below it.
+fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<String>) {
+    let alone = |row: &[String]| row.iter().skip(1).all(String::is_empty);
+    if let Some((_, last)) = grid.rows.last() {
+        let nameless = row.first().is_some_and(String::is_empty) && !alone(&row);
+        if nameless && alone(last) {
+            let name = last.first().cloned().unwrap_or_default();
+            grid.rows.pop();
+            row[0] = name;
+        }
+    }
+    grid.push(number, row);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_by_the_rule() {
+        let rule = "----------------- ------- ------";
+        let spans = spans(rule).expect("a rule");
+        assert_eq!(spans, [(0, 17), (18, 25), (26, 32)]);
+        let cells = slice("log file sync      72    1.1", &spans);
+        assert_eq!(cells, ["log file sync", "72", "1.1"]);
+        let wide = slice("log file sync 1,234,567,890    1.1", &spans);
+        assert_eq!(wide[0], "log file sync");
+        assert_eq!(slice("DB CPU                      0.3", &spans)[1], "");
+        assert_eq!(super::spans("- a list"), None);
+        assert_eq!(super::spans("a--b"), None);
+    }
+}

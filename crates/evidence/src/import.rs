@@ -1,0 +1,304 @@
+//! An import of one or more files: each is read by the reader of its kind, and what spans files is
+//! joined at the end.
+//!
+//! Invariant: a file's kind is decided once, from its first [`HEAD_BYTES`] or from
+//! [`Options::kind`]; diagnostics are bounded, and those that were not kept are counted.
+
+use crate::readers::Reader;
+use crate::{Gathered, Kind, Notes, Sink, kind, sink, snapshots, tables, text, trace};
+use measure::imported::{Diagnostic, Imported, Severity, Source};
+use measure::run::Row;
+use thiserror::Error;
+
+/// Bytes of a file that its kind is recognised from.
+pub const HEAD_BYTES: usize = 256 << 10;
+/// Diagnostics that an import keeps in all.
+const DIAGNOSTICS_MAX: usize = 10_000;
+
+/// What the user decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What the files are; `None` recognises each from its content.
+    pub kind: Option<Kind>,
+    /// Statements and bind values are replaced before they are kept anywhere.
+    pub redact_sql: bool,
+    /// Nanoseconds of the unit of `ela` in traces, against whatever their headers say.
+    pub ela_unit_ns: Option<u64>,
+    /// The wait whose every value is kept for `count,elapsed`, by the evidence's own name.
+    pub samples_of: Option<String>,
+}
+
+/// Why a file could not be imported.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is of another database.
+    #[error("{file}: this is {what}, which only looks like Oracle's; redolab reads Oracle's")]
+    LookAlike {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// It is a report or the output of a tool that tells too little.
+    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
+    NotRead {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Its kind was not recognised.
+    #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// What it begins with.
+        found: String,
+        /// Every kind.
+        looked_for: String,
+    },
+    /// It holds nothing of its kind.
+    #[error("{file}: read as {kind}, but nothing of it was found: looked for {looked_for}{more}")]
+    Nothing {
+        /// The file.
+        file: String,
+        /// The kind it was read as.
+        kind: Kind,
+        /// What was looked for.
+        looked_for: &'static str,
+        /// The first diagnostic, if there is one.
+        more: String,
+    },
+}
+
+/// An import of one or more files.
+#[derive(Debug, Default)]
+pub struct Import {
+    options: Options,
+    gathered: Gathered,
+    sources: Vec<Source>,
+    diagnostics: Vec<Diagnostic>,
+    dropped: u64,
+}
+
+/// What an import gives to a run.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// One row for each process or snapshot.
+    pub rows: Vec<Row>,
+    /// Sources, tables, series.
+    pub imported: Imported,
+    /// What is wrong or unusual.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Import {
+    /// An import of nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Import {
+        Import {
+            options,
+            ..Import::default()
+        }
+    }
+
+    /// Begins a file. `file` is its name as the user gave it, `packing` how it was packed.
+    #[must_use]
+    pub fn open(&self, file: &str, packing: &str) -> Reading {
+        Reading {
+            options: self.options.clone(),
+            source: Source {
+                file: file.to_owned(),
+                packing: packing.to_owned(),
+                ..Source::default()
+            },
+            decoder: text::Decoder::default(),
+            head: Vec::new(),
+            reader: None,
+            sink: Sink {
+                notes: Notes::new(file),
+                samples: sink::Samples::of(self.options.samples_of.as_deref()),
+            },
+        }
+    }
+
+    /// Ends a file, and takes what it gave; returns the last of its samples beside the outcome. The
+    /// diagnostics of a refused file are kept all the same.
+    pub fn close(&mut self, mut reading: Reading) -> (Vec<u8>, Result<(), Refusal>) {
+        let ended = reading.end(&mut self.gathered);
+        let samples = reading.take_samples();
+        let room = DIAGNOSTICS_MAX.saturating_sub(self.diagnostics.len());
+        let mut found = reading.sink.notes.into_diagnostics();
+        self.dropped += found.iter().skip(room).map(|d| d.count).sum::<u64>();
+        found.truncate(room);
+        self.diagnostics.append(&mut found);
+        if ended.is_ok() {
+            self.sources.push(reading.source);
+        }
+        (samples, ended)
+    }
+
+    /// A file could not be read to its end: says so beside what was read.
+    pub fn note(&mut self, severity: Severity, id: &'static str, file: &str, detail: String) {
+        let mut notes = Notes::new(file);
+        notes.add(severity, id, None, None, || detail);
+        self.diagnostics.append(&mut notes.into_diagnostics());
+    }
+
+    /// Files that gave something.
+    #[must_use]
+    pub fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Joins what the files gave.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        if self.dropped > 0 {
+            let detail = format!("{} more diagnostics were not kept", self.dropped);
+            self.note(Severity::Warning, "import.many_diagnostics", "", detail);
+        }
+        let Gathered {
+            mut rows,
+            mut tables,
+            series,
+            snapshots,
+            ..
+        } = self.gathered;
+        let mut all = tables::of_rows(&rows);
+        snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
+        all.append(&mut tables);
+        Outcome {
+            rows,
+            imported: Imported {
+                sources: self.sources,
+                tables: all,
+                series,
+            },
+            diagnostics: self.diagnostics,
+        }
+    }
+}
+
+/// One file that is being read.
+#[derive(Debug)]
+pub struct Reading {
+    options: Options,
+    source: Source,
+    decoder: text::Decoder,
+    /// Text before the kind is known.
+    head: Vec<u8>,
+    reader: Option<Reader>,
+    sink: Sink,
+}
+
+impl Reading {
+    /// Takes the next bytes, however they are cut.
+    ///
+    /// # Errors
+    /// A file whose kind is not recognised or refused.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        let text = self.decoder.decode(bytes);
+        self.source.bytes += bytes.len() as u64;
+        if let Some(reader) = &mut self.reader {
+            reader.feed(&text, &mut self.sink);
+            return Ok(());
+        }
+        self.head.extend_from_slice(&text);
+        if self.head.len() >= HEAD_BYTES {
+            self.choose()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rest of the file may be cut into blocks ([`Reading::cut_block`]), scanned
+    /// anywhere ([`trace::scan`]) and absorbed in order ([`Reading::absorb`]) instead of fed.
+    #[must_use]
+    pub fn is_scannable(&self) -> bool {
+        matches!(self.reader, Some(Reader::OracleTrace(_))) && !self.decoder.is_utf16()
+    }
+
+    /// Cuts the next bytes of a scannable file into a block of whole lines.
+    pub fn cut_block(&mut self, bytes: &[u8], block: &mut Vec<u8>) {
+        self.source.bytes += bytes.len() as u64;
+        block.clear();
+        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+            reader.cut(bytes, block);
+        }
+    }
+
+    /// Takes the next block and what was found in it.
+    pub fn absorb(&mut self, block: &[u8], scanned: &mut trace::Scanned) {
+        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+            reader.absorb(block, scanned, &mut self.sink);
+        }
+    }
+
+    /// Lines `count,elapsed` of the event of [`Options::samples_of`] since the last time.
+    pub fn take_samples(&mut self) -> Vec<u8> {
+        self.sink.samples.take()
+    }
+
+    /// Says that the file could not be read further.
+    pub fn cut(&mut self, detail: String) {
+        self.sink
+            .notes
+            .add(Severity::Error, "import.cut_short", None, None, || detail);
+    }
+
+    /// The reader that the head calls for, fed with the head.
+    fn choose(&mut self) -> Result<(), Refusal> {
+        let file = &self.source.file;
+        let head = &self.head[..self.head.len().min(HEAD_BYTES)];
+        let kind = match self.options.kind {
+            Some(kind) => kind,
+            None => kind::recognise(file, head)?,
+        };
+        self.source.kind = kind.name().to_owned();
+        let mut reader = Reader::new(kind, &self.options, file);
+        let head = std::mem::take(&mut self.head);
+        reader.feed(&head, &mut self.sink);
+        self.reader = Some(reader);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Gathered) -> Result<(), Refusal> {
+        let rest = self.decoder.end();
+        match &mut self.reader {
+            Some(reader) => reader.feed(&rest, &mut self.sink),
+            None => {
+                self.head.extend_from_slice(&rest);
+                self.choose()?;
+            }
+        }
+        if self.decoder.is_utf16() {
+            let what = || "UTF-16, read as such".to_owned();
+            self.sink
+                .notes
+                .add(Severity::Note, "import.utf16", None, None, what);
+        }
+        let reader = self.reader.take().expect("chosen above");
+        let kind = reader.kind();
+        let before = out.yielded;
+        let ended = reader.end(&mut self.sink, out);
+        self.source.lines = ended.lines;
+        self.source.facts = ended.facts;
+        if out.yielded == before {
+            let first = self.sink.notes.first().map(|d| format!(" ({})", d.detail));
+            return Err(Refusal::Nothing {
+                file: self.source.file.clone(),
+                kind,
+                looked_for: kind.looked_for(),
+                more: first.unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The example of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,48 @@
+//! Evidence in: what people already hold (traces, histograms, listings) becomes rows, tables and
+//! diagnostics of a run.
+//!
+//! ```text
+//! bytes ─► text (UTF-16, byte order marks) ─► kind (recognised from content) ─► reader ─► Gathered
+//!                                                                          └─► Notes (diagnostics)
+//! ```
+//! [`Import`] is the whole of it, with one [`Reading`] per file. A reader is one file or folder
+//! here, an arm of `readers::Reader` and a line of the table in [`kind`]; nothing else knows of it.
+//!
+//! Invariants: no I/O, no clock; memory is bounded whatever is fed; neither memory nor the result
+//! depends on how the bytes are cut into chunks; text of the evidence is carried as data, and
+//! whatever shows it makes it harmless first; a file that yields nothing is an error.
+//!
+//! What it must not know: what a figure means (`analysis`), where files are found and how they are
+//! unpacked (`redolab`).
+
+pub mod awr;
+mod count_elapsed;
+mod event_histogram;
+mod fio;
+mod gathered;
+mod hlog;
+mod import;
+mod json;
+mod json_reader;
+pub mod kind;
+pub mod lines;
+pub mod listing;
+mod look_alike;
+mod notes;
+mod number;
+mod readers;
+mod series;
+pub mod sheets;
+mod sink;
+mod snapshots;
+mod tables;
+mod tally;
+mod text;
+pub mod trace;
+mod wrapped;
+
+pub use gathered::Gathered;
+pub use import::{HEAD_BYTES, Import, Options, Outcome, Reading, Refusal};
+pub use kind::{Kind, KindError};
+pub use notes::Notes;
+pub use sink::Sink;

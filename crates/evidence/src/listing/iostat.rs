@@ -1,0 +1,401 @@
+//! `iostat` of sysstat: extended and basic, old and new columns, kB, MB and sectors, decimal
+//! commas, time stamps, the device first or last. Columns are read by heading, never by position.
+//!
+//! The first report after a banner covers the time since boot (unless `-y` was given, which the
+//! output does not tell): it is set apart from the intervals. So is the first of several under a
+//! stamp of OSWatcher or ExaWatcher (`zzz ***`), which leaves the banner out. A report may take
+//! several tables of the same devices (`-h`): its rows are held until it is whole.
+
+use super::iostat_columns::{
+    AWAIT, FIELDS, KNOWN, MB, UTIL, WRITE_AWAIT, WRITE_MB, WRITES, columns, reading, role,
+};
+use crate::Notes;
+use crate::sheets::{Sheets, text};
+use measure::imported::{Cell, Severity};
+use measure::printed;
+use std::collections::BTreeMap;
+
+/// What is said of a first report.
+const SINCE_BOOT: &str = "the first report after a banner, or of several under a stamp of \
+    OSWatcher, covers the time since boot (unless iostat -y made it): set apart from the intervals";
+/// Devices that are summed up.
+const DEVICES_MAX: usize = 4096;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Device {
+    samples: u64,
+    writes: f64,
+    write_mb: f64,
+    util: f64,
+    util_max: f64,
+    write_await_max: f64,
+}
+
+/// A device of a report that is not whole yet.
+#[derive(Debug)]
+struct Held {
+    device: String,
+    found: [Option<f64>; FIELDS.len()],
+    number: u64,
+}
+
+/// The samples of a file.
+#[derive(Debug, Default)]
+pub struct Samples {
+    columns: Vec<String>,
+    device_at: usize,
+    table: Option<usize>,
+    report: u64,
+    since_boot: bool,
+    banner: bool,
+    /// Headings of the report that is being read, and its rows.
+    tables: Vec<Vec<String>>,
+    held: Vec<Held>,
+    /// Reports under the last stamp of OSWatcher, if there was one.
+    under_stamp: Option<u64>,
+    stamp: String,
+    label: String,
+    alone: Option<String>,
+    devices: BTreeMap<String, Device>,
+    /// What the banner says.
+    pub facts: Vec<(String, String)>,
+    comma: bool,
+}
+
+impl Samples {
+    /// Takes a line. `label` is what a page calls the listing that follows.
+    pub fn line(
+        &mut self,
+        line: &str,
+        number: u64,
+        label: &str,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let trimmed = line.trim();
+        if let Some(words) = columns(line) {
+            self.heading(&words, number, label, sheets, notes);
+            return;
+        }
+        if trimmed.is_empty() {
+            self.alone = None;
+            return;
+        }
+        if trimmed.starts_with("Linux ") && trimmed.contains('(') && trimmed.len() < 200 {
+            self.separate(sheets);
+            self.banner = true;
+            if self.facts.is_empty() {
+                self.facts.push(("iostat".to_owned(), trimmed.to_owned()));
+            }
+            return;
+        }
+        if trimmed.starts_with("avg-cpu:") {
+            // The report before is whole, but whether it was the first of several is not known yet.
+            self.columns.clear();
+            self.tables.clear();
+            return;
+        }
+        if let Some(stamp) = trimmed.strip_prefix("zzz ") {
+            self.separate(sheets);
+            self.under_stamp = Some(0);
+            stamp
+                .trim_matches(['*', '<', '>', ' '])
+                .clone_into(&mut self.stamp);
+            return;
+        }
+        if is_stamp(trimmed) {
+            self.separate(sheets);
+            trimmed.clone_into(&mut self.stamp);
+            return;
+        }
+        if !self.columns.is_empty() {
+            self.row(trimmed, number, sheets, notes);
+        }
+    }
+
+    /// Ends the report.
+    fn separate(&mut self, sheets: &mut Sheets) {
+        self.columns.clear();
+        self.tables.clear();
+        self.release(sheets);
+    }
+
+    fn release(&mut self, sheets: &mut Sheets) {
+        for held in std::mem::take(&mut self.held) {
+            self.sample(&held.device, &held.found, held.number, sheets);
+        }
+    }
+
+    fn heading(
+        &mut self,
+        words: &[&str],
+        number: u64,
+        label: &str,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let columns: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+        let goes_on = !self.tables.is_empty() && !self.tables.contains(&columns);
+        if !goes_on {
+            self.begin(number, label, sheets, notes);
+        }
+        self.tables.push(columns.clone());
+        self.columns = columns;
+        self.device_at = if words[0].starts_with("Device") {
+            0
+        } else {
+            words.len() - 1
+        };
+        for word in words {
+            let known = role(word).is_some() || KNOWN.contains(word) || word.starts_with("Device");
+            if !known {
+                notes.add(
+                    Severity::Warning,
+                    "iostat.unknown_column",
+                    Some(number),
+                    None,
+                    || format!("column `{word}` is unknown and was left out"),
+                );
+            }
+            if matches!(*word, "avqqu-sz" | "avwait") {
+                notes.add(
+                    Severity::Note,
+                    "iostat.misspelt_column",
+                    Some(number),
+                    None,
+                    || format!("column `{word}` is no name of iostat: taken as its likeness"),
+                );
+            }
+        }
+    }
+
+    /// Begins a report: the one before is whole.
+    fn begin(&mut self, number: u64, label: &str, sheets: &mut Sheets, notes: &mut Notes) {
+        let unsaid = !self.since_boot && self.under_stamp == Some(1);
+        self.since_boot |= unsaid;
+        if unsaid && !self.held.is_empty() {
+            notes.add(
+                Severity::Note,
+                "iostat.since_boot",
+                self.held.first().map(|h| h.number),
+                None,
+                || SINCE_BOOT.to_owned(),
+            );
+        }
+        self.separate(sheets);
+        self.report += 1;
+        self.under_stamp = self.under_stamp.map(|n| n + 1);
+        self.since_boot = std::mem::take(&mut self.banner);
+        if self.since_boot {
+            notes.add(
+                Severity::Note,
+                "iostat.since_boot",
+                Some(number),
+                None,
+                || SINCE_BOOT.to_owned(),
+            );
+        }
+        label.clone_into(&mut self.label);
+    }
+
+    fn row(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        let words: Vec<&str> = trimmed.split_whitespace().collect();
+        let wanted = self.columns.len();
+        let mut device = words
+            .get(self.device_at)
+            .map_or("", |w| w.trim_end_matches(':'))
+            .to_owned();
+        let mut values: Vec<&str> = words.clone();
+        if words.len() == wanted {
+            values.remove(self.device_at);
+        } else if words.len() == 1 && printed::plain(words[0]).is_none() {
+            // A long name stands on a line of its own.
+            self.alone = Some(device);
+            return;
+        } else if let Some(name) = self.alone.take().filter(|_| words.len() + 1 == wanted) {
+            device = name;
+        } else {
+            notes.add(
+                Severity::Warning,
+                "iostat.columns",
+                Some(number),
+                None,
+                || format!("{} values under {wanted} headings: left out", words.len()),
+            );
+            return;
+        }
+        let headings = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != self.device_at);
+        let mut pairs = Vec::with_capacity(wanted);
+        for ((_, heading), word) in headings.zip(values) {
+            let plain = decimal(word);
+            let Some(n) = printed::number(&plain) else {
+                notes.add(
+                    Severity::Warning,
+                    "iostat.no_number",
+                    Some(number),
+                    None,
+                    || format!("`{}` of {device} is no number", heading),
+                );
+                continue;
+            };
+            self.comma |= word.contains(',');
+            let scale = match n.suffix {
+                "k" | "K" if heading.contains("MB") => 1.0 / 1024.0,
+                "" | "%" | "k" | "K" => 1.0,
+                "M" if heading.contains("kB") || heading.contains("req-sz") => 1024.0,
+                "G" if heading.contains("kB") => MB,
+                _ => 1.0,
+            };
+            pairs.push((heading.as_str(), n.value * scale));
+        }
+        let found = reading(pairs.into_iter());
+        self.hold(device, found, number, sheets);
+    }
+
+    /// Keeps a row until its report is whole; another table of the same report adds to it.
+    fn hold(
+        &mut self,
+        device: String,
+        found: [Option<f64>; FIELDS.len()],
+        number: u64,
+        sheets: &mut Sheets,
+    ) {
+        let is_further = self.tables.len() > 1;
+        let same = self
+            .held
+            .iter_mut()
+            .find(|h| is_further && h.device == device);
+        if let Some(held) = same {
+            for (slot, value) in held.found.iter_mut().zip(found) {
+                *slot = slot.or(value);
+            }
+            return;
+        }
+        if self.held.len() >= DEVICES_MAX {
+            self.release(sheets);
+        }
+        self.held.push(Held {
+            device,
+            found,
+            number,
+        });
+    }
+
+    /// Begins the next report of a JSON file.
+    pub fn next_report(&mut self, stamp: &str, since_boot: bool) {
+        self.report += 1;
+        stamp.clone_into(&mut self.stamp);
+        self.since_boot = since_boot;
+    }
+
+    /// Adds a sample.
+    pub fn sample(
+        &mut self,
+        device: &str,
+        found: &[Option<f64>],
+        number: u64,
+        sheets: &mut Sheets,
+    ) {
+        let mut columns = vec![
+            ("report", "Report"),
+            ("time", "Time"),
+            ("covers", "Covers"),
+            ("device", "Device"),
+        ];
+        columns.extend(FIELDS);
+        let title = match self.label.as_str() {
+            "" => "iostat".to_owned(),
+            label => format!("iostat ({label})"),
+        };
+        let open = || sheets.open("iostat", &title, number, &columns);
+        let table = *self.table.get_or_insert_with(open);
+        let covers = if self.since_boot {
+            "since boot"
+        } else {
+            "interval"
+        };
+        let mut row = vec![
+            Cell::Count(self.report),
+            text(&self.stamp),
+            text(covers),
+            text(device),
+        ];
+        row.extend(found.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
+        sheets.row(table, row);
+        let known = self.devices.contains_key(device) || self.devices.len() < DEVICES_MAX;
+        if self.since_boot || !known {
+            return;
+        }
+        let sum = self.devices.entry(device.to_owned()).or_default();
+        let get = |i: usize| found.get(i).copied().flatten().unwrap_or(0.0);
+        sum.samples += 1;
+        sum.writes += get(WRITES);
+        sum.write_mb += get(WRITE_MB);
+        sum.util += get(UTIL);
+        sum.util_max = sum.util_max.max(get(UTIL));
+        let waited = get(WRITE_AWAIT).max(get(AWAIT));
+        sum.write_await_max = sum.write_await_max.max(waited);
+    }
+
+    /// Gives each device's intervals in short.
+    pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
+        self.separate(sheets);
+        if self.comma {
+            notes.add(Severity::Note, "iostat.decimal_comma", None, None, || {
+                "numbers have decimal commas, and are read as such".to_owned()
+            });
+        }
+        if self.devices.values().all(|d| d.samples < 2) {
+            return;
+        }
+        let columns = [
+            ("device", "Device"),
+            ("intervals", "Intervals"),
+            ("writes_per_s", "Mean w/s"),
+            ("write_mb_per_s", "Mean wMB/s"),
+            ("util_pct", "Mean %util"),
+            ("util_max_pct", "Max %util"),
+            ("await_max_ms", "Max await ms"),
+        ];
+        let table = sheets.open(
+            "iostat_devices",
+            "iostat by device, intervals only",
+            1,
+            &columns,
+        );
+        for (name, d) in &self.devices {
+            let n = d.samples.max(1) as f64;
+            let numbers = [
+                d.writes / n,
+                d.write_mb / n,
+                d.util / n,
+                d.util_max,
+                d.write_await_max,
+            ];
+            let mut row = vec![text(name), Cell::Count(d.samples)];
+            row.extend(numbers.map(Cell::Real));
+            sheets.row(table, row);
+            sheets.found -= 1;
+        }
+    }
+}
+
+/// `iostat` groups no digits: a comma is the decimal mark, also before three digits.
+fn decimal(word: &str) -> String {
+    word.replace(',', ".")
+}
+
+/// `11/30/2021 10:15:00 AM`, `2021-11-30T10:15:00+0000`, `10:15:00`.
+fn is_stamp(trimmed: &str) -> bool {
+    let digits = trimmed.bytes().filter(u8::is_ascii_digit).count();
+    let colons = trimmed.matches(':').count();
+    trimmed.len() <= 40
+        && digits >= 6
+        && colons >= 2
+        && trimmed.starts_with(|c: char| c.is_ascii_digit() || c.is_alphabetic())
+        && trimmed.split_whitespace().count() <= 4
+}

@@ -1,0 +1,229 @@
+//! Tables of published studies, as pages hold them: sweeps of jobs with redo and commit figures
+//! (study 003, tabs or commas), workers' shares over 1, 10 and 20 ms (study 000), the commit mode
+//! of each workload, and claims of factors in words, to be held against the tables.
+
+use super::sweep::{self, Point};
+use crate::sheets::{Sheets, text};
+use crate::{Gathered, Notes};
+use measure::imported::Cell;
+use measure::printed;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Distinct points of a file that are kept.
+const POINTS_MAX: usize = 5000;
+/// Lines above a table that are kept.
+const ABOVE_MAX: usize = 16;
+
+/// Whether a line begins one.
+pub fn opens(line: &str) -> bool {
+    sweep::Heading::of(line).is_some() || is_workers(line) || mode(line.trim()).is_some()
+}
+
+fn is_workers(line: &str) -> bool {
+    let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.contains("Worker") && words.contains("Over 1ms") && words.contains("Over 10ms")
+}
+
+/// The tables of a file.
+#[derive(Debug, Default)]
+pub struct Study {
+    heading: Option<sweep::Heading>,
+    above: Vec<String>,
+    in_workers: Option<usize>,
+    points: Vec<Point>,
+    seen: BTreeSet<String>,
+    /// Platform by the run's number.
+    platforms: BTreeMap<String, String>,
+    claims: Option<usize>,
+    modes: Option<usize>,
+    first: u64,
+}
+
+impl Study {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        let trimmed = line.trim();
+        if let Some(heading) = sweep::Heading::of(line) {
+            self.end_heading(sheets, notes);
+            let platform = std::mem::take(&mut self.above).join(" ");
+            self.heading = Some(heading.at(number, &platform));
+            return;
+        }
+        if let Some(heading) = &mut self.heading {
+            if heading.row(line, number) {
+                return;
+            }
+            if !trimmed.is_empty() {
+                self.end_heading(sheets, notes);
+            }
+        }
+        if let Some(table) = self.in_workers {
+            if worker(trimmed, table, sheets) {
+                return;
+            }
+            if !trimmed.is_empty() {
+                self.in_workers = None;
+            }
+        }
+        if is_workers(line) {
+            let columns = [
+                ("process", "Log Writer Worker"),
+                ("over_1ms_pct", "Over 1ms %"),
+                ("over_10ms_pct", "Over 10ms %"),
+                ("over_20ms_pct", "Over 20ms %"),
+                ("max_ms", "Max Elapsed (ms)"),
+            ];
+            let title = "Published: log file parallel write by worker";
+            self.in_workers =
+                Some(sheets.open("worker_latency_published", title, number, &columns));
+            return;
+        }
+        self.mode(trimmed, number, sheets);
+        self.claim(trimmed, number, sheets);
+        if trimmed.is_empty() {
+            // A platform stands in the lines right above its table, a blank line between.
+            if self.above.len() > 3 {
+                self.above.clear();
+            }
+        } else if trimmed.len() <= 60 && !trimmed.contains('\t') && !trimmed.starts_with(['#', '-'])
+        {
+            // With more of them it is no name of a platform.
+            if self.above.len() < ABOVE_MAX {
+                self.above.push(trimmed.to_owned());
+            }
+        } else {
+            self.above.clear();
+        }
+    }
+
+    fn end_heading(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
+        let Some(heading) = self.heading.take() else {
+            return;
+        };
+        let named = heading.platform.clone();
+        let mut run = String::new();
+        for mut point in heading.points(sheets, notes) {
+            // A run's number stands in its first line only.
+            if point.run.is_empty() {
+                point.run.clone_from(&run);
+            }
+            run.clone_from(&point.run);
+            if point.platform.is_empty() {
+                point.platform = self.platform_of(&point.run, &named);
+            }
+            self.first = self.first.min(point.line);
+            let key = format!(
+                "{}/{}/{}/{:?}",
+                point.run, point.test, point.workload, point.values
+            );
+            if self.points.len() < POINTS_MAX && self.seen.insert(key) {
+                self.points.push(point);
+            }
+        }
+    }
+
+    /// The same run is the same platform, also where a page left its name out or spelt it
+    /// otherwise.
+    fn platform_of(&mut self, run: &str, named: &str) -> String {
+        if run.is_empty() {
+            return named.to_owned();
+        }
+        if !named.is_empty() && self.platforms.len() < POINTS_MAX {
+            let own = self.platforms.entry(run.to_owned());
+            own.or_insert_with(|| named.to_owned());
+        }
+        self.platforms.get(run).cloned().unwrap_or_default()
+    }
+
+    fn mode(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
+        let Some((what, mode)) = mode(trimmed) else {
+            return;
+        };
+        let columns = [
+            ("workload", "Workload or parameter"),
+            ("mode", "Commit mode"),
+        ];
+        let title = "Commit modes that are stated";
+        let open = || sheets.open("commit_modes", title, number, &columns);
+        let table = *self.modes.get_or_insert_with(open);
+        sheets.row(table, vec![text(&what), text(&mode)]);
+    }
+
+    fn claim(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
+        let Some(claim) = sweep::claim(trimmed) else {
+            return;
+        };
+        let columns = [
+            ("claim", "Claim"),
+            ("metric", "Of"),
+            ("direction", "Direction"),
+            ("factor", "Factor"),
+            ("half_digit", "Half of its last digit"),
+            ("line", "Line"),
+        ];
+        let open = || sheets.open("claims", "Claims in words", number, &columns);
+        let table = *self.claims.get_or_insert_with(open);
+        let row = vec![
+            text(trimmed.trim_start_matches(['-', ' '])),
+            text(claim.metric),
+            text(claim.direction),
+            Cell::Real(claim.factor),
+            Cell::Real(claim.half_digit),
+            Cell::Count(number),
+        ];
+        sheets.row(table, row);
+        sheets.found -= 1;
+    }
+
+    /// Gives the points of all tables, each once.
+    pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes, out: &mut Gathered) {
+        self.end_heading(sheets, notes);
+        sweep::give(&self.points, sheets, out);
+    }
+}
+
+/// `LG00 0.56% 0.02% 0.00% 13.66ms`.
+fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
+    let words: Vec<&str> = trimmed.split_whitespace().collect();
+    let [name, a, b, c, max] = words.as_slice() else {
+        return false;
+    };
+    let pct = |w: &str| {
+        printed::number(w)
+            .filter(|n| n.suffix == "%")
+            .map(|n| Cell::Real(n.value))
+    };
+    // Minutes are none: `13.66m` is a line that was cut.
+    let ms = printed::number(max)
+        .filter(|n| n.suffix != "m")
+        .and_then(|n| n.nanos(1e6))
+        .map(|ns| Cell::Real(ns / 1e6));
+    let (Some(a), Some(b), Some(c), Some(max)) = (pct(a), pct(b), pct(c), ms) else {
+        return false;
+    };
+    sheets.row(table, vec![text(name), a, b, c, max]);
+    true
+}
+
+/// What a line says of a commit mode: `LGWR-THR … COMMIT WRITE NOWAIT BATCH`, `commit_wait NOWAIT`.
+fn mode(trimmed: &str) -> Option<(String, String)> {
+    const MODES: [&str; 4] = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
+    let said = trimmed.find("COMMIT WRITE ").map(|at| {
+        let words = trimmed[at + 13..].split_whitespace();
+        let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
+        let modes: Vec<&str> = words.take_while(|w| MODES.contains(w)).collect();
+        let workload = trimmed.split('\t').next().unwrap_or("");
+        (workload.to_owned(), modes.join(" "))
+    });
+    let parameters = ["commit_logging", "commit_wait", "commit_write"];
+    let parameter = parameters.iter().find_map(|p| {
+        let rest = trimmed
+            .strip_prefix(p)?
+            .trim_start_matches([' ', '\t', '=']);
+        let mode = rest.trim().trim_matches('\'').to_ascii_uppercase();
+        let fits = mode.split([' ', ',']).all(|w| MODES.contains(&w));
+        fits.then(|| ((*p).to_owned(), mode))
+    });
+    let found = said.or(parameter);
+    found.filter(|(what, mode)| what.len() < 60 && !mode.is_empty())
+}

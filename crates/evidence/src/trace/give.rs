@@ -1,0 +1,319 @@
+//! What was joined, as rows and tables of a run.
+
+use super::cell::Cell as Waits;
+use super::header::Said;
+use super::merge::{Merge, Process};
+use super::scan::Call;
+use crate::gathered::{Ended, Gathered, row, tells};
+use crate::tables::{column, key_of};
+use crate::{Sink, tally};
+use measure::WaitEvent;
+use measure::imported::{Cell, Column, Series, Severity, Table};
+use measure::run::Row;
+
+/// Gives a file's rows, tables and series.
+pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> Ended {
+    judge(&merge, sink);
+    let mut cells: Vec<(usize, usize, &Waits)> = merge
+        .cells
+        .iter()
+        .map(|((process, event), slot)| (*process, *event, &merge.slots[*slot]))
+        .collect();
+    cells.sort_by_key(|(process, event, waits)| {
+        (*process, std::cmp::Reverse(waits.tally.sum_ns()), *event)
+    });
+    let mut events = events_table(file);
+    let mut buckets = buckets_table(file);
+    let mut calls = calls_table(file);
+    for (index, process) in merge.processes.iter().enumerate() {
+        let own: Vec<(&str, &Waits)> = cells
+            .iter()
+            .filter(|(p, _, _)| *p == index)
+            .map(|(_, event, waits)| (merge.events[*event].as_str(), *waits))
+            .collect();
+        let listed = merge.listed.iter().any(|l| l.process == index);
+        let called: u64 = process.calls.iter().map(|(count, _, _)| count).sum();
+        if own.is_empty() && !listed && process.ends + called == 0 {
+            continue;
+        }
+        out.yielded += process.ends + called;
+        let name = name(process, file);
+        let at = out.rows.len();
+        out.rows
+            .push(process_row(&name, process, &own, at, &mut out.series));
+        call_lines(&name, process, &mut calls);
+        for (event, waits) in own {
+            events.rows.push(event_line(&name, event, waits));
+            if waits.track.is_some() {
+                bucket_lines(&name, event, waits, &mut buckets);
+            }
+        }
+    }
+    let listings = listings(&merge, file);
+    out.yielded += merge.waits + merge.listed.len() as u64;
+    let tables = [events, buckets, calls].into_iter().chain(listings);
+    out.tables.extend(tables.filter(|t| !t.rows.is_empty()));
+    Ended {
+        lines: merge.lines,
+        facts: merge.facts,
+    }
+}
+
+/// What the whole file makes doubtful.
+fn judge(merge: &Merge, sink: &mut Sink) {
+    let is_told = merge.release.is_some() || merge.is_modern || merge.is_unit_stated;
+    if merge.waits > 0 && !is_told {
+        sink.notes
+            .add(Severity::Error, "trace.unit_unknown", None, None, || {
+                "no header names the release, and nothing that only newer releases write is there: \
+             elapsed times are taken as microseconds (9i and later); of an 8i trace they would be \
+             centiseconds; --ela-unit says which"
+                    .to_owned()
+            });
+    }
+    if merge.release.is_some_and(|r| r < 9) && !merge.is_unit_stated {
+        sink.notes
+            .add(Severity::Note, "trace.centiseconds", None, None, || {
+                "elapsed times of this release are centiseconds: what took under 10 ms is 0 here"
+                    .to_owned()
+            });
+    }
+    if merge.slots.iter().any(|s| s.tally.is_spread_unknown()) {
+        sink.notes.add(
+            Severity::Warning,
+            "import.no_percentiles",
+            None,
+            None,
+            || {
+                format!(
+                    "over {} distributions: further ones have exact figures and no percentiles",
+                    tally::DISTRIBUTIONS_MAX
+                )
+            },
+        );
+    }
+    let wanted = sink.samples.event().map(str::to_owned);
+    if let Some(event) = wanted.filter(|_| sink.samples.count() == 0) {
+        sink.notes
+            .add(Severity::Error, "trace.no_samples", None, None, || {
+                let known: Vec<&str> = merge.events.iter().take(8).map(String::as_str).collect();
+                format!(
+                    "no wait is named `{event}`; there are: {}",
+                    known.join(", ")
+                )
+            });
+    }
+}
+
+/// What a process is called: its name and number, or the file.
+fn name(process: &Process, file: &str) -> String {
+    match (&process.name, process.pid) {
+        (Some(name), Some(pid)) => format!("{name} ({pid})"),
+        (Some(name), None) => name.clone(),
+        (None, Some(pid)) => format!("pid {pid}"),
+        (None, None) => file.to_owned(),
+    }
+}
+
+fn process_row(
+    name: &str,
+    process: &Process,
+    own: &[(&str, &Waits)],
+    at: usize,
+    series: &mut Vec<Series>,
+) -> Row {
+    let mut row = row(name);
+    for (event, waits) in own {
+        let mut key = key_of(event);
+        while row.waits.contains_key(&key) {
+            key.push('_');
+        }
+        row.waits.insert(key.clone(), waits.tally.stats());
+        if let Some(track) = &waits.track {
+            row.curves.insert(key.clone(), waits.tally.curve());
+            let (axis, width, points) = track.best();
+            series.push(Series {
+                row: at,
+                event: key,
+                axis,
+                width,
+                points,
+            });
+        }
+    }
+    let sync = row
+        .wait(WaitEvent::LogFileSync)
+        .map(|s| (s.count, s.mean_ns));
+    row.log_file_sync_ms = sync.map(|(_, mean_ns)| mean_ns / 1e6);
+    if process.ends > 0 {
+        row.commits = process.commits;
+        tells(&mut row, &["commits"]);
+    }
+    if let Some(us) = process
+        .tims
+        .map(|(first, last)| last - first)
+        .filter(|us| *us > 0)
+    {
+        rates(
+            &mut row,
+            process,
+            own,
+            sync.map_or(0, |(count, _)| count),
+            us,
+        );
+    }
+    row
+}
+
+/// What a process did a second, over the time that its `tim`s span.
+fn rates(row: &mut Row, process: &Process, own: &[(&str, &Waits)], syncs: u64, us: u64) {
+    row.elapsed_ns = us.saturating_mul(1000);
+    row.elapsed_s = us as f64 / 1e6;
+    tells(row, &["elapsed_ns", "elapsed_s"]);
+    if process.ends > 0 {
+        row.commit_throughput_tps = process.commits as f64 / row.elapsed_s;
+        tells(row, &["commit_throughput_tps"]);
+    }
+    if syncs > 0 {
+        row.redo_synch_writes_iops = syncs as f64 / row.elapsed_s;
+        tells(row, &["redo_synch_writes_iops"]);
+    }
+    let writes = WaitEvent::LogFileParallelWrite.name();
+    if let Some((_, waits)) = own.iter().find(|(event, _)| *event == writes) {
+        let blocks = waits.track.as_ref().map_or(0, |t| t.blocks);
+        row.redo_writes_iops = waits.tally.count() as f64 / row.elapsed_s;
+        row.redo_blocks_per_s = blocks as f64 / row.elapsed_s;
+        tells(row, &["redo_writes_iops", "redo_blocks_per_s"]);
+    }
+}
+
+fn events_table(file: &str) -> Table {
+    let columns = [
+        ("process", "Process"),
+        ("event", "Event"),
+        ("waits", "Waits"),
+        ("total_us", "Total us"),
+        ("mean_us", "Mean us"),
+        ("min_us", "Min us"),
+        ("max_us", "Max us"),
+    ];
+    table("wait_events", "Waits by event", file, &columns)
+}
+
+fn table(id: &str, title: &str, file: &str, columns: &[(&str, &str)]) -> Table {
+    let columns: Vec<Column> = columns.iter().map(|(k, h)| column(k, h)).collect();
+    Table {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        file: file.to_owned(),
+        columns,
+        ..Table::default()
+    }
+}
+
+fn event_line(name: &str, event: &str, waits: &Waits) -> Vec<Cell> {
+    let stats = waits.tally.stats();
+    // Traces tell microseconds at the finest, so the sum is whole.
+    let total = u64::try_from(waits.tally.sum_ns() / 1000).unwrap_or(u64::MAX);
+    vec![
+        Cell::Text(name.to_owned()),
+        Cell::Text(event.to_owned()),
+        Cell::Count(stats.count),
+        Cell::Count(total),
+        Cell::Real(stats.mean_ns / 1e3),
+        Cell::Count(stats.min_ns / 1000),
+        Cell::Count(stats.max_ns / 1000),
+    ]
+}
+
+fn buckets_table(file: &str) -> Table {
+    let columns = [
+        ("process", "Process"),
+        ("event", "Event"),
+        ("wait_time_milli", "WAIT_TIME_MILLI"),
+        ("wait_count", "WAIT_COUNT"),
+    ];
+    let title = "Event histogram: waits under so many ms that are not in the bucket before";
+    table("event_histogram", title, file, &columns)
+}
+
+fn bucket_lines(name: &str, event: &str, waits: &Waits, table: &mut Table) {
+    let buckets = waits.tally.ms_buckets();
+    let last = buckets.iter().rposition(|n| *n > 0).unwrap_or(0);
+    for (index, count) in buckets.iter().enumerate().take(last + 1) {
+        table.rows.push(vec![
+            Cell::Text(name.to_owned()),
+            Cell::Text(event.to_owned()),
+            Cell::Count(1 << index),
+            Cell::Count(*count),
+        ]);
+    }
+}
+
+fn calls_table(file: &str) -> Table {
+    let columns = [
+        ("process", "Process"),
+        ("call", "Call"),
+        ("calls", "Calls"),
+        ("elapsed_us", "Elapsed us"),
+        ("cpu_us", "CPU us"),
+    ];
+    table(
+        "calls",
+        "Database calls, recursive ones included",
+        file,
+        &columns,
+    )
+}
+
+fn call_lines(name: &str, process: &Process, table: &mut Table) {
+    let us = |ns: u128| Cell::Count(u64::try_from(ns / 1000).unwrap_or(u64::MAX));
+    for (call, call_name) in Call::ALL {
+        let (count, elapsed, cpu) = process.calls[call as usize];
+        if count > 0 {
+            table.rows.push(vec![
+                Cell::Text(name.to_owned()),
+                Cell::Text(call_name.to_owned()),
+                Cell::Count(count),
+                us(elapsed),
+                us(cpu),
+            ]);
+        }
+    }
+}
+
+/// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
+fn listings(merge: &Merge, file: &str) -> [Table; 3] {
+    let lead = [("process", "Process"), ("line", "Line")];
+    let with = |more: &[(&'static str, &'static str)]| [&lead[..], more].concat();
+    let mut writes = table(
+        "log_write_warnings",
+        "Log writes over 500 ms, as the log writer warned",
+        file,
+        &with(&[("elapsed_ms", "Elapsed ms"), ("size_kb", "Size KB")]),
+    );
+    let mut broadcasts = table(
+        "broadcast_warnings",
+        "Broadcasts of the SCN that took long (no disk writes)",
+        file,
+        &with(&[("wait_ms", "Wait ms")]),
+    );
+    let mut modes = table(
+        "adaptive_sync",
+        "Switches of adaptive log file sync (post/wait, polling) and log writers (one, workers)",
+        file,
+        &with(&[("switch", "Switch")]),
+    );
+    for listed in &merge.listed {
+        let name = name(&merge.processes[listed.process], file);
+        let (into, more) = match &listed.said {
+            Said::SlowWrite(ms, kb) => (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)]),
+            Said::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
+            Said::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
+            _ => continue,
+        };
+        let lead = [Cell::Text(name), Cell::Count(listed.line)];
+        into.rows.push(lead.into_iter().chain(more).collect());
+    }
+    [writes, broadcasts, modes]
+}

@@ -1,0 +1,297 @@
+//! Lines of a trace that are no records: the header, stamps, and what log writers write beside
+//! waits. Each is read on its own; what it means for the lines behind is [`super::merge`]'s.
+
+use crate::number::{leading_u64, whole_u64};
+use memchr::memmem;
+
+/// What such a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A trace begins: a header of its own follows.
+    Begins,
+    /// The release, by its first number.
+    Release(u64),
+    /// Of which process the lines behind are: its number, and the name in the image.
+    Process(u64, Option<String>),
+    /// A time stamp, in microseconds since the beginning of 1970 of its own clock.
+    Stamp(i64),
+    /// The trace goes on from another file, or was limited or recreated.
+    Broken(String),
+    /// A log write over the limit: milliseconds, kilobytes.
+    SlowWrite(u64, u64),
+    /// A broadcast that took long: milliseconds. No disk write.
+    SlowBroadcast(u64),
+    /// The way in which foregrounds learn of their redo changed.
+    AdaptiveMode(String),
+    /// Anything else of the header: its own name and value.
+    Fact(String, String),
+    /// Nothing that is needed.
+    Nothing,
+}
+
+/// What `trcsess` and log writers put between the lines of two processes, whole and as they write
+/// it: the process's number, and the bytes with the line's end.
+#[inline]
+#[must_use]
+pub fn separator(bytes: &[u8]) -> Option<(u64, usize)> {
+    const BEFORE: &[u8] = b"*** [ Unix process pid: ";
+    const BEHIND: &[u8] = b" ]\n";
+    let rest = bytes.strip_prefix(BEFORE)?;
+    let (pid, digits) = leading_u64(rest)?;
+    let end = rest.get(digits..)?;
+    end.starts_with(BEHIND)
+        .then_some((pid, BEFORE.len() + digits + BEHIND.len()))
+}
+
+/// Beginnings of lines about the ways of log writers that change by themselves: post/wait or
+/// polling (under two names), one log writer or workers (from 12c on).
+pub const ADAPTIVE: &[&str] = &[
+    "kcrfw_alfs_update_mode",
+    "kcrfw_update_adaptive_sync_mode",
+    "kcrfw_slave_adaptive_updatemode",
+    "Adaptive scalable LGWR ",
+    "Log file sync switching",
+];
+
+/// Reads one line.
+#[must_use]
+pub fn read(line: &[u8]) -> Said {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    if let Some(rest) = text.strip_prefix("*** ") {
+        return starred(rest);
+    }
+    if text.starts_with("Trace file ") || text.starts_with("Dump file ") {
+        return Said::Begins;
+    }
+    if let Some(rest) = text.strip_prefix("Warning: log write ") {
+        return warning(rest);
+    }
+    if ADAPTIVE.iter().any(|a| text.starts_with(a)) {
+        return Said::AdaptiveMode(text.to_owned());
+    }
+    if let Some(rest) = text.strip_prefix("Unix process pid:") {
+        return process(rest);
+    }
+    if let Some(rest) = text.strip_prefix("Windows thread id:") {
+        return process(rest);
+    }
+    if let Some(release) = release(text) {
+        return Said::Release(release);
+    }
+    match text.split_once(':') {
+        Some((name, value)) if !value.trim().is_empty() => {
+            Said::Fact(name.trim().to_owned(), value.trim().to_owned())
+        }
+        _ => Said::Nothing,
+    }
+}
+
+fn starred(rest: &str) -> Said {
+    if let Some(inner) = rest.strip_prefix("[ Unix process pid:") {
+        return process(inner.trim_end_matches(['*', ' ', ']']));
+    }
+    if let Some(inner) = rest.strip_prefix("[ Windows thread id:") {
+        return process(inner.trim_end_matches(['*', ' ', ']']));
+    }
+    if rest.starts_with("TRACE ") || rest.starts_with("DUMP FILE SIZE") {
+        return Said::Broken(rest.trim_end_matches(['*', ' ']).to_owned());
+    }
+    if let Some(stamp) = stamp(rest) {
+        return Said::Stamp(stamp);
+    }
+    // `NAME:(text) stamp`: the stamp is what counts here.
+    match rest.rsplit_once(") ").and_then(|(_, at)| stamp(at)) {
+        Some(stamp) => Said::Stamp(stamp),
+        None => Said::Nothing,
+    }
+}
+
+/// ` 127312, image: oracle@host (LG00)`; some releases and systems write `image: (LG00)`.
+fn process(rest: &str) -> Said {
+    let rest = rest.trim();
+    let Some((pid, len)) = leading_u64(rest.as_bytes()) else {
+        return Said::Nothing;
+    };
+    let image = rest[len..].rsplit_once('(').map(|(_, name)| name);
+    let name = image
+        .and_then(|name| name.split_once(')'))
+        .map(|(name, _)| name.trim());
+    let name = name.filter(|n| !n.is_empty()).map(str::to_owned);
+    Said::Process(pid, name)
+}
+
+/// `elapsed time 780ms, size 4KB`, `broadcast wait time 2331ms (SCN 0x…)`.
+fn warning(rest: &str) -> Said {
+    let number = |key: &str| {
+        let at = rest.find(key)? + key.len();
+        leading_u64(rest[at..].trim_start().as_bytes()).map(|(n, _)| n)
+    };
+    if rest.starts_with("broadcast") {
+        return number("wait time").map_or(Said::Nothing, Said::SlowBroadcast);
+    }
+    // To 10.2 it is `log write time 540ms`.
+    let elapsed = number("elapsed time").or_else(|| number("time"));
+    match elapsed {
+        Some(ms) => Said::SlowWrite(ms, number("size").unwrap_or(0)),
+        None => Said::Nothing,
+    }
+}
+
+/// The first number of the release that a banner names: `Oracle8i Enterprise Edition Release
+/// 8.1.7.4.0`, `Oracle Database 19c … Release 19.0.0.0.0`, `Version 19.14.2.0.0`.
+fn release(text: &str) -> Option<u64> {
+    let banner = text.starts_with("Oracle") || text.starts_with("Personal Oracle");
+    if let Some(rest) = text.strip_prefix("Version ") {
+        return dotted(rest);
+    }
+    if !banner {
+        return None;
+    }
+    let at = memmem::find(text.as_bytes(), b"Release ")?;
+    dotted(&text[at + 8..])
+}
+
+fn dotted(text: &str) -> Option<u64> {
+    let (major, rest) = text.trim_start().split_once('.')?;
+    rest.starts_with(|c: char| c.is_ascii_digit())
+        .then(|| whole_u64(major.as_bytes()))
+        .flatten()
+}
+
+/// A time stamp: `2013-08-26 14:40:23.035`, `2023-05-19T05:28:00.339263+02:00 (PDB(11))`. An offset
+/// from UTC is left out: only distances matter.
+#[must_use]
+pub fn stamp(text: &str) -> Option<i64> {
+    let b = text.as_bytes();
+    let two = |at: usize| whole_u64(b.get(at..at + 2)?);
+    let fixed = [
+        (4, b"-".as_slice()),
+        (7, b"-"),
+        (10, b" T"),
+        (13, b":"),
+        (16, b":"),
+    ];
+    let is_shaped = fixed
+        .iter()
+        .all(|(at, any)| b.get(*at).is_some_and(|c| any.contains(c)));
+    if !is_shaped {
+        return None;
+    }
+    let year = whole_u64(b.get(..4)?)? as i64;
+    let (month, day) = (two(5)? as i64, two(8)? as i64);
+    let (hour, minute, second) = (two(11)? as i64, two(14)? as i64, two(17)? as i64);
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_date || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let mut micros = 0;
+    if b.get(19) == Some(&b'.') {
+        let digits = b[20..].iter().take(6).take_while(|c| c.is_ascii_digit());
+        let (value, len) = digits.fold((0_i64, 0_u32), |(v, n), c| {
+            (v * 10 + i64::from(c - b'0'), n + 1)
+        });
+        micros = value * 10_i64.pow(6 - len);
+    }
+    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(seconds * 1_000_000 + micros)
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    // Years that begin in March, so that the leap day is the last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let leaps = year / 4 - year / 100 + year / 400;
+    365 * year + leaps + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_lines_of_every_release() {
+        let process = |pid, name: Option<&str>| Said::Process(pid, name.map(str::to_owned));
+        for (line, want) in [
+            ("Trace file /u01/x_lg00_1.trc", Said::Begins),
+            ("Dump file C:\\oracle\\x.trc", Said::Begins),
+            (
+                "Oracle8i Enterprise Edition Release 8.1.7.4.0 - Production",
+                Said::Release(8),
+            ),
+            (
+                "Oracle9i Enterprise Edition Release 9.2.0.1.0 - Production",
+                Said::Release(9),
+            ),
+            (
+                "Oracle Database 12c Enterprise Edition Release 12.1.0.1.0 - 64bit Production",
+                Said::Release(12),
+            ),
+            ("Version 19.14.2.0.0", Said::Release(19)),
+            (
+                "Unix process pid: 7, image: oracle@host (LG00)",
+                process(7, Some("LG00")),
+            ),
+            (
+                "Unix process pid: 127322, image: (LG03)",
+                process(127_322, Some("LG03")),
+            ),
+            (
+                "Unix process pid: 613102, image: oracle@t.example.com",
+                process(613_102, None),
+            ),
+            (
+                "Unix process pid: 5, image: oracle@h (TNS V1-V3)",
+                process(5, Some("TNS V1-V3")),
+            ),
+            ("*** [ Unix process pid: 42 ]", process(42, None)),
+            (
+                "Warning: log write elapsed time 780ms, size 4KB",
+                Said::SlowWrite(780, 4),
+            ),
+            ("*** [ Windows thread id: 42 ]", process(42, None)),
+            (
+                "Warning: log write time 540ms, size 5444KB",
+                Said::SlowWrite(540, 5444),
+            ),
+            (
+                "Adaptive scalable LGWR enabling workers",
+                Said::AdaptiveMode("Adaptive scalable LGWR enabling workers".to_owned()),
+            ),
+            (
+                "Warning: log write elapsed time 501ms, size 0KB",
+                Said::SlowWrite(501, 0),
+            ),
+            (
+                "Warning: log write broadcast wait time 2331ms (SCN 0xbaca.55)",
+                Said::SlowBroadcast(2331),
+            ),
+            ("*** 1970-01-02 00:00:01.5", Said::Stamp(86_401_500_000)),
+            (
+                "*** SESSION ID:(1.2) 1970-01-01T00:00:00.000007+02:00",
+                Said::Stamp(7),
+            ),
+            ("*** 1970-01-01T00:00:00.000009 (PDB(3))", Said::Stamp(9)),
+            ("*** ACTION NAME:() and no stamp", Said::Nothing),
+            ("Version #1 SMP", Said::Nothing),
+        ] {
+            assert_eq!(read(line.as_bytes()), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn stamps_follow_the_calendar() {
+        let day = 86_400_000_000;
+        for (text, want) in [
+            ("2000-02-29 00:00:00", Some(11_016 * day)),
+            ("2000-03-01 00:00:00.000", Some(11_017 * day)),
+            ("2013-13-01 00:00:00", None),
+            ("2013-08-26 25:00:00", None),
+            ("2013-08-26", None),
+            ("hello", None),
+        ] {
+            assert_eq!(stamp(text), want, "{text}");
+        }
+    }
+}

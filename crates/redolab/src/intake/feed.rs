@@ -1,0 +1,115 @@
+//! Feeding one file to an import, in chunks.
+
+use super::find::Input;
+use super::parallel;
+use super::unpack::Unpacked;
+use super::waiting::Waiting;
+use crate::signals::Interrupt;
+use evidence::{Import, Reading, Refusal};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Why a file was not read, or not to its end.
+#[derive(Debug)]
+pub enum Failed {
+    /// It could not be opened, or is none to read.
+    Open(String),
+    /// It is no evidence.
+    Refused(Refusal),
+    /// It was read up to a damage; what stands before it was taken.
+    Cut(String),
+    /// The values that were asked for could not be written.
+    Samples(io::Error),
+    /// The user ended it.
+    Interrupted,
+}
+
+/// Reads a file into the import.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn file(
+    input: &Input,
+    import: &mut Import,
+    max_unpacked: u64,
+    interrupt: &Interrupt,
+    samples: &mut dyn Write,
+) -> Result<(), Failed> {
+    let name = input.path.display().to_string();
+    let open = |e: io::Error| Failed::Open(format!("{name}: {e}"));
+    let raw: Box<dyn Read> = if name == "-" {
+        Box::new(Waiting::stdin(interrupt).map_err(open)?)
+    } else {
+        let kind = std::fs::metadata(&input.path).map_err(open)?.file_type();
+        if kind.is_fifo() || kind.is_char_device() {
+            Box::new(Waiting::stream(&input.path, interrupt).map_err(open)?)
+        } else if kind.is_block_device() || kind.is_socket() {
+            return Err(Failed::Open(format!(
+                "{name}: is a device or socket, not a file"
+            )));
+        } else {
+            Box::new(crate::input::open(&input.path).map_err(open)?)
+        }
+    };
+    let begun = Unpacked::new(raw, max_unpacked);
+    if interrupt.requested() {
+        return Err(Failed::Interrupted);
+    }
+    let mut unpacked = begun.map_err(open)?;
+    let mut reading = import.open(&name, unpacked.packing());
+    let outcome = pump(&mut unpacked, &mut reading, interrupt, samples);
+    if interrupt.requested() && matches!(outcome, Err(Failed::Cut(_))) {
+        return Err(Failed::Interrupted);
+    }
+    if let Err(Failed::Cut(why)) = &outcome {
+        reading.cut(format!("read up to here only: {why}"));
+    }
+    let cut = match outcome {
+        Ok(()) => None,
+        Err(Failed::Cut(why)) => Some(why),
+        Err(other) => return Err(other),
+    };
+    let (rest, ended) = import.close(reading);
+    match (ended, cut) {
+        (Ok(()), None) => samples.write_all(&rest).map_err(Failed::Samples),
+        (Ok(()), Some(why)) => {
+            samples.write_all(&rest).map_err(Failed::Samples)?;
+            Err(Failed::Cut(format!("{name}: {why}")))
+        }
+        // Not that it is no evidence, but why nobody can say so.
+        (Err(_), Some(why)) if input.named || unpacked.given() == 0 => Err(Failed::Open(format!(
+            "{name}: {why}; nothing was found in what stands before"
+        ))),
+        (Err(refusal), _) => Err(Failed::Refused(refusal)),
+    }
+}
+
+fn pump(
+    from: &mut Unpacked,
+    to: &mut Reading,
+    interrupt: &Interrupt,
+    samples: &mut dyn Write,
+) -> Result<(), Failed> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        if to.is_scannable() {
+            return parallel::pump(from, to, interrupt, samples);
+        }
+        if interrupt.requested() {
+            return Err(Failed::Interrupted);
+        }
+        let n = match from.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Failed::Cut(e.to_string())),
+        };
+        to.feed(&chunk[..n]).map_err(Failed::Refused)?;
+        samples
+            .write_all(&to.take_samples())
+            .map_err(Failed::Samples)?;
+    }
+}
