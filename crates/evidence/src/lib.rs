@@ -30,6 +30,7 @@ pub mod listing;
 mod look_alike;
 mod notes;
 mod number;
+mod published;
 mod readers;
 mod series;
 pub mod sheets;
