@@ -20,6 +20,7 @@ mod count_elapsed;
 mod event_histogram;
 mod fio;
 mod gathered;
+pub mod hdr;
 mod hlog;
 mod import;
 mod json;
