@@ -6,7 +6,7 @@
 //! of nanoseconds (a ratio of 1,000,000): where that does not fit the values, no unit is guessed.
 
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::sheets::{Sheets, text};

@@ -21,6 +21,7 @@ mod event_histogram;
 mod fio;
 mod gathered;
 pub mod hdr;
+mod head;
 mod hlog;
 mod import;
 mod json;

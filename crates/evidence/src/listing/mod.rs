@@ -16,7 +16,7 @@ pub use iostat_columns::reading as iostat_reading;
 
 use super::awr::{give::Give, text::Text};
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
 use super::published::{self, Published};
 use super::sheets::Sheets;
