@@ -1,8 +1,8 @@
 //! What the target can do at most, where no need was stated: commits a second within a bound on
 //! the 99th percentile of log file sync, and redo a second.
 
-use crate::findings::{COMMITS, rows_of, sync_of};
 use crate::format;
+use crate::rows::{COMMITS, rows_of, sync_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.

@@ -14,6 +14,7 @@ pub mod findings;
 pub mod format;
 pub mod published;
 pub mod report;
+mod rows;
 pub mod stats;
 pub mod thresholds;
 pub mod verdict;

@@ -6,7 +6,8 @@
 
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
-use crate::findings::{Axis, COMMITS, DECLARED, REFUTED, TESTED, axis, rows_of};
+use crate::findings::{Axis, DECLARED, REFUTED, TESTED, axis};
+use crate::rows::{COMMITS, rows_of};
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{Origin, Run};
 

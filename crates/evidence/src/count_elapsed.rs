@@ -3,7 +3,7 @@
 //! The script wrote no heading and microseconds. A heading may name another unit and the event.
 
 use super::gathered::{Ended, row};
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::series::Binned;

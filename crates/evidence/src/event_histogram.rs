@@ -6,7 +6,7 @@
 //! mean together is [`super::snapshots`]'s.
 
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;

@@ -6,39 +6,19 @@
 //! of nanoseconds (a ratio of 1,000,000): where that does not fit the values, no unit is guessed.
 
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::sheets::{Sheets, text};
-use super::{Gathered, Options, Sink};
-use base64::Engine as _;
-use flate2::read::ZlibDecoder;
+use super::{Gathered, Options, Sink, hdr};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 
-/// Bytes that an interval may inflate to.
-const INFLATED_MAX: u64 = 4 << 20;
 /// Distinct values of a tag that are kept.
 const VALUES_MAX: usize = 1 << 18;
 /// Tags that are kept.
 const TAGS_MAX: usize = 64;
-/// Cookies of the packed and of the inner form of each encoding, without the bits that tell the
-/// size of a count.
-const ENCODINGS: [(Encoding, u32, u32); 3] = [
-    (Encoding::V2, 0x1c84_9304, 0x1c84_9303),
-    (Encoding::V1, 0x1c84_9302, 0x1c84_9301),
-    (Encoding::V0, 0x1c84_9309, 0x1c84_9308),
-];
-
-/// How a histogram was encoded: until HdrHistogram 2.1.2 counts were words of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encoding {
-    V0,
-    V1,
-    V2,
-}
 
 /// Whether the head is such a log.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
@@ -145,8 +125,8 @@ impl State {
                 });
             return;
         };
-        let counts = match decode(payload) {
-            Ok(counts) => counts,
+        let counts = match hdr::decode(payload) {
+            Ok(decoded) => decoded.counts,
             Err(what) => {
                 sink.notes
                     .add(Severity::Error, "hlog.broken", at, None, || {
@@ -258,124 +238,4 @@ fn percentile(counts: &BTreeMap<u64, u64>, count: u64, q: f64) -> Cell {
         }
     }
     Cell::Blank
-}
-
-/// Values (the highest of each bucket) and counts of a payload.
-fn decode(payload: &str) -> Result<Vec<(u64, u64)>, String> {
-    let engine = base64::engine::general_purpose::STANDARD;
-    let packed = engine
-        .decode(payload.trim())
-        .map_err(|e| format!("base64: {e}"))?;
-    let word = |bytes: &[u8], at: usize| -> Option<u32> {
-        let part = bytes.get(at..at + 4)?;
-        Some(u32::from_be_bytes(part.try_into().ok()?))
-    };
-    let cookie = word(&packed, 0).map(|c| c & !0xf0);
-    let found = ENCODINGS
-        .iter()
-        .find(|(_, outer, _)| Some(*outer) == cookie);
-    let Some((encoding, _, inside)) = found else {
-        return Err("no cookie of an encoding that is known (V0, V1, V2)".to_owned());
-    };
-    let mut inner = Vec::new();
-    let read = ZlibDecoder::new(packed.get(8..).unwrap_or_default())
-        .take(INFLATED_MAX)
-        .read_to_end(&mut inner);
-    read.map_err(|e| format!("deflate: {e}"))?;
-    let cookie = word(&inner, 0).ok_or("cut")?;
-    if cookie & !0xf0 != *inside {
-        return Err("no cookie inside".to_owned());
-    }
-    // V0 has the precision first, and a total where later ones have a ratio; no length.
-    let (digits_at, lowest_at, body_at) = match encoding {
-        Encoding::V0 => (4, 8, 32),
-        Encoding::V1 | Encoding::V2 => (12, 16, 40),
-    };
-    let digits = word(&inner, digits_at).ok_or("cut")?;
-    let lowest = inner
-        .get(lowest_at..lowest_at + 8)
-        .and_then(|b| b.try_into().ok())
-        .map(u64::from_be_bytes);
-    let lowest = lowest.unwrap_or(1).max(1);
-    let body = inner.get(body_at..).unwrap_or_default();
-    let length = match encoding {
-        Encoding::V0 => body.len(),
-        _ => word(&inner, 4).ok_or("cut")? as usize,
-    };
-    if !(1..=5).contains(&digits) || length > body.len() {
-        return Err("a length or precision that does not fit".to_owned());
-    }
-    let body = &body[..length];
-    match encoding {
-        Encoding::V2 => unfold(body, digits, lowest),
-        _ => words(body, (cookie >> 4 & 0xe) as usize, digits, lowest),
-    }
-}
-
-/// The highest value of the bucket of an index.
-fn highest(index: u64, digits: u32, lowest: u64) -> Result<u64, String> {
-    let unit = 63 - lowest.leading_zeros();
-    let resolved = 2 * 10_u64.pow(digits);
-    let magnitude = 64 - (resolved - 1).leading_zeros();
-    let half = 1_u64 << (magnitude - 1);
-    let bucket = index >> (magnitude - 1);
-    let sub = index & (half - 1);
-    let (power, sub) = if bucket == 0 {
-        (0, sub)
-    } else {
-        (bucket - 1, sub + half)
-    };
-    let power = u32::try_from(power).unwrap_or(64) + unit;
-    if power + magnitude > 64 {
-        return Err("an index past 64 bits".to_owned());
-    }
-    Ok((sub << power) + ((1_u64 << power) - 1))
-}
-
-/// Counts of one size by index into values and counts.
-fn words(body: &[u8], size: usize, digits: u32, lowest: u64) -> Result<Vec<(u64, u64)>, String> {
-    if !matches!(size, 2 | 4 | 8) {
-        return Err(format!("counts of {size} bytes"));
-    }
-    let mut out = Vec::new();
-    for (index, bytes) in body.chunks_exact(size).enumerate() {
-        let count = bytes.iter().fold(0_u64, |n, b| n << 8 | u64::from(*b));
-        if count > 0 {
-            out.push((highest(index as u64, digits, lowest)?, count));
-        }
-    }
-    Ok(out)
-}
-
-/// ZigZag LEB128 counts by index into values and counts.
-fn unfold(body: &[u8], digits: u32, lowest: u64) -> Result<Vec<(u64, u64)>, String> {
-    let (mut out, mut index, mut at) = (Vec::new(), 0_u64, 0);
-    while at < body.len() {
-        let (mut raw, mut shift) = (0_u64, 0);
-        loop {
-            let Some(b) = body.get(at) else {
-                return Err("a count is cut".to_owned());
-            };
-            at += 1;
-            if shift == 56 {
-                raw |= u64::from(*b) << 56;
-                break;
-            }
-            raw |= u64::from(b & 0x7f) << shift;
-            shift += 7;
-            if b & 0x80 == 0 {
-                break;
-            }
-        }
-        let count = (raw >> 1) as i64 ^ -((raw & 1) as i64);
-        if count < 0 {
-            index = index.saturating_add(count.unsigned_abs());
-            continue;
-        }
-        if count > 0 {
-            out.push((highest(index, digits, lowest)?, count as u64));
-        }
-        index += 1;
-    }
-    Ok(out)
 }

@@ -2,8 +2,8 @@
 
 use super::fio::Fio;
 use super::gathered::Ended;
+use super::head::Head;
 use super::json::{Json, Met, Step, key};
-use super::kind::Head;
 use super::listing::{IostatSamples, iostat_reading};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};

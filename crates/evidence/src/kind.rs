@@ -4,6 +4,7 @@
 //! says whether the head of a file is one. They are asked in order, the most specific first.
 
 use super::Refusal;
+use super::head::Head;
 use super::notes::quote;
 use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
 use std::fmt;
@@ -193,27 +194,6 @@ impl FromStr for Kind {
 pub fn names() -> String {
     let names: Vec<&str> = KINDS.iter().map(|s| s.name).collect();
     names.join(", ")
-}
-
-/// The beginning of a file, as its kind is told from it.
-#[derive(Debug)]
-pub struct Head<'a> {
-    /// Its bytes.
-    pub bytes: &'a [u8],
-}
-
-impl<'a> Head<'a> {
-    /// Its lines without their ends; the last one may be cut.
-    pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let lines = self.bytes.split(|b| *b == b'\n');
-        lines.map(super::lines::trim_cr)
-    }
-
-    /// Whether `needle` stands anywhere in it.
-    #[must_use]
-    pub fn has(&self, needle: &str) -> bool {
-        memchr::memmem::find(self.bytes, needle.as_bytes()).is_some()
-    }
 }
 
 /// The kind of a file by its head.

@@ -1,7 +1,7 @@
 //! Files that look like evidence and are none: of other databases, of other tools, reports of
 //! Oracle's without the figures that are needed. They are told by what only they hold, and named.
 
-use super::kind::Head;
+use super::head::Head;
 
 /// Each with the words of which all stand in such a file.
 const LOOK_ALIKES: &[(&str, &[&str])] = &[

@@ -1,6 +1,6 @@
 //! Block sizes against sectors, and log files written before they are used.
 
-use super::cache::disks;
+use super::disk::disks;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;

@@ -3,8 +3,10 @@
 //! Evidence is ranked: the drive's own word (NVMe VWC, SCSI WCE) before the kernel's
 //! `queue/write_cache`, which an administrator can write and which is never sole evidence.
 
-use super::note::{Note, STACK_RULE};
-use super::protection::{against, controller, shelter};
+use super::catalogue::STACK_RULE;
+use super::disk::{Behind, article, behind, describe, disks, named};
+use super::note::Note;
+use super::protection::{against, controller, is_protected, shelter};
 use super::{Bad, Caution, DECLARED, Good, Info};
 use crate::format;
 use crate::thresholds::Thresholds;
@@ -22,121 +24,6 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     against(stack, notes);
     declared(stack, &disks, notes);
     turns(run, &disks, t, notes);
-}
-
-/// Disks, physical or virtual.
-pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
-    stack.layers.iter().filter(|l| l.kind == LayerKind::Disk)
-}
-
-/// What a disk's model says of the machinery behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behind {
-    /// A RAID controller with a cache of its own.
-    Controller,
-    /// A block volume of a cloud, on a network.
-    CloudVolume,
-    /// A disk of the cloud host.
-    InstanceStore,
-    /// Nothing that is known.
-    Plain,
-}
-
-/// Drivers of RAID controllers with a write cache. `smartpqi` and `mpt3sas` also serve adapters
-/// without one; their volumes show by their models.
-const CONTROLLER_DRIVERS: &[&str] = &[
-    "megaraid_sas",
-    "hpsa",
-    "cciss",
-    "aacraid",
-    "arcmsr",
-    "3w-sas",
-];
-
-pub(super) fn behind(disk: &Layer) -> Behind {
-    const CONTROLLERS: &[&str] = &[
-        "PERC",
-        "MEGARAID",
-        "SERVERAID",
-        "LOGICAL VOLUME",
-        "SMART ARRAY",
-        "RAID",
-        "AVAGO",
-        "MR9",
-        "SMC3108",
-        "SMC3916",
-    ];
-    const INSTANCE: &[&str] = &["INSTANCE STORAGE", "EPHEMERALDISK", "NVME_CARD"];
-    const CLOUD: &[&str] = &[
-        "ELASTIC BLOCK STORE",
-        "PERSISTENTDISK",
-        "NVME_CARD-PD",
-        "BLOCKVOLUME",
-        "ALIBABA CLOUD",
-        "VIRTUAL DISK",
-        "HYPERDISK",
-        "MSFT NVME ACCELERATOR",
-    ];
-    let model = disk.model.as_deref().unwrap_or("").to_ascii_uppercase();
-    let any = |names: &[&str]| names.iter().any(|n| model.contains(n));
-    let driver = disk.controller.as_deref().unwrap_or("");
-    match () {
-        () if any(CLOUD) => Behind::CloudVolume,
-        () if any(INSTANCE) => Behind::InstanceStore,
-        () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => Behind::Controller,
-        () => Behind::Plain,
-    }
-}
-
-/// A RAID controller hides its disks and its cache.
-#[must_use]
-pub fn has_controller(stack: &Stack) -> bool {
-    disks(stack).any(|d| behind(d) == Behind::Controller)
-}
-
-/// A cloud block volume: its rate is provisioned.
-pub(super) fn has_cloud_volume(stack: &Stack) -> bool {
-    disks(stack).any(|d| behind(d) == Behind::CloudVolume)
-}
-
-/// Nothing in a disk's cache is lost with the power: by its own word, or somebody's.
-pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
-    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
-    by_itself || shelter(stack, disk).is_some()
-}
-
-/// What a disk is, in words.
-pub(crate) fn describe(disk: &Layer) -> &'static str {
-    let transport = disk.detail.as_deref().unwrap_or("");
-    let name = disk.name.as_str();
-    match (transport, disk.rotational) {
-        ("virtio", _) => "virtual disk (virtio)",
-        ("xen", _) => "virtual disk (Xen)",
-        _ if name.starts_with("vd") => "virtual disk (virtio)",
-        _ if name.starts_with("xvd") => "virtual disk (Xen)",
-        ("nvme", _) => "NVMe drive",
-        _ if name.starts_with("nvme") => "NVMe drive",
-        _ if name.starts_with("pmem") => "persistent memory",
-        (_, Some(true)) => "rotating disk",
-        (_, Some(false)) => "solid-state drive",
-        _ => "disk of unknown kind",
-    }
-}
-
-fn article(disk: &Layer) -> &'static str {
-    if describe(disk).starts_with('N') {
-        "an"
-    } else {
-        "a"
-    }
-}
-
-/// Name and model.
-pub(super) fn named(disk: &Layer) -> String {
-    match &disk.model {
-        Some(model) => format!("{} ({})", disk.name, model.trim()),
-        None => disk.name.clone(),
-    }
 }
 
 fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {

@@ -1,9 +1,10 @@
 //! More sessions: where throughput stops growing, how many commits share a log write, and the
 //! load above which delaying commits to group them is pointless.
 
+use super::Info;
 use super::note::Note;
-use super::{COMMITS, Info, rows_of, workloads, write_of};
 use crate::format;
+use crate::rows::{COMMITS, rows_of, workloads, write_of};
 use crate::thresholds::Thresholds;
 use measure::run::{Row, Run};
 
@@ -60,7 +61,7 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn grouping(run: &Run, notes: &mut Vec<Note>) {
-    let rows: Vec<&Row> = super::waiting_rows(run)
+    let rows: Vec<&Row> = crate::rows::waiting_rows(run)
         .filter(|r| r.commits_per_write.mean > 0.0)
         .collect();
     let by = |a: &&&Row, b: &&&Row| {
@@ -78,9 +79,9 @@ fn grouping(run: &Run, notes: &mut Vec<Note>) {
             format!(
                 "A log write serves {} commits in {} and {} in {}.",
                 format::digits(low.commits_per_write.mean),
-                super::name_of(low),
+                crate::rows::name_of(low),
                 format::digits(high.commits_per_write.mean),
-                super::name_of(high),
+                crate::rows::name_of(high),
             ),
         )
         .number("lowest_factor", low.commits_per_write.mean)

@@ -4,8 +4,9 @@
 use super::need::ENDURANCE;
 use super::note::Note;
 use super::space::amplification_factor;
-use super::{Bad, COMMITS, Caution, Good, Info, name_of, rows_of};
+use super::{Bad, Caution, Good, Info};
 use crate::format;
+use crate::rows::{COMMITS, name_of, rows_of};
 use crate::thresholds::{Limit, Thresholds};
 use measure::run::{Row, Run};
 

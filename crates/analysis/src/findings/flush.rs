@@ -1,9 +1,11 @@
 //! What becomes of flushes: the flush audit, and whether a flush takes longer with more to flush.
 
-use super::cache::{disks, is_protected};
+use super::disk::disks;
 use super::note::Note;
-use super::{Bad, Caution, Good, Info, name_of};
+use super::protection::is_protected;
+use super::{Bad, Caution, Good, Info};
 use crate::format;
+use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{AuditStatus, FloorRow, FlushAudit, NfsRequests, Row, Run};
 

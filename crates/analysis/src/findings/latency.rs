@@ -2,8 +2,9 @@
 //! commit's time is I/O or scheduling.
 
 use super::note::Note;
-use super::{Bad, Caution, Good, Info, name_of, sync_of, waiting_rows, write_of};
+use super::{Bad, Caution, Good, Info};
 use crate::format;
+use crate::rows::{name_of, sync_of, waiting_rows, write_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::{Row, Run, WaitStats};

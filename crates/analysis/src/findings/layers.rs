@@ -3,7 +3,8 @@
 //!
 //! Looks at kinds, names and options only; disks and their caches are in `cache`.
 
-use super::note::{Note, STACK_RULE};
+use super::catalogue::STACK_RULE;
+use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
 use measure::run::Run;

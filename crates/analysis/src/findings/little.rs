@@ -6,9 +6,10 @@
 //! thread, latencies corrected by a sample that was timed with that clock. Each figure of the row
 //! is then compared with its second count. Nothing of this holds by construction.
 
+use super::Caution;
 use super::note::Note;
-use super::{Caution, name_of};
 use crate::format;
+use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{CrossCheck, Origin, Row, Run};
 

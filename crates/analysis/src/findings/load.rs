@@ -1,8 +1,9 @@
 //! The machine that makes the load: whether its processors, or the lab itself, are the limit.
 
 use super::note::Note;
-use super::{COMMITS, Caution, Good, Info, name_of, rows_of};
+use super::{Caution, Good, Info};
 use crate::format;
+use crate::rows::{COMMITS, name_of, rows_of};
 use crate::thresholds::Thresholds;
 use measure::run::{Origin, Row, Run};
 

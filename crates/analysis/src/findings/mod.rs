@@ -5,9 +5,10 @@
 //! and its prefix names the [`Axis`] on which it weighs; a theme that has no data says nothing.
 
 mod block;
-pub(crate) mod cache;
+mod cache;
 pub mod catalogue;
 pub(crate) mod concurrency;
+pub(crate) mod disk;
 mod endurance;
 pub mod evidence;
 mod flush;
@@ -24,14 +25,13 @@ mod steady;
 mod sustained;
 mod validity;
 
-pub use cache::has_controller;
+pub use disk::has_controller;
 pub use little::is_sampled;
 pub use space::cache_resident;
 
 use crate::thresholds::Thresholds;
 use measure::judgement::{Finding, Weight};
-use measure::run::{Row, Run};
-use measure::workload::CommitWait;
+use measure::run::Run;
 use note::Note;
 
 /// What a finding speaks about.
@@ -89,58 +89,6 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out
-}
-
-/// Rows whose sessions waited for their redo: those that recorded log file sync.
-pub(crate) fn waiting_rows(run: &Run) -> impl Iterator<Item = &Row> {
-    run.rows
-        .iter()
-        .filter(|r| sync_of(r).is_some_and(|w| w.count > 0))
-}
-
-/// Log file sync of a row.
-pub(crate) fn sync_of(row: &Row) -> Option<&measure::run::WaitStats> {
-    row.wait(measure::WaitEvent::LogFileSync)
-}
-
-/// Log file parallel write of a row.
-pub(crate) fn write_of(row: &Row) -> Option<&measure::run::WaitStats> {
-    row.wait(measure::WaitEvent::LogFileParallelWrite)
-}
-
-/// Names of the workloads in the order of their first row.
-pub(crate) fn workloads(run: &Run) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for row in &run.rows {
-        if !names.contains(&row.workload.as_str()) {
-            names.push(&row.workload);
-        }
-    }
-    names
-}
-
-/// Rows of a workload in ascending number of jobs.
-pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
-    let mut rows: Vec<&Row> = run.rows.iter().filter(|r| r.workload == workload).collect();
-    rows.sort_by_key(|r| r.jobs);
-    rows
-}
-
-/// The workload that commit rates are judged by: the smallest transactions of study 003.
-pub(crate) const COMMITS: &str = "LGWR-LAT1";
-
-/// Whether a row's transactions wait: by what was recorded, else by the workload's definition.
-pub(crate) fn waits(row: &Row) -> bool {
-    match sync_of(row) {
-        Some(stats) => stats.count > 0,
-        None => measure::workload::Workload::by_name(&row.workload)
-            .is_none_or(|w| w.commit.wait == CommitWait::Wait),
-    }
-}
-
-/// `LGWR-LAT1 with 8 jobs`.
-pub(crate) fn name_of(row: &Row) -> String {
-    format!("{} with {}", row.workload, crate::format::jobs(row.jobs))
 }
 
 /// Weight for short.

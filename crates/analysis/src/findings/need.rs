@@ -1,11 +1,12 @@
 //! The stated need against what was reached: commits a second, redo a second, 99th percentile.
 
-use super::cache::{has_cloud_volume, has_controller};
+use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
 use super::sustained::{Sustained, sustained};
-use super::{Bad, COMMITS, Caution, Good, rows_of};
+use super::{Bad, Caution, Good};
 use crate::envelope::{best_commits, keeps};
 use crate::format;
+use crate::rows::{COMMITS, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::Run;
@@ -158,7 +159,7 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
                 "{} MB/s of redo are needed, {} MB/s were reached{behind} ({}): {words} ({}).",
                 format::digits(need_mbps),
                 format::digits(reached_mbps),
-                super::name_of(row),
+                crate::rows::name_of(row),
                 margin_text(margin)
             ),
         )
@@ -181,7 +182,10 @@ fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
     }
     let tight = (bound as f64 / (1.0 + t.headroom_pct.value / 100.0)) as u64;
     let any = |b: u64| rows.iter().any(|r| keeps(r, b));
-    let best = rows.iter().filter_map(|r| super::sync_of(r)?.p99_ns).min();
+    let best = rows
+        .iter()
+        .filter_map(|r| crate::rows::sync_of(r)?.p99_ns)
+        .min();
     let (weight, words) = match (any(tight), any(bound)) {
         (true, _) => (Good, "meets the need with headroom"),
         (false, true) => (Caution, "meets the need without headroom"),

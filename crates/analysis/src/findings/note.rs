@@ -7,9 +7,6 @@ use measure::judgement::{Confidence, Finding, Weight};
 /// Builder of a [`Finding`]; what is not given stays empty.
 pub(super) struct Note(Finding);
 
-/// The rules of the storage stack, as the project's verdict document states them.
-pub(super) const STACK_RULE: &str = "redolab's rules for storage stacks: the worst layer decides";
-
 impl Note {
     pub(super) fn new(id: &str, weight: Weight, claim: impl Into<String>) -> Note {
         Note(Finding {

@@ -2,8 +2,9 @@
 //! that study 000 put to the test.
 
 use super::note::Note;
-use super::{Caution, Good, Info, name_of, sync_of, waiting_rows, write_of};
+use super::{Caution, Good, Info};
 use crate::format;
+use crate::rows::{name_of, sync_of, waiting_rows, write_of};
 use crate::thresholds::Thresholds;
 use measure::run::{Interval, Row, Run};
 

@@ -4,8 +4,9 @@
 //! Invariant: a model stands here only with the document that says so. Protection of data at rest
 //! alone, as many consumer drives have it, is not enough and not listed.
 
-use super::cache::{Behind, behind, named};
-use super::note::{Note, STACK_RULE};
+use super::catalogue::STACK_RULE;
+use super::disk::{Behind, behind, named};
+use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
 use measure::stack::{ControllerCache, Layer, Protection, Stack};
@@ -59,6 +60,12 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
         Behind::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
         Behind::CloudVolume | Behind::InstanceStore => None,
     }
+}
+
+/// Nothing in a disk's cache is lost with the power: by its own word, or somebody's.
+pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
+    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
+    by_itself || shelter(stack, disk).is_some()
 }
 
 fn model(disk: &Layer) -> Option<String> {

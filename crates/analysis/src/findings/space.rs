@@ -1,10 +1,11 @@
 //! Bytes: redo wastage, write amplification, log switches, and whether the log fits in a cache.
 
-use super::cache::has_controller;
+use super::disk::has_controller;
 use super::note::Note;
 use super::peaks::split;
-use super::{Caution, Info, name_of, write_of};
+use super::{Caution, Info};
 use crate::format;
+use crate::rows::{name_of, write_of};
 use crate::thresholds::Thresholds;
 use measure::WaitEvent;
 use measure::run::{Row, Run};
@@ -161,7 +162,7 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
         else {
             continue;
         };
-        let is_expected = event == WaitEvent::LogBufferSpace && !super::waits(row);
+        let is_expected = event == WaitEvent::LogBufferSpace && !crate::rows::waits(row);
         // Of some events only the sum is kept.
         let longest = match stats.max_ns {
             0 => String::new(),

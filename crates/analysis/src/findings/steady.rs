@@ -3,10 +3,11 @@
 //!
 //! Rates are redo a second from the rows' intervals; a row that is too short is not spoken of.
 
-use super::cache::has_cloud_volume;
+use super::disk::has_cloud_volume;
 use super::note::Note;
-use super::{Caution, Good, Info, name_of, rows_of, sync_of, workloads, write_of};
+use super::{Caution, Good, Info};
 use crate::format;
+use crate::rows::{name_of, rows_of, sync_of, workloads, write_of};
 use crate::stats::decay::{decay, plateau};
 use crate::stats::steady::{Criterion, steadiness};
 use crate::thresholds::Thresholds;

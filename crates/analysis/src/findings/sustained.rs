@@ -1,11 +1,12 @@
 //! What a rate is worth that was seen in a burst: a RAID controller's cache takes redo faster than
 //! its disks, a cloud volume may spend credits. The sustained rate is one that was measured beyond.
 
-use super::cache::{has_cloud_volume, has_controller};
+use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
 use super::protection::cache_bytes;
-use super::{Caution, name_of, steady};
+use super::{Caution, steady};
 use crate::format;
+use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{Row, Run};
 

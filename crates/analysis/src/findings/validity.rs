@@ -3,8 +3,9 @@
 
 use super::block::copies_on_write;
 use super::note::Note;
-use super::{Bad, Caution, Good, Info, name_of};
+use super::{Bad, Caution, Good, Info};
 use crate::format;
+use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{Origin, Row, Run};
 

@@ -7,9 +7,9 @@ use super::figure::{Figure, Numbers, thinned};
 use super::links::Topic;
 use super::{Section, origin_tag, ticks};
 use crate::findings::latency::io_share_pct;
-use crate::findings::{rows_of, sync_of, workloads};
 use crate::format;
 use crate::published;
+use crate::rows::{rows_of, sync_of, workloads};
 use measure::run::{Origin, Row, Run};
 use std::collections::BTreeSet;
 

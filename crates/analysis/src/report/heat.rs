@@ -12,8 +12,8 @@ use super::grid::{self, BANDS, Column};
 use super::links::Topic;
 use super::svg::{Anchor, Svg, width};
 use super::{Section, origin_tag};
-use crate::findings::rows_of;
 use crate::format;
+use crate::rows::rows_of;
 use measure::WaitEvent;
 use measure::run::{Row, Run};
 

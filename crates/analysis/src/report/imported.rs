@@ -10,8 +10,8 @@ use super::figures::{self, SMALL};
 use super::links::Topic;
 use super::scatter::{self, Dots};
 use super::{Section, density, heat, judged, origin_tag, sweep, target, trust};
-use crate::findings::{rows_of, workloads};
 use crate::format::{self, count, digits};
+use crate::rows::{rows_of, workloads};
 use measure::imported::{self, Cell, Diagnostic, Imported, Severity};
 use measure::run::Run;
 

@@ -7,8 +7,8 @@ use super::figures::names;
 use super::links::Topic;
 use super::zoom::{self, Full};
 use super::{Section, heat, origin_tag};
-use crate::findings::rows_of;
 use crate::format;
+use crate::rows::rows_of;
 use measure::run::{Interval, Row, Run};
 
 /// Most points of a drawing.

@@ -4,7 +4,7 @@
 use super::escape::esc;
 use super::links::Topic;
 use super::{Section, entries, origin_tag, pairs};
-use crate::findings::cache::describe;
+use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{FloorRow, ProbeRow, Run};
 use measure::stack::{Layer, LayerKind};

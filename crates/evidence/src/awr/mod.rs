@@ -14,7 +14,7 @@ mod pages;
 pub mod text;
 
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::sheets::Sheets;
 use super::{Gathered, Options, Sink};
 use html::Html;

@@ -6,23 +6,19 @@
 
 mod block_size;
 mod cell_metrics;
-mod formula;
 mod iostat;
 mod iostat_columns;
 mod outliers;
 mod pg_test_fsync;
-mod r_summary;
-mod stated;
-mod study;
-mod sweep;
 
 pub use iostat::Samples as IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
 
 use super::awr::{give::Give, text::Text};
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::{Line, Lines};
+use super::published::{self, Published};
 use super::sheets::Sheets;
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
@@ -73,7 +69,7 @@ pub(super) fn is_cell_metrics(head: &Head<'_>) -> bool {
 
 /// Whether the head is a summary or a t test of R.
 pub(super) fn is_r_summary(head: &Head<'_>) -> bool {
-    lines(head).any(|l| r_summary::opens(&l))
+    lines(head).any(|l| published::opens_r_summary(&l))
 }
 
 /// Whether the head is output of `pg_test_fsync`.
@@ -83,7 +79,7 @@ pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
 
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
-    lines(head).any(|l| study::opens(&l) || block_size::opens(&l))
+    lines(head).any(|l| published::opens_study(&l) || block_size::opens(&l))
 }
 
 fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
@@ -107,12 +103,9 @@ struct State {
     iostat: iostat::Samples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
-    r: r_summary::Summaries,
     fsync: pg_test_fsync::Tests,
-    study: study::Study,
     blocks: block_size::Sizes,
-    stated: stated::Stated,
-    formulas: formula::Formulas,
+    published: Published,
 }
 
 impl Reader {
@@ -129,12 +122,9 @@ impl Reader {
                 iostat: iostat::Samples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
-                r: r_summary::Summaries::default(),
                 fsync: pg_test_fsync::Tests::default(),
-                study: study::Study::default(),
                 blocks: block_size::Sizes::default(),
-                stated: stated::Stated::default(),
-                formulas: formula::Formulas::default(),
+                published: Published::default(),
             },
         }
     }
@@ -175,12 +165,9 @@ impl State {
         self.iostat.line(text, n, &label, sheets, notes);
         self.outliers.line(text, n, sheets, notes);
         self.metrics.line(text, n, sheets);
-        self.r.line(text, n, sheets, notes);
         self.fsync.line(text, n, sheets, notes);
-        self.study.line(text, n, sheets, notes);
         self.blocks.line(text, n, sheets);
-        self.stated.line(text, n);
-        self.formulas.line(text, n, sheets);
+        self.published.line(text, n, sheets, notes);
     }
 
     fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Vec<(String, String)> {
@@ -189,10 +176,9 @@ impl State {
         self.iostat.end(sheets, notes);
         self.metrics.end(sheets);
         self.outliers.end(notes);
-        self.study.end(sheets, notes, out);
+        self.published.end(sheets, notes, out);
         let mut facts = self.give.end(&self.file, sheets, out);
         facts.append(&mut self.iostat.facts);
-        self.stated.end(sheets);
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));
         facts

@@ -25,7 +25,7 @@ mod wait;
 pub use scan::Scanned;
 
 use super::gathered::Ended;
-use super::kind::Head;
+use super::head::Head;
 use super::lines::Blocks;
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;

@@ -14,10 +14,9 @@
 //! was cut; damage before the last interval is an error, never skipped. Files are read as hostile:
 //! bounded lines, bounded inflation, every companion checked against the buckets.
 
-use base64::Engine as _;
 use crc_fast::{CrcAlgorithm, Digest};
+use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
 use measure::histogram::Exact;
 use measure::{Histogram, Nanos};
 use std::io::{BufRead, Read};
@@ -27,15 +26,8 @@ use std::time::Duration;
 pub const HEADER: &str = "#redolab.hlog/1 values in nanoseconds unless the tag says otherwise\n";
 /// Longest line that is read: a full histogram of three digits takes less than a tenth of it.
 const LINE_MAX: u64 = 4 << 20;
-/// Longest inflated histogram: every bucket of three digits over 64 bits at nine bytes each.
-const INFLATED_MAX: u64 = 1 << 20;
 /// Most values that an interval may claim, so that sums of millions of intervals stay in range.
 const COUNT_MAX: u64 = 1 << 40;
-/// Bytes before the counts of an encoded histogram.
-const V2_HEAD_BYTES: usize = 40;
-const V2_COOKIE: u32 = 0x1c84_9303 | 0x10;
-const V2_COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
-
 /// One interval of one series.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -343,71 +335,22 @@ impl Companion {
     }
 }
 
-/// Base64, inflate, check the head and the counts, then the library's own decoder.
+/// The buckets of an encoded histogram, of our precision, with a count that fits 64 bits.
 fn decode_buckets(encoded: &str) -> Result<hdrhistogram::Histogram<u64>, String> {
-    let packed = base64::engine::general_purpose::STANDARD
-        .decode(encoded)
-        .map_err(|e| format!("base64: {e}"))?;
-    let (head, body) = packed
-        .split_at_checked(8)
-        .ok_or("a histogram without a head")?;
-    if word(head, 0) != Some(V2_COMPRESSED_COOKIE) {
-        return Err("not a compressed V2 histogram".to_owned());
+    let decoded = evidence::hdr::decode(encoded)?;
+    if decoded.digits != u32::from(measure::histogram::DIGITS) {
+        return Err(format!("a histogram of {} digits", decoded.digits));
     }
-    let mut plain = Vec::new();
-    flate2::read::ZlibDecoder::new(body)
-        .take(INFLATED_MAX + 1)
-        .read_to_end(&mut plain)
-        .map_err(|e| format!("inflating: {e}"))?;
-    if plain.len() as u64 > INFLATED_MAX {
-        return Err("inflates to more than any histogram".to_owned());
+    let mut counts = decoded.counts.iter().map(|(_, count)| *count);
+    let total = counts.try_fold(0_u64, |sum: u64, count| sum.checked_add(count));
+    total.ok_or("counts beyond 64 bits")?;
+    let mut buckets =
+        hdrhistogram::Histogram::new(measure::histogram::DIGITS).map_err(|e| e.to_string())?;
+    buckets.auto(true);
+    // The highest first: memory for the buckets is taken once.
+    for (value, count) in decoded.counts.iter().rev() {
+        let recorded = buckets.record_n(*value, *count);
+        recorded.map_err(|e| e.to_string())?;
     }
-    let payload = plain.get(V2_HEAD_BYTES..).ok_or("a cut histogram")?;
-    let stated = word(&plain, 4).map(|w| w as usize);
-    if word(&plain, 0) != Some(V2_COOKIE)
-        || stated != Some(payload.len())
-        || word(&plain, 12) != Some(u32::from(measure::histogram::DIGITS))
-    {
-        return Err("a histogram of another layout".to_owned());
-    }
-    check_counts(payload)?;
-    Deserializer::new()
-        .deserialize(&mut plain.as_slice())
-        .map_err(|e| e.to_string())
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let four = bytes.get(at..at + 4)?;
-    Some(u32::from_be_bytes(four.try_into().ok()?))
-}
-
-/// Walks the zig-zag LEB128 counts: none is cut, and neither their sum nor the run of zeros that
-/// a negative one stands for can overflow the library's arithmetic.
-fn check_counts(payload: &[u8]) -> Result<(), String> {
-    let mut total: u64 = 0;
-    let mut bytes = payload.iter();
-    while let Some(first) = bytes.next() {
-        let mut value = u64::from(first & 0x7f);
-        let mut more = first & 0x80 != 0;
-        let mut shift = 7;
-        while more {
-            let byte = bytes.next().ok_or("a cut count")?;
-            let last = shift == 56;
-            let bits = if last { *byte } else { byte & 0x7f };
-            value |= u64::from(bits) << shift;
-            more = !last && byte & 0x80 != 0;
-            shift += 7;
-        }
-        let negative = value & 1 == 1;
-        let magnitude = value >> 1;
-        if negative && magnitude > u64::from(u32::MAX) {
-            return Err("a run of zeros longer than any histogram".to_owned());
-        }
-        if !negative {
-            total = total
-                .checked_add(magnitude)
-                .ok_or("counts beyond 64 bits")?;
-        }
-    }
-    Ok(())
+    Ok(buckets)
 }

@@ -10,10 +10,12 @@ mod need;
 mod performance;
 mod validity;
 
-use super::note::STACK_RULE;
 use super::{Axis, axis};
 use crate::thresholds::{Limit, Thresholds};
 use measure::judgement::Confidence;
+
+/// The rules of the storage stack, as the project's verdict document states them.
+pub(super) const STACK_RULE: &str = "redolab's rules for storage stacks: the worst layer decides";
 
 /// What a figure of a report shows; where a finding is best looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

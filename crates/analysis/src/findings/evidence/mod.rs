@@ -3,16 +3,12 @@
 //!
 //! Rules stay silent where the figures' rounding can explain a difference.
 
-mod clock;
 mod events;
 mod flash;
 mod iostat;
+mod published;
 mod samples;
-mod shares;
-mod sweep;
-mod sweep_claims;
 mod view;
-mod window;
 
 use super::note::Note;
 use measure::imported::Imported;
@@ -33,15 +29,11 @@ pub fn findings(run: &Run) -> Vec<Finding> {
 pub fn of(imported: &Imported) -> Vec<Finding> {
     let tables = view::Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
-    clock::collect(&tables, &mut notes);
-    window::collect(&tables, &mut notes);
+    published::collect(&tables, &mut notes);
     events::collect(&tables, &mut notes);
-    shares::collect(&tables, &mut notes);
     iostat::collect(&tables, &mut notes);
     flash::collect(&tables, &mut notes);
     samples::collect(&tables, &mut notes);
-    sweep::collect(&tables, &mut notes);
-    sweep_claims::collect(&tables, &mut notes);
     let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out

@@ -1,10 +1,10 @@
 //! Sweeps of jobs: identities between columns, Little's law, waits against the commit mode, the
 //! block size that shows, and knees.
 
-use super::super::note::Note;
-use super::super::{Bad, Caution, Info};
-use super::RULE;
-use super::view::{Line, Tables, place, show};
+use crate::findings::evidence::RULE;
+use crate::findings::evidence::view::{Line, Tables, place, show};
+use crate::findings::note::Note;
+use crate::findings::{Bad, Caution, Info};
 use std::collections::BTreeMap;
 
 /// How near jobs / throughput has to be to the latency, in every row, to be the same thing.

@@ -1,10 +1,10 @@
 //! Shares: buckets against totals, percentages against their formula, processors against 100 %,
 //! two histograms that are said to be alike.
 
-use super::super::note::Note;
-use super::super::{Bad, Caution};
-use super::RULE;
-use super::view::{Tables, lines, place, show};
+use crate::findings::evidence::RULE;
+use crate::findings::evidence::view::{Tables, lines, place, show};
+use crate::findings::note::Note;
+use crate::findings::{Bad, Caution};
 use measure::imported::Cell;
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ fn bins(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         .iter()
         .filter(|t| t.columns.iter().any(|c| c.key == "total_count"))
     {
-        let counts = |l: &super::view::Line<'_>| {
+        let counts = |l: &crate::findings::evidence::view::Line<'_>| {
             let keys = table
                 .columns
                 .iter()

@@ -1,10 +1,10 @@
 //! Claims of factors in words, held against the sweeps: at equal jobs and from peak to peak.
 
-use super::super::note::Note;
-use super::super::{Bad, Caution, Info};
-use super::RULE;
 use super::sweep::{Groups, groups};
-use super::view::{Line, Tables, place, show};
+use crate::findings::evidence::RULE;
+use crate::findings::evidence::view::{Line, Tables, place, show};
+use crate::findings::note::Note;
+use crate::findings::{Bad, Caution, Info};
 use std::collections::BTreeSet;
 
 /// How much worse a newer platform has to be to be named.

@@ -1,9 +1,9 @@
 //! A volume and a rate imply a window: held against the one that is stated, in both unit systems.
 
-use super::super::Caution;
-use super::super::note::Note;
-use super::RULE;
-use super::view::{Tables, duration, lines, place};
+use crate::findings::Caution;
+use crate::findings::evidence::RULE;
+use crate::findings::evidence::view::{Tables, duration, lines, place};
+use crate::findings::note::Note;
 use measure::imported::Table;
 use measure::printed;
 
@@ -36,7 +36,9 @@ fn judge(tables: &Tables<'_>, table: &Table, notes: &mut Vec<Note>) {
     // The largest volume has the smallest rounding.
     let rows = lines(table).filter(|l| l.number("implied_window_s").is_some());
     let best = rows.max_by(|a, b| {
-        let of = |l: &super::view::Line<'_>| l.number("write_data_bytes").unwrap_or(0.0);
+        let of = |l: &crate::findings::evidence::view::Line<'_>| {
+            l.number("write_data_bytes").unwrap_or(0.0)
+        };
         of(a).total_cmp(&of(b))
     });
     let Some(row) = best else { return };

@@ -1,9 +1,9 @@
 //! A latency column that grows with the clock is a clock.
 
-use super::super::Bad;
-use super::super::note::Note;
-use super::RULE;
-use super::view::{Tables, show};
+use crate::findings::Bad;
+use crate::findings::evidence::RULE;
+use crate::findings::evidence::view::{Tables, show};
+use crate::findings::note::Note;
 use measure::imported::{Cell, Table};
 
 /// Rows from which a line is believed.

@@ -1,0 +1,24 @@
+//! Rules about what the published studies print: sweeps and claims about them, shares beside their
+//! formula or their counts, a column of clock readings named a latency, windows stated in words.
+//!
+//! These rules will move to `reproduce` (the command that puts published figures beside measured
+//! ones), with the readers in the crate `evidence`'s module `published`. They are about tables by
+//! their ids and columns and know no study, as the other rules here.
+
+mod clock;
+mod shares;
+mod sweep;
+mod sweep_claims;
+mod window;
+
+use super::view::Tables;
+use crate::findings::note::Note;
+
+/// What these rules find.
+pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
+    clock::collect(tables, notes);
+    window::collect(tables, notes);
+    shares::collect(tables, notes);
+    sweep::collect(tables, notes);
+    sweep_claims::collect(tables, notes);
+}

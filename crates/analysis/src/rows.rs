@@ -1,0 +1,60 @@
+//! Selecting rows of a run: those of a workload, those whose sessions waited, and the workload that
+//! commit rates are judged by. Findings, envelope, verdict and report select alike.
+//!
+//! What it must not know: what a row means.
+
+use crate::format;
+use measure::WaitEvent;
+use measure::run::{Row, Run, WaitStats};
+use measure::workload::{CommitWait, Workload};
+
+/// Rows whose sessions waited for their redo: those that recorded log file sync.
+pub(crate) fn waiting_rows(run: &Run) -> impl Iterator<Item = &Row> {
+    run.rows
+        .iter()
+        .filter(|r| sync_of(r).is_some_and(|w| w.count > 0))
+}
+
+/// Log file sync of a row.
+pub(crate) fn sync_of(row: &Row) -> Option<&WaitStats> {
+    row.wait(WaitEvent::LogFileSync)
+}
+
+/// Log file parallel write of a row.
+pub(crate) fn write_of(row: &Row) -> Option<&WaitStats> {
+    row.wait(WaitEvent::LogFileParallelWrite)
+}
+
+/// Names of the workloads in the order of their first row.
+pub(crate) fn workloads(run: &Run) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in &run.rows {
+        if !names.contains(&row.workload.as_str()) {
+            names.push(&row.workload);
+        }
+    }
+    names
+}
+
+/// Rows of a workload in ascending number of jobs.
+pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
+    let mut rows: Vec<&Row> = run.rows.iter().filter(|r| r.workload == workload).collect();
+    rows.sort_by_key(|r| r.jobs);
+    rows
+}
+
+/// The workload that commit rates are judged by: the smallest transactions of study 003.
+pub(crate) const COMMITS: &str = "LGWR-LAT1";
+
+/// Whether a row's transactions wait: by what was recorded, else by the workload's definition.
+pub(crate) fn waits(row: &Row) -> bool {
+    match sync_of(row) {
+        Some(stats) => stats.count > 0,
+        None => Workload::by_name(&row.workload).is_none_or(|w| w.commit.wait == CommitWait::Wait),
+    }
+}
+
+/// `LGWR-LAT1 with 8 jobs`.
+pub(crate) fn name_of(row: &Row) -> String {
+    format!("{} with {}", row.workload, format::jobs(row.jobs))
+}
