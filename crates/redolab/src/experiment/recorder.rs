@@ -5,8 +5,7 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use super::capture::Capture;
-use measure::Histogram;
-use measure::run::CommitPath;
+use measure::record::{Background, Foreground};
 use redo::commit::Path;
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -32,149 +31,55 @@ pub struct Sample {
     pub session: u32,
 }
 
-/// What sessions did.
+fn add_sample(foreground: &mut Foreground, sample: &Sample) {
+    let parts = |path: Path| [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
+    foreground.add(sample.latency_ns, sample.sync_ns, sample.path.map(parts));
+}
+
+/// What the log writer did, and when it changed its way.
 #[derive(Debug, Default)]
-pub struct Foreground {
-    /// Times of transactions.
-    pub latency: Histogram,
-    /// Waits for log file sync.
-    pub sync: Histogram,
-    /// Sums of queue, write, flush and wake-up.
-    pub path_ns: [u128; 4],
-    /// Commits in those sums.
-    pub attributed: u64,
-}
-
-impl Foreground {
-    /// Where the attributed commits' time went, means.
-    #[must_use]
-    pub fn commit_path(&self) -> CommitPath {
-        let mean = |index: usize| match self.attributed {
-            0 => 0.0,
-            n => self.path_ns[index] as f64 / n as f64,
-        };
-        CommitPath {
-            attributed: self.attributed,
-            queue_ns: mean(0),
-            write_ns: mean(1),
-            flush_ns: mean(2),
-            wake_ns: mean(3),
-        }
-    }
-
-    fn add(&mut self, sample: &Sample) {
-        self.latency.record(sample.latency_ns);
-        if let Some(sync) = sample.sync_ns {
-            self.sync.record(sync);
-        }
-        if let Some(path) = sample.path {
-            let parts = [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
-            for (sum, part) in self.path_ns.iter_mut().zip(parts) {
-                *sum += u128::from(part);
-            }
-            self.attributed += 1;
-        }
-    }
-
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Foreground) {
-        self.latency.merge(&other.latency);
-        self.sync.merge(&other.sync);
-        for (sum, part) in self.path_ns.iter_mut().zip(other.path_ns) {
-            *sum += part;
-        }
-        self.attributed += other.attributed;
-    }
-}
-
-/// What the log writer did.
-#[derive(Clone, Debug, Default)]
-pub struct Background {
-    /// Log file parallel write.
-    pub write: Histogram,
-    /// Commits a log write.
-    pub commits: Histogram,
-    /// Log file switch (checkpoint incomplete).
-    pub checkpoint: Histogram,
-    /// Log file switch completion: the first write of a new log.
-    pub switch: Histogram,
-    /// Bytes of redo, record headers included.
-    pub redo_bytes: u64,
-    /// Blocks written.
-    pub blocks: u64,
-    /// Flushes, or durable writes where there are none.
-    pub flushes: u64,
-    /// Log switches.
-    pub switches: u64,
-    /// Log file parallel write of each worker.
-    pub workers: Vec<Histogram>,
-    /// LGWR any worker group.
-    pub any_worker: Histogram,
+pub struct LogWrites {
+    /// What it did.
+    pub background: Background,
     /// When an adaptive log writer went over to workers (true) or back, on the log's clock; the
     /// first [`MODES_KEPT`].
     pub modes: Vec<(u64, bool)>,
-    /// How often it did.
-    pub mode_switches: u64,
 }
 
 /// Changes of mode of an interval that are kept one by one.
 pub const MODES_KEPT: usize = 100;
 
-impl Background {
+impl LogWrites {
     fn add(&mut self, write: &LogWrite) {
         let stations = &write.stations;
         let took = stations.durable_ns.saturating_sub(stations.submitted_ns);
-        self.write.record(took);
-        self.commits.record(u64::from(write.commits));
-        self.redo_bytes += u64::from(write.redo_bytes);
-        self.blocks += u64::from(write.blocks);
-        self.flushes += u64::from(write.flushes.max(1));
+        let background = &mut self.background;
+        background.write.record(took);
+        background.commits.record(u64::from(write.commits));
+        background.redo_bytes += u64::from(write.redo_bytes);
+        background.blocks += u64::from(write.blocks);
+        background.flushes += u64::from(write.flushes.max(1));
         if write.checkpoint_wait_ns > 0 {
-            self.checkpoint.record(write.checkpoint_wait_ns);
+            background.checkpoint.record(write.checkpoint_wait_ns);
         }
         if write.switched {
-            self.switches += 1;
-            self.switch.record(took);
+            background.switches += 1;
+            background.switch.record(took);
         }
         if write.group_wait_ns > 0 {
-            self.any_worker.record(write.group_wait_ns);
+            background.any_worker.record(write.group_wait_ns);
         }
         if let Some(worker) = write.worker {
-            self.worker(usize::from(worker)).record(took);
+            let worker = background.worker(usize::from(worker));
+            worker.write.record(took);
         }
-    }
-
-    fn worker(&mut self, number: usize) -> &mut Histogram {
-        if self.workers.len() <= number {
-            self.workers.resize_with(number + 1, Histogram::default);
-        }
-        &mut self.workers[number]
     }
 
     fn changed(&mut self, at_ns: u64, scalable: bool) {
-        self.mode_switches += 1;
+        self.background.mode_switches += 1;
         if self.modes.len() < MODES_KEPT {
             self.modes.push((at_ns, scalable));
         }
-    }
-
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Background) {
-        self.write.merge(&other.write);
-        self.commits.merge(&other.commits);
-        self.checkpoint.merge(&other.checkpoint);
-        self.switch.merge(&other.switch);
-        self.redo_bytes += other.redo_bytes;
-        self.blocks += other.blocks;
-        self.flushes += other.flushes;
-        self.switches += other.switches;
-        for (number, histogram) in other.workers.iter().enumerate() {
-            self.worker(number).merge(histogram);
-        }
-        self.any_worker.merge(&other.any_worker);
-        let room = MODES_KEPT.saturating_sub(self.modes.len());
-        self.modes.extend(other.modes.iter().take(room));
-        self.mode_switches += other.mode_switches;
     }
 }
 
@@ -182,7 +87,7 @@ impl Background {
 #[derive(Debug)]
 pub struct Recorder {
     foreground: Box<[Mutex<Foreground>]>,
-    background: Mutex<Background>,
+    log_writes: Mutex<LogWrites>,
     /// Log writes submitted from this time, and before that one, are recorded.
     window: [AtomicU64; 2],
     /// How the last log write was made: not known, alone, by workers.
@@ -196,7 +101,7 @@ impl Default for Recorder {
     fn default() -> Recorder {
         Recorder {
             foreground: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            background: Mutex::default(),
+            log_writes: Mutex::default(),
             window: [AtomicU64::new(0), AtomicU64::new(u64::MAX)],
             mode: AtomicU8::new(0),
             durable_bytes: AtomicU64::new(0),
@@ -210,7 +115,7 @@ impl Recorder {
     pub fn samples(&self, session: usize, samples: &[Sample]) {
         let mut shard = lock(&self.foreground[session % SHARDS]);
         for sample in samples {
-            shard.add(sample);
+            add_sample(&mut shard, sample);
         }
         // Under the lock, so that the events that are handed over are those that were counted.
         if let Some(capture) = self.capture.get() {
@@ -266,19 +171,19 @@ impl Recorder {
         if at < from || at >= until {
             return;
         }
-        let mut background = lock(&self.background);
-        background.add(write);
+        let mut log_writes = lock(&self.log_writes);
+        log_writes.add(write);
         if let Some(capture) = self.capture.get() {
             capture.log_write(write);
         }
         if before != 0 && before != mode {
-            background.changed(at, write.scalable);
+            log_writes.changed(at, write.scalable);
         }
     }
 
     /// Everything since the last call, and forgets it.
     #[must_use]
-    pub fn take(&self) -> (Foreground, Background) {
+    pub fn take(&self) -> (Foreground, LogWrites) {
         let mut all = Foreground::default();
         let capture = self.capture.get();
         for (index, shard) in self.foreground.iter().enumerate() {
@@ -287,16 +192,13 @@ impl Recorder {
                 capture.hand_over_syncs(index);
             }
             all.merge(&shard);
-            shard.latency.clear();
-            shard.sync.clear();
-            shard.path_ns = [0; 4];
-            shard.attributed = 0;
+            shard.clear();
         }
-        let mut background = lock(&self.background);
+        let mut log_writes = lock(&self.log_writes);
         if let Some(capture) = capture {
             capture.hand_over_writes();
         }
-        (all, std::mem::take(&mut *background))
+        (all, std::mem::take(&mut *log_writes))
     }
 }
 
@@ -321,12 +223,12 @@ mod tests {
         // Under way at the end, and the longest of all: it must not be lost.
         recorder.log_write(&write(1999, 900_000));
         recorder.log_write(&write(2000, 2100));
-        let (_, background) = recorder.take();
+        let background = recorder.take().1.background;
         assert_eq!((background.write.count(), background.redo_bytes), (2, 1000));
         assert_eq!(background.write.stats().max_ns, 898_001);
         recorder.open(0);
         recorder.log_write(&write(1, 5000));
-        assert_eq!(recorder.take().1.write.count(), 1);
+        assert_eq!(recorder.take().1.background.write.count(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One row: a workload with a number of jobs, warmed up, measured second by second, stopped.
 
 mod collected;
-mod figures;
+mod recording;
 mod spec;
 mod warm_up;
 mod workers;
@@ -18,7 +18,8 @@ use crate::observe::sampler::{Observation, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use collected::{Collected, collect, fill_utilisation, note_backlog};
-use measure::run::{Interval, Row};
+use measure::record::IntervalRecord;
+use measure::run::Row;
 use measure::workload::CommitPost;
 use measure::workload::arrivals::Arrivals;
 use measure::{Clock, Nanos};
@@ -122,7 +123,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     lab.target.log.flush()?;
     lab.target.meter.end();
-    Ok(figures::row(lab, spec, &shared, &collected, &observed))
+    Ok(recording::recording(lab, spec, &shared, &collected, &observed).row())
 }
 
 /// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
@@ -181,7 +182,7 @@ fn measure(
         (from, opened) = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected::new(from, begun, lab.target.log.learned());
+    let mut all = Collected::new(clock, from, begun, lab.target.log.learned());
     let work_before = worker_stats(lab);
     let flushes_before = lab.target.checkpoint_flushes();
     let end = from.plus(spec.time);
@@ -217,7 +218,7 @@ fn measure(
             all.events = capture.map(Capture::end_row).transpose()?;
             all.until = now;
             all.elapsed = warm_up::elapsed(spec, from, now);
-            fill_utilisation(&mut all.intervals, &observed);
+            fill_utilisation(&mut all, &observed);
             return Ok((all, observed));
         }
         if now >= last.plus(spec.interval()) {
@@ -255,7 +256,8 @@ fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
         }
         None => elapsed.as_secs() / spec.time.as_secs().max(1e-9),
     };
-    let rate = |i: &Interval| i.commits as f64 / i.seconds.max(1e-9);
+    let seconds = |i: &IntervalRecord| Nanos(i.window.length_ns()).as_secs();
+    let rate = |i: &IntervalRecord| i.commits as f64 / seconds(i).max(1e-9);
     (part.min(1.0), all.intervals.last().map_or(0.0, rate))
 }
 

@@ -465,6 +465,6 @@ mod tests {
         // Under way when it ended, and one that began then.
         observer(&log_write(80, 90));
         observer(&log_write(81, 91));
-        assert_eq!(recorder.take().1.write.count(), 81);
+        assert_eq!(recorder.take().1.background.write.count(), 81);
     }
 }

@@ -1,6 +1,7 @@
 //! Processor time: of the machine from /proc/stat, of this process from getrusage.
 
 use super::pct;
+use measure::record::ProcessorTicks;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::io;
@@ -50,23 +51,30 @@ impl CpuTimes {
         })
     }
 
+    /// The ticks since `earlier`.
+    #[must_use]
+    pub fn ticks_since(&self, earlier: &CpuTimes) -> ProcessorTicks {
+        // The kernel lets iowait go back; a negative difference is no time.
+        ProcessorTicks {
+            user: self.user.saturating_sub(earlier.user),
+            sys: self.sys.saturating_sub(earlier.sys),
+            idle: self.idle.saturating_sub(earlier.idle),
+            iowait: self.iowait.saturating_sub(earlier.iowait),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+
     /// The shares since `earlier`; `None` when no tick has passed.
     #[must_use]
     pub fn since(&self, earlier: &CpuTimes) -> Option<CpuShares> {
-        // The kernel lets iowait go back; a negative difference is no time.
-        let user = self.user.saturating_sub(earlier.user);
-        let sys = self.sys.saturating_sub(earlier.sys);
-        let idle = self.idle.saturating_sub(earlier.idle);
-        let iowait = self.iowait.saturating_sub(earlier.iowait);
-        let steal = self.steal.saturating_sub(earlier.steal);
-        let busy = user + sys + steal;
-        let total = busy + idle + iowait;
+        let ticks = self.ticks_since(earlier);
+        let (busy, total) = (ticks.busy(), ticks.total());
         (total > 0).then(|| CpuShares {
             busy_pct: pct(busy, total),
-            user_pct: pct(user, total),
-            sys_pct: pct(sys, total),
-            idle_pct: pct(idle, total),
-            iowait_pct: pct(iowait, total),
+            user_pct: pct(ticks.user, total),
+            sys_pct: pct(ticks.sys, total),
+            idle_pct: pct(ticks.idle, total),
+            iowait_pct: pct(ticks.iowait, total),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use measure::run::Environment;
 use std::fs::read_to_string;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
 
 /// Reads the environment. `with_hostname` is false where the name is withheld (`--no-hostname`).
 #[must_use]
@@ -34,6 +36,24 @@ pub fn environment(with_hostname: bool) -> Environment {
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
             .map(|text| crate::output::sanitize::line(text.trim())),
     }
+}
+
+/// An id of this machine since it was started: the same for all processes on it, and another one on
+/// every other machine. Where the system gives none, that of this process.
+#[must_use]
+pub fn boot_id() -> String {
+    let text = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let id = text.trim();
+    let is_id = !id.is_empty() && id.len() <= 64 && id.bytes().all(|b| b.is_ascii_graphic());
+    if is_id { id.to_owned() } else { process_id() }
+}
+
+/// An id of this process that no other process has had.
+#[must_use]
+pub fn process_id() -> String {
+    static RANDOM: OnceLock<u64> = OnceLock::new();
+    let random = RANDOM.get_or_init(|| RandomState::new().build_hasher().finish());
+    format!("{}-{random:016x}", std::process::id())
 }
 
 /// Resident memory of this process in bytes, where it can be read.

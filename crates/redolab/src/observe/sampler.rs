@@ -8,6 +8,8 @@ use super::background::own_written_bytes;
 use super::cpu::{CpuShares, CpuTimes, OwnUsage};
 use super::diskstats::{Counters, DiskStats};
 use super::mountstats::Share;
+use super::topology::DevNo;
+use measure::record::ProcessorTicks;
 use measure::run::NfsRequests;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -46,6 +48,8 @@ pub struct Observed {
 pub struct Observation {
     /// The whole window.
     pub total: Observed,
+    /// Processor time in it; `None` where it cannot be read.
+    pub ticks: Option<ProcessorTicks>,
     /// This process, over the window.
     pub own: Option<OwnUsage>,
     /// Bytes that this process wrote in it, where the kernel accounts for them.
@@ -155,6 +159,12 @@ impl Sampler {
         }
     }
 
+    /// The device whose counters are read, where there is one.
+    #[must_use]
+    pub fn device(&self) -> Option<DevNo> {
+        self.source.counters.as_ref().map(Counters::dev)
+    }
+
     fn requests(&self) -> Option<NfsRequests> {
         self.source.share.as_ref()?.requests()
     }
@@ -169,6 +179,10 @@ impl Sampler {
         let samples: Vec<Sample> = lock(&self.shared.samples).clone();
         Observation {
             total: between(&window.start, &window.start, &end),
+            ticks: end
+                .cpu
+                .zip(window.start.cpu)
+                .map(|(now, then)| now.ticks_since(&then)),
             own: own.zip(window.own).map(|(now, then)| now.since(&then)),
             own_written_bytes: own_written
                 .zip(window.own_written)

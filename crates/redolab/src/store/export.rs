@@ -5,6 +5,8 @@
 //! holds the file in memory: interval files are streamed, and the run is bounded (see `outline`).
 
 use super::outline::{self, Outline, RUN_MAX_BYTES, Unescaped};
+use super::reader::damaged;
+use super::recordings::{self, RECORDING_MAX_BYTES};
 use super::{HLOG, Store, StoreError, hlog, named};
 use crate::folder::is_name;
 use measure::run::Run;
@@ -12,7 +14,9 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
 /// The schema of an exported run.
-pub const SCHEMA: &str = "redolab.export/1";
+pub const SCHEMA: &str = "redolab.export/2";
+/// That of earlier versions, which had no recordings.
+const SCHEMA_1: &str = "redolab.export/1";
 /// Longest export that is made or read, in bytes.
 const EXPORT_MAX_BYTES: u64 = 1 << 30;
 /// Bytes of an interval file that are carried at once.
@@ -65,6 +69,15 @@ impl Store {
             }
             out.write_all(b"\"").map_err(written)?;
         }
+        out.write_all(b"\n},\n\"recording\": {").map_err(written)?;
+        let mut comma = "";
+        self.for_each_recording_text(id, &mut |name, text, path| {
+            let text = std::str::from_utf8(text).map_err(|e| damaged(path, e.to_string()))?;
+            let quoted = |text: &str| serde_json::to_string(text).expect("a string is JSON");
+            let line = format!("{comma}\n{}: {}", quoted(name), quoted(text));
+            comma = ",";
+            out.write_all(line.as_bytes()).map_err(written)
+        })?;
         out.write_all(b"\n}\n}\n").map_err(written)?;
         out.flush().map_err(written)
     }
@@ -76,7 +89,11 @@ impl Store {
     /// are damaged, or a run of that name that is already there; nothing is left of a run that
     /// could not be loaded.
     pub fn import(&self, input: &mut dyn Rereadable) -> Result<String, StoreError> {
-        let (run, files) = parse(input, &mut |_, _| {})?;
+        let Parts {
+            run,
+            files,
+            recordings,
+        } = parse(input, &mut |_, _| {})?;
         let id = run.run_id.clone();
         let mut writer = self.begin(&id)?;
         let stored = files
@@ -94,6 +111,11 @@ impl Store {
                     }
                     writer.append(name, chunk.get(..n).unwrap_or_default())?;
                 }
+            })
+            .and_then(|()| {
+                recordings.iter().try_for_each(|(name, range)| {
+                    writer.write_recording(name, &recording_text(input, range)?)
+                })
             })
             .and_then(|()| writer.finish(&run));
         if stored.is_err() {
@@ -134,7 +156,7 @@ pub fn read(
     input: &mut dyn Rereadable,
     visit: &mut dyn FnMut(&str, hlog::Record),
 ) -> Result<Run, StoreError> {
-    parse(input, visit).map(|(run, _)| run)
+    parse(input, visit).map(|parts| parts.run)
 }
 
 fn not_an_export(what: &str) -> StoreError {
@@ -165,8 +187,21 @@ fn unescaped<'a>(input: &'a mut dyn Rereadable, range: &Range<u64>) -> io::Resul
     Ok(BufReader::with_capacity(CHUNK_BYTES, text))
 }
 
-/// The run, and where the text of each interval file is.
-type Parts = (Run, Vec<(String, Range<u64>)>);
+/// The text of a recording.
+fn recording_text(input: &mut dyn Rereadable, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
+    let mut text = Vec::new();
+    let bounded = unescaped(input, range).map_err(refuse)?;
+    let mut bounded = bounded.take(RECORDING_MAX_BYTES + 1);
+    bounded.read_to_end(&mut text).map_err(refuse)?;
+    Ok(text)
+}
+
+/// The run, and where the texts of its interval files and recordings are.
+struct Parts {
+    run: Run,
+    files: Vec<(String, Range<u64>)>,
+    recordings: Vec<(String, Range<u64>)>,
+}
 
 fn parse(
     input: &mut dyn Rereadable,
@@ -177,7 +212,7 @@ fn parse(
         return Err(not_an_export("it is longer than 1 GiB"));
     }
     let whole = part(input, &(0..length)).map_err(refuse)?;
-    let outline = Outline::of(whole, SCHEMA).map_err(refuse)?;
+    let outline = Outline::of(whole, &[SCHEMA, SCHEMA_1]).map_err(refuse)?;
     let bytes = outline.run.end - outline.run.start;
     outline::fits(bytes, outline.run_memory).map_err(refuse)?;
     let run = part(input, &outline.run).map_err(refuse)?;
@@ -199,5 +234,21 @@ fn parse(
             return Err(not_an_export(&what));
         }
     }
-    Ok((run, outline.files))
+    for (name, range) in &outline.recordings {
+        let text = recording_text(input, range)?;
+        let what = match recordings::row_of(name) {
+            None => Some(format!("`{name}` cannot name a recording")),
+            Some(_) => recordings::parse(&text)
+                .err()
+                .map(|e| format!("{name}: {e}")),
+        };
+        if let Some(what) = what {
+            return Err(not_an_export(&what));
+        }
+    }
+    Ok(Parts {
+        run,
+        files: outline.files,
+        recordings: outline.recordings,
+    })
 }

@@ -5,6 +5,7 @@
 //! STORE/20261120-101500-4f2a/         one run, mode 0700
 //!     03-LGWR-LAT1-64.hlog            interval histograms of a row, appended as they come
 //!     events/…-003-00001.parquet      every event of a row, where captured (see `events`)
+//!     recording/03-LGWR-LAT1-64.json  what the figures of that row are computed from
 //!     draft.json                      the run so far; gone when it is finished
 //!     contents.json                   length and CRC32C of each file above and of the manifest
 //!     manifest.json                   the run (`redolab.run/1`): written last, by rename
@@ -21,6 +22,7 @@ mod export;
 pub mod hlog;
 mod outline;
 mod reader;
+mod recordings;
 mod writer;
 
 pub use error::StoreError;
@@ -69,6 +71,9 @@ struct Contents {
     /// captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     events: Option<std::collections::BTreeMap<String, FileSum>>,
+    /// Recordings, by their names in the folder `recording`; missing where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recordings: Option<std::collections::BTreeMap<String, FileSum>>,
 }
 
 const CONTENTS_SCHEMA: &str = "redolab.contents/1";
@@ -233,7 +238,7 @@ fn remove_run(root: &Folder, folder: &Folder, id: &str) -> Result<(), StoreError
         folder.sync().map_err(removing)?;
     }
     for name in names.iter().filter(|n| *n != MANIFEST) {
-        if name == events::FOLDER
+        if [events::FOLDER, recordings::FOLDER].contains(&name.as_str())
             && let Ok(parts) = folder.open(name)
         {
             for part in parts.names().map_err(removing)? {

@@ -15,7 +15,7 @@ pub const RUN_MAX_BYTES: u64 = 64 << 20;
 /// Most memory that a run may take, in bytes, as estimated before it is read. An import with every
 /// table and series that is kept of evidence takes half of it.
 pub const RUN_MAX_MEMORY: u64 = 48 << 20;
-/// Interval files of an exported run.
+/// Interval files of an exported run, and recordings, at most.
 const FILES_MAX: usize = 4096;
 /// Nesting that is walked; what reads the JSON bounds it alike.
 const DEPTH_MAX: usize = 128;
@@ -39,18 +39,22 @@ pub(super) struct Outline {
     pub(super) run_memory: u64,
     /// Each interval file: its name, and the text between the quotes.
     pub(super) files: Vec<(String, Range<u64>)>,
+    /// Each recording: its file's name, and the text between the quotes. Empty in exports of
+    /// earlier versions.
+    pub(super) recordings: Vec<(String, Range<u64>)>,
 }
 
 impl Outline {
-    /// Walks an exported run of `schema`.
+    /// Walks an exported run of one of `schemas`.
     ///
     /// # Errors
-    /// Another schema, what is not an object of `schema`, `run` and `hlog`; the system's errors.
-    pub(super) fn of(input: impl BufRead, schema: &str) -> io::Result<Outline> {
+    /// Another schema, what is not an object of `schema`, `run`, `hlog` and perhaps `recording`;
+    /// the system's errors.
+    pub(super) fn of(input: impl BufRead, schemas: &[&str]) -> io::Result<Outline> {
         let mut walk = Walk::new(input);
         let mut outline = Outline::default();
-        let mut seen = [false; 3];
-        let fields = ["schema", "run", "hlog"];
+        let mut seen = [false; 4];
+        let fields = ["schema", "run", "hlog", "recording"];
         walk.object(&mut |walk, name| {
             let field = fields.iter().position(|f| *f == name);
             let field = field.ok_or_else(|| bad(format!("unknown field `{name}`")))?;
@@ -60,8 +64,9 @@ impl Outline {
             match field {
                 0 => {
                     let found = walk.name()?;
-                    if found != schema {
-                        return Err(bad(format!("schema `{found}`, not {schema}")));
+                    if !schemas.contains(&found.as_str()) {
+                        let known = schemas.join(" or ");
+                        return Err(bad(format!("schema `{found}`, not {known}")));
                     }
                 }
                 1 => {
@@ -70,16 +75,8 @@ impl Outline {
                     walk.value(0, Place::Run)?;
                     outline.run = start..walk.at;
                 }
-                _ => walk.object(&mut |walk, name| {
-                    if outline.files.len() == FILES_MAX {
-                        return Err(bad(format!("over {FILES_MAX} interval files")));
-                    }
-                    walk.space()?;
-                    let start = walk.at + 1;
-                    walk.string(None)?;
-                    outline.files.push((name.to_owned(), start..walk.at - 1));
-                    Ok(())
-                })?,
+                2 => outline.files = walk.texts("interval files")?,
+                _ => outline.recordings = walk.texts("recordings")?,
             }
             Ok(())
         })?;
@@ -257,6 +254,22 @@ impl<R: BufRead> Walk<R> {
         }
     }
 
+    /// An object of strings: the name of each, and where its text is.
+    fn texts(&mut self, what: &str) -> io::Result<Vec<(String, Range<u64>)>> {
+        let mut texts = Vec::new();
+        self.object(&mut |walk, name| {
+            if texts.len() == FILES_MAX {
+                return Err(bad(format!("over {FILES_MAX} {what}")));
+            }
+            walk.space()?;
+            let start = walk.at + 1;
+            walk.string(None)?;
+            texts.push((name.to_owned(), start..walk.at - 1));
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
     fn value(&mut self, depth: usize, place: Place) -> io::Result<()> {
         if depth > DEPTH_MAX {
             return Err(bad(format!("nested over {DEPTH_MAX} levels")));
@@ -427,7 +440,7 @@ mod tests {
             "{ \"hlog\" : { \"1.hlog\" : \"a\\nb\" , \"2.hlog\":\"\" }\n,\"run\":\t{\"a\":[1,\"x\"]},\
              \"schema\":\"s/1\" } \n",
         ] {
-            let outline = Outline::of(text.as_bytes(), "s/1").expect(text);
+            let outline = Outline::of(text.as_bytes(), &["s/1", "s/2"]).expect(text);
             let part = |r: &Range<u64>| text[r.start as usize..r.end as usize].to_owned();
             assert_eq!(part(&outline.run), r#"{"a":[1,"x"]}"#);
             let files: Vec<(String, String)> = outline
@@ -447,9 +460,11 @@ mod tests {
             r#"{"schema":"s","schema":"s","run":1,"hlog":{}}"#,
             r#"{"schema":"s","run":{"a":[1,,2]},"hlog":{}}"#,
             r#"{"schema":"s","run":1,"hlog":{"a":1}}"#,
+            r#"{"schema":"s","run":1,"hlog":{},"recording":{"a":1}}"#,
+            r#"{"schema":"s","run":1,"recording":{}}"#,
             r#"{"schema":"s","run":1,"hlog":{"a":"x"#,
         ] {
-            assert!(Outline::of(bad.as_bytes(), "s").is_err(), "{bad}");
+            assert!(Outline::of(bad.as_bytes(), &["s"]).is_err(), "{bad}");
         }
         let deep = "[".repeat(100_000);
         assert!(weigh(deep.as_bytes()).is_err());

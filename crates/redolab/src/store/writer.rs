@@ -7,6 +7,7 @@
 
 use super::error::io_error;
 use super::events::{self, EventWriter};
+use super::recordings::{self, Recordings};
 use super::{
     CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST, Store,
     StoreError, hex, hlog, named, outline, run_named,
@@ -31,6 +32,8 @@ pub struct RunWriter {
     files: BTreeMap<String, Appended>,
     /// Parts of the events that are in place, where they are captured.
     events: Option<BTreeMap<String, FileSum>>,
+    /// What the rows were computed from.
+    recordings: Option<Recordings>,
     /// What may be written.
     budget: Arc<Budget>,
     /// An interval could not be stored: the run's figures say more than its histograms.
@@ -97,6 +100,7 @@ impl RunWriter {
             folder,
             files: BTreeMap::new(),
             events: None,
+            recordings: None,
             budget: Budget::of(None),
             lost: false,
         })
@@ -172,6 +176,20 @@ impl RunWriter {
         file.append(text).map_err(failed)
     }
 
+    /// Writes the text of a recording. A run that lost one is not finished.
+    pub(super) fn write_recording(&mut self, name: &str, text: &[u8]) -> Result<(), StoreError> {
+        let outcome = self.take(text.len()).and_then(|()| {
+            let recordings = match &mut self.recordings {
+                Some(recordings) => recordings,
+                none => none.insert(Recordings::begin(&self.folder)?),
+            };
+            recordings.write(name, text)
+        });
+        self.lost |= outcome.is_err();
+        let path = self.folder.path().join(recordings::FOLDER).join(name);
+        outcome.map_err(|e| io_error(&path, "writing a recording", e))
+    }
+
     /// Makes the folder of the run's events.
     ///
     /// # Errors
@@ -238,9 +256,9 @@ impl RunWriter {
     /// errors. The run then stays incomplete; [`RunWriter::draft`] can still keep its figures.
     pub fn finish(self, run: &Run) -> Result<(), StoreError> {
         if self.lost {
-            return Err(
-                self.not_storable("an interval or an event of it could not be written".to_owned())
-            );
+            return Err(self.not_storable(
+                "an interval, an event or a recording of it could not be written".to_owned(),
+            ));
         }
         let manifest = self.serialised(run)?;
         let failed = |action| move |e| (action, e);
@@ -256,11 +274,14 @@ impl RunWriter {
                 files.insert(name.clone(), FileSum { bytes, crc32c });
             }
             self.sync_events().map_err(failed("synchronising events"))?;
+            let recordings = self.recordings.as_ref().map(Recordings::sync).transpose();
+            let recordings = recordings.map_err(failed("synchronising recordings"))?;
             let contents = Contents {
                 schema: CONTENTS_SCHEMA.to_owned(),
                 manifest_crc32c: hex(hlog::crc32c(&manifest)),
                 files,
                 events: self.events.clone(),
+                recordings,
             };
             let text = serde_json::to_vec_pretty(&contents).expect("strings and integers are JSON");
             if text.len() as u64 > CONTENTS_MAX_BYTES {
@@ -309,7 +330,7 @@ impl RunWriter {
         }
     }
 
-    fn not_storable(&self, what: String) -> StoreError {
+    pub(super) fn not_storable(&self, what: String) -> StoreError {
         let id = self.id.clone();
         StoreError::NotStorable { id, what }
     }

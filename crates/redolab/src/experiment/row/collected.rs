@@ -3,19 +3,20 @@
 use super::workers::WorkerWork;
 use super::{Lab, Shared, Spec};
 use crate::experiment::Failure;
-use crate::experiment::recorder::{Background, Foreground};
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
 use crate::observe::sampler::Observation;
-use measure::run::{CapturedEvents, Interval};
-use measure::{Nanos, WaitEvent};
+use measure::record::{Background, Foreground, IntervalRecord, TimeWindow, WaitPeak};
+use measure::run::CapturedEvents;
+use measure::{Clock, Nanos, RealClock, WaitEvent};
 use redo::writer::Learned;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What was recorded while a row ran.
 pub(super) struct Collected {
     pub(super) foreground: Foreground,
     pub(super) background: Background,
-    pub(super) intervals: Vec<Interval>,
+    pub(super) intervals: Vec<IntervalRecord>,
     pub(super) elapsed: Nanos,
     /// When its measured time ended, on the sessions' clock.
     pub(super) until: Nanos,
@@ -26,6 +27,8 @@ pub(super) struct Collected {
     pub(super) checkpoint_flushes: u64,
     /// When the window began.
     pub(super) from: Nanos,
+    /// The zero of the sessions' clock, in nanoseconds since 1970 UTC.
+    zero_utc_ns: u64,
     /// What adaptive learning had come to before and after.
     pub(super) learned_before: Option<Learned>,
     pub(super) learned: Option<Learned>,
@@ -40,6 +43,7 @@ pub(super) struct Collected {
 impl Collected {
     /// Nothing yet, of a window that begins at `from`.
     pub(super) fn new(
+        clock: RealClock,
         from: Nanos,
         begun: WindowEdge,
         learned_before: Option<Learned>,
@@ -49,6 +53,7 @@ impl Collected {
             background: Background::default(),
             intervals: Vec::new(),
             from,
+            zero_utc_ns: zero_utc_ns(clock),
             elapsed: Nanos::ZERO,
             until: Nanos::ZERO,
             begun,
@@ -61,6 +66,19 @@ impl Collected {
             backlog: (0, 0),
         }
     }
+
+    /// The moment `at` of the sessions' clock, in nanoseconds since 1970 UTC.
+    pub(super) fn utc_ns(&self, at: Nanos) -> u64 {
+        self.zero_utc_ns.saturating_add(at.0)
+    }
+}
+
+fn zero_utc_ns(clock: RealClock) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_nanos();
+    u64::try_from(now)
+        .unwrap_or(u64::MAX)
+        .saturating_sub(clock.now().0)
 }
 
 /// Notes how many arrivals of an open loop are due at `now` and have not begun.
@@ -80,8 +98,9 @@ pub(super) fn collect(
     all: &mut Collected,
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
-    let (foreground, background) = lab.target.recorder.take();
-    for (at_ns, scalable) in &background.modes {
+    let (foreground, log_writes) = lab.target.recorder.take();
+    let background = &log_writes.background;
+    for (at_ns, scalable) in &log_writes.modes {
         let at_s = Nanos(*at_ns).since(from).as_secs();
         let change = if *scalable {
             "lgwr -> workers"
@@ -105,32 +124,30 @@ pub(super) fn collect(
             }
         }
     }
-    let sync = foreground.sync.stats();
-    let write = background.write.stats();
-    all.intervals.push(Interval {
-        t_s: end.since(from).as_secs(),
-        seconds: end.since(start).as_secs(),
+    let window = TimeWindow::of(all.utc_ns(start), end.since(start).0);
+    all.intervals.push(IntervalRecord {
+        window,
         commits: foreground.latency.count(),
         redo_bytes: background.redo_bytes,
-        log_file_sync_mean_ns: sync.mean_ns,
-        log_file_sync_p99_ns: sync.p99_ns,
-        log_file_sync_max_ns: sync.max_ns,
-        log_file_parallel_write_mean_ns: write.mean_ns,
-        log_file_parallel_write_max_ns: write.max_ns,
+        sync: WaitPeak::of(&foreground.sync),
+        sync_p99_ns: foreground.sync.quantile(0.99),
+        write: WaitPeak::of(&background.write),
         log_switches: background.switches,
         device_util_pct: None,
         rss_bytes: machine::resident_bytes(),
         backlog: spec.arrivals.map(|_| all.backlog.0),
     });
     all.foreground.merge(&foreground);
-    all.background.merge(&background);
+    all.background.merge(background);
     Ok(())
 }
 
 /// Adds what the device did in each interval.
-pub(super) fn fill_utilisation(intervals: &mut [Interval], observed: &Observation) {
-    for interval in intervals {
-        let middle = interval.t_s - interval.seconds / 2.0;
+pub(super) fn fill_utilisation(all: &mut Collected, observed: &Observation) {
+    let begun_ns = all.utc_ns(all.from);
+    for interval in &mut all.intervals {
+        let middle_ns = interval.window.middle_ns().saturating_sub(begun_ns);
+        let middle = Nanos(middle_ns).as_secs();
         let found = observed.intervals.iter().find(|o| {
             let end = o.end.as_secs_f64();
             (end - o.length.as_secs_f64()..=end).contains(&middle)

@@ -1,0 +1,187 @@
+//! What was collected while a row ran, as a recording. No figure is computed here: the recording
+//! computes the row's.
+
+use super::collected::Collected;
+use super::{Control, Lab, Shared, Spec};
+use crate::experiment::span::Counted;
+use crate::observe::audit::{Evidence, audit};
+use crate::observe::machine;
+use crate::observe::sampler::Observation;
+use measure::record::{
+    ArrivalRecord, Background, DeviceCounts, LEARNT_KEPT, LearningRecord, LearntSwitch, ONLY_KIND,
+    Observations, ProcessUse, Recording, RowLoad, TimeWindow, WaitSum,
+};
+use measure::workload::CommitWait;
+use std::collections::BTreeSet;
+
+/// Sessions at most that a row lists one by one.
+const SESSIONS_LISTED: u32 = 256;
+
+/// The recording of a row whose sessions have ended and whose redo is durable.
+pub(super) fn recording(
+    lab: &Lab<'_>,
+    spec: &Spec,
+    shared: &Shared,
+    all: &Collected,
+    observed: &Observation,
+) -> Recording {
+    let control = &*shared.control;
+    let machine = machine::boot_id();
+    let window = TimeWindow::of(all.utc_ns(all.from), all.elapsed.0);
+    let mut made = Recording::new(load(spec, &machine), window);
+    let kinds = [(ONLY_KIND.to_owned(), all.foreground.clone())];
+    made.foregrounds.extend(kinds);
+    made.space_waits = space_waits(control);
+    made.background = Some(background(lab, all));
+    add_observed(&mut made, lab, observed, &machine);
+    let needed = all.background.flushes.max(all.checkpoint_flushes);
+    made.flush_audit = Some(audit(&evidence(&made, lab, observed, needed)));
+    made.arrivals = arrivals(shared, all);
+    made.learning = learning(all);
+    made.session_time = Some(control.session_time(all.from, all.until));
+    made.cross_check = Some(control.cross_check(&counted(lab, spec, all)));
+    if spec.commits.is_some() && spec.jobs <= SESSIONS_LISTED {
+        made.sessions = control.sessions();
+    }
+    made.events = all.events.clone();
+    made.intervals = all.intervals.clone();
+    made
+}
+
+fn waits(spec: &Spec) -> bool {
+    spec.workload.commit.wait == CommitWait::Wait
+}
+
+fn load(spec: &Spec, machine: &str) -> RowLoad {
+    RowLoad {
+        workload: spec.workload.name.clone(),
+        nodes: BTreeSet::from([machine.to_owned()]),
+        jobs: spec.jobs,
+        threads: spec.api.threads(spec.jobs),
+        waits: waits(spec),
+        redo_bytes_per_txn: Some(u64::from(spec.workload.redo_bytes)),
+        records_per_txn: Some(spec.workload.records.max(1)),
+        commits_per_session: spec.commits,
+        offered_tps: spec.arrivals.map(|arrivals| arrivals.offered_per_s()),
+        soak: spec.soak,
+    }
+}
+
+/// What a second count of the row depends on.
+fn counted<'a>(lab: &'a Lab<'_>, spec: &Spec, all: &Collected) -> Counted<'a> {
+    let log = &lab.target.log;
+    Counted {
+        from: all.from,
+        until: all.until,
+        begun: all.begun,
+        ends: all.ends,
+        recorder: &lab.target.recorder,
+        window_bytes: all.background.redo_bytes,
+        records: u64::from(spec.workload.records.max(1)),
+        buffered_bytes: if waits(spec) { 0 } else { log.buffer_bytes() },
+    }
+}
+
+fn space_waits(control: &Control) -> WaitSum {
+    let (count, total_ns) = control.space_waits();
+    WaitSum { count, total_ns }
+}
+
+/// What the log writer did, with what its workers did: one entry each, also for one that wrote
+/// nothing.
+fn background(lab: &Lab<'_>, all: &Collected) -> Background {
+    let mut background = all.background.clone();
+    let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
+    background.block_bytes = background.blocks * block_bytes;
+    background.workers.truncate(all.workers.len());
+    for (number, work) in all.workers.iter().enumerate() {
+        let worker = background.worker(number);
+        worker.operations = work.operations;
+        worker.idle = WaitSum {
+            count: work.idle_count,
+            total_ns: work.idle_ns,
+        };
+    }
+    background
+}
+
+/// What the kernel counted in the row's window.
+fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, machine: &str) {
+    let window = made.windows.first().copied().unwrap_or_default();
+    if let Some((device, disk)) = lab.sampler.device().zip(observed.total.disk) {
+        let length = observed.total.length.as_nanos();
+        let counts = DeviceCounts {
+            observed_ns: u64::try_from(length).unwrap_or(u64::MAX),
+            writes: disk.data_writes(),
+            written_bytes: disk.written_bytes(),
+            busy_ms: disk.busy_ms,
+        };
+        made.devices = Observations::one(&format!("{machine}/{device}"), window, counts);
+    }
+    if let Some(ticks) = observed.ticks {
+        made.processors = Observations::one(machine, window, ticks);
+    }
+    if let Some(own) = observed.own {
+        let used = ProcessUse {
+            cpu_us: own.cpu_us(),
+            context_switches: own.context_switches(),
+            written_bytes: observed.own_written_bytes,
+        };
+        let process = format!("{machine}/{}", machine::process_id());
+        made.processes = Observations::one(&process, window, used);
+    }
+}
+
+/// What the flush audit is made from. Flushes of the log and of the checkpoint that are asked for
+/// together are merged by the kernel; those of either follow each other.
+fn evidence(made: &Recording, lab: &Lab<'_>, observed: &Observation, needed: u64) -> Evidence {
+    let target = lab.target.describe();
+    Evidence {
+        needed,
+        counted: observed.total.disk,
+        declares_cache: lab.declares_cache,
+        may_use_fua: matches!(target.sync_method.as_str(), "dsync" | "direct-dsync"),
+        background_pct: made.others_pct(),
+        devices: lab.devices,
+        nfs: observed.nfs,
+    }
+}
+
+/// What became of the arrivals of an open loop.
+fn arrivals(shared: &Shared, all: &Collected) -> Option<ArrivalRecord> {
+    let pacer = shared.pacer.as_ref()?;
+    let until = all.from.plus(all.elapsed);
+    let (shares, not_served) = (pacer.shares(), pacer.not_served(all.from, until));
+    Some(ArrivalRecord {
+        returned: shares.returned,
+        not_served: not_served.count,
+        oldest_not_served_ns: not_served.oldest.map(|at| until.since(at).0),
+        backlog_end: all.backlog.0,
+        backlog_max: all.backlog.1,
+        queue: shares.queue,
+        lateness: shares.lateness,
+        lab_busy_ns: shares.lab_busy_ns,
+        busy_ns: shares.busy_ns,
+    })
+}
+
+/// What adaptive learning did in the window.
+fn learning(all: &Collected) -> Option<LearningRecord> {
+    let (before, after) = (all.learned_before.as_ref()?, all.learned.as_ref()?);
+    let switches = after.switches - before.switches;
+    let kept = after.recent.len().min(switches as usize).min(LEARNT_KEPT);
+    let recent = after.recent.iter().skip(after.recent.len() - kept);
+    Some(LearningRecord {
+        switches,
+        commits: after.commits - before.commits,
+        polled: after.polled - before.polled,
+        recent: recent
+            .map(|switch| LearntSwitch {
+                at_ns: all.utc_ns(switch.at),
+                to_polling: switch.to_polling,
+                left_per_s: switch.left_per_s,
+                taken_per_s: switch.taken_per_s,
+            })
+            .collect(),
+    })
+}
