@@ -16,8 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Log::create(directory, shape, &|_done, _total| {}, &|| false)?;
     }
     let (log, recovery) = Log::open(directory, Options::default())?;
-    let found = recovery.for_each(|rba, record| {
+    let found = recovery.recover(|rba, record| {
         println!("recovered {rba}: {}", String::from_utf8_lossy(record));
+        Ok::<(), redo::Error>(())
     })?;
     let mut session = log.session();
     session.append(&[b"order ", found.to_string().as_bytes()])?;

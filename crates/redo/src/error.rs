@@ -163,6 +163,23 @@ pub enum Error {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
+    /// Redo that was asked for is not kept any more: the log files were reused since, or the log
+    /// was recovered since and the checkpoint has passed it.
+    #[error("redo at RBA {asked} is not kept any more: the log holds redo from RBA {kept} on")]
+    Overwritten {
+        /// The position that was asked for.
+        asked: Rba,
+        /// Every position from here on can be read.
+        kept: Rba,
+    },
+    /// A position that cannot be read from.
+    #[error("reading from {asked} is not possible: {why}")]
+    Position {
+        /// The position.
+        asked: Rba,
+        /// Why it cannot be read from.
+        why: &'static str,
+    },
     /// A checkpoint position that the log has not reached or has passed.
     #[error("a checkpoint at {asked} is not possible: {why}")]
     Checkpoint {

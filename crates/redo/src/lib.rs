@@ -42,7 +42,7 @@ pub use error::Error;
 /// Units, clocks and histograms, in the version that this one uses.
 pub use measure;
 pub use rba::Rba;
-pub use recovery::Recovery;
+pub use recovery::{RecordReader, Recovery, RedoRecord};
 pub use tickets::{Completion, QueueFull, Ticket};
 pub use triggers::Triggers;
 pub use writer::LogFileSync;

@@ -108,7 +108,10 @@ impl World {
         let recovery = recover(&data, &mut control, path, life, Planted::none()).expect("it opens");
         let mut found = Vec::new();
         recovery
-            .for_each(|rba, record| found.push((rba, record.to_vec())))
+            .recover(|rba, record| {
+                found.push((rba, record.to_vec()));
+                Ok::<(), crate::Error>(())
+            })
             .expect("readable");
         let from = GEOMETRY.rba(from.block, from.offset.into());
         for (rba, record) in cut.acknowledged.iter().filter(|(rba, _)| *rba >= from) {

@@ -34,7 +34,7 @@ fn open(info: &ControlInfo) -> Result<(), Error> {
         write_durable(&*control, at, &info.encode()).expect("memory");
     }
     let (log, recovery) = Log::open_devices(data, control, Options::default())?;
-    recovery.for_each(|_, _| {})?;
+    recovery.recover(|_, _| Ok::<(), redo::Error>(()))?;
     let mut session = log.session();
     session.append(&[b"redo"])?;
     session.commit(redo::CommitMode::WAIT_IMMEDIATE)?;

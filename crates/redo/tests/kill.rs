@@ -293,13 +293,14 @@ fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
     let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
     let mut gap = None;
     recovery
-        .for_each(|rba, bytes| {
+        .recover(|rba, bytes| {
             let (who, which) = whose(bytes);
             let (first, next) = found[who as usize].unwrap_or((which, which));
             if which != next {
                 gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
             }
             found[who as usize] = Some((first, which + 1));
+            Ok::<(), redo::Error>(())
         })
         .map_err(|e| e.to_string())?;
     drop(log);
@@ -348,10 +349,11 @@ fn child(directory: &Path) -> ! {
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
     recovery
-        .for_each(|rba, bytes| {
+        .recover(|rba, bytes| {
             let (who, which) = whose(bytes);
             next[who as usize] = which + 1;
             last[who as usize] = rba;
+            Ok::<(), redo::Error>(())
         })
         .expect("readable");
     let place = Place {

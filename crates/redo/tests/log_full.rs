@@ -58,7 +58,10 @@ impl Rig {
             Log::open_devices(data, control, Options::default()).expect("it opens");
         let mut found = Vec::new();
         recovery
-            .for_each(|_, record| found.push(record.to_vec()))
+            .recover(|_, record| {
+                found.push(record.to_vec());
+                Ok::<(), redo::Error>(())
+            })
             .expect("readable");
         (log, found)
     }

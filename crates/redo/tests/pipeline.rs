@@ -131,9 +131,10 @@ fn a_full_log_ends_with_writes_in_flight() {
         let opened = Log::open_devices(data, Arc::clone(&disks.control), Options::default());
         let (_log, recovery) = opened.expect("it recovers");
         let mut found = 0;
-        let count = recovery.for_each(|_, record| {
+        let count = recovery.recover(|_, record| {
             assert_eq!(record, (found as usize).to_le_bytes());
             found += 1;
+            Ok::<(), redo::Error>(())
         });
         // What was in flight had reached the device.
         assert_eq!(count.expect("readable"), capacity as u64);

@@ -211,7 +211,10 @@ fn open_with(kept: &[u8], copies: [&[u8]; 2]) -> Result<Vec<Vec<u8>>, Error> {
     let (data, control) = (disk(&logs), disk(&copies.concat()));
     let (log, recovery) = Log::open_devices(data.clone(), control.clone(), options())?;
     let mut found = Vec::new();
-    recovery.for_each(|_, bytes| found.push(bytes.to_vec()))?;
+    recovery.recover(|_, bytes| {
+        found.push(bytes.to_vec());
+        Ok::<(), redo::Error>(())
+    })?;
     commit(&mut log.session(), 1, 0)?;
     drop((log, recovery));
     // Both copies say the same again, and what was committed is there.
@@ -223,7 +226,10 @@ fn open_with(kept: &[u8], copies: [&[u8]; 2]) -> Result<Vec<Vec<u8>>, Error> {
     assert_eq!(both[0][8], FORMAT_VERSION);
     let (log, recovery) = Log::open_devices(data, control, options())?;
     let mut again = Vec::new();
-    recovery.for_each(|_, bytes| again.push(bytes.to_vec()))?;
+    recovery.recover(|_, bytes| {
+        again.push(bytes.to_vec());
+        Ok::<(), redo::Error>(())
+    })?;
     assert_eq!(again.pop(), Some(record(1, 0)));
     assert_eq!(again, found);
     drop(log);

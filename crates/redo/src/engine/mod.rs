@@ -33,13 +33,15 @@ pub use session::{Appended, Session, SpaceWaits};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
+use crate::planted::Planted;
 use crate::rba::Rba;
+use crate::recovery::{Reach, RecordReader, overwritten};
 use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
-use device::FileSet;
 use device::file::LockGuard;
 use device::pool::WorkerStats;
+use device::{FileSet, LogDevice};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,6 +55,9 @@ pub struct Log {
     core: Arc<core::Core>,
     control: Mutex<ControlFile>,
     path: PathBuf,
+    /// Its log files or device, to read from.
+    data: Arc<dyn LogDevice>,
+    planted: Planted,
     lgwr: Option<JoinHandle<()>>,
     huge_pages: bool,
     workers: Vec<Arc<WorkerStats>>,
@@ -180,6 +185,50 @@ impl Log {
         }
         self.core.checkpointed(position.block);
         Ok(())
+    }
+
+    /// Reads the records that begin at `from` or behind it, up to the durable position, while the
+    /// log is in use: for an archive, a replica, a tail. Begin at a record's address, at
+    /// [`RedoRecord::next`](crate::recovery::RedoRecord::next), at a checkpoint or at
+    /// [`Log::durable`]. What lies before the log file of the checkpoint may be overwritten at any
+    /// time; a reader that comes too late gets [`Error::Overwritten`], never other bytes.
+    ///
+    /// # Errors
+    /// [`Error::Overwritten`] for redo that is not kept any more; [`Error::Position`] for a
+    /// position that this log cannot have or that is not durable yet.
+    pub fn read_from(&self, from: Rba) -> Result<RecordReader<'_>, Error> {
+        let refuse = |why| Error::Position { asked: from, why };
+        let position = options::position(&self.core.geometry, from)
+            .ok_or_else(|| refuse("no such address in this log"))?;
+        let durable = self.core.buffer.durable_block();
+        if position.block > durable || position.block == durable && position.offset > 0 {
+            return Err(refuse("the log is not durable up to it"));
+        }
+        let control = self.control.lock().map_err(|_| Error::Closed)?;
+        let control = control.info().clone();
+        // Of blocks that are older nobody knows any more which incarnation had to write them.
+        if control
+            .incarnations
+            .first()
+            .is_some_and(|i| position.block < i.first)
+        {
+            return Err(overwritten(&control, position.block, self.reach().reusable));
+        }
+        let (data, path, planted) = (&*self.data, &*self.path, self.planted);
+        let reach = || self.reach();
+        Ok(RecordReader::new(
+            data, control, path, position, planted, reach,
+        ))
+    }
+
+    /// What can be read now.
+    fn reach(&self) -> Reach {
+        let geometry = &self.core.geometry;
+        let checkpoint = self.core.checkpoint();
+        Reach {
+            end: self.core.buffer.durable_block(),
+            reusable: checkpoint - checkpoint % geometry.blocks_per_group,
+        }
     }
 
     /// Writes out everything that was appended and waits until it is durable.

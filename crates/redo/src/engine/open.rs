@@ -106,12 +106,7 @@ impl Log {
         let caps = data.caps();
         let policy = options.writer_policy(&caps)?;
         check_fit(&geometry, &caps, policy.depth, path)?;
-        let life = LifeId::draw().map_err(|source| DeviceError::Io {
-            path: path.to_owned(),
-            action: "drawing the life id of a new incarnation",
-            source,
-        })?;
-        let recovery = recover(&data, &mut control, path, life, options.planted)?;
+        let recovery = recover(&data, &mut control, path, draw_life(path)?, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let wanted = RegionOptions {
             huge_pages: options.huge_pages,
@@ -154,6 +149,8 @@ impl Log {
             core,
             control: Mutex::new(control),
             path: path.to_owned(),
+            data,
+            planted: options.planted,
             lgwr: Some(thread),
             huge_pages,
             workers: pipe.workers,
@@ -164,6 +161,15 @@ impl Log {
         };
         Ok((log, recovery))
     }
+}
+
+/// The life of the incarnation that an opening begins.
+fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
+    LifeId::draw().map_err(|source| DeviceError::Io {
+        path: path.to_owned(),
+        action: "drawing the life id of a new incarnation",
+        source,
+    })
 }
 
 /// What a pipelined log writer works on, if this log has one.

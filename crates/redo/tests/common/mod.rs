@@ -136,7 +136,10 @@ pub fn recovered(directory: &Path) -> (Vec<(Rba, Vec<u8>)>, redo::recovery::End)
     let (log, recovery) = Log::open(directory, options()).expect("the log opens");
     let mut records = Vec::new();
     let count = recovery
-        .for_each(|rba, bytes| records.push((rba, bytes.to_vec())))
+        .recover(|rba, bytes| {
+            records.push((rba, bytes.to_vec()));
+            Ok::<(), redo::Error>(())
+        })
         .expect("what was recovered is readable");
     assert_eq!(count, records.len() as u64);
     assert!(records.is_sorted_by(|a, b| a.0 < b.0), "addresses grow");

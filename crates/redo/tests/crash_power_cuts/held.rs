@@ -177,7 +177,10 @@ pub fn live() -> ! {
         std::process::exit(1);
     });
     recovery
-        .for_each(|_, bytes| say(&format!("found {}", whose(bytes).1)))
+        .recover(|_, bytes| {
+            say(&format!("found {}", whose(bytes).1));
+            Ok::<(), redo::Error>(())
+        })
         .expect("what was recovered is readable");
     for note in &log.back_end().fallbacks {
         say(&format!("without {note}"));
@@ -253,7 +256,10 @@ fn records(directory: &Path) -> Result<Vec<u32>, String> {
 pub fn read_all(opened: Result<(Log, Recovery), Error>) -> Result<Vec<u32>, String> {
     let (_log, recovery) = opened.map_err(|e| e.to_string())?;
     let mut found = Vec::new();
-    let read = recovery.for_each(|_, bytes| found.push(whose(bytes).1));
+    let read = recovery.recover(|_, bytes| {
+        found.push(whose(bytes).1);
+        Ok::<(), redo::Error>(())
+    });
     read.map_err(|e| e.to_string())?;
     Ok(found)
 }

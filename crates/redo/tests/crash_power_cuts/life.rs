@@ -259,13 +259,14 @@ fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
     let (log, recovery) = Log::open(directory, options).map_err(|e| e.to_string())?;
     let mut found: Found = [None; SESSIONS as usize];
     let mut gap = None;
-    let each = recovery.for_each(|rba, bytes| {
+    let each = recovery.recover(|rba, bytes| {
         let (who, which) = whose(bytes);
         let (first, next) = found[who as usize].unwrap_or((which, which));
         if which != next {
             gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
         }
         found[who as usize] = Some((first, which + 1));
+        Ok::<(), redo::Error>(())
     });
     each.map_err(|e| e.to_string())?;
     drop(log);
@@ -336,10 +337,11 @@ fn commits(directory: &Path) -> Result<(), Error> {
     let (log, recovery) = Log::open(directory, asked())?;
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
-    recovery.for_each(|rba, bytes| {
+    recovery.recover(|rba, bytes| {
         let (who, which) = whose(bytes);
         next[who as usize] = which + 1;
         last[who as usize] = rba;
+        Ok::<(), redo::Error>(())
     })?;
     let (last, pace) = (Mutex::new(last), Pace::default());
     let checkpoints = || -> Result<(), Error> {

@@ -63,8 +63,9 @@ impl Place {
             let stamp = bytes.first_chunk::<STAMP_BYTES>().expect("a stamp");
             let session = stamp.first_chunk::<4>().expect("four bytes");
             *found.entry(u32::from_le_bytes(*session)).or_insert(0) += 1;
+            Ok::<(), redo::Error>(())
         };
-        recovery.for_each(visit).expect("readable");
+        recovery.recover(visit).expect("readable");
         drop((recovery, log));
         folder.remove().expect("removable");
         found

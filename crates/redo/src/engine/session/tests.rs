@@ -76,8 +76,11 @@ fn commits_wait_for_a_stopped_filler_and_none_is_lost() {
         drop(log);
         let (_log, recovery) = open();
         let mut found = Vec::new();
-        let each = |_, record: &[u8]| found.push(record.to_vec());
-        recovery.for_each(each).expect("readable");
+        let each = |_, record: &[u8]| {
+            found.push(record.to_vec());
+            Ok::<(), crate::Error>(())
+        };
+        recovery.recover(each).expect("readable");
         found.sort_unstable();
         let mut expected: Vec<Vec<u8>> = (0..OTHERS).map(|who| vec![who; 100]).collect();
         expected.push(b"stopped".to_vec());
