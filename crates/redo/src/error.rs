@@ -163,6 +163,12 @@ pub enum Error {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
+    /// A log was to be made on a raw device that nobody confirmed may be overwritten.
+    #[error("{path}: may not be overwritten: making a log on a device needs the consent to do so; nothing was changed", path = path.display())]
+    NotCleared {
+        /// The device.
+        path: PathBuf,
+    },
     /// Redo that was asked for is not kept any more: the log files were reused since, or the log
     /// was recovered since and the checkpoint has passed it.
     #[error("redo at RBA {asked} is not kept any more: the log holds redo from RBA {kept} on")]

@@ -37,7 +37,7 @@ pub use commit::{Commit, CommitMode, CommitPost, CommitWait};
 pub use device;
 pub use device::{DeviceError, IoEngine, SyncMethod};
 #[cfg(not(feature = "loom"))]
-pub use engine::{Completions, Log, LogWriter, Options, Session, Shape};
+pub use engine::{Completions, Layout, Log, LogBuilder, LogWriter, Options, Session, Shape};
 pub use error::Error;
 /// Units, clocks and histograms, in the version that this one uses.
 pub use measure;

@@ -87,7 +87,7 @@ fn control(directory: &Path) -> ControlInfo {
 
 /// What opening comes to: the sessions and numbers of the records.
 fn opened(directory: &Path) -> Result<Vec<(u32, u32)>, Error> {
-    let (_log, recovery) = Log::open(directory, options())?;
+    let (_log, recovery) = common::open_with(directory, options())?;
     let mut found = Vec::new();
     recovery.recover(|_, bytes| {
         found.push(common::whose(bytes));

@@ -40,7 +40,7 @@ fn an_error_of_the_caller_stops_recovery_and_leaves_the_log_as_it_was() {
     let scratch = Scratch::with_log();
     append_many(&open(&scratch.0), 0, 60);
     for stop in [0, 1, 7, 59] {
-        let (log, recovery) = Log::open(&scratch.0, options()).expect("opens");
+        let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
         let mut seen = 0;
         let stopped = recovery.recover(|_, bytes| {
             let (_, which) = whose(bytes);
@@ -69,7 +69,7 @@ fn an_error_of_the_caller_stops_recovery_and_leaves_the_log_as_it_was() {
 fn the_log_s_own_error_comes_as_the_caller_s() {
     let scratch = Scratch::with_log();
     append_many(&open(&scratch.0), 0, 60);
-    let (log, recovery) = Log::open(&scratch.0, options()).expect("opens");
+    let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
     // What was recovered goes, behind the back of the log.
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -96,7 +96,7 @@ fn a_reader_begins_at_every_record_and_the_iterator_gives_what_recovery_gives() 
         let log = open(&scratch.0);
         addresses.extend(append_many(&log, life * 25, 25));
     }
-    let (log, recovery) = Log::open(&scratch.0, options()).expect("opens");
+    let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
     let mut recovered = Vec::new();
     let applied = recovery.recover(|rba, bytes| {
         recovered.push((rba, bytes.to_vec()));

@@ -1,13 +1,14 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating (`create`) and opening ([`open`]), both on raw devices
-//! ([`raw`]), looking without opening (`inspect`), the host that carries out the writer's actions
-//! (`host`), the same with batches in flight while it waits (`pipeline`), sessions, completion
-//! queues of commits that are
-//! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
+//! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
+//! on raw devices ([`raw`]), looking without opening (`inspect`), the host that carries out the
+//! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
+//! sessions, completion queues of commits that are not waited for one by one (`completions`), the
+//! log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod back_end;
+mod builder;
 mod completions;
 mod core;
 mod create;
@@ -24,6 +25,7 @@ mod retired;
 mod session;
 
 pub use back_end::BackEnd;
+pub use builder::{Layout, LogBuilder};
 pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};

@@ -24,24 +24,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Told while log files are written: bytes done, bytes in all.
-pub type Progress<'a> = &'a dyn Fn(u64, u64);
+pub(super) type Progress<'a> = &'a dyn Fn(u64, u64);
 
 impl Log {
     /// Opens the log in `directory` and recovers it.
-    ///
-    /// # Errors
-    /// No log, another version, another log's file, a log in use, damage, a device that fails.
-    /// Nothing was changed then, unless the device failed while a new incarnation was recorded.
-    pub fn open(directory: &Path, options: Options) -> Result<(Log, Recovery), Error> {
-        Log::open_at(&hold(directory)?, options)
-    }
-
-    /// As [`Log::open`], in a directory that is held open until the log is gone: its path may
-    /// change hands.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_at(directory: &Directory, options: Options) -> Result<(Log, Recovery), Error> {
+    pub(super) fn open_at(
+        directory: &Directory,
+        options: Options,
+    ) -> Result<(Log, Recovery), Error> {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
         create::refuse_unfinished(directory)?;
@@ -66,25 +56,8 @@ impl Log {
         self.back_end = before;
     }
 
-    /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
-    /// all groups, `control` at least [`CONTROL_BYTES`].
-    ///
-    /// # Errors
-    /// When a device fails.
-    pub fn format_devices(
-        control: Arc<dyn LogDevice>,
-        geometry: crate::group::Geometry,
-        log_id: LogId,
-    ) -> Result<(), Error> {
-        let info = ControlInfo::new(log_id, geometry);
-        ControlFile::create(control, Path::new("redo.ctl"), info).map(|_| ())
-    }
-
     /// Opens a log on devices.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_devices(
+    pub(super) fn open_devices(
         data: Arc<dyn LogDevice>,
         control: Arc<dyn LogDevice>,
         options: Options,

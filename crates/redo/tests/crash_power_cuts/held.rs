@@ -169,8 +169,8 @@ fn say(line: &str) {
 pub fn live() -> ! {
     let place = PathBuf::from(std::env::var_os(PLACE).expect("it is one"));
     let opened = match is_block_device(&place) {
-        true => held_device(&place).and_then(|device| Log::open_raw(device, asked())),
-        false => Log::open(&place, asked()),
+        true => held_device(&place).and_then(|device| crate::common::open_with(device, asked())),
+        false => crate::common::open_with(&place, asked()),
     };
     let (log, recovery) = opened.unwrap_or_else(|error| {
         say(&format!("refused {error}"));
@@ -249,7 +249,7 @@ pub fn as_it_is(shelf: &Shelf) -> Result<Vec<u32>, String> {
 }
 
 fn records(directory: &Path) -> Result<Vec<u32>, String> {
-    read_all(Log::open(directory, options()))
+    read_all(crate::common::open_with(directory, options()))
 }
 
 /// The records of a log that was opened.

@@ -9,7 +9,7 @@ use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
 use crate::volume::{TEST, Volume};
 use device::{IoEngine, SyncMethod};
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
+use redo::{CommitMode, Error, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -256,7 +256,8 @@ pub fn verify_end(directory: &Path, options: Options, acknowledged: &Known) -> R
 type Found = [Option<(u32, u32)>; SESSIONS as usize];
 
 fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
-    let (log, recovery) = Log::open(directory, options).map_err(|e| e.to_string())?;
+    let (log, recovery) =
+        crate::common::open_with(directory, options).map_err(|e| e.to_string())?;
     let mut found: Found = [None; SESSIONS as usize];
     let mut gap = None;
     let each = recovery.recover(|rba, bytes| {
@@ -326,7 +327,7 @@ fn asked() -> Options {
 fn commits(directory: &Path) -> Result<(), Error> {
     if !directory.exists() {
         std::fs::create_dir(directory).map_err(|e| Error::Options(e.to_string()))?;
-        Log::create(directory, SMALL, &|_, _| {}, &|| false)?;
+        crate::common::create_with(directory, SMALL, &|_, _| {}, &|| false)?;
         // The directory's own name is the application's to make durable.
         let parent = directory
             .parent()
@@ -334,7 +335,7 @@ fn commits(directory: &Path) -> Result<(), Error> {
         device::file::sync_directory(parent)?;
         tell_created();
     }
-    let (log, recovery) = Log::open(directory, asked())?;
+    let (log, recovery) = crate::common::open_with(directory, asked())?;
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
     recovery.recover(|rba, bytes| {
