@@ -38,7 +38,7 @@ pub use device;
 pub use device::{DeviceError, IoEngine, SyncMethod};
 #[cfg(not(feature = "loom"))]
 pub use engine::{Completions, Layout, Log, LogBuilder, LogWriter, Options, Session, Shape};
-pub use error::Error;
+pub use error::{Error, ShapeError};
 /// Units, clocks and histograms, in the version that this one uses.
 pub use measure;
 pub use rba::Rba;

@@ -272,7 +272,7 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
         },
     ] {
         let refused = common::create_with(&fresh.0, shape, &|_, _| {}, &|| false);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Shape(_))), "{refused:?}");
     }
     let cancelled = common::create_with(&fresh.0, SMALL, &|_, _| {}, &|| true);
     assert!(cancelled.is_err());

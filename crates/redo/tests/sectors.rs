@@ -102,7 +102,7 @@ fn a_log_made_for_smaller_sectors_is_not_opened() {
         let data = disk(2 * (512 << 10), found);
         let refused = common::open_on(data, control.clone(), options(LogWriter::Inline));
         let refused = refused.map(drop);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Sectors { .. })), "{refused:?}");
         // Nothing was changed: where its sectors are, it opens.
         let data = disk(2 * (512 << 10), made_for);
         common::open_on(data, control, options(LogWriter::Inline)).expect("its own sectors");
@@ -117,6 +117,6 @@ fn an_impossible_policy_is_refused() {
         let mut ways = options(LogWriter::Inline);
         ways.policy.depth = depth;
         let refused = common::open_on(data, control, ways).map(drop);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Depth { .. })), "{refused:?}");
     }
 }

@@ -190,9 +190,7 @@ impl Pipe {
 /// Whether the device can keep what the log's shape promises.
 fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Result<(), Error> {
     if !(1..=MAX_DEPTH as u32).contains(&depth) {
-        return Err(Error::Options(format!(
-            "{depth} batches in flight: use 1 to {MAX_DEPTH}"
-        )));
+        return Err(Error::Depth { depth });
     }
     if geometry.block_bytes < caps.logical_bytes {
         return Err(Error::Device(DeviceError::BlockSize {
@@ -204,13 +202,11 @@ fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Resul
     }
     let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
     if seal_bytes < caps.physical_bytes.into() {
-        return Err(Error::Options(format!(
-            "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have {}: \
-             an interrupted write could destroy acknowledged redo; move the log back, or its \
-             records to a new one",
-            path.display(),
-            caps.physical_bytes
-        )));
+        return Err(Error::Sectors {
+            path: path.to_owned(),
+            made_for: seal_bytes,
+            found: caps.physical_bytes,
+        });
     }
     Ok(())
 }
@@ -402,7 +398,7 @@ mod tests {
             assert_eq!(found.is_ok(), fits, "{geometry:?} on {caps:?}: {found:?}");
             for depth in [0, MAX_DEPTH as u32 + 1] {
                 let refused = check_fit(&geometry, &caps, depth, Path::new("x"));
-                assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+                assert!(matches!(refused, Err(Error::Depth { .. })), "{refused:?}");
             }
         }
     }

@@ -8,7 +8,7 @@
 use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
 use crate::volume::{TEST, Volume};
-use device::{IoEngine, SyncMethod};
+use device::{DeviceError, IoEngine, SyncMethod};
 use redo::{CommitMode, Error, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -326,7 +326,11 @@ fn asked() -> Options {
 /// checkpoints, until the first error.
 fn commits(directory: &Path) -> Result<(), Error> {
     if !directory.exists() {
-        std::fs::create_dir(directory).map_err(|e| Error::Options(e.to_string()))?;
+        std::fs::create_dir(directory).map_err(|source| DeviceError::Io {
+            path: directory.to_owned(),
+            action: "create",
+            source,
+        })?;
         crate::common::create_with(directory, SMALL, &|_, _| {}, &|| false)?;
         // The directory's own name is the application's to make durable.
         let parent = directory

@@ -4,6 +4,7 @@
 use super::*;
 use crate::commit::CommitMode;
 use crate::control::COPY_BYTES;
+use crate::error::ShapeError;
 use crate::recovery::End;
 use device::fault::{Fault, FaultDevice, Injection, Target};
 use device::sim_disk::{CrashMix, SimDisk};
@@ -127,7 +128,8 @@ fn refusals_change_nothing() {
         block_bytes: Some(1000),
         ..SHAPE
     };
-    assert!(matches!(create(&space, odd), Err(Error::Options(_))));
+    let bytes = ShapeError::BlockBytes { bytes: 1000 };
+    assert!(matches!(create(&space, odd), Err(Error::Shape(e)) if e == bytes));
     assert!(matches!(open(&space), Err(Error::NotALog { .. })));
     assert!(sim.durable_image() == foreign(), "nothing was written");
 }
