@@ -6,7 +6,7 @@ use super::back_end::{self, BackEnd};
 use super::core::Core;
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths};
-use super::{Log, create, lgwr};
+use super::{HeldLog, Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
@@ -44,9 +44,16 @@ impl Log {
         let set = open_logs(directory, control.info(), chosen.method)?;
         let (data, back_end) = chosen.device(set.clone(), &options, &lock);
         let (mut log, recovery) = Log::start(data, control, path, options, Some(lock))?;
-        log.files = Some(set);
+        log.keep_files(set);
         log.say_first(back_end);
         Ok((log, recovery))
+    }
+
+    /// Its checkpoints look whether these are still there.
+    fn keep_files(&self, files: FileSet) {
+        if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
+            held.files = Some(files);
+        }
     }
 
     /// What the queue and the log buffer say comes behind what was said before they were made.
@@ -118,19 +125,22 @@ impl Log {
         let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
+        let held = HeldLog {
+            control,
+            data,
+            files: None,
+            _lock: lock,
+        };
         let log = Log {
             core,
-            control: Mutex::new(control),
+            held: Mutex::new(Some(held)),
             path: path.to_owned(),
-            data,
             planted: options.planted,
-            lgwr: Some(thread),
+            lgwr: Mutex::new(Some(thread)),
             huge_pages,
             workers: pipe.workers,
             back_end,
             fresh,
-            files: None,
-            _lock: lock,
         };
         Ok((log, recovery))
     }

@@ -13,6 +13,7 @@ use crate::rba::Rba;
 use device::LogDevice;
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A record of the log, copied out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(crate) struct Reach {
 /// An iterator: of an open log it yields `None` at the durable position, and goes on when more is
 /// durable. After an error it yields `None` for good.
 pub struct RecordReader<'a> {
-    data: &'a dyn LogDevice,
+    data: Arc<dyn LogDevice>,
     control: ControlInfo,
     path: &'a Path,
     planted: Planted,
@@ -58,7 +59,7 @@ pub struct RecordReader<'a> {
 
 impl<'a> RecordReader<'a> {
     pub(crate) fn new(
-        data: &'a dyn LogDevice,
+        data: Arc<dyn LogDevice>,
         control: ControlInfo,
         path: &'a Path,
         from: Position,
@@ -104,7 +105,7 @@ impl<'a> RecordReader<'a> {
     /// Takes the records out of the bytes of the next block.
     fn block(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let block = self.at;
-        let reader = Reader::new(self.data, &self.control, self.path, self.planted);
+        let reader = Reader::new(&*self.data, &self.control, self.path, self.planted);
         let geometry = &self.control.geometry;
         let ready = &mut self.ready;
         let mut keep = |rba, next: Position, record: &[u8]| {

@@ -81,7 +81,7 @@ impl Recovery {
         let control = self.control.clone();
         let from = control.checkpoint;
         RecordReader::new(
-            &*self.data,
+            Arc::clone(&self.data),
             control,
             &self.path,
             from,

@@ -353,9 +353,9 @@ impl LogTarget {
         dbwr.stop.store(true, Ordering::SeqCst);
         // It holds nothing but the log, whose state every caller is told.
         let _ = dbwr.thread.join();
-        match Arc::get_mut(&mut self.log) {
-            Some(log) if self.stays => flushed.and_then(|()| log.shut()),
-            _ => flushed,
+        match self.stays {
+            true => flushed.and_then(|()| self.log.close()),
+            false => flushed,
         }
     }
 }
