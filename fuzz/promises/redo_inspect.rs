@@ -7,7 +7,7 @@
 use redo::control::COPY_BYTES;
 use redo::engine::Inspection;
 use redo::format::{LogId, Summer};
-use redo::{CommitMode, Log, Options, Shape};
+use redo::{CommitMode, Log, Shape};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -50,9 +50,12 @@ fn write(place: &Path) {
         groups: 2,
         file_bytes: 512 << 10,
     };
-    Log::create(place, shape, &|_, _| {}, &|| false).expect("a new log");
+    Log::builder(place)
+        .shape(shape)
+        .create()
+        .expect("a new log");
     for life in 0..2 {
-        let (log, _) = Log::open(place, Options::default()).expect("a sound log");
+        let (log, _) = Log::builder(place).open().expect("a sound log");
         let mut session = log.session();
         for n in life * RECORDS / 2..(life + 1) * RECORDS / 2 {
             session.append(&[&record(n)]).expect("room");

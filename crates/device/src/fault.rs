@@ -272,10 +272,6 @@ impl Queue for FaultQueue {
         }
     }
 
-    fn next_at(&self) -> Option<measure::Nanos> {
-        self.inner.next_at()
-    }
-
     fn kind(&self) -> &'static str {
         self.inner.kind()
     }

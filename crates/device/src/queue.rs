@@ -16,7 +16,6 @@
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::region::Region;
-use measure::Nanos;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,11 +183,6 @@ pub trait Queue: Send {
     /// record of a run.
     fn notes(&self) -> &[String] {
         &[]
-    }
-
-    /// When the next completion is due, in virtual time; `None` in real time or when idle.
-    fn next_at(&self) -> Option<Nanos> {
-        None
     }
 
     /// Sleeps until [`Queue::poll`] may have something to return, `bell` has been rung since

@@ -9,7 +9,6 @@ use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Queue};
 use crate::region::Region;
-use measure::Nanos;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,10 +145,6 @@ impl Queue for WindowQueue {
 
     fn notes(&self) -> &[String] {
         self.queue.notes()
-    }
-
-    fn next_at(&self) -> Option<Nanos> {
-        self.queue.next_at()
     }
 
     fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {

@@ -1,10 +1,9 @@
-//! Clocks: the real one and a virtual one, behind one small trait.
+//! Clocks: one small trait, and the real one.
 //!
 //! A clock's zero is arbitrary; only differences mean anything. Nothing below this crate reads
 //! the system's clock in any other way, so that simulated time is never mixed with measured time.
 
 use crate::units::Nanos;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// A source of time. Monotonic: a later call never returns less.
@@ -43,36 +42,9 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock that stands still until it is told to move.
-#[derive(Debug, Default)]
-pub struct VirtualClock {
-    now_ns: AtomicU64,
-}
-
-impl VirtualClock {
-    /// Moves the clock to `to`; moving backwards is ignored.
-    pub fn advance_to(&self, to: Nanos) {
-        self.now_ns.fetch_max(to.0, Ordering::Relaxed);
-    }
-}
-
-impl Clock for VirtualClock {
-    fn now(&self) -> Nanos {
-        Nanos(self.now_ns.load(Ordering::Relaxed))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_virtual_clock_moves_forward_only() {
-        let clock = VirtualClock::default();
-        clock.advance_to(Nanos(50));
-        clock.advance_to(Nanos(20));
-        assert_eq!(clock.now(), Nanos(50));
-    }
 
     #[test]
     fn the_real_clock_never_goes_back() {

@@ -22,7 +22,7 @@ pub mod units;
 pub mod waits;
 pub mod workload;
 
-pub use clock::{Clock, RealClock, VirtualClock};
+pub use clock::{Clock, RealClock};
 pub use histogram::Histogram;
 pub use units::Nanos;
 pub use waits::WaitEvent;

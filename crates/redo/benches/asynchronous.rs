@@ -152,8 +152,8 @@ fn cases_of() -> Vec<Case> {
 fn open(place: Option<&Path>, options: Options) -> Result<Log, AnyError> {
     if let Some(directory) = place {
         std::fs::create_dir_all(directory)?;
-        Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
-        return Ok(Log::open(directory, options)?.0);
+        Log::builder(directory).shape(SHAPE).create()?;
+        return Ok(Log::builder(directory).options(options).open()?.0);
     }
     on_nothing(SHAPE, options)
 }

@@ -115,7 +115,7 @@ fn main() -> Result<(), AnyError> {
         .map(str::parse)
         .collect::<Result<_, _>>()?;
     std::fs::create_dir_all(&directory)?;
-    Log::create(&directory, SHAPE, &|_, _| {}, &|| false)?;
+    Log::builder(&directory).shape(SHAPE).create()?;
     let free = sched_getaffinity(None)?;
     let mut cases: Vec<Case> = Vec::new();
     println!("round,cpu,case,per_s,p50_us,p99_us,p999_us,max_us");
@@ -244,8 +244,8 @@ fn commits(
     // The raw turns wrote over the first log: begin anew, as a new log would.
     std::fs::remove_dir_all(directory)?;
     std::fs::create_dir_all(directory)?;
-    Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
-    let log = Arc::new(Log::open(directory, options)?.0);
+    Log::builder(directory).shape(SHAPE).create()?;
+    let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {
         for fallback in &log.back_end().fallbacks {

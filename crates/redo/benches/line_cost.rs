@@ -167,9 +167,16 @@ fn null_log(fused: bool) -> Result<Log, AnyError> {
     let control = device::sim_disk::SimDisk::new(bytes, 4096, false);
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
-    Log::format_devices(Arc::clone(&control), geometry, redo::format::LogId([1; 16]))?;
+    redo::control::ControlFile::format(
+        Arc::clone(&control),
+        geometry,
+        redo::format::LogId([1; 16]),
+    )?;
     let data = NullDevice::new(geometry.file_bytes * u64::from(geometry.groups), caps);
-    Ok(Log::open_devices(Arc::new(data), control, options(fused))?.0)
+    Ok(Log::builder(redo::Layout::devices(Arc::new(data), control))
+        .options(options(fused))
+        .open()?
+        .0)
 }
 
 fn file_log(directory: &Path, fused: bool) -> Result<Log, AnyError> {
@@ -177,6 +184,6 @@ fn file_log(directory: &Path, fused: bool) -> Result<Log, AnyError> {
         std::fs::remove_dir_all(directory)?;
     }
     std::fs::create_dir_all(directory)?;
-    Log::create(directory, Shape::default(), &|_, _| {}, &|| false)?;
-    Ok(Log::open(directory, options(fused))?.0)
+    Log::builder(directory).create()?;
+    Ok(Log::builder(directory).options(options(fused)).open()?.0)
 }

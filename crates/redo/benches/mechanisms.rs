@@ -243,7 +243,7 @@ fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
         block_bytes: case.block_bytes,
         ..SHAPE
     };
-    Log::create(directory, shape, &|_, _| {}, &|| false)?;
+    Log::builder(directory).shape(shape).create()?;
     if case.prewritten {
         return Ok(());
     }
@@ -280,7 +280,7 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
         })),
         ..Options::default()
     };
-    let log = Arc::new(Log::open(directory, options)?.0);
+    let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     let stop = Arc::new(AtomicBool::new(false));
     let barrier = Arc::new(Barrier::new(case.jobs as usize + 1));
     let threads: Vec<_> = (0..case.jobs)

@@ -9,7 +9,7 @@ mod common;
 
 use measure::workload::{Generator, pool};
 use redo::engine::Paths;
-use redo::{CommitMode, Log, Options, Shape};
+use redo::{CommitMode, Log, Shape};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -31,14 +31,14 @@ fn main() -> Result<(), AnyError> {
         // One log is never filled: what is read is the redo and not the rest of the log.
         file_bytes: (megabytes << 20) / u64::from(GROUPS - 1) / 4096 * 4096,
     };
-    Log::create(&directory, shape, &|_, _| {}, &|| false)?;
+    Log::builder(&directory).shape(shape).create()?;
     let bytes = write(&directory, megabytes << 20)?;
     let mut ratios = Vec::new();
     println!("round,redo_mb,log_mb,seconds,redo_mb_per_s,fio_mb_per_s,ratio");
     for round in 0..rounds {
         let fio = fio(&directory)?;
         let start = Instant::now();
-        let (log, recovery) = Log::open(&directory, Options::default())?;
+        let (log, recovery) = Log::builder(&directory).open()?;
         let seconds = start.elapsed().as_secs_f64();
         let found = recovery.scan().bytes + 8 * recovery.scan().records;
         assert!(found >= bytes, "recovered {found} of {bytes} bytes");
@@ -64,7 +64,7 @@ fn main() -> Result<(), AnyError> {
 
 /// Fills the log with `bytes` of redo and leaves it as a crash would.
 fn write(directory: &Path, bytes: u64) -> Result<u64, AnyError> {
-    let (log, _) = Log::open(directory, Options::default())?;
+    let (log, _) = Log::builder(directory).open()?;
     let mut session = log.session();
     let mut generator = Generator::new(pool(3, 1 << 20), 0, 3);
     let mut written = 0;

@@ -156,14 +156,16 @@ fn null(stream: Stream, time: Duration) -> Result<f64, AnyError> {
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
     let id = redo::format::LogId(*b"stream-benchmark");
-    Log::format_devices(Arc::clone(&control), geometry, id)?;
+    redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
     let data = Arc::new(NullDevice::new(bytes, caps));
     let options = Options {
         buffer_bytes: CACHED_RING,
         ..Options::default()
     };
-    let (log, _) = Log::open_devices(data, control, options)?;
+    let (log, _) = Log::builder(redo::Layout::devices(data, control))
+        .options(options)
+        .open()?;
     run(log, stream, time)
 }
 
@@ -175,7 +177,7 @@ fn files(
 ) -> Result<f64, AnyError> {
     std::fs::remove_dir_all(directory)?;
     std::fs::create_dir_all(directory)?;
-    Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
+    Log::builder(directory).shape(SHAPE).create()?;
     let options = Options {
         log_writer,
         io,
@@ -187,7 +189,7 @@ fn files(
         huge_pages: true,
         ..Options::default()
     };
-    let (log, _) = Log::open(directory, options)?;
+    let (log, _) = Log::builder(directory).options(options).open()?;
     run(log, stream, time)
 }
 

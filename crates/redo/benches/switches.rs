@@ -74,7 +74,7 @@ fn round_of(
         groups: 3,
         file_bytes: megabytes << 20,
     };
-    Log::create(directory, shape, &|_, _| {}, &|| false)?;
+    Log::builder(directory).shape(shape).create()?;
     let switches = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&switches);
     let options = Options {
@@ -86,7 +86,7 @@ fn round_of(
         })),
         ..Options::default()
     };
-    let log = Arc::new(Log::open(directory, options)?.0);
+    let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     let stop = Arc::new(AtomicBool::new(false));
     let bytes = pool(4, 1 << 20);
     let threads: Vec<_> = (0..jobs)

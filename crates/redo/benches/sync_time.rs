@@ -98,7 +98,7 @@ fn on_files(
 ) -> Result<Mean, AnyError> {
     std::fs::remove_dir_all(directory)?;
     std::fs::create_dir_all(directory)?;
-    Log::create(directory, SHAPE, &|_, _| {}, &|| false)?;
+    Log::builder(directory).shape(SHAPE).create()?;
     mean(jobs, time, |options| {
         let options = Options {
             log_writer,
@@ -106,7 +106,7 @@ fn on_files(
             io: IoEngine::Threads,
             ..options
         };
-        Ok(Log::open(directory, options)?.0)
+        Ok(Log::builder(directory).options(options).open()?.0)
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p redolab-redo --example embed -- DIRECTORY`
 
-use redo::{CommitMode, Log, Options, Shape};
+use redo::{CommitMode, Log, Shape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
@@ -13,11 +13,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             file_bytes: 1 << 20,
             ..Shape::default()
         };
-        Log::create(directory, shape, &|_done, _total| {}, &|| false)?;
+        Log::builder(directory).shape(shape).create()?;
     }
-    let (log, recovery) = Log::open(directory, Options::default())?;
-    let found = recovery.for_each(|rba, record| {
+    let (log, recovery) = Log::builder(directory).open()?;
+    let found = recovery.recover(|rba, record| {
         println!("recovered {rba}: {}", String::from_utf8_lossy(record));
+        Ok::<(), redo::Error>(())
     })?;
     let mut session = log.session();
     session.append(&[b"order ", found.to_string().as_bytes()])?;

@@ -1,10 +1,41 @@
 //! Errors of the log: each names the file or place and what to do.
 
+use crate::group::MAX_SEAL_BYTES;
 use crate::rba::Rba;
-use crate::writer::Cause;
+use crate::writer::{Cause, MAX_DEPTH};
 use device::queue::IoOrDevice;
 use device::{DeviceError, IoFailure};
 use std::path::{Path, PathBuf};
+
+/// Why no log can have a [`Shape`](crate::Shape).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// The redo block size is neither 512 nor 4096.
+    #[error("block size {bytes}: use 512 or 4096")]
+    BlockBytes {
+        /// Bytes that were asked for.
+        bytes: u32,
+    },
+    /// The number of log groups is out of bounds.
+    #[error("{groups} log groups: use 2 to 1024")]
+    Groups {
+        /// Groups that were asked for.
+        groups: u32,
+    },
+    /// The size of a log file is out of bounds, or not a multiple of 4096.
+    #[error("log files of {bytes} bytes: use a multiple of 4096 from 512k to 1T")]
+    FileBytes {
+        /// Bytes that were asked for.
+        bytes: u64,
+    },
+    /// The device's physical sectors are too large for any log.
+    #[error("physical sectors of {bytes} bytes: a log takes them up to {MAX_SEAL_BYTES}")]
+    PhysicalSector {
+        /// Bytes of a sector.
+        bytes: u32,
+    },
+}
 
 /// What can go wrong with a log.
 #[derive(Debug, thiserror::Error)]
@@ -151,9 +182,43 @@ pub enum Error {
         /// The most.
         max: u64,
     },
-    /// The shape is impossible; says what to change.
-    #[error("{0}")]
-    Options(String),
+    /// No log can have such a shape.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// [`Options::buffer_bytes`](crate::Options::buffer_bytes) is out of bounds.
+    #[error("a log buffer of {bytes} bytes: use 1M to 1G")]
+    Buffer {
+        /// Bytes that were asked for.
+        bytes: usize,
+    },
+    /// [`LogWriter::Workers`](crate::LogWriter::Workers) with a number that is out of bounds.
+    #[error("{count} log writer workers: use 1 to {MAX_DEPTH}")]
+    Workers {
+        /// Workers that were asked for.
+        count: u32,
+    },
+    /// [`Policy::depth`](crate::writer::Policy::depth) is out of bounds.
+    #[error("{depth} batches in flight: use 1 to {MAX_DEPTH}")]
+    Depth {
+        /// Batches in flight that were asked for.
+        depth: u32,
+    },
+    /// The log was made for smaller physical sectors than the device has.
+    #[error("{path}: this log was made for physical sectors of {made_for} bytes, here they have {found}: an interrupted write could destroy acknowledged redo; move the log back, or its records to a new one", path = path.display())]
+    Sectors {
+        /// The log's directory or device.
+        path: PathBuf,
+        /// Bytes of the sectors that it was made for.
+        made_for: u64,
+        /// Bytes of the device's physical sectors.
+        found: u32,
+    },
+    /// The log writer cannot stay on the CPUs that were asked for.
+    #[error("CPU of the log writer: {0}")]
+    Cpu(#[source] std::io::Error),
+    /// The system has no thread for the log writer.
+    #[error("no thread for the log writer: {0}; nothing was written")]
+    Thread(#[source] std::io::Error),
     /// The log was closed while its next block lay in a log that the checkpoint still needs: redo
     /// that nobody was told is durable was not written.
     #[error(
@@ -163,6 +228,29 @@ pub enum Error {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
+    /// A log was to be made on a raw device that nobody confirmed may be overwritten.
+    #[error("{path}: may not be overwritten: making a log on a device needs the consent to do so; nothing was changed", path = path.display())]
+    NotCleared {
+        /// The device.
+        path: PathBuf,
+    },
+    /// Redo that was asked for is not kept any more: the log files were reused since, or the log
+    /// was recovered since and the checkpoint has passed it.
+    #[error("redo at RBA {asked} is not kept any more: the log holds redo from RBA {kept} on")]
+    Overwritten {
+        /// The position that was asked for.
+        asked: Rba,
+        /// Every position from here on can be read.
+        kept: Rba,
+    },
+    /// A position that cannot be read from.
+    #[error("reading from {asked} is not possible: {why}")]
+    Position {
+        /// The position.
+        asked: Rba,
+        /// Why it cannot be read from.
+        why: &'static str,
+    },
     /// A checkpoint position that the log has not reached or has passed.
     #[error("a checkpoint at {asked} is not possible: {why}")]
     Checkpoint {

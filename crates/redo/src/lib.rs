@@ -37,12 +37,12 @@ pub use commit::{Commit, CommitMode, CommitPost, CommitWait};
 pub use device;
 pub use device::{DeviceError, IoEngine, SyncMethod};
 #[cfg(not(feature = "loom"))]
-pub use engine::{Completions, Log, LogWriter, Options, Session, Shape};
-pub use error::Error;
+pub use engine::{Completions, Layout, Log, LogBuilder, LogWriter, Options, Session, Shape};
+pub use error::{Error, ShapeError};
 /// Units, clocks and histograms, in the version that this one uses.
 pub use measure;
 pub use rba::Rba;
-pub use recovery::Recovery;
+pub use recovery::{RecordReader, Recovery, RedoRecord};
 pub use tickets::{Completion, QueueFull, Ticket};
 pub use triggers::Triggers;
 pub use writer::LogFileSync;

@@ -19,11 +19,18 @@ use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
 use crate::read_ahead::{Chunk, read_ahead};
 use device::LogDevice;
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
+mod reading;
 mod records;
+mod recovered;
+pub(crate) use reading::{Reach, overwritten};
+pub use reading::{RecordReader, RedoRecord};
 use records::Records;
+pub use recovered::Recovery;
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +97,13 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Damage, or a device that fails.
-    pub fn scan(&self, visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
+    pub fn scan(&self, mut visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
         self.check_before_checkpoint()?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
-        let mut scan = self.read(limit, visit)?;
+        let mut scan = self.read(limit, |rba, next, record| {
+            visit(rba, next, record);
+            ControlFlow::Continue(())
+        })?;
         self.check_behind_limit(limit)?;
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
         // so the end is judged before it is moved back over the gap.
@@ -154,18 +164,26 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads from the checkpoint to the first block that does not count, at most to `limit`,
-    /// without judging what lies behind.
+    /// without judging what lies behind; less when `visit` breaks off, which then gets no further
+    /// record.
     fn read(
         &self,
         limit: StreamBlock,
-        mut visit: impl FnMut(Rba, Position, &[u8]),
+        mut visit: impl FnMut(Rba, Position, &[u8]) -> ControlFlow<()>,
     ) -> Result<Scan, Error> {
-        let mut records = Records::new(self.control, self.planted);
+        let checkpoint = self.control.checkpoint;
+        let mut records = Records::new(*self.geometry(), checkpoint, self.planted);
         let mut problem = None;
-        let from = self.control.checkpoint.block;
+        let wanted = Cell::new(true);
+        let mut visit = |rba, next, record: &[u8]| {
+            if wanted.get() {
+                wanted.set(visit(rba, next, record).is_continue());
+            }
+        };
+        let from = checkpoint.block;
         let end = self.walk(from, limit, |block, bytes| match self.judge(block, bytes) {
             Ok(Some(header)) => match records.block(block, &header, bytes, &mut visit) {
-                Ok(()) => true,
+                Ok(()) => wanted.get(),
                 Err(what) => {
                     problem = Some(self.corrupt(block, "records that follow each other", what));
                     false
@@ -354,38 +372,6 @@ fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
     bytes
         .first_chunk::<16>()
         .is_some_and(|head| head.starts_with(b"RdBk") && le64(head, 8) == block)
-}
-
-/// A log after recovery: its fences are passed, its records may be read.
-pub struct Recovery {
-    data: Arc<dyn LogDevice>,
-    control: ControlInfo,
-    path: PathBuf,
-    scan: Scan,
-    planted: Planted,
-}
-
-impl Recovery {
-    /// What the scan found.
-    #[must_use]
-    pub fn scan(&self) -> &Scan {
-        &self.scan
-    }
-
-    /// Reads every recovered record from the checkpoint on, in order. The records stay readable
-    /// until the checkpoint is moved past them.
-    ///
-    /// # Errors
-    /// When the device fails or the log has changed under the reader.
-    pub fn for_each(&self, mut visit: impl FnMut(Rba, &[u8])) -> Result<u64, Error> {
-        let reader = Reader::new(&*self.data, &self.control, &self.path, self.planted);
-        let again = reader.read(self.scan.end, |rba, _, record| visit(rba, record))?;
-        if again.records != self.scan.records {
-            let found = format!("{} of {} records", again.records, self.scan.records);
-            return Err(reader.corrupt(again.end, "the log as it was recovered", found));
-        }
-        Ok(again.records)
-    }
 }
 
 /// Recovers the log: flushes what may still be in caches, of the control file too, finds the end,

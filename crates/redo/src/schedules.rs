@@ -12,7 +12,7 @@ mod disk;
 mod foreground;
 
 use crate::control::{CONTROL_BYTES, ControlFile};
-use crate::engine::{Log, LogWriter, Options};
+use crate::engine::{Layout, Log, LogWriter, Options};
 use crate::format::{LifeId, LogId};
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
@@ -108,7 +108,10 @@ impl World {
         let recovery = recover(&data, &mut control, path, life, Planted::none()).expect("it opens");
         let mut found = Vec::new();
         recovery
-            .for_each(|rba, record| found.push((rba, record.to_vec())))
+            .recover(|rba, record| {
+                found.push((rba, record.to_vec()));
+                Ok::<(), crate::Error>(())
+            })
             .expect("readable");
         let from = GEOMETRY.rba(from.block, from.offset.into());
         for (rba, record) in cut.acknowledged.iter().filter(|(rba, _)| *rba >= from) {
@@ -154,7 +157,8 @@ fn history(case: Case) {
     let control = SimDisk::new(CONTROL_BYTES as usize, 512, false);
     control.set_immediate(true);
     let shared: Arc<dyn LogDevice> = Arc::new(control.clone());
-    Log::format_devices(Arc::clone(&shared), GEOMETRY, LogId([3; 16])).expect("healthy");
+    crate::control::ControlFile::format(Arc::clone(&shared), GEOMETRY, LogId([3; 16]))
+        .expect("healthy");
     let bytes = GEOMETRY.file_bytes as usize * GEOMETRY.groups as usize;
     let disk = SimDisk::new(bytes, 512, below(4) == 0);
     let data = Arc::new(Drawn {
@@ -176,7 +180,9 @@ fn history(case: Case) {
         triggers: case.triggers,
         ..Options::default()
     };
-    let opened = Log::open_devices(data.clone(), shared, options);
+    let opened = Log::builder(Layout::devices(data.clone(), shared))
+        .options(options)
+        .open();
     let log = Arc::new(opened.expect("nothing fails yet").0);
     data.fails.store(case.fails, Ordering::SeqCst);
     let world = Arc::new(World {

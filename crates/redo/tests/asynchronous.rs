@@ -50,7 +50,7 @@ fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
     let id = redo::format::LogId(*b"a log of nothing");
-    Log::format_devices(Arc::clone(&control), geometry, id).expect("a fresh disk");
+    redo::control::ControlFile::format(Arc::clone(&control), geometry, id).expect("a fresh disk");
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
     let writes = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&writes);
@@ -61,7 +61,7 @@ fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
         ..ways
     };
     let data = Arc::new(NullDevice::new(bytes, caps));
-    let (log, _) = Log::open_devices(data, control, ways).expect("a new log");
+    let (log, _) = common::open_on(data, control, ways).expect("a new log");
     (Arc::new(log), writes)
 }
 
@@ -132,7 +132,7 @@ fn tags_come_back_once_and_in_order_whoever_writes_and_however_they_learn() {
                 triggers: UNTIMED,
                 ..options()
             };
-            let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+            let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
             std::thread::scope(|scope| {
                 for who in 0..3 {
                     let log = &log;
@@ -244,7 +244,7 @@ fn failing_log(scratch: &Scratch, log_writer: LogWriter, fails: u64) -> Log {
         file_bytes: 4 << 20,
         ..common::SMALL
     };
-    Log::create(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let paths = Paths::new(&scratch.0);
     let files = |files: &[_], bytes| {
         Arc::new(FileSet::open(files, bytes, SyncMethod::Buffered).expect("the log's files"))
@@ -260,7 +260,7 @@ fn failing_log(scratch: &Scratch, log_writer: LogWriter, fails: u64) -> Log {
         ..options()
     };
     let device: Arc<dyn LogDevice> = data.clone();
-    let (log, _) = Log::open_devices(device, control, ways).expect("no fault yet");
+    let (log, _) = common::open_on(device, control, ways).expect("no fault yet");
     data.inject(Injection {
         target: Target::Flush,
         nth: data.counts().flushes + 1 + fails,
@@ -338,7 +338,7 @@ fn closing_makes_what_is_outstanding_durable() {
             triggers: Triggers::NONE,
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (mut session, mut queue) = (log.session(), log.completions(1000));
         for which in 0..1000 {
             let ticket = requested(&mut session, 0, which).expect("open");
@@ -369,7 +369,7 @@ fn dropping_the_log_or_the_queue_with_tickets_outstanding() {
             triggers: Triggers::NONE,
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (mut session, mut queue) = (log.session(), log.completions(8));
         let mut forgotten = log.completions(8);
         for which in 0..8 {

@@ -1,12 +1,14 @@
 //! The two copies of the control information: what one of them suffers, the other survives.
 
+mod common;
+
 use device::fault::{EIO, Fault, Injection, Target};
 use device::queue::write_durable;
 use device::{FaultDevice, LogDevice, SimDisk};
 use redo::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo};
 use redo::format::LogId;
 use redo::group::Geometry;
-use redo::{Error, Log, Options};
+use redo::{Error, Options};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,9 +109,9 @@ fn an_update_never_begins_with_the_only_good_copy() {
 #[test]
 fn a_checkpoint_that_waited_for_a_failed_one_fails_too() {
     let control = Arc::new(FaultDevice::new(disk(CONTROL_BYTES)));
-    Log::format_devices(control.clone(), GEOMETRY, LogId([6; 16])).expect("healthy");
+    redo::control::ControlFile::format(control.clone(), GEOMETRY, LogId([6; 16])).expect("healthy");
     let data = disk(GEOMETRY.file_bytes * 2);
-    let (log, _) = Log::open_devices(data, control.clone(), Options::default()).expect("opens");
+    let (log, _) = common::open_on(data, control.clone(), Options::default()).expect("opens");
     let mut session = log.session();
     let mut ends = Vec::new();
     for _ in 0..2 {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Scratch, options};
 use redo::planted::{Bug, Planted};
-use redo::{CommitMode, Log, LogWriter, Options};
+use redo::{CommitMode, LogWriter, Options};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,7 +66,7 @@ fn commit_all(place: &Path) -> ! {
     // Otherwise the log writer looks again after three seconds.
     ways.triggers.period = None;
     let commits = if planted { COMMITS_PLANTED } else { COMMITS };
-    let (log, _) = Log::open(place, ways).expect("the log opens");
+    let (log, _) = common::open_with(place, ways).expect("the log opens");
     let acknowledged = AtomicU32::new(0);
     std::thread::scope(|scope| {
         for who in 0..SESSIONS {

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{SMALL, Scratch, options};
+use redo::Error;
 use redo::engine::Paths;
-use redo::{Error, Log};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -29,7 +29,7 @@ fn child() {
                     std::fs::write(directory.join(Paths::CONTROL), "").expect("writable");
                 }
             };
-            let refused = Log::create(directory, SMALL, &take, &|| false);
+            let refused = common::create_with(directory, SMALL, &take, &|| false);
             assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
         }
         other => panic!("{other}"),
@@ -123,7 +123,7 @@ fn a_new_logs_name_is_durable_before_its_lock_is_given_up() {
         place(&calls, Call::Unlock, named),
     );
     assert!(synced < unlocked, "{calls:?}");
-    drop(Log::open(&scratch.0, options()).expect("a log"));
+    drop(common::open_with(&scratch.0, options()).expect("a log"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
                     log_writer,
                     ..options()
                 };
-                let log = match Log::open(&scratch.0, ways) {
+                let log = match common::open_with(&scratch.0, ways) {
                     Ok((log, _)) => log,
                     Err(e) if sync_method.is_direct() => {
                         println!("skipped: {case}: {e}");
@@ -88,7 +88,7 @@ fn a_herd_of_waiters_is_woken_to_the_last() {
             sync_method: SyncMethod::Buffered,
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (tx, rx) = std::sync::mpsc::channel();
         let threads: Vec<_> = (0..96)
             .map(|who: u32| {
@@ -135,7 +135,7 @@ fn logs_are_reused_behind_the_checkpoint() {
             })),
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let body = vec![7_u8; 9_000];
         let mut session = log.session();
         let mut kept = Vec::new();
@@ -193,7 +193,7 @@ fn wait_for_the_checkpoint(stay: Duration) -> Duration {
         })),
         ..options()
     };
-    let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let capacity = log.geometry().capacity_blocks();
     let (committed, asked) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -237,7 +237,7 @@ fn a_full_log_closes_and_says_what_was_not_written() {
             log_writer,
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let mut session = log.session();
         for which in 0..log.geometry().capacity_blocks() {
             session.append(&[&which.to_le_bytes()]).expect("open");
@@ -271,7 +271,7 @@ fn redo_that_nobody_waits_for_is_durable_in_the_end() {
             log_writer,
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let before = log.durable();
         let mut session = log.session();
         session.append(&[b"nobody waits"]).expect("open");
@@ -315,10 +315,13 @@ fn redo_that_nobody_waits_for_is_durable_when_it_is_flushed_or_closed() {
 fn a_log_lives_many_lives() {
     let scratch = Scratch::with_log();
     for life in 0..40_u32 {
-        let (log, recovery) = Log::open(&scratch.0, options()).expect("opens again");
+        let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens again");
         let mut found = Vec::new();
         recovery
-            .for_each(|_, bytes| found.push(whose(bytes)))
+            .recover(|_, bytes| {
+                found.push(whose(bytes));
+                Ok::<(), redo::Error>(())
+            })
             .expect("readable");
         let expected: Vec<_> = (0..life).map(|which| (0, which)).collect();
         assert_eq!(found, expected, "life {life}");
@@ -420,7 +423,7 @@ fn wait_for_room(log_writer: LogWriter) -> u64 {
         })),
         ..options()
     };
-    let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let waits = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for who in 0..4_u32 {
@@ -454,7 +457,7 @@ fn a_recorded_run_replays_byte_for_byte() {
             observer: Some(Box::new(move |_| *count.lock().expect("whole") += 1)),
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         run(&log, 4, 40);
         let history = log.history().expect("whole").expect("it was asked for");
         let batches = *writes.lock().expect("whole");
@@ -495,7 +498,7 @@ fn every_engine_recovers_what_it_acknowledged() {
                 },
                 ..options()
             };
-            let log = match Log::open(&scratch.0, ways) {
+            let log = match common::open_with(&scratch.0, ways) {
                 Ok((log, _)) => log,
                 Err(e) if sync_method.is_direct() => {
                     println!("skipped: {sync_method}: {e}");
@@ -542,7 +545,7 @@ fn a_refused_ring_is_said_and_done_without() {
             },
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("threads do");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("threads do");
         let back_end = log.back_end();
         assert_eq!(back_end.io, "threads");
         let said = back_end.fallbacks.join("; ");
@@ -568,7 +571,7 @@ fn a_probe_chooses_and_leaves_nothing() {
         probe: true,
         ..options()
     };
-    let (log, _) = Log::open(&scratch.0, ways()).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways()).expect("a new log");
     let back_end = log.back_end();
     let chosen = |f: &&Found| Some(f.way.method) == back_end.sync_method;
     let chosen = back_end.probe.iter().find(chosen).expect("was probed");
@@ -577,7 +580,7 @@ fn a_probe_chooses_and_leaves_nothing() {
     log.close().expect("nothing failed");
     let in_the_way = scratch.0.join(device::probe::FILE_NAME);
     std::fs::write(&in_the_way, b"not the probe's").expect("writable");
-    let (log, _) = Log::open(&scratch.0, ways()).expect("the log is there");
+    let (log, _) = common::open_with(&scratch.0, ways()).expect("the log is there");
     assert_eq!(log.back_end().sync_method, Some(SyncMethod::Buffered));
     let said = log.back_end().fallbacks.join("; ");
     assert!(said.contains("in the way") && said.contains("buffered is used"));
@@ -599,7 +602,7 @@ fn a_log_buffer_of_64_mib_stays_under_100_mib() {
         file_bytes: 72 << 20,
         ..common::SMALL
     };
-    Log::create(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let test = "a_log_buffer_of_64_mib_stays_under_100_mib";
     let child = std::process::Command::new(std::env::current_exe().expect("a test has a path"))
         .args([test, "--exact", "--nocapture"])
@@ -629,7 +632,7 @@ fn resident(directory: &std::path::Path) {
             buffer_bytes: 64 << 20,
             ..options()
         };
-        let (log, _) = Log::open(directory, ways).expect("the log opens");
+        let (log, _) = common::open_with(directory, ways).expect("the log opens");
         assert_eq!(log.buffer_bytes(), 64 << 20);
         let mut session = log.session();
         let body = vec![7; 1 << 20];

@@ -79,7 +79,7 @@ impl Rig {
 
     fn open_as(&self, ways: Options) -> Log {
         let data: Arc<dyn LogDevice> = self.data.clone();
-        Log::open_devices(data, self.control.clone(), ways)
+        common::open_on(data, self.control.clone(), ways)
             .expect("no fault yet")
             .0
     }
@@ -218,11 +218,12 @@ struct Left {
 /// most that nobody was told of; then the log is empty again.
 fn open_after(rig: &Rig, left: &Left) -> Log {
     let (data, control) = (Arc::clone(&rig.data), Arc::clone(&rig.control));
-    let (log, recovery) = Log::open_devices(data, control, options()).expect("the log opens");
+    let (log, recovery) = common::open_on(data, control, options()).expect("the log opens");
     let mut next = 0;
-    let walked = recovery.for_each(|_, bytes| {
+    let walked = recovery.recover(|_, bytes| {
         assert_eq!(whose(bytes), (0, next), "{}", left.case);
         next += 1;
+        Ok::<(), redo::Error>(())
     });
     walked.expect("what was recovered is readable");
     let possible = left.acknowledged..=left.acknowledged + u32::from(left.struck);
@@ -489,7 +490,7 @@ fn a_device_that_fails_in_recovery_opens_nothing() {
                 fault: Fault::Errno(EIO),
                 for_good: true,
             });
-            let opened = Log::open_devices(rig.data.clone(), rig.control.clone(), options());
+            let opened = common::open_on(rig.data.clone(), rig.control.clone(), options());
             // One copy of the control information is enough.
             let enough = (which, target, nth) == ("control", Target::Read, 2);
             let struck = device.counts().struck > 0 && !enough;

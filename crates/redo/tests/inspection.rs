@@ -5,7 +5,7 @@ mod common;
 
 use common::{SMALL, Scratch, commit, open, options};
 use redo::engine::{GroupSurvey, Inspection, UNSOUND_LISTED};
-use redo::{Log, Options, Triggers};
+use redo::{Options, Triggers};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -118,6 +118,6 @@ fn a_log_has_the_triggers_that_it_was_opened_with() {
         triggers,
         ..options()
     };
-    let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     assert_eq!(log.triggers(), triggers);
 }

@@ -8,12 +8,14 @@
 #[path = "crash_power_cuts/fuse.rs"]
 mod fuse;
 
+mod common;
+
 use device::fault::{EINTR, EIO};
 use device::{FileSet, LogDevice, SimDisk, SyncMethod, UringFiles, UringOptions};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::writer::Cause;
-use redo::{CommitMode, Error, Log, Options, Shape};
+use redo::{CommitMode, Error, Options, Shape};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::fd::AsRawFd;
@@ -166,12 +168,13 @@ fn commit_on(path: &Path, rings: bool) {
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
     let geometry = SHAPE.geometry(&data.caps(), path).expect("a shape");
-    Log::format_devices(Arc::clone(&control), geometry, LogId([7; 16])).expect("a new log");
+    redo::control::ControlFile::format(Arc::clone(&control), geometry, LogId([7; 16]))
+        .expect("a new log");
     let options = Options {
         buffer_bytes: 1 << 20,
         ..Options::default()
     };
-    let (log, _) = Log::open_devices(data, control, options).expect("opens");
+    let (log, _) = common::open_on(data, control, options).expect("opens");
     let mut session = log.session();
     println!("CHILD open");
     for line in std::io::stdin().lines() {

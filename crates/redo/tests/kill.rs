@@ -66,8 +66,7 @@ fn what_was_acknowledged_survives_kill_9_on_a_raw_device() {
     let consent = look.consent(Some(path)).expect("its path");
     let cleared = look.hold().and_then(|held| held.clear(&consent));
     let cleared = cleared.expect("free");
-    Log::create_raw(&cleared, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
-    drop(cleared);
+    common::create_with(cleared, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
     kill_and_recover(path, number("REDO_KILLS").unwrap_or(100) / 4);
 }
 
@@ -82,7 +81,7 @@ fn a_long_life_is_flat_in_memory_and_loses_nothing_when_killed() {
         file_bytes: 16 << 20,
         ..common::SMALL
     };
-    Log::create(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let seconds = number("REDO_LIFE_SECONDS").unwrap_or(3);
     let lgwr = WRITERS.iter().position(|w| *w == LogWriter::Lgwr);
     let direct = 2;
@@ -182,9 +181,9 @@ impl Drop for LoopDevice {
 /// Opens the log in a directory or on a raw device.
 fn open_at(place: &Path, options: Options) -> Result<(Log, Recovery), Error> {
     if is_block_device(place) {
-        Log::open_raw(Look::at(place)?.hold()?, options)
+        common::open_with(Look::at(place)?.hold()?, options)
     } else {
-        Log::open(place, options)
+        common::open_with(place, options)
     }
 }
 
@@ -293,13 +292,14 @@ fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
     let mut found: [Option<(u32, u32)>; SESSIONS as usize] = [None; SESSIONS as usize];
     let mut gap = None;
     recovery
-        .for_each(|rba, bytes| {
+        .recover(|rba, bytes| {
             let (who, which) = whose(bytes);
             let (first, next) = found[who as usize].unwrap_or((which, which));
             if which != next {
                 gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
             }
             found[who as usize] = Some((first, which + 1));
+            Ok::<(), redo::Error>(())
         })
         .map_err(|e| e.to_string())?;
     drop(log);
@@ -348,10 +348,11 @@ fn child(directory: &Path) -> ! {
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
     recovery
-        .for_each(|rba, bytes| {
+        .recover(|rba, bytes| {
             let (who, which) = whose(bytes);
             next[who as usize] = which + 1;
             last[who as usize] = rba;
+            Ok::<(), redo::Error>(())
         })
         .expect("readable");
     let place = Place {

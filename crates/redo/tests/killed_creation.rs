@@ -8,8 +8,8 @@ mod common;
 
 use common::{SMALL, Scratch, options};
 use measure::workload::split_mix;
+use redo::Error;
 use redo::engine::Paths;
-use redo::{Error, Log};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -43,7 +43,7 @@ fn child() {
         step();
         false
     };
-    let made = Log::create(Path::new(&directory), SMALL, &|_, _| step(), &cancel);
+    let made = common::create_with(Path::new(&directory), SMALL, &|_, _| step(), &cancel);
     println!("\nmade {}", made.is_ok());
     // The parent kills it or sees it end.
     std::process::exit(0);
@@ -96,7 +96,7 @@ enum Left {
 /// Looks at what is left, makes a log of it, and works with it.
 fn recover(directory: &Path) -> Left {
     let names: Vec<_> = std::fs::read_dir(directory).expect("lists").collect();
-    let left = match Log::open(directory, options()) {
+    let left = match common::open_with(directory, options()) {
         Ok(_) => Left::Log,
         Err(error @ Error::Unfinished { .. }) => {
             assert!(
@@ -131,7 +131,7 @@ fn a_creation_that_is_killed_at_any_step_can_be_repeated() {
             at_work.kill();
             break;
         }
-        let alive = Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false);
+        let alive = common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false);
         let alive = alive.expect_err("its creator lives");
         let creator = Some(at_work.0.id());
         assert!(
@@ -206,7 +206,7 @@ fn what_is_not_proved_to_be_left_over_stays() {
         std::fs::copy(another.0.join(name), &path).expect("copies");
         let kept = std::fs::read(&path).expect("reads");
         let before = std::fs::read_dir(&scratch.0).expect("lists").count();
-        let refused = Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false);
+        let refused = common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false);
         let refused = refused.expect_err("another log's file").to_string();
         assert!(
             refused.contains(name) && refused.contains("move it away"),
@@ -225,7 +225,7 @@ fn what_is_not_proved_to_be_left_over_stays() {
     drop(common::open(&scratch.0));
     let at = |name: &str| scratch.0.join(name);
     std::fs::rename(at(Paths::CONTROL), at(Paths::UNFINISHED)).expect("renames");
-    let refused = Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false);
+    let refused = common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false);
     let refused = refused.expect_err("it has lived").to_string();
     assert!(refused.contains("redo.ctl.unfinished"), "{refused}");
     assert!(at("redo01.log").exists());
@@ -234,7 +234,7 @@ fn what_is_not_proved_to_be_left_over_stays() {
         let scratch = Scratch::new();
         let path = scratch.0.join(Paths::UNFINISHED);
         std::fs::write(&path, foreign).expect("writes");
-        let refused = Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false);
+        let refused = common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false);
         refused.expect_err("somebody else's file");
         assert_eq!(
             std::fs::read(&path).expect("still there"),

@@ -18,9 +18,12 @@ fn control(directory: &Path) -> ControlInfo {
 
 /// The numbers of the records that opening recovers.
 fn opened(directory: &Path) -> Result<Vec<u32>, Error> {
-    let (_log, recovery) = Log::open(directory, options())?;
+    let (_log, recovery) = common::open_with(directory, options())?;
     let mut found = Vec::new();
-    recovery.for_each(|_, bytes| found.push(common::whose(bytes).1))?;
+    recovery.recover(|_, bytes| {
+        found.push(common::whose(bytes).1);
+        Ok::<(), redo::Error>(())
+    })?;
     Ok(found)
 }
 

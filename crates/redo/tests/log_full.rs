@@ -2,6 +2,8 @@
 //! checkpoint that would free a file fails or never comes.
 #![allow(unsafe_code)]
 
+mod common;
+
 use device::fault::{EIO, Fault, Injection, Target};
 use device::{Caps, Completion, DeviceError, FaultDevice, LogDevice, Op, Queue, Region, SimDisk};
 use redo::commit::{CommitPost, CommitWait};
@@ -45,7 +47,8 @@ impl Rig {
             Arc::new(disk)
         };
         let control = Arc::new(FaultDevice::new(disk(CONTROL_BYTES)));
-        Log::format_devices(control.clone(), geometry, LogId([1; 16])).expect("healthy");
+        redo::control::ControlFile::format(control.clone(), geometry, LogId([1; 16]))
+            .expect("healthy");
         Rig {
             data: disk(geometry.file_bytes * 2),
             control,
@@ -54,11 +57,13 @@ impl Rig {
 
     fn open(&self) -> (Log, Vec<Vec<u8>>) {
         let (data, control) = (Arc::clone(&self.data), Arc::clone(&self.control));
-        let (log, recovery) =
-            Log::open_devices(data, control, Options::default()).expect("it opens");
+        let (log, recovery) = common::open_on(data, control, Options::default()).expect("it opens");
         let mut found = Vec::new();
         recovery
-            .for_each(|_, record| found.push(record.to_vec()))
+            .recover(|_, record| {
+                found.push(record.to_vec());
+                Ok::<(), redo::Error>(())
+            })
             .expect("readable");
         (log, found)
     }
@@ -119,7 +124,7 @@ fn a_poisoned_log_is_not_recorded_as_closed() {
     let rig = Rig::new();
     let data = Arc::new(FaultDevice::new(Arc::clone(&rig.data)));
     let control = Arc::clone(&rig.control);
-    let (log, _) = Log::open_devices(data.clone(), control, Options::default()).expect("opens");
+    let (log, _) = common::open_on(data.clone(), control, Options::default()).expect("opens");
     fill(&log, 5);
     data.inject(Injection {
         target: Target::Write,
@@ -242,7 +247,7 @@ fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
             triggers: Triggers::NONE,
             ..Options::default()
         };
-        let opened = Log::open_devices(data, rig.control.clone(), options);
+        let opened = common::open_on(data, rig.control.clone(), options);
         let log = opened.expect("it opens").0;
         let mut session = log.session();
         for _ in 0..BLOCKS - 2 {
@@ -278,7 +283,7 @@ fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
         },
         ..Options::default()
     };
-    let opened = Log::open_devices(data.clone(), rig.control.clone(), options);
+    let opened = common::open_on(data.clone(), rig.control.clone(), options);
     let log = opened.expect("it opens").0;
     let gate = data.gate();
     let (mut leader, mut filler) = (log.session(), log.session());

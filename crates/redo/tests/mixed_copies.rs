@@ -87,9 +87,12 @@ fn control(directory: &Path) -> ControlInfo {
 
 /// What opening comes to: the sessions and numbers of the records.
 fn opened(directory: &Path) -> Result<Vec<(u32, u32)>, Error> {
-    let (_log, recovery) = Log::open(directory, options())?;
+    let (_log, recovery) = common::open_with(directory, options())?;
     let mut found = Vec::new();
-    recovery.for_each(|_, bytes| found.push(common::whose(bytes)))?;
+    recovery.recover(|_, bytes| {
+        found.push(common::whose(bytes));
+        Ok::<(), redo::Error>(())
+    })?;
     Ok(found)
 }
 

@@ -31,19 +31,24 @@ fn ways() -> Vec<Options> {
     engines.into_iter().flat_map(with_writers).collect()
 }
 
-/// Works with a log, and gives what outlives it.
-fn outlive(log: Log, by_close: bool) -> (Session, Completions<u32>) {
+/// Works with a log, and gives what outlives it: the log itself too, where it is closed.
+fn outlive(log: Log, by_close: bool) -> (Session, Completions<u32>, Option<Log>) {
     let mut session = log.session();
     let mut queue = log.completions(4);
     session.append(&[&record(1, 1)]).expect("fits");
     session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
     let ticket = session.commit_async(CommitPost::Immediate).expect("open");
     queue.push(ticket, 1).expect("room");
-    match by_close {
-        true => log.close().expect("nothing failed"),
-        false => drop(log),
+    if !by_close {
+        drop(log);
+        return (session, queue, None);
     }
-    (session, queue)
+    log.close().expect("nothing failed");
+    assert!(matches!(log.close(), Err(Error::Closed)), "once");
+    let durable = log.durable();
+    assert!(matches!(log.checkpoint(durable), Err(Error::Closed)));
+    assert!(matches!(log.read_from(durable), Err(Error::Closed)));
+    (session, queue, Some(log))
 }
 
 /// What this process has open below a directory.
@@ -69,14 +74,14 @@ fn what_outlives_a_log_holds_no_file() {
                 log_writer,
                 ..options()
             };
-            let (log, _) = Log::open(&scratch.0, again()).expect("a new log");
+            let (log, _) = common::open_with(&scratch.0, again()).expect("a new log");
             assert!(!open_below(&scratch.0).is_empty(), "they can be seen");
-            let (mut session, _queue) = outlive(log, by_close);
+            let (mut session, _queue, _log) = outlive(log, by_close);
             let held = open_below(&scratch.0);
             assert!(held.is_empty(), "{case}: {held:?}");
             let refused = session.append(&[&record(1, 2)]);
             assert!(matches!(refused, Err(Error::Closed)), "{case}: {refused:?}");
-            let (log, recovery) = Log::open(&scratch.0, again()).expect("free again");
+            let (log, recovery) = common::open_with(&scratch.0, again()).expect("free again");
             assert_eq!(recovery.scan().records, 1, "{case}");
             drop(log);
         }
@@ -133,7 +138,7 @@ fn what_outlives_a_log_does_not_claim_its_device() {
             let look = Look::at(&device.0).expect("readable");
             let consent = look.consent(Some(&device.0)).expect("repeated");
             let cleared = look.hold().and_then(|held| held.clear(&consent));
-            Log::create_raw(&cleared.expect("free"), SMALL, &|_, _| {}, &|| false)
+            common::create_with(cleared.expect("free"), SMALL, &|_, _| {}, &|| false)
                 .expect("a new log");
             let held = Look::at(&device.0).and_then(|look| look.hold());
             let (io, log_writer) = (way.io, way.log_writer);
@@ -142,7 +147,7 @@ fn what_outlives_a_log_does_not_claim_its_device() {
                 log_writer,
                 ..options()
             };
-            let (log, _) = Log::open_raw(held.expect("free"), again).expect("a log");
+            let (log, _) = common::open_with(held.expect("free"), again).expect("a log");
             assert_eq!(device.claim(), Err(Errno::BUSY), "{case}: while it is open");
             let outlived = outlive(log, by_close);
             assert_eq!(device.claim(), Ok(()), "{case}: at once");

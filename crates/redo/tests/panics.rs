@@ -4,7 +4,7 @@ mod common;
 
 use common::{PATIENCE, Scratch, WRITERS, commit, open, options, record};
 use redo::commit::{CommitPost, CommitWait};
-use redo::{CommitMode, Error, Log, LogWriter, Options};
+use redo::{CommitMode, Error, LogWriter, Options};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn a_leader_that_dies_leaves_nobody_waiting() {
             observer: Some(Box::new(|_| panic!("the observer dies"))),
             ..options()
         };
-        let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+        let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (tell, told) = channel();
         let sessions = [(0, WAIT_BATCH), (1, CommitMode::WAIT_IMMEDIATE)].map(|(who, mode)| {
             let mut session = log.session();

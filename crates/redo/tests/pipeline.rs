@@ -11,7 +11,7 @@ use measure::Nanos;
 use orders::{BATCHES, By, Disks, PATIENCE, committer, every_order, pipelined};
 use redo::planted::Planted;
 use redo::writer::{Adaptive, Cause};
-use redo::{CommitMode, Error, Log, LogWriter, Options};
+use redo::{CommitMode, Error, LogWriter, Options};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -128,12 +128,13 @@ fn a_full_log_ends_with_writes_in_flight() {
             told.recv_timeout(PATIENCE).expect("nobody hangs").ok();
         }
         let data: Arc<dyn device::LogDevice> = disks.data.clone();
-        let opened = Log::open_devices(data, Arc::clone(&disks.control), Options::default());
+        let opened = common::open_on(data, Arc::clone(&disks.control), Options::default());
         let (_log, recovery) = opened.expect("it recovers");
         let mut found = 0;
-        let count = recovery.for_each(|_, record| {
+        let count = recovery.recover(|_, record| {
             assert_eq!(record, (found as usize).to_le_bytes());
             found += 1;
+            Ok::<(), redo::Error>(())
         });
         // What was in flight had reached the device.
         assert_eq!(count.expect("readable"), capacity as u64);
@@ -166,7 +167,7 @@ fn an_adaptive_log_writer_changes_its_mode_under_load() {
         margin: 16,
         skip_max: 0,
     });
-    let (log, _) = Log::open(&scratch.0, ways).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let each = 100;
     std::thread::scope(|scope| {
         for who in 0..4 {
@@ -241,7 +242,7 @@ fn the_log_writer_stays_on_its_cpus() {
         log_writer_cpus: cpus,
         ..options()
     };
-    let (log, _) = Log::open(&scratch.0, ways(vec![last])).expect("a new log");
+    let (log, _) = common::open_with(&scratch.0, ways(vec![last])).expect("a new log");
     // A thread that has written has been placed.
     let mut session = log.session();
     commit(&mut session, 0, 0).expect("durable");
@@ -258,9 +259,8 @@ fn the_log_writer_stays_on_its_cpus() {
             log_writer,
             ..ways(vec![100_000])
         };
-        let refused = Log::open(&scratch.0, ways)
-            .err()
-            .expect("no such CPU")
+        let refused = common::open_with(&scratch.0, ways)
+            .expect_err("no such CPU")
             .to_string();
         assert!(refused.contains("CPU 100000"), "{refused}");
     }
@@ -291,7 +291,7 @@ fn modes_are_named_parsed_and_bounded() {
             log_writer: LogWriter::Workers(count),
             ..options()
         };
-        let refused = Log::open(&scratch.0, ways).err().expect("out of bounds");
+        let refused = common::open_with(&scratch.0, ways).expect_err("out of bounds");
         assert!(refused.to_string().contains("use 1 to 8"), "{refused}");
     }
 }

@@ -7,7 +7,7 @@ use device::DeviceError;
 use redo::control::{COPY_BYTES, ControlInfo};
 use redo::engine::Paths;
 use redo::format::FILE_HEADER_BYTES;
-use redo::{Error, Log, Shape};
+use redo::{Error, Shape};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -174,7 +174,7 @@ fn what_is_wrong_is_refused_by_name_and_left_as_it_is() {
             let scratch = written(close);
             break_it(&scratch.0);
             let before = contents(&scratch.0);
-            let refused = match Log::open(&scratch.0, options()) {
+            let refused = match common::open_with(&scratch.0, options()) {
                 Ok(_) => panic!("{name}: opened"),
                 Err(refused) => refused,
             };
@@ -212,7 +212,7 @@ fn one_damaged_copy_of_the_control_information_heals() {
 fn a_log_has_one_owner_at_a_time() {
     let scratch = Scratch::with_log();
     let log = open(&scratch.0);
-    let second = Log::open(&scratch.0, options()).map(drop);
+    let second = common::open_with(&scratch.0, options()).map(drop);
     let in_use = matches!(second, Err(Error::Device(DeviceError::InUse { .. })));
     assert!(in_use, "{second:?}");
     let mut session = log.session();
@@ -253,10 +253,10 @@ fn a_log_whose_file_was_removed_or_replaced_ends_at_the_next_checkpoint() {
 fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
     let scratch = written(true);
     let before = contents(&scratch.0);
-    assert!(Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
+    assert!(common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
     assert!(contents(&scratch.0) == before);
     std::fs::remove_file(control(&scratch.0)).expect("there");
-    assert!(Log::create(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
+    assert!(common::create_with(&scratch.0, SMALL, &|_, _| {}, &|| false).is_err());
     assert!(!control(&scratch.0).exists(), "what was begun is removed");
     assert!(group(&scratch.0, 0).exists(), "what was there stays");
     let fresh = Scratch::new();
@@ -271,10 +271,10 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
             ..SMALL
         },
     ] {
-        let refused = Log::create(&fresh.0, shape, &|_, _| {}, &|| false);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        let refused = common::create_with(&fresh.0, shape, &|_, _| {}, &|| false);
+        assert!(matches!(refused, Err(Error::Shape(_))), "{refused:?}");
     }
-    let cancelled = Log::create(&fresh.0, SMALL, &|_, _| {}, &|| true);
+    let cancelled = common::create_with(&fresh.0, SMALL, &|_, _| {}, &|| true);
     assert!(cancelled.is_err());
     let left = std::fs::read_dir(&fresh.0).expect("there").count();
     assert_eq!(left, 0, "nothing is left behind");

@@ -18,7 +18,7 @@ fn create_until(directory: &Path, last: impl Fn()) -> Result<(), Error> {
             last();
         }
     };
-    Log::create(directory, SMALL, &progress, &|| false)
+    common::create_with(directory, SMALL, &progress, &|| false)
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -96,7 +96,7 @@ fn a_file_that_cannot_be_removed_keeps_the_control_file() {
     let expected = ["aside", Paths::CONTROL, Paths::UNFINISHED, LOGS[0]];
     assert_eq!(left, expected);
     std::fs::remove_file(scratch.0.join(Paths::CONTROL)).expect("ours");
-    let opened = Log::open(&scratch.0, common::options()).map(drop);
+    let opened = common::open_with(&scratch.0, common::options()).map(drop);
     assert!(
         matches!(opened, Err(Error::Unfinished { .. })),
         "{opened:?}"
@@ -119,7 +119,7 @@ fn a_log_that_has_lived_is_not_called_unfinished() {
     std::fs::rename(at(Paths::CONTROL), at(Paths::UNFINISHED)).expect("renames");
     let before = names(&scratch.0);
     let refusals = [
-        Log::open(&scratch.0, common::options()).map(drop),
+        common::open_with(&scratch.0, common::options()).map(drop),
         Log::inspect(&scratch.0).map(drop),
         create_until(&scratch.0, || {}),
     ];

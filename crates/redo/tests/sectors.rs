@@ -1,11 +1,13 @@
 //! Physical sectors of every size: a log that is made for them takes its largest records for ever,
 //! and one that was made for smaller ones is not opened.
 
+mod common;
+
 use device::queue::LogDevice;
 use device::{Caps, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Shape};
+use redo::{CommitMode, Error, LogWriter, Options, Shape};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -30,7 +32,7 @@ fn made(block: u32, file_bytes: u64, sector: u32) -> (Arc<SimDisk>, Arc<SimDisk>
     };
     let geometry = shape.geometry(&caps, Path::new("log")).expect("possible");
     let control = disk(CONTROL_BYTES, 512);
-    Log::format_devices(control.clone(), geometry, LogId([8; 16])).expect("healthy");
+    redo::control::ControlFile::format(control.clone(), geometry, LogId([8; 16])).expect("healthy");
     (disk(2 * file_bytes, sector), control)
 }
 
@@ -62,7 +64,7 @@ fn the_largest_records_fit_for_ever() {
         for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {
             let case = format!("{block} {sector} {log_writer:?}");
             let (data, control) = made(block, file_bytes, sector);
-            let opened = Log::open_devices(data.clone(), control.clone(), options(log_writer));
+            let opened = common::open_on(data.clone(), control.clone(), options(log_writer));
             let (log, _) = opened.expect("a new log");
             let (tell, told) = channel();
             for who in 0..SESSIONS {
@@ -85,7 +87,7 @@ fn the_largest_records_fit_for_ever() {
                 assert!(Instant::now() < patience, "{case}: {back} came back");
             }
             log.close().expect("nothing failed");
-            let opened = Log::open_devices(data, control, options(log_writer));
+            let opened = common::open_on(data, control, options(log_writer));
             opened.unwrap_or_else(|e| panic!("{case}: {e}"));
         }
     }
@@ -98,12 +100,12 @@ fn a_log_made_for_smaller_sectors_is_not_opened() {
     for (made_for, found) in [(512, 4096), (4096, 65_536)] {
         let (_, control) = made(512, 512 << 10, made_for);
         let data = disk(2 * (512 << 10), found);
-        let refused = Log::open_devices(data, control.clone(), options(LogWriter::Inline));
+        let refused = common::open_on(data, control.clone(), options(LogWriter::Inline));
         let refused = refused.map(drop);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Sectors { .. })), "{refused:?}");
         // Nothing was changed: where its sectors are, it opens.
         let data = disk(2 * (512 << 10), made_for);
-        Log::open_devices(data, control, options(LogWriter::Inline)).expect("its own sectors");
+        common::open_on(data, control, options(LogWriter::Inline)).expect("its own sectors");
     }
 }
 
@@ -114,7 +116,7 @@ fn an_impossible_policy_is_refused() {
         let (data, control) = made(512, 512 << 10, 512);
         let mut ways = options(LogWriter::Inline);
         ways.policy.depth = depth;
-        let refused = Log::open_devices(data, control, ways).map(drop);
-        assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+        let refused = common::open_on(data, control, ways).map(drop);
+        assert!(matches!(refused, Err(Error::Depth { .. })), "{refused:?}");
     }
 }

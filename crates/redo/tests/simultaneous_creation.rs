@@ -8,7 +8,7 @@ mod common;
 use common::{SMALL, Scratch};
 use measure::workload::split_mix;
 use redo::engine::Paths;
-use redo::{Error, Log, Shape};
+use redo::{Error, Shape};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ fn rounds() -> usize {
 }
 
 fn create(directory: &Path) -> Result<(), Error> {
-    Log::create(directory, SHAPE, &|_, _| {}, &|| false)
+    common::create_with(directory, SHAPE, &|_, _| {}, &|| false)
 }
 
 /// What a creation came to, in a line: `made`, `met`, or the error that says neither.
@@ -161,7 +161,7 @@ fn a_creation_at_work_is_named() {
         let error = create(&scratch.0).expect_err("one is at work");
         refused.borrow_mut().push(error.to_string());
     };
-    Log::create(&scratch.0, SHAPE, &meet, &|| false).expect("undisturbed");
+    common::create_with(&scratch.0, SHAPE, &meet, &|| false).expect("undisturbed");
     let refused = refused.into_inner();
     assert_eq!(refused.len(), 2, "met while each log file was made");
     for text in &refused {

@@ -6,7 +6,6 @@
 mod common;
 
 use common::{SMALL, Scratch, create, options};
-use redo::Log;
 use std::cell::Cell;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,7 +89,7 @@ impl Scene {
         };
         let cancel = || called() && then == Then::IsCancelled;
         let made = catch_unwind(AssertUnwindSafe(|| {
-            Log::create(&self.folder(), SMALL, &progress, &cancel)
+            common::create_with(self.folder(), SMALL, &progress, &cancel)
         }));
         let swapped = calls.get() > at;
         let what = format!("swapped at callback {at}, then {then:?}: {made:?}");
@@ -100,7 +99,7 @@ impl Scene {
         }
         self.swap_back();
         match made {
-            Ok(Ok(())) => drop(Log::open(&self.folder(), options()).expect(&what)),
+            Ok(Ok(())) => drop(common::open_with(self.folder(), options()).expect(&what)),
             _ => assert_eq!(names(&self.folder()), [""; 0], "{what}"),
         }
         true
@@ -165,7 +164,7 @@ fn a_storm_of_swaps_harms_no_other_directory() {
             });
             let calls = Cell::new(0);
             let cancel = || calls.replace(calls.get() + 1) == rounds % 6;
-            let created = Log::create(&scene.folder(), SMALL, &|_, _| {}, &cancel);
+            let created = common::create_with(scene.folder(), SMALL, &|_, _| {}, &cancel);
             made += u32::from(created.is_ok());
             stop.store(true, Ordering::Relaxed);
             swaps += swapper.join().expect("no panic");

@@ -95,7 +95,7 @@ fn it_is_recovered_and_goes_on_in_the_new_version() {
         assert_eq!(upgraded.version, FORMAT_VERSION);
         assert!(upgraded.current().life.is_some());
 
-        let (log, _) = Log::open(&scratch.0, options()).expect("upgraded");
+        let (log, _) = common::open_with(&scratch.0, options()).expect("upgraded");
         let mut session = log.session();
         let mut wanted = expected(kept);
         for which in 0..8 {
@@ -110,7 +110,7 @@ fn it_is_recovered_and_goes_on_in_the_new_version() {
         assert!(lives.contains(&false) && lives.contains(&true), "{lives:?}");
 
         // A checkpoint frees the old blocks, and the log goes once round.
-        let (log, _) = Log::open(&scratch.0, options()).expect("upgraded");
+        let (log, _) = common::open_with(&scratch.0, options()).expect("upgraded");
         let mut session = log.session();
         for which in 0..60 {
             let rba = commit(&mut session, 2, which).expect("durable");
@@ -135,7 +135,7 @@ fn its_blocks_are_still_verified() {
     let at = (geometry.address(block) % geometry.file_bytes) as usize;
     bytes[at + 60] ^= 1;
     std::fs::write(file, bytes).expect("writable");
-    let refused = Log::open(&scratch.0, options()).map(drop);
+    let refused = common::open_with(&scratch.0, options()).map(drop);
     let place = matches!(refused, Err(Error::Corrupt { rba, .. }) if rba == geometry.rba(block, 0));
     assert!(place, "{refused:?}");
 }
@@ -147,7 +147,7 @@ fn a_copy_that_went_on_in_version_1_is_not_mixed_with_an_upgraded_one() {
     let scratch = unpacked(LEFT_OPEN);
     let old = control(&scratch.0);
     drop(recovered(&scratch.0));
-    let (log, _) = Log::open(&scratch.0, options()).expect("upgraded");
+    let (log, _) = common::open_with(&scratch.0, options()).expect("upgraded");
     commit(&mut log.session(), 1, 0).expect("durable");
     drop(log);
     let info = control(&scratch.0);
@@ -169,7 +169,7 @@ fn a_copy_that_went_on_in_version_1_is_not_mixed_with_an_upgraded_one() {
     let at = (geometry.address(foreign.stream_block) % geometry.file_bytes) as usize;
     bytes[at..at + 40].copy_from_slice(&foreign.encode(&summer, &[]));
     std::fs::write(file, bytes).expect("writable");
-    let refused = Log::open(&scratch.0, options()).map(drop);
+    let refused = common::open_with(&scratch.0, options()).map(drop);
     assert!(
         matches!(refused, Err(Error::MixedCopies { .. })),
         "{refused:?}"
@@ -209,9 +209,12 @@ fn open_with(kept: &[u8], copies: [&[u8]; 2]) -> Result<Vec<Vec<u8>>, Error> {
         Arc::new(disk)
     };
     let (data, control) = (disk(&logs), disk(&copies.concat()));
-    let (log, recovery) = Log::open_devices(data.clone(), control.clone(), options())?;
+    let (log, recovery) = common::open_on(data.clone(), control.clone(), options())?;
     let mut found = Vec::new();
-    recovery.for_each(|_, bytes| found.push(bytes.to_vec()))?;
+    recovery.recover(|_, bytes| {
+        found.push(bytes.to_vec());
+        Ok::<(), redo::Error>(())
+    })?;
     commit(&mut log.session(), 1, 0)?;
     drop((log, recovery));
     // Both copies say the same again, and what was committed is there.
@@ -221,9 +224,12 @@ fn open_with(kept: &[u8], copies: [&[u8]; 2]) -> Result<Vec<Vec<u8>>, Error> {
     }
     assert_eq!(both[0], both[1]);
     assert_eq!(both[0][8], FORMAT_VERSION);
-    let (log, recovery) = Log::open_devices(data, control, options())?;
+    let (log, recovery) = common::open_on(data, control, options())?;
     let mut again = Vec::new();
-    recovery.for_each(|_, bytes| again.push(bytes.to_vec()))?;
+    recovery.recover(|_, bytes| {
+        again.push(bytes.to_vec());
+        Ok::<(), redo::Error>(())
+    })?;
     assert_eq!(again.pop(), Some(record(1, 0)));
     assert_eq!(again, found);
     drop(log);

@@ -72,13 +72,13 @@ fn open(place: &Place) -> Result<Opened, AnyError> {
         file_bytes: 128 << 20,
         ..Shape::default()
     };
-    Log::create(place.directory, shape, &|_, _| {}, &|| false)?;
+    Log::builder(place.directory).shape(shape).create()?;
     let options = Options {
         log_writer: mode.writer,
         log_file_sync: mode.learn,
         ..Options::default()
     };
-    let log = Arc::new(Log::open(place.directory, options)?.0);
+    let log = Arc::new(Log::builder(place.directory).options(options).open()?.0);
     let committer = |_| match mode.under_way {
         1 => waiting(&log),
         under_way => asynchronous(&log, under_way),

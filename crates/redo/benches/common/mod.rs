@@ -48,10 +48,13 @@ pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
     control.set_immediate(true);
     let control: Arc<dyn LogDevice> = Arc::new(control);
     let id = redo::format::LogId(*b"null-device-log!");
-    Log::format_devices(Arc::clone(&control), geometry, id)?;
+    redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
     let data = Arc::new(NullDevice::new(bytes, caps));
-    Ok(Log::open_devices(data, control, options)?.0)
+    Ok(Log::builder(redo::Layout::devices(data, control))
+        .options(options)
+        .open()?
+        .0)
 }
 
 /// Raw durable writes of `len` bytes, one after the other over all of a log's own files, from
@@ -194,7 +197,7 @@ pub fn waited_for(
 /// none.
 pub fn fio(directory: &Path, shape: Shape, time: Duration) -> Result<Option<f64>, AnyError> {
     if !directory.join("redo01.log").exists() {
-        Log::create(directory, shape, &|_, _| {}, &|| false)?;
+        Log::builder(directory).shape(shape).create()?;
     }
     let files = Paths::new(directory).logs(shape.groups);
     // The files are there and written: as the log finds them.

@@ -5,6 +5,8 @@
 
 use super::{COPY_BYTES, ControlInfo, CopyProblem};
 use crate::error::Error;
+use crate::format::LogId;
+use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use device::LogDevice;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,20 @@ pub struct ControlFile {
 }
 
 impl ControlFile {
+    /// Makes the control information of a log of `geometry` on a device of
+    /// [`CONTROL_BYTES`](super::CONTROL_BYTES) that holds nothing: for models and tests.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn format(
+        device: Arc<dyn LogDevice>,
+        geometry: Geometry,
+        log_id: LogId,
+    ) -> Result<(), Error> {
+        let info = ControlInfo::new(log_id, geometry);
+        ControlFile::create(device, Path::new("redo.ctl"), info).map(|_| ())
+    }
+
     /// Reads the control file.
     ///
     /// # Errors

@@ -78,7 +78,10 @@ fn judge(world: &Shared, recovery: &Recovery, control: &ControlFile) -> bool {
 fn collect(recovery: &Recovery) -> Result<Recovered, String> {
     let mut found = Vec::new();
     recovery
-        .for_each(|rba, record| found.push((rba, record.to_vec())))
+        .recover(|rba, record| {
+            found.push((rba, record.to_vec()));
+            Ok::<(), crate::Error>(())
+        })
         .map_err(|e| format!("I4: what was recovered cannot be read: {e}"))?;
     Ok(found)
 }

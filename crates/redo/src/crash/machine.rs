@@ -137,7 +137,10 @@ impl Machine {
             let life = self.setup.life(c.info().generation);
             let recovery = recover(&data, &mut c, Path::new(LOG), life, self.setup.planted)?;
             let mut found = Vec::new();
-            recovery.for_each(|rba, record| found.push((rba, record.to_vec())))?;
+            recovery.recover(|rba, record| {
+                found.push((rba, record.to_vec()));
+                Ok::<(), crate::Error>(())
+            })?;
             Ok((c, found))
         });
         let stopped = stop.is_some_and(|stop| steps.load(Ordering::Relaxed) > stop.at);

@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// # impl Drop for Guard { fn drop(&mut self) { let _ = std::fs::remove_dir_all(&self.0); } }
 /// # let tidy = Guard(directory.clone());
 /// let shape = Shape { file_bytes: 1 << 20, ..Shape::default() };
-/// Log::create(&directory, shape, &|_done, _total| {}, &|| false)?;
-/// let (log, _) = Log::open(&directory, Options::default())?;
+/// Log::builder(&directory).shape(shape).create()?;
+/// let (log, _) = Log::builder(&directory).open()?;
 ///
 /// let mut session = log.session();
 /// let mut completions = log.completions(1024);

@@ -30,33 +30,9 @@ use std::sync::Arc;
 const HEAD: &[u8] = b"redolab: a control file in the making\n";
 
 impl Log {
-    /// Creates the files of a log in `directory`, which must exist: log files pre-written with
-    /// pseudo-random bytes and control information, which gets its name last. Nothing that exists
-    /// is overwritten; what was begun is removed when it fails or `cancel` says so, and by the next
-    /// call where this one was killed.
-    ///
-    /// # Errors
-    /// Impossible shapes, block sizes that the device does not allow, no room, existing files,
-    /// another creation in the same directory ([`Error::BeingCreated`]).
-    pub fn create(
-        directory: &Path,
-        shape: Shape,
-        progress: Progress<'_>,
-        cancel: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        let held = Directory::open(directory).map_err(|source| DeviceError::Io {
-            path: directory.to_owned(),
-            action: "open the directory for a log",
-            source,
-        })?;
-        Log::create_at(&held, shape, progress, cancel)
-    }
-
-    /// As [`Log::create`], in a directory that is held open: its path may change hands.
-    ///
-    /// # Errors
-    /// As [`Log::create`].
-    pub fn create_at(
+    /// Creates the files of a log in `directory`: log files pre-written with pseudo-random bytes
+    /// and control information, which gets its name last.
+    pub(super) fn create_at(
         directory: &Directory,
         shape: Shape,
         progress: Progress<'_>,
@@ -92,6 +68,17 @@ impl Log {
         }
         made.finish(&named)
     }
+}
+
+/// Opens the directory that is to hold a log.
+pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
+    Directory::open(directory).map_err(|source| {
+        Error::Device(DeviceError::Io {
+            path: directory.to_owned(),
+            action: "open the directory for a log",
+            source,
+        })
+    })
 }
 
 /// Refuses names that are taken: the control file's first, which names a log.

@@ -19,9 +19,9 @@ pub(crate) fn start(
     pipe: Option<Box<dyn Queue>>,
     cpus: Vec<usize>,
 ) -> Result<JoinHandle<()>, Error> {
-    let refused = |e: std::io::Error| Error::Options(format!("CPU of the log writer: {e}"));
     if !cpus.is_empty() {
-        device::cpus::check(&cpus, &device::cpus::allowed().map_err(refused)?).map_err(refused)?;
+        device::cpus::check(&cpus, &device::cpus::allowed().map_err(Error::Cpu)?)
+            .map_err(Error::Cpu)?;
     }
     let core = Arc::clone(core);
     Builder::new()
@@ -34,7 +34,7 @@ pub(crate) fn start(
                 None => run(&core),
             }
         })
-        .map_err(|e| Error::Options(format!("no thread for the log writer: {e}")))
+        .map_err(Error::Thread)
 }
 
 /// Leads when it was posted since it last looked, or when redo has lain for the period of the

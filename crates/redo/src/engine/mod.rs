@@ -1,13 +1,14 @@
 //! The engine: a log on threads and real devices.
 //!
-//! What lives here: creating (`create`) and opening ([`open`]), both on raw devices
-//! ([`raw`]), looking without opening (`inspect`), the host that carries out the writer's actions
-//! (`host`), the same with batches in flight while it waits (`pipeline`), sessions, completion
-//! queues of commits that are
-//! not waited for one by one (`completions`), the log writer's threads (`lgwr`). Policy is in
+//! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
+//! on raw devices ([`raw`]), looking without opening (`inspect`), the host that carries out the
+//! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
+//! sessions, completion queues of commits that are not waited for one by one (`completions`), the
+//! log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod back_end;
+mod builder;
 mod completions;
 mod core;
 mod create;
@@ -24,6 +25,7 @@ mod retired;
 mod session;
 
 pub use back_end::BackEnd;
+pub use builder::{Layout, LogBuilder};
 pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
@@ -33,33 +35,44 @@ pub use session::{Appended, Session, SpaceWaits};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
+use crate::planted::Planted;
 use crate::rba::Rba;
+use crate::recovery::{Reach, RecordReader, overwritten};
 use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
 use crate::writer::{Cause, History, Learned, Writer};
-use device::FileSet;
 use device::file::LockGuard;
 use device::pool::WorkerStats;
+use device::{FileSet, LogDevice};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An open redo log. See the crate's documentation for an example.
 ///
-/// It may be shared between threads: every method but closing takes `&self`. Dropped without
+/// It may be shared between threads: every method takes `&self`. Dropped without
 /// [`Log::close`] it is left as by a crash: nothing acknowledged is lost. It is locked against
 /// other processes until it is dropped; sessions and queues that outlive it get errors, and hold
 /// memory alone: the lock, the files and the raw device are given up when the drop returns.
 pub struct Log {
     core: Arc<core::Core>,
-    control: Mutex<ControlFile>,
+    /// What is given up when it is closed.
+    held: Mutex<Option<HeldLog>>,
     path: PathBuf,
-    lgwr: Option<JoinHandle<()>>,
+    planted: Planted,
+    lgwr: Mutex<Option<JoinHandle<()>>>,
     huge_pages: bool,
     workers: Vec<Arc<WorkerStats>>,
     back_end: BackEnd,
     /// The writer as it was when the log was opened.
     fresh: Writer,
-    /// Its log files, where it is in files.
+}
+
+/// The files or the device of an open log. The lock goes last.
+struct HeldLog {
+    control: ControlFile,
+    /// The redo, to be read.
+    data: Arc<dyn LogDevice>,
+    /// The log files, where the log is in files.
     files: Option<FileSet>,
     _lock: Option<LockGuard>,
 }
@@ -159,14 +172,15 @@ impl Log {
         if position.block > durable || position.block == durable && position.offset > 0 {
             return Err(refuse("the log is not durable up to it"));
         }
-        let mut control = self.control.lock().map_err(|_| Error::Closed)?;
+        let mut held = self.held.lock().map_err(|_| Error::Closed)?;
+        let HeldLog { control, files, .. } = held.as_mut().ok_or(Error::Closed)?;
         // Another checkpoint may have failed meanwhile, and what it left must not be built on.
         self.core.check()?;
         if position <= control.info().checkpoint {
             return Ok(());
         }
         // What is written to a file without a name is lost with this process.
-        let there = self.files.as_ref().map_or(Ok(()), FileSet::still_there);
+        let there = files.as_ref().map_or(Ok(()), FileSet::still_there);
         let updated = there.map_err(Error::from).and_then(|()| {
             control.update(|info| {
                 info.checkpoint = position;
@@ -180,6 +194,52 @@ impl Log {
         }
         self.core.checkpointed(position.block);
         Ok(())
+    }
+
+    /// Reads the records that begin at `from` or behind it, up to the durable position, while the
+    /// log is in use: for an archive, a replica, a tail. The reader holds the files until it is
+    /// dropped. Begin at a record's address, at
+    /// [`RedoRecord::next`](crate::recovery::RedoRecord::next), at a checkpoint or at
+    /// [`Log::durable`]. What lies before the log file of the checkpoint may be overwritten at any
+    /// time; a reader that comes too late gets [`Error::Overwritten`], never other bytes.
+    ///
+    /// # Errors
+    /// [`Error::Overwritten`] for redo that is not kept any more; [`Error::Position`] for a
+    /// position that this log cannot have or that is not durable yet.
+    pub fn read_from(&self, from: Rba) -> Result<RecordReader<'_>, Error> {
+        let refuse = |why| Error::Position { asked: from, why };
+        let position = options::position(&self.core.geometry, from)
+            .ok_or_else(|| refuse("no such address in this log"))?;
+        let durable = self.core.buffer.durable_block();
+        if position.block > durable || position.block == durable && position.offset > 0 {
+            return Err(refuse("the log is not durable up to it"));
+        }
+        let held = self.held.lock().map_err(|_| Error::Closed)?;
+        let held = held.as_ref().ok_or(Error::Closed)?;
+        let control = held.control.info().clone();
+        // Of blocks that are older nobody knows any more which incarnation had to write them.
+        if control
+            .incarnations
+            .first()
+            .is_some_and(|i| position.block < i.first)
+        {
+            return Err(overwritten(&control, position.block, self.reach().reusable));
+        }
+        let (data, path, planted) = (Arc::clone(&held.data), &*self.path, self.planted);
+        let reach = || self.reach();
+        Ok(RecordReader::new(
+            data, control, path, position, planted, reach,
+        ))
+    }
+
+    /// What can be read now.
+    fn reach(&self) -> Reach {
+        let geometry = &self.core.geometry;
+        let checkpoint = self.core.checkpoint();
+        Reach {
+            end: self.core.buffer.durable_block(),
+            reusable: checkpoint - checkpoint % geometry.blocks_per_group,
+        }
     }
 
     /// Writes out everything that was appended and waits until it is durable.
@@ -204,37 +264,35 @@ impl Log {
         self.fresh.clone()
     }
 
-    /// Closes the log: everything is durable, and the control file says where it ends, so that a
-    /// missing end can be distinguished from a torn one. Sessions that live on get errors; the lock
-    /// and the files are given up when it returns.
+    /// Closes the log: everything is durable, and the control file records where it ends, so that
+    /// opening distinguishes a missing end from a torn one. Sessions that live on and every later
+    /// call get errors; the lock and the files are given up when it returns.
     ///
     /// # Errors
-    /// A poisoned log, or one that needs a checkpoint before what is left can be written. It is
-    /// closed all the same and recovers when it is opened again.
-    pub fn close(mut self) -> Result<(), Error> {
-        self.shut()
-    }
-
-    /// As [`Log::close`], for who cannot give the log away; it can be dropped afterwards, and is
-    /// good for nothing else.
-    ///
-    /// # Errors
-    /// As [`Log::close`].
-    pub fn shut(&mut self) -> Result<(), Error> {
+    /// A poisoned log, or one that needs a checkpoint before what is left can be written: it is
+    /// closed all the same and recovers when it is opened again. [`Error::Closed`] for a log that
+    /// was closed before.
+    pub fn close(&self) -> Result<(), Error> {
         self.stop();
-        self.core.drain()?;
-        let end = self.core.buffer.open_start();
-        let mut control = self.control.lock().map_err(|_| Error::Closed)?;
-        control.update(|info| {
-            info.closed_at = Some(end);
-            info.durable = end;
-            Ok(())
-        })
+        let drained = self.core.drain();
+        let held = self.held.lock().map_err(|_| Error::Closed)?.take();
+        let mut held = held.ok_or(Error::Closed)?;
+        let closed = drained.and_then(|()| {
+            let end = self.core.buffer.open_start();
+            held.control.update(|info| {
+                info.closed_at = Some(end);
+                info.durable = end;
+                Ok(())
+            })
+        });
+        self.retire();
+        closed
     }
 
-    fn stop(&mut self) {
+    fn stop(&self) {
         self.core.close();
-        if let Some(thread) = self.lgwr.take() {
+        let thread = self.lgwr.lock().ok().and_then(|mut lgwr| lgwr.take());
+        if let Some(thread) = thread {
             // A log writer that died has poisoned the log, which every caller is told.
             let _ = thread.join();
         }

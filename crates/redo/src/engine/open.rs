@@ -6,7 +6,7 @@ use super::back_end::{self, BackEnd};
 use super::core::Core;
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths};
-use super::{Log, create, lgwr};
+use super::{HeldLog, Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
@@ -24,24 +24,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Told while log files are written: bytes done, bytes in all.
-pub type Progress<'a> = &'a dyn Fn(u64, u64);
+pub(super) type Progress<'a> = &'a dyn Fn(u64, u64);
 
 impl Log {
     /// Opens the log in `directory` and recovers it.
-    ///
-    /// # Errors
-    /// No log, another version, another log's file, a log in use, damage, a device that fails.
-    /// Nothing was changed then, unless the device failed while a new incarnation was recorded.
-    pub fn open(directory: &Path, options: Options) -> Result<(Log, Recovery), Error> {
-        Log::open_at(&hold(directory)?, options)
-    }
-
-    /// As [`Log::open`], in a directory that is held open until the log is gone: its path may
-    /// change hands.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_at(directory: &Directory, options: Options) -> Result<(Log, Recovery), Error> {
+    pub(super) fn open_at(
+        directory: &Directory,
+        options: Options,
+    ) -> Result<(Log, Recovery), Error> {
         let path = directory.path();
         let at = directory.entry(Paths::CONTROL)?;
         create::refuse_unfinished(directory)?;
@@ -54,9 +44,16 @@ impl Log {
         let set = open_logs(directory, control.info(), chosen.method)?;
         let (data, back_end) = chosen.device(set.clone(), &options, &lock);
         let (mut log, recovery) = Log::start(data, control, path, options, Some(lock))?;
-        log.files = Some(set);
+        log.keep_files(set);
         log.say_first(back_end);
         Ok((log, recovery))
+    }
+
+    /// Its checkpoints look whether these are still there.
+    fn keep_files(&self, files: FileSet) {
+        if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
+            held.files = Some(files);
+        }
     }
 
     /// What the queue and the log buffer say comes behind what was said before they were made.
@@ -66,25 +63,8 @@ impl Log {
         self.back_end = before;
     }
 
-    /// Makes a log of `geometry` on devices that hold nothing: for models and tests. `data` spans
-    /// all groups, `control` at least [`CONTROL_BYTES`].
-    ///
-    /// # Errors
-    /// When a device fails.
-    pub fn format_devices(
-        control: Arc<dyn LogDevice>,
-        geometry: crate::group::Geometry,
-        log_id: LogId,
-    ) -> Result<(), Error> {
-        let info = ControlInfo::new(log_id, geometry);
-        ControlFile::create(control, Path::new("redo.ctl"), info).map(|_| ())
-    }
-
     /// Opens a log on devices.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_devices(
+    pub(super) fn open_devices(
         data: Arc<dyn LogDevice>,
         control: Arc<dyn LogDevice>,
         options: Options,
@@ -106,12 +86,7 @@ impl Log {
         let caps = data.caps();
         let policy = options.writer_policy(&caps)?;
         check_fit(&geometry, &caps, policy.depth, path)?;
-        let life = LifeId::draw().map_err(|source| DeviceError::Io {
-            path: path.to_owned(),
-            action: "drawing the life id of a new incarnation",
-            source,
-        })?;
-        let recovery = recover(&data, &mut control, path, life, options.planted)?;
+        let recovery = recover(&data, &mut control, path, draw_life(path)?, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let wanted = RegionOptions {
             huge_pages: options.huge_pages,
@@ -150,20 +125,34 @@ impl Log {
         let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
+        let held = HeldLog {
+            control,
+            data,
+            files: None,
+            _lock: lock,
+        };
         let log = Log {
             core,
-            control: Mutex::new(control),
+            held: Mutex::new(Some(held)),
             path: path.to_owned(),
-            lgwr: Some(thread),
+            planted: options.planted,
+            lgwr: Mutex::new(Some(thread)),
             huge_pages,
             workers: pipe.workers,
             back_end,
             fresh,
-            files: None,
-            _lock: lock,
         };
         Ok((log, recovery))
     }
+}
+
+/// The life of the incarnation that an opening begins.
+fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
+    LifeId::draw().map_err(|source| DeviceError::Io {
+        path: path.to_owned(),
+        action: "drawing the life id of a new incarnation",
+        source,
+    })
 }
 
 /// What a pipelined log writer works on, if this log has one.
@@ -211,9 +200,7 @@ impl Pipe {
 /// Whether the device can keep what the log's shape promises.
 fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Result<(), Error> {
     if !(1..=MAX_DEPTH as u32).contains(&depth) {
-        return Err(Error::Options(format!(
-            "{depth} batches in flight: use 1 to {MAX_DEPTH}"
-        )));
+        return Err(Error::Depth { depth });
     }
     if geometry.block_bytes < caps.logical_bytes {
         return Err(Error::Device(DeviceError::BlockSize {
@@ -225,13 +212,11 @@ fn check_fit(geometry: &Geometry, caps: &Caps, depth: u32, path: &Path) -> Resul
     }
     let seal_bytes = u64::from(geometry.seal_blocks) * u64::from(geometry.block_bytes);
     if seal_bytes < caps.physical_bytes.into() {
-        return Err(Error::Options(format!(
-            "{}: this log was made for physical sectors of {seal_bytes} bytes, here they have {}: \
-             an interrupted write could destroy acknowledged redo; move the log back, or its \
-             records to a new one",
-            path.display(),
-            caps.physical_bytes
-        )));
+        return Err(Error::Sectors {
+            path: path.to_owned(),
+            made_for: seal_bytes,
+            found: caps.physical_bytes,
+        });
     }
     Ok(())
 }
@@ -423,7 +408,7 @@ mod tests {
             assert_eq!(found.is_ok(), fits, "{geometry:?} on {caps:?}: {found:?}");
             for depth in [0, MAX_DEPTH as u32 + 1] {
                 let refused = check_fit(&geometry, &caps, depth, Path::new("x"));
-                assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+                assert!(matches!(refused, Err(Error::Depth { .. })), "{refused:?}");
             }
         }
     }

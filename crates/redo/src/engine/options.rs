@@ -2,7 +2,7 @@
 
 use super::host::Observer;
 use crate::control::Position;
-use crate::error::Error;
+use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
@@ -107,21 +107,26 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// Refuses what no log can be, on whatever device.
+    ///
+    /// # Errors
+    /// What to change.
+    pub fn check(&self) -> Result<(), ShapeError> {
+        let smallest = self.block_bytes.unwrap_or(512);
+        self.lay_out(smallest, 512).map(|_| ())
+    }
+
     /// The geometry of such a log on a device of these capabilities.
     ///
     /// # Errors
-    /// [`DeviceError::BlockSize`] when the device's sectors are larger than the block, and a
-    /// message for what no log can be.
+    /// [`DeviceError::BlockSize`] when the device's sectors are larger than the block, and
+    /// [`ShapeError`] for what no log can be.
     pub fn geometry(&self, caps: &Caps, path: &Path) -> Result<Geometry, Error> {
         let physical = caps.physical_bytes.max(512);
         let block_bytes = self
             .block_bytes
             .unwrap_or(if physical > 512 { 4096 } else { 512 });
-        if !matches!(block_bytes, 512 | 4096) {
-            return Err(Error::Options(format!(
-                "block size {block_bytes}: use 512 or 4096"
-            )));
-        }
+        let geometry = self.lay_out(block_bytes, physical)?;
         if block_bytes < caps.logical_bytes {
             return Err(Error::Device(DeviceError::BlockSize {
                 path: path.to_owned(),
@@ -130,16 +135,21 @@ impl Shape {
                 physical: physical.into(),
             }));
         }
+        Ok(geometry)
+    }
+
+    /// The geometry with such blocks on such physical sectors.
+    fn lay_out(&self, block_bytes: u32, physical: u32) -> Result<Geometry, ShapeError> {
+        if !matches!(block_bytes, 512 | 4096) {
+            return Err(ShapeError::BlockBytes { bytes: block_bytes });
+        }
         if !(2..=1024).contains(&self.groups) {
-            return Err(Error::Options(format!(
-                "{} log groups: use 2 to 1024",
-                self.groups
-            )));
+            return Err(ShapeError::Groups {
+                groups: self.groups,
+            });
         }
         if u64::from(physical) > MAX_SEAL_BYTES {
-            return Err(Error::Options(format!(
-                "physical sectors of {physical} bytes: a log takes them up to {MAX_SEAL_BYTES}"
-            )));
+            return Err(ShapeError::PhysicalSector { bytes: physical });
         }
         let header_bytes = FILE_HEADER_MIN_BYTES.max(physical.into());
         let seal_bytes = block_bytes.max(physical);
@@ -149,10 +159,9 @@ impl Shape {
             || blocks_per_group < 64
             || self.file_bytes > MAX_FILE_BYTES
         {
-            return Err(Error::Options(format!(
-                "log files of {} bytes: use a multiple of 4096 from 512k to 1T",
-                self.file_bytes
-            )));
+            return Err(ShapeError::FileBytes {
+                bytes: self.file_bytes,
+            });
         }
         Ok(Geometry {
             block_bytes,
@@ -253,9 +262,7 @@ impl Options {
         };
         if let Some(count) = self.log_writer.workers() {
             if !(1..=MAX_DEPTH as u32).contains(&count) {
-                return Err(Error::Options(format!(
-                    "{count} log writer workers: use 1 to {MAX_DEPTH}"
-                )));
+                return Err(Error::Workers { count });
             }
             policy.depth = count;
         }
@@ -273,10 +280,9 @@ impl Options {
     /// A log buffer of a size that is not accepted.
     pub fn ring_blocks(&self, geometry: &Geometry) -> Result<u64, Error> {
         if !(1 << 20..=1 << 30).contains(&self.buffer_bytes) {
-            let bytes = self.buffer_bytes;
-            return Err(Error::Options(format!(
-                "a log buffer of {bytes} bytes: use 1M to 1G"
-            )));
+            return Err(Error::Buffer {
+                bytes: self.buffer_bytes,
+            });
         }
         let blocks = self.buffer_bytes as u64 / u64::from(geometry.block_bytes);
         let most = geometry.blocks_per_group;
@@ -389,3 +395,37 @@ const _: () = assert!(
     BLOCK_HEADER_BYTES < 512,
     "the smallest block holds its header"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_log_can_be_is_refused_by_name() {
+        let good = Shape::default();
+        let block = |bytes| Shape {
+            block_bytes: Some(bytes),
+            ..good
+        };
+        let groups = |groups| Shape { groups, ..good };
+        let file = |file_bytes| Shape { file_bytes, ..good };
+        for shape in [good, block(512), block(4096), groups(2), groups(1024)] {
+            assert_eq!(shape.check(), Ok(()), "{shape:?}");
+        }
+        for shape in [file(512 << 10), file(1 << 40)] {
+            assert_eq!(shape.check(), Ok(()), "{shape:?}");
+        }
+        for bytes in [0, 256, 1024, 8192] {
+            let refused = Err(ShapeError::BlockBytes { bytes });
+            assert_eq!(block(bytes).check(), refused);
+        }
+        for count in [0, 1, 1025] {
+            let refused = Err(ShapeError::Groups { groups: count });
+            assert_eq!(groups(count).check(), refused);
+        }
+        for bytes in [0, 4096, (512 << 10) + 512, (1 << 40) + 4096] {
+            let refused = Err(ShapeError::FileBytes { bytes });
+            assert_eq!(file(bytes).check(), refused);
+        }
+    }
+}

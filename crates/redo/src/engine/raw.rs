@@ -47,11 +47,7 @@ impl Log {
     /// Makes a log on a raw device, over whatever stood there: that is wiped from both ends, the
     /// groups are written once with pseudo-random bytes, and the control information comes last.
     /// When it fails or `cancel` says so, the device holds no log.
-    ///
-    /// # Errors
-    /// Impossible shapes, sectors that do not fit, a device that is too small
-    /// ([`Refusal::TooSmall`]; nothing was written then) or fails.
-    pub fn create_raw(
+    pub(super) fn create_raw(
         device: &Cleared,
         shape: Shape,
         progress: Progress<'_>,
@@ -63,10 +59,7 @@ impl Log {
     }
 
     /// Opens the log on a raw device and recovers it. The device is held until the log is gone.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_raw(device: Held, options: Options) -> Result<(Log, Recovery), Error> {
+    pub(super) fn open_raw(device: Held, options: Options) -> Result<(Log, Recovery), Error> {
         let path = device.look().path().to_owned();
         let chosen = back_end::choose(None, 0, &options);
         let set = device.space(chosen.method)?;
@@ -87,11 +80,8 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// As [`Log::create_raw`], on a device of models and tests, named `path` in errors.
-    ///
-    /// # Errors
-    /// As [`Log::create_raw`].
-    pub fn create_in(
+    /// On a device of models and tests, named `path` in errors.
+    pub(super) fn create_in(
         space: &Arc<dyn LogDevice>,
         path: &Path,
         shape: Shape,
@@ -130,11 +120,8 @@ impl Log {
         ControlFile::create(control, path, info).map(|_| ())
     }
 
-    /// As [`Log::open_raw`], on a device of models and tests, named `path` in errors.
-    ///
-    /// # Errors
-    /// As [`Log::open`].
-    pub fn open_in(
+    /// On a device of models and tests, named `path` in errors.
+    pub(super) fn open_in(
         space: &Arc<dyn LogDevice>,
         path: &Path,
         options: Options,

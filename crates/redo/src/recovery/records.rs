@@ -4,7 +4,7 @@
 //! Invariants: records come in order, whole, from the checkpoint on. What it must not know: which
 //! blocks count.
 
-use crate::control::{ControlInfo, Position};
+use crate::control::Position;
 use crate::format::decode_record_header;
 use crate::format::{BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES};
 use crate::group::{Geometry, StreamBlock};
@@ -26,10 +26,11 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(control: &ControlInfo, planted: Planted) -> Records {
+    /// Of a log of `geometry`; records that begin before `from` are left out.
+    pub(super) fn new(geometry: Geometry, from: Position, planted: Planted) -> Records {
         Records {
-            geometry: control.geometry,
-            from: control.checkpoint,
+            geometry,
+            from,
             partial: Vec::new(),
             begun: None,
             incarnation: 0,

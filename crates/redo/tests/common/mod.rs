@@ -2,10 +2,12 @@
 //! they are, and recovery into memory.
 #![allow(dead_code)]
 
+use device::LogDevice;
 use measure::workload::split_mix;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session, Shape};
+use redo::{CommitMode, Error, Layout, Log, LogWriter, Options, Rba, Recovery, Session, Shape};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,7 +56,8 @@ pub const WRITERS: [LogWriter; 5] = [
 ];
 
 pub fn create(directory: &Path) {
-    Log::create(directory, SMALL, &|_, _| {}, &|| false).expect("a new log");
+    let made = Log::builder(directory).shape(SMALL).create();
+    made.expect("a new log");
 }
 
 /// Appends `line` to the CSV file that the environment variable names, after `heading` where the
@@ -96,8 +99,33 @@ pub fn options() -> Options {
     }
 }
 
+/// Makes a log in `directory`.
+pub fn create_with(
+    directory: impl Into<Layout>,
+    shape: Shape,
+    progress: &dyn Fn(u64, u64),
+    cancel: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    let builder = Log::builder(directory).shape(shape);
+    builder.progress(progress).cancel(cancel).create().map(drop)
+}
+
+/// Opens the log in `directory`.
+pub fn open_with(directory: impl Into<Layout>, options: Options) -> Result<(Log, Recovery), Error> {
+    Log::builder(directory).options(options).open()
+}
+
+/// Opens a log on devices.
+pub fn open_on(
+    data: Arc<dyn LogDevice>,
+    control: Arc<dyn LogDevice>,
+    options: Options,
+) -> Result<(Log, Recovery), Error> {
+    open_with(Layout::devices(data, control), options)
+}
+
 pub fn open(directory: &Path) -> Log {
-    Log::open(directory, options()).expect("the log opens").0
+    open_with(directory, options()).expect("the log opens").0
 }
 
 /// A record of a session: who, which, and bytes that follow from both.
@@ -133,10 +161,13 @@ pub fn commit(session: &mut Session, who: u32, which: u32) -> Result<Rba, Error>
 
 /// Every record of the log in `directory`, with its address, and how the log ended.
 pub fn recovered(directory: &Path) -> (Vec<(Rba, Vec<u8>)>, redo::recovery::End) {
-    let (log, recovery) = Log::open(directory, options()).expect("the log opens");
+    let (log, recovery) = open_with(directory, options()).expect("the log opens");
     let mut records = Vec::new();
     let count = recovery
-        .for_each(|rba, bytes| records.push((rba, bytes.to_vec())))
+        .recover(|rba, bytes| {
+            records.push((rba, bytes.to_vec()));
+            Ok::<(), redo::Error>(())
+        })
         .expect("what was recovered is readable");
     assert_eq!(count, records.len() as u64);
     assert!(records.is_sorted_by(|a, b| a.0 < b.0), "addresses grow");

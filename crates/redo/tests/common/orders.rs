@@ -8,7 +8,7 @@ use device::{Caps, DeviceError, LogDevice, OpKind, Queue, Region, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::planted::Planted;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Shape};
+use redo::{CommitMode, Error, Layout, Log, LogWriter, Options, Shape};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -82,7 +82,8 @@ impl Disks {
         let control: Arc<dyn LogDevice> = Arc::new(disk(CONTROL_BYTES as usize));
         let caps = control.caps();
         let geometry = SHAPE.geometry(&caps, "memory".as_ref()).expect("a shape");
-        Log::format_devices(Arc::clone(&control), geometry, LogId([3; 16])).expect("a new log");
+        redo::control::ControlFile::format(Arc::clone(&control), geometry, LogId([3; 16]))
+            .expect("a new log");
         let data = disk(SHAPE.file_bytes as usize * SHAPE.groups as usize);
         let data: Arc<dyn LogDevice> = match by {
             By::Workers => Arc::new(Blocks(data)),
@@ -96,7 +97,9 @@ impl Disks {
 
     pub fn open(&self, options: Options) -> Log {
         let data: Arc<dyn LogDevice> = self.data.clone();
-        let opened = Log::open_devices(data, Arc::clone(&self.control), options);
+        let opened = Log::builder(Layout::devices(data, Arc::clone(&self.control)))
+            .options(options)
+            .open();
         opened.expect("the log opens").0
     }
 }

@@ -169,15 +169,18 @@ fn say(line: &str) {
 pub fn live() -> ! {
     let place = PathBuf::from(std::env::var_os(PLACE).expect("it is one"));
     let opened = match is_block_device(&place) {
-        true => held_device(&place).and_then(|device| Log::open_raw(device, asked())),
-        false => Log::open(&place, asked()),
+        true => held_device(&place).and_then(|device| crate::common::open_with(device, asked())),
+        false => crate::common::open_with(&place, asked()),
     };
     let (log, recovery) = opened.unwrap_or_else(|error| {
         say(&format!("refused {error}"));
         std::process::exit(1);
     });
     recovery
-        .for_each(|_, bytes| say(&format!("found {}", whose(bytes).1)))
+        .recover(|_, bytes| {
+            say(&format!("found {}", whose(bytes).1));
+            Ok::<(), redo::Error>(())
+        })
         .expect("what was recovered is readable");
     for note in &log.back_end().fallbacks {
         say(&format!("without {note}"));
@@ -246,14 +249,17 @@ pub fn as_it_is(shelf: &Shelf) -> Result<Vec<u32>, String> {
 }
 
 fn records(directory: &Path) -> Result<Vec<u32>, String> {
-    read_all(Log::open(directory, options()))
+    read_all(crate::common::open_with(directory, options()))
 }
 
 /// The records of a log that was opened.
 pub fn read_all(opened: Result<(Log, Recovery), Error>) -> Result<Vec<u32>, String> {
     let (_log, recovery) = opened.map_err(|e| e.to_string())?;
     let mut found = Vec::new();
-    let read = recovery.for_each(|_, bytes| found.push(whose(bytes).1));
+    let read = recovery.recover(|_, bytes| {
+        found.push(whose(bytes).1);
+        Ok::<(), redo::Error>(())
+    });
     read.map_err(|e| e.to_string())?;
     Ok(found)
 }

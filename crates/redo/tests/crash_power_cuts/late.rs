@@ -153,7 +153,7 @@ fn raw_log() -> Result<(Shelf, Loop), String> {
             .consent(Some(path))
             .map_err(device::DeviceError::from)?;
         let cleared = look.hold()?.clear(&consent)?;
-        Log::create_raw(&cleared, SMALL, &|_, _| {}, &|| false)
+        crate::common::create_with(cleared, SMALL, &|_, _| {}, &|| false)
     };
     made().map_err(|e| e.to_string())?;
     drop(first);
@@ -173,7 +173,11 @@ fn raw_as_it_is(shelf: &Shelf) -> Result<Vec<u32>, String> {
         SyncMethod::Buffered,
     );
     let space: Arc<dyn LogDevice> = Arc::new(set.map_err(|e| e.to_string())?);
-    read_all(Log::open_in(&space, &path, options()))
+    read_all(
+        Log::builder(redo::Layout::space(space, &path))
+            .options(options())
+            .open(),
+    )
 }
 
 /// What is known of the layer between a file system and this one: whether a flush passes a write

@@ -8,8 +8,8 @@
 use crate::common::{SMALL, options, record, whose};
 use crate::control::{self, Control};
 use crate::volume::{TEST, Volume};
-use device::{IoEngine, SyncMethod};
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Session};
+use device::{DeviceError, IoEngine, SyncMethod};
+use redo::{CommitMode, Error, LogWriter, Options, Rba, Session};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -256,16 +256,18 @@ pub fn verify_end(directory: &Path, options: Options, acknowledged: &Known) -> R
 type Found = [Option<(u32, u32)>; SESSIONS as usize];
 
 fn recovered(directory: &Path, options: Options) -> Result<Found, String> {
-    let (log, recovery) = Log::open(directory, options).map_err(|e| e.to_string())?;
+    let (log, recovery) =
+        crate::common::open_with(directory, options).map_err(|e| e.to_string())?;
     let mut found: Found = [None; SESSIONS as usize];
     let mut gap = None;
-    let each = recovery.for_each(|rba, bytes| {
+    let each = recovery.recover(|rba, bytes| {
         let (who, which) = whose(bytes);
         let (first, next) = found[who as usize].unwrap_or((which, which));
         if which != next {
             gap = Some(format!("session {who} at {rba}: {which} follows {next}"));
         }
         found[who as usize] = Some((first, which + 1));
+        Ok::<(), redo::Error>(())
     });
     each.map_err(|e| e.to_string())?;
     drop(log);
@@ -324,8 +326,12 @@ fn asked() -> Options {
 /// checkpoints, until the first error.
 fn commits(directory: &Path) -> Result<(), Error> {
     if !directory.exists() {
-        std::fs::create_dir(directory).map_err(|e| Error::Options(e.to_string()))?;
-        Log::create(directory, SMALL, &|_, _| {}, &|| false)?;
+        std::fs::create_dir(directory).map_err(|source| DeviceError::Io {
+            path: directory.to_owned(),
+            action: "create",
+            source,
+        })?;
+        crate::common::create_with(directory, SMALL, &|_, _| {}, &|| false)?;
         // The directory's own name is the application's to make durable.
         let parent = directory
             .parent()
@@ -333,13 +339,14 @@ fn commits(directory: &Path) -> Result<(), Error> {
         device::file::sync_directory(parent)?;
         tell_created();
     }
-    let (log, recovery) = Log::open(directory, asked())?;
+    let (log, recovery) = crate::common::open_with(directory, asked())?;
     let mut next = [0; SESSIONS as usize];
     let mut last = [Rba::default(); SESSIONS as usize];
-    recovery.for_each(|rba, bytes| {
+    recovery.recover(|rba, bytes| {
         let (who, which) = whose(bytes);
         next[who as usize] = which + 1;
         last[who as usize] = rba;
+        Ok::<(), redo::Error>(())
     })?;
     let (last, pace) = (Mutex::new(last), Pace::default());
     let checkpoints = || -> Result<(), Error> {

@@ -17,7 +17,7 @@ use device::{IoEngine, SyncMethod};
 use measure::Nanos;
 use measure::run::Run;
 use measure::units::{parse_bytes, parse_duration};
-use redo::{LogWriter, Shape};
+use redo::{LogWriter, Shape, ShapeError};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -300,18 +300,7 @@ impl LogArgs {
             ..Setup::default()
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
-        let any = device::Caps {
-            logical_bytes: 512,
-            physical_bytes: 512,
-            memory_align: 512,
-            max_io_bytes: 1 << 20,
-            durable_writes: false,
-            blocking: true,
-        };
-        setup
-            .shape
-            .geometry(&any, Path::new(""))
-            .map_err(|e| CommandError::usage(format!("{}: {e}", wrong_in(&setup.shape))))?;
+        (setup.shape.check()).map_err(|e| CommandError::usage(format!("{}: {e}", asked_by(&e))))?;
         if !(1 << 20..=1 << 30).contains(&buffer) {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
@@ -352,12 +341,12 @@ impl LogArgs {
     }
 }
 
-/// The option that asked for a shape that no log can have.
-fn wrong_in(shape: &Shape) -> &'static str {
-    if (2..=1024).contains(&shape.groups) {
-        "--log-file-size"
-    } else {
-        "--log-groups"
+/// The option behind a shape that no log can have.
+fn asked_by(error: &ShapeError) -> &'static str {
+    match error {
+        ShapeError::BlockBytes { .. } => "--block-size",
+        ShapeError::Groups { .. } => "--log-groups",
+        _ => "--log-file-size",
     }
 }
 

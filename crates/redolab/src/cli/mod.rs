@@ -179,7 +179,14 @@ impl From<crate::experiment::Failure> for CommandError {
             // Stopped while running: what was measured until then is kept.
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) => USAGE,
-            Failure::Log(Error::Options(_) | Error::RecordTooLarge { .. })
+            Failure::Log(
+                Error::Shape(_)
+                | Error::Buffer { .. }
+                | Error::Workers { .. }
+                | Error::Depth { .. }
+                | Error::Cpu(_)
+                | Error::RecordTooLarge { .. },
+            )
             | Failure::Log(Error::Device(
                 DeviceError::BlockSize { .. } | DeviceError::Refused(_),
             ))
@@ -210,5 +217,30 @@ impl From<crate::output::file::OutputError> for CommandError {
 impl From<crate::store::StoreError> for CommandError {
     fn from(error: crate::store::StoreError) -> CommandError {
         CommandError::failed(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Failure;
+    use redo::{Error, ShapeError};
+
+    #[test]
+    fn what_the_system_lacks_is_a_failure_and_what_was_asked_for_is_usage() {
+        let lacks = || std::io::Error::from_raw_os_error(11);
+        let cases = [
+            (Error::Thread(lacks()), FAILED),
+            (Error::Shape(ShapeError::Groups { groups: 1 }), USAGE),
+            (Error::Buffer { bytes: 1 }, USAGE),
+            (Error::Workers { count: 9 }, USAGE),
+            (Error::Depth { depth: 9 }, USAGE),
+            (Error::RecordTooLarge { len: 2, max: 1 }, USAGE),
+            (Error::Closed, FAILED),
+        ];
+        for (error, code) in cases {
+            let text = error.to_string();
+            assert_eq!(CommandError::from(Failure::Log(error)).code, code, "{text}");
+        }
     }
 }

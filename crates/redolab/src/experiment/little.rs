@@ -14,7 +14,7 @@ use measure::Nanos;
 use measure::judgement::{Finding, Need};
 use measure::run::{Environment, Origin, Row, Run, Target, Validity, WorkloadInfo};
 use measure::workload::{STAMP_BYTES, Workload, split_mix};
-use redo::{Log, Options, Shape};
+use redo::{Log, Shape};
 use std::collections::BTreeMap;
 
 /// A log of one kind, and what holds it.
@@ -57,14 +57,15 @@ impl Place {
         let Place { target, folder, .. } = self;
         drop(target);
         let folder = folder.expect("files");
-        let (log, recovery) = Log::open(folder.path(), Options::default()).expect("opens");
+        let (log, recovery) = Log::builder(folder.path()).open().expect("opens");
         let mut found = BTreeMap::new();
         let visit = |_, bytes: &[u8]| {
             let stamp = bytes.first_chunk::<STAMP_BYTES>().expect("a stamp");
             let session = stamp.first_chunk::<4>().expect("four bytes");
             *found.entry(u32::from_le_bytes(*session)).or_insert(0) += 1;
+            Ok::<(), redo::Error>(())
         };
-        recovery.for_each(visit).expect("readable");
+        recovery.recover(visit).expect("readable");
         drop((recovery, log));
         folder.remove().expect("removable");
         found

@@ -15,7 +15,7 @@ use measure::Nanos;
 use measure::run::{ProbeRow, Target};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::writer::Policy;
-use redo::{Log, LogFileSync, LogWriter, Options, Shape, Triggers};
+use redo::{Layout, Log, LogFileSync, LogWriter, Options, Shape, Triggers};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -124,7 +124,7 @@ impl LogTarget {
     pub fn on(
         site: Site,
         setup: Setup,
-        progress: open::Progress<'_>,
+        progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
         let (budget, making) = (Arc::clone(&setup.budget), setup.making_bytes);
@@ -162,15 +162,16 @@ impl LogTarget {
     fn on_device(
         device: Cleared,
         setup: Setup,
-        progress: open::Progress<'_>,
+        progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
-        match Log::create_raw(&device, setup.shape, progress, cancel) {
+        let builder = Log::builder(device).shape(setup.shape);
+        let made = match builder.progress(progress).cancel(cancel).create() {
             Err(_) if cancel() => return Err(Failure::Interrupted),
             made => made?,
-        }
+        };
         let observers = Observers::new(&setup);
-        let (log, _) = Log::open_raw(device.into_held(), options(&setup, &observers))?;
+        let (log, _) = made.options(options(&setup, &observers)).open()?;
         let mut target = LogTarget::start(log, observers, None, setup)?;
         target.stays = true;
         Ok(target)
@@ -183,7 +184,7 @@ impl LogTarget {
     pub fn in_folder(
         folder: &WorkFolder,
         setup: Setup,
-        progress: open::Progress<'_>,
+        progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
         let mut names = Paths::log_names(setup.shape.groups);
@@ -195,7 +196,8 @@ impl LogTarget {
             .register_all(&names)
             .map_err(Failure::system("registering the log's files"))?;
         let directory = folder.directory();
-        if let Err(error) = Log::create_at(directory, setup.shape, progress, cancel) {
+        let builder = Log::builder(directory).shape(setup.shape);
+        if let Err(error) = builder.progress(progress).cancel(cancel).create() {
             return Err(if cancel() {
                 Failure::Interrupted
             } else {
@@ -204,7 +206,8 @@ impl LogTarget {
         }
         let unwritten_extents = open::unwritten(directory, setup.shape.groups);
         let observers = Observers::new(&setup);
-        let (log, _) = Log::open_at(directory, options(&setup, &observers))?;
+        let ways = options(&setup, &observers);
+        let (log, _) = Log::builder(directory).options(ways).open()?;
         LogTarget::start(log, observers, unwritten_extents, setup)
     }
 
@@ -230,7 +233,7 @@ impl LogTarget {
         control.set_immediate(true);
         let control: Arc<dyn LogDevice> = Arc::new(control);
         let id = redo::format::LogId(*b"null-device-log!");
-        Log::format_devices(Arc::clone(&control), geometry, id)?;
+        redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
         let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let setup = Setup {
             budget: Budget::of(None),
@@ -238,7 +241,9 @@ impl LogTarget {
         };
         let observers = Observers::new(&setup);
         let data = wrap(Arc::new(NullDevice::new(bytes, caps)));
-        let (log, _) = Log::open_devices(data, control, options(&setup, &observers))?;
+        let devices = Layout::devices(data, control);
+        let ways = options(&setup, &observers);
+        let (log, _) = Log::builder(devices).options(ways).open()?;
         LogTarget::start(log, observers, None, setup)
     }
 
@@ -348,9 +353,9 @@ impl LogTarget {
         dbwr.stop.store(true, Ordering::SeqCst);
         // It holds nothing but the log, whose state every caller is told.
         let _ = dbwr.thread.join();
-        match Arc::get_mut(&mut self.log) {
-            Some(log) if self.stays => flushed.and_then(|()| log.shut()),
-            _ => flushed,
+        match self.stays {
+            true => flushed.and_then(|()| self.log.close()),
+            false => flushed,
         }
     }
 }

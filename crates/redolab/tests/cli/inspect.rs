@@ -26,8 +26,14 @@ fn options() -> Options {
 
 /// A log with [`RECORDS`] commits in `directory`; closed, or left as after a crash.
 fn log(directory: &Path, close: bool) {
-    Log::create(directory, shape(), &|_, _| {}, &|| false).expect("creates");
-    let (log, _) = Log::open(directory, options()).expect("opens");
+    Log::builder(directory)
+        .shape(shape())
+        .create()
+        .expect("creates");
+    let (log, _) = Log::builder(directory)
+        .options(options())
+        .open()
+        .expect("opens");
     let mut session = log.session();
     for i in 0..RECORDS {
         session.append(&[&[i as u8; 3000][..]]).expect("fits");
@@ -203,7 +209,13 @@ fn what_is_no_log_or_another_is_named() {
         spoil(&place.target);
         println!("{what}");
         inspect(&place, &[]).expect(1, words);
-        assert!(Log::open(&place.target, options()).is_err(), "{what}");
+        assert!(
+            Log::builder(&place.target)
+                .options(options())
+                .open()
+                .is_err(),
+            "{what}"
+        );
     }
     let place = Place::new();
     log(&place.target, true);
@@ -246,9 +258,15 @@ fn one_damaged_copy_of_the_control_information_is_a_warning() {
 #[test]
 fn an_open_log_has_one_owner_and_can_be_looked_at() {
     let place = Place::new();
-    Log::create(&place.target, shape(), &|_, _| {}, &|| false).expect("creates");
-    let (log, _) = Log::open(&place.target, options()).expect("opens");
-    let second = Log::open(&place.target, options());
+    Log::builder(&place.target)
+        .shape(shape())
+        .create()
+        .expect("creates");
+    let (log, _) = Log::builder(&place.target)
+        .options(options())
+        .open()
+        .expect("opens");
+    let second = Log::builder(&place.target).options(options()).open();
     let second = second.map(|_| ()).expect_err("it has an owner");
     assert!(
         second.to_string().contains("in use by another process"),
@@ -289,7 +307,7 @@ fn a_read_only_mount_is_enough() {
     let path = mount.at.display().to_string();
     place.run(&["inspect", &path]).expect(0, &["clean"]);
     assert!(
-        Log::open(&mount.at, options()).is_err(),
+        Log::builder(&mount.at).options(options()).open().is_err(),
         "opening has to write"
     );
 }

@@ -55,7 +55,7 @@ fn open(node: &str) -> Result<(Log, Recovery), redo::Error> {
         probe: true,
         ..Options::default()
     };
-    Log::open_raw(held, options)
+    Log::builder(held).options(options).open()
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Victim {
             file_bytes: 512 << 10,
             ..Shape::default()
         };
-        Log::create(&at, shape, &|_, _| {}, &|| false).expect("a log");
+        Log::builder(&at).shape(shape).create().expect("a log");
         for name in ["probe.dat", "redo.probe", ".redolab-journal"] {
             std::fs::write(at.join(name), "precious").expect("writes");
         }

@@ -4,6 +4,7 @@
 use super::*;
 use crate::commit::CommitMode;
 use crate::control::COPY_BYTES;
+use crate::error::ShapeError;
 use crate::recovery::End;
 use device::fault::{Fault, FaultDevice, Injection, Target};
 use device::sim_disk::{CrashMix, SimDisk};
@@ -54,8 +55,11 @@ fn commit(log: &Log, records: std::ops::Range<u8>) {
 /// The first byte of every record.
 fn records(recovery: &Recovery) -> Vec<u8> {
     let mut found = Vec::new();
-    let each = |_, record: &[u8]| found.push(record[0]);
-    recovery.for_each(each).expect("readable");
+    let each = |_, record: &[u8]| {
+        found.push(record[0]);
+        Ok::<(), crate::Error>(())
+    };
+    recovery.recover(each).expect("readable");
     found
 }
 
@@ -124,7 +128,8 @@ fn refusals_change_nothing() {
         block_bytes: Some(1000),
         ..SHAPE
     };
-    assert!(matches!(create(&space, odd), Err(Error::Options(_))));
+    let bytes = ShapeError::BlockBytes { bytes: 1000 };
+    assert!(matches!(create(&space, odd), Err(Error::Shape(e)) if e == bytes));
     assert!(matches!(open(&space), Err(Error::NotALog { .. })));
     assert!(sim.durable_image() == foreign(), "nothing was written");
 }

@@ -59,7 +59,8 @@ fn commits_wait_for_a_stopped_filler_and_none_is_lost() {
         let data = disk(SHAPE.file_bytes * u64::from(SHAPE.groups));
         let geometry = SHAPE.geometry(&control.caps(), "memory".as_ref());
         let geometry = geometry.expect("a shape");
-        Log::format_devices(Arc::clone(&control), geometry, LogId([5; 16])).expect("a new log");
+        crate::control::ControlFile::format(Arc::clone(&control), geometry, LogId([5; 16]))
+            .expect("a new log");
         let open = || {
             let options = Options {
                 log_writer,
@@ -76,8 +77,11 @@ fn commits_wait_for_a_stopped_filler_and_none_is_lost() {
         drop(log);
         let (_log, recovery) = open();
         let mut found = Vec::new();
-        let each = |_, record: &[u8]| found.push(record.to_vec());
-        recovery.for_each(each).expect("readable");
+        let each = |_, record: &[u8]| {
+            found.push(record.to_vec());
+            Ok::<(), crate::Error>(())
+        };
+        recovery.recover(each).expect("readable");
         found.sort_unstable();
         let mut expected: Vec<Vec<u8>> = (0..OTHERS).map(|who| vec![who; 100]).collect();
         expected.push(b"stopped".to_vec());

@@ -1,0 +1,241 @@
+//! Reading records: an application of records that fails, the iterator, and readers of a log that
+//! is in use, up to its durable position and behind what was overwritten.
+
+mod common;
+
+use common::{Scratch, commit, open, options, record, whose};
+use redo::{CommitMode, Error, Log, Rba, RedoRecord};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What an engine's own error could be.
+#[derive(Debug)]
+enum Applying {
+    Refused(u32),
+    Log(Error),
+}
+
+impl From<Error> for Applying {
+    fn from(error: Error) -> Applying {
+        Applying::Log(error)
+    }
+}
+
+fn append_many(log: &Log, from: u32, count: u32) -> Vec<Rba> {
+    let mut session = log.session();
+    let one = |which| session.append(&[&record(0, which)]).expect("open");
+    let addresses = (from..from + count).map(one).collect();
+    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+    addresses
+}
+
+fn numbers(log: &Log, from: Rba) -> Vec<u32> {
+    let reader = log.read_from(from).expect("kept and durable");
+    let one = |r: Result<RedoRecord, Error>| whose(&r.expect("readable").bytes).1;
+    reader.map(one).collect()
+}
+
+/// Several records lie in one block, so the stop must take effect inside a block.
+#[test]
+fn an_error_of_the_caller_stops_recovery_and_leaves_the_log_as_it_was() {
+    let scratch = Scratch::with_log();
+    append_many(&open(&scratch.0), 0, 60);
+    for stop in [0, 1, 7, 59] {
+        let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
+        let mut seen = 0;
+        let stopped = recovery.recover(|_, bytes| {
+            let (_, which) = whose(bytes);
+            seen += 1;
+            match which == stop {
+                true => Err(Applying::Refused(which)),
+                false => Ok(()),
+            }
+        });
+        assert!(
+            matches!(stopped, Err(Applying::Refused(which)) if which == stop),
+            "{stopped:?}"
+        );
+        assert_eq!(seen, stop + 1, "no record follows the one that failed");
+        let mut again = 0;
+        let all = recovery.recover(|_, _| -> Result<(), Applying> {
+            again += 1;
+            Ok(())
+        });
+        assert_eq!((all.expect("readable"), again), (60, 60));
+        drop(log);
+    }
+}
+
+#[test]
+fn the_log_s_own_error_comes_as_the_caller_s() {
+    let scratch = Scratch::with_log();
+    append_many(&open(&scratch.0), 0, 60);
+    let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
+    // What was recovered goes, behind the back of the log.
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(scratch.0.join("redo01.log"))
+        .expect("there");
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 4096], 8192).expect("written");
+    file.sync_all().expect("synced");
+    let failed = recovery.recover(|_, _| Ok::<(), Applying>(()));
+    assert!(
+        matches!(failed, Err(Applying::Log(Error::Corrupt { .. }))),
+        "{failed:?}"
+    );
+    let last = recovery.records().last();
+    assert!(matches!(last, Some(Err(Error::Corrupt { .. }))), "{last:?}");
+    drop(log);
+}
+
+/// Lives that end in a crash leave gaps between incarnations; records span blocks.
+#[test]
+fn a_reader_begins_at_every_record_and_the_iterator_gives_what_recovery_gives() {
+    let scratch = Scratch::with_log();
+    let mut addresses = Vec::new();
+    for life in 0..4 {
+        let log = open(&scratch.0);
+        addresses.extend(append_many(&log, life * 25, 25));
+    }
+    let (log, recovery) = common::open_with(&scratch.0, options()).expect("opens");
+    let mut recovered = Vec::new();
+    let applied = recovery.recover(|rba, bytes| {
+        recovered.push((rba, bytes.to_vec()));
+        Ok::<(), Error>(())
+    });
+    assert_eq!(applied.expect("readable"), 100);
+    let copied: Result<Vec<_>, _> = recovery.records().collect();
+    let copied = copied.expect("readable");
+    let pairs: Vec<_> = copied.iter().map(|r| (r.rba, r.bytes.clone())).collect();
+    assert_eq!(pairs, recovered);
+    for (which, at) in (0..).zip(&addresses) {
+        let expected: Vec<u32> = (which..100).collect();
+        assert_eq!(numbers(&log, *at), expected, "from {at}");
+        let next = copied[which as usize].next;
+        assert_eq!(numbers(&log, next), expected[1..], "behind {at}: {next}");
+    }
+    assert_eq!(numbers(&log, log.durable()), []);
+}
+
+#[test]
+fn a_reader_goes_on_when_more_is_durable_and_gives_nothing_before() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut reader = log.read_from(log.durable()).expect("durable");
+    let mut session = log.session();
+    for which in 0..40 {
+        session.append(&[&record(0, which)]).expect("open");
+        assert!(reader.next().is_none(), "{which} is not durable yet");
+        session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+        let got = reader.next().expect("durable").expect("readable");
+        assert_eq!(whose(&got.bytes), (0, which));
+    }
+    assert!(reader.next().is_none());
+}
+
+#[test]
+fn positions_that_the_log_cannot_have_are_refused() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    append_many(&log, 0, 10);
+    let durable = log.durable();
+    let odd = [
+        Rba {
+            log_seq: 0,
+            ..durable
+        },
+        Rba {
+            block: u32::MAX,
+            ..durable
+        },
+        Rba {
+            log_seq: 9,
+            ..durable
+        },
+        Rba {
+            offset: 1,
+            ..durable
+        },
+    ];
+    for at in odd {
+        let refused = log.read_from(at);
+        assert!(
+            matches!(refused, Err(Error::Position { asked, .. }) if asked == at),
+            "{at}: {refused:?}"
+        );
+    }
+}
+
+/// Fills the log's three files until the first is overwritten.
+#[test]
+fn redo_that_was_overwritten_is_refused_with_the_position_that_is_kept() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    let first = commit(&mut session, 0, 0).expect("durable");
+    let mut late = log.read_from(first).expect("kept");
+    for which in 1..600 {
+        commit(&mut session, 0, which).expect("durable");
+        log.checkpoint(log.durable()).expect("durable");
+    }
+    let error = late.next().expect("an error").expect_err("overwritten");
+    let Error::Overwritten { asked, kept } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((asked.log_seq, asked.block), (first.log_seq, first.block));
+    assert!(late.next().is_none(), "nothing follows an error");
+    let found = numbers(&log, kept);
+    let expected: Vec<u32> = (found[0]..600).collect();
+    assert!(found[0] > 0 && found == expected, "{found:?}");
+    // The life in which they were written is not known any more.
+    drop(late);
+    drop((session, log));
+    for which in 600..602 {
+        let log = open(&scratch.0);
+        commit(&mut log.session(), 0, which).expect("durable");
+        log.checkpoint(log.durable()).expect("durable");
+    }
+    let log = open(&scratch.0);
+    let gone = log.read_from(first);
+    assert!(matches!(gone, Err(Error::Overwritten { .. })), "{gone:?}");
+}
+
+/// The reader is overtaken again and again, wherever it is: it may miss records, and never gets
+/// one that is not what was committed in its place.
+#[test]
+fn a_reader_beside_a_log_writer_that_overtakes_it_gets_right_records_alone() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let done = AtomicBool::new(false);
+    let mut at = log.durable();
+    let (mut read, mut overtaken) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = log.session();
+            for which in 0..1500 {
+                commit(&mut session, 0, which).expect("durable");
+                log.checkpoint(log.durable()).expect("durable");
+            }
+            done.store(true, Ordering::Release);
+        });
+        let mut last = None;
+        while !done.load(Ordering::Acquire) || read == 0 {
+            for got in log.read_from(at).into_iter().flatten() {
+                match got {
+                    Ok(got) => {
+                        let (_, which) = whose(&got.bytes);
+                        assert!(last < Some(which), "{which} behind {last:?}");
+                        (last, at) = (Some(which), got.next);
+                        read += 1;
+                    }
+                    Err(Error::Overwritten { kept, .. }) => {
+                        overtaken += 1;
+                        at = kept;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+                std::thread::yield_now();
+            }
+        }
+    });
+    println!("{read} records read, overtaken {overtaken} times");
+}
