@@ -147,25 +147,25 @@ const STEPS: &[Step] = &[
     step("packages", 60, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
-        // `prove histories` draws 250,000; from 50,000 on everything has to be reached.
-        env: &[("REDOLAB_CRASH_SEEDS", "50000")],
-        ..step("crash-simulation", 400, tests(CRASH, &[]))
+        // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
+        env: &[("REDOLAB_CRASH_SEEDS", "10000")],
+        ..step("crash-simulation", 240, tests(CRASH, &[]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
         // Seconds of each model at most; `prove interleavings` gives each ten minutes.
-        env: &[("LOOM_MAX_DURATION", "8")],
+        env: &[("LOOM_MAX_DURATION", "2")],
         ..step(
             "interleavings",
-            420,
+            150,
             tests(INTERLEAVINGS, &["interleavings"]),
         )
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
-        env: &[("REDO_SCHEDULES", "600")],
-        ..step("schedules", 240, tests(SCHEDULES, &["schedules"]))
+        env: &[("REDO_SCHEDULES", "150")],
+        ..step("schedules", 120, tests(SCHEDULES, &["schedules"]))
     },
 ];
 

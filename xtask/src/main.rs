@@ -96,5 +96,18 @@ fn root() -> PathBuf {
 
 /// The cargo that runs us, so that a step never uses another toolchain.
 fn cargo() -> std::process::Command {
-    std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(program);
+    if std::env::var_os("CARGO_INCREMENTAL").is_none() && !is_developed_here() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    command
+}
+
+/// Whether the product was built here step by step before. What makes later builds faster costs the
+/// first one time, so that a fresh clone goes without.
+fn is_developed_here() -> bool {
+    let folder = root().join("target/debug/incremental");
+    let mut builds = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    builds.any(|build| build.file_name().to_string_lossy().starts_with("redo-"))
 }

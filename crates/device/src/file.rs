@@ -25,6 +25,7 @@ pub use directory::{Directory, DirectoryEntry, is_plain_name};
 pub use extents::unwritten_extents;
 pub use geometry::Misstated;
 pub(crate) use node::Node;
+pub(crate) use owner::is_alive;
 pub use owner::{owner, owner_at};
 pub use prepare::{CreatedFile, create_fallocated, create_fallocated_at};
 pub use prepare::{create_prewritten, create_prewritten_at, create_prewritten_locked_at};
@@ -191,7 +192,7 @@ impl LockGuard {
 }
 
 /// How long the last writes of a process that has ended are waited for.
-const FINISHING_MAX: Duration = Duration::from_secs(30);
+pub(crate) const FINISHING_MAX: Duration = Duration::from_secs(30);
 /// How long between two tries.
 const FINISHING_PAUSE: Duration = Duration::from_millis(5);
 

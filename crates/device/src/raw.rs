@@ -22,7 +22,9 @@ pub use refusal::Refusal;
 pub use signature::{Content, Signature, SignatureKind};
 
 use crate::error::DeviceError;
-use crate::file::{FileSet, LockGuard, Node, Reader, SyncMethod, io_error};
+use crate::file::{
+    FINISHING_MAX, FileSet, LockGuard, Node, Reader, SyncMethod, io_error, is_alive, owner,
+};
 use crate::identify::{Dev, Place, Probe, Use, User};
 use crate::ioctl;
 use measure::stack::{LayerKind, Stack};
@@ -30,7 +32,7 @@ use rustix::fs::{FileType, FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A device that was looked at and is not held: what is said of it may be old.
 #[derive(Clone, Debug)]
@@ -104,8 +106,12 @@ impl Look {
         let stack = probe.stack_at(&Place::block(&path, facts.dev));
         let uses = lasting_uses(probe, facts.dev);
         // Opened only to be read, and closed at once: nobody hears of it.
-        let tries = if uses.is_empty() { CLAIM_TRIES } else { 1 };
-        let claim = claim(&path, OFlags::RDONLY, tries);
+        let patience = if uses.is_empty() {
+            FINISHING_MAX
+        } else {
+            Duration::ZERO
+        };
+        let claim = claim(&path, facts.dev, OFlags::RDONLY, patience);
         Ok(Look {
             typed: typed.to_owned(),
             content: content(&path, facts.bytes)?,
@@ -256,7 +262,7 @@ impl Look {
     }
 
     fn open_exclusively(&self) -> Result<OwnedFd, DeviceError> {
-        claim(&self.path, OFlags::RDWR, CLAIM_TRIES).map_err(|error| {
+        claim(&self.path, self.facts.dev, OFlags::RDWR, FINISHING_MAX).map_err(|error| {
             let path = self.typed.clone();
             match error {
                 busy if is_busy(&busy) => Refusal::Claimed { path }.into(),
@@ -313,19 +319,42 @@ fn is_busy(error: &DeviceError) -> bool {
     matches!(error, DeviceError::Io { source, .. } if source.raw_os_error() == Some(busy))
 }
 
-/// How often a device that somebody claims for a moment (another look, a tool) is tried.
-const CLAIM_TRIES: u32 = 25;
+/// How long a device is tried that a living owner of a log claims: another look, or a tool, claims
+/// one for a moment.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// Opens a device exclusively.
-fn claim(path: &Path, access: OFlags, tries: u32) -> Result<OwnedFd, DeviceError> {
-    let mut left = tries;
+///
+/// As with files ([`crate::file::lock_exclusive`]), a living owner is not waited for. The claim of
+/// a process that was killed lasts until the device has ended its last writes: where nobody who
+/// can be seen owns the device, it is tried for `patience`.
+fn claim(
+    path: &Path,
+    dev: Dev,
+    access: OFlags,
+    patience: Duration,
+) -> Result<OwnedFd, DeviceError> {
+    let begun = Instant::now();
     loop {
-        left -= 1;
-        match Node::Block.open(path, access | OFlags::EXCL) {
-            Err(error) if is_busy(&error) && left > 0 => std::thread::sleep(PAUSE),
+        let error = match Node::Block.open(path, access | OFlags::EXCL) {
+            Err(error) if is_busy(&error) => error,
             result => return result,
+        };
+        let waited = begun.elapsed();
+        if waited >= patience || waited >= MOMENT && has_living_owner(path, dev) {
+            return Err(error);
         }
+        std::thread::sleep(PAUSE);
     }
+}
+
+/// Whether a living process, which may be this one, has a log on the device, on the disk that it
+/// is a part of, or on a partition of it.
+fn has_living_owner(path: &Path, dev: Dev) -> bool {
+    let relatives = Probe::live().relatives(dev);
+    let paths = relatives.iter().map(|name| Path::new("/dev").join(name));
+    let mut owners = paths.chain([path.to_owned()]).map(|path| owner(&path));
+    owners.any(|owner| owner.ok().flatten().is_some_and(is_alive))
 }
 
 fn content(path: &Path, bytes: u64) -> Result<Content, DeviceError> {

@@ -1,8 +1,8 @@
 //! Reading a long range of a log in order, with several reads on their way at once.
 //!
 //! What lives here: [`read_ahead`], a window of [`DEPTH`] chunks that threads fill and the caller
-//! empties in order. A range of few chunks is read by the caller alone: starting threads costs
-//! more than it saves, and small logs are recovered often.
+//! empties in order. A short range is read by the caller alone: starting threads costs more than it
+//! saves, and small logs are recovered often.
 //!
 //! Invariants: chunks are given in order and whole; an error is given where its chunk would have
 //! been, never before; when the caller has seen enough no read is left behind.
@@ -14,8 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Reads on their way at once.
 const DEPTH: usize = 8;
-/// Chunks that the caller reads alone before others help.
-const ALONE: usize = 4;
+/// Bytes that the caller reads alone before others help: about what is read while they start.
+const ALONE_BYTES: usize = 1 << 20;
 /// Memory of a chunk begins at a multiple of this, so that a device may read straight into it.
 const ALIGN: usize = 4096;
 
@@ -42,10 +42,12 @@ where
     P: Iterator<Item = Chunk> + Send,
 {
     let mut memory = Aligned::default();
-    for _ in 0..ALONE {
+    let mut alone_bytes = 0;
+    while alone_bytes < ALONE_BYTES {
         let Some(chunk) = plan.next() else {
             return Ok(());
         };
+        alone_bytes += chunk.len;
         data.read(chunk.addr, memory.bytes(chunk.len))?;
         if !each(memory.bytes(chunk.len)) {
             return Ok(());
@@ -221,7 +223,9 @@ mod tests {
     use super::*;
     use device::SimDisk;
 
-    const LEN: usize = 4096;
+    const LEN: usize = 64 << 10;
+    /// Chunks that the caller reads alone.
+    const ALONE: usize = ALONE_BYTES / LEN;
 
     fn disk(chunks: usize) -> SimDisk {
         let disk = SimDisk::new(chunks * LEN, 512, false);
@@ -269,7 +273,7 @@ mod tests {
     #[test]
     fn an_error_comes_in_its_place_or_not_at_all() {
         // The last chunk lies outside the disk.
-        for bad in [2, ALONE, 20] {
+        for bad in [2, ALONE, 40] {
             let (disk, mut seen) = (disk(bad), 0);
             let failed = read_ahead(&disk, plan(bad + 3), |_| {
                 seen += 1;

@@ -170,6 +170,16 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "reports",
+        shows: "reports hold in a browser at every width in every scheme",
+        takes: "3 min",
+        package: "redolab",
+        arguments: &["--test", "cli"],
+        filter: &["reports_hold_in_a_browser"],
+        env: |_| vec![("REDOLAB_EVERY_SCHEME", "1".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "stream",
         shows: "10 GB of evidence through standard input take little memory",
         takes: "3 min",
@@ -187,6 +197,16 @@ pub const PROOFS: &[Proof] = &[
         arguments: &["--lib", "blocks"],
         env: |round| vec![("REDOLAB_IMPORT_SEED", (round + 2).to_string())],
         repeats: true,
+        ..PLAIN
+    },
+    Proof {
+        name: "cut-evidence",
+        shows: "evidence that is cut at any byte never says more than the whole",
+        takes: "3 min",
+        package: "redolab-evidence",
+        arguments: &["--test", "listings"],
+        filter: &["than_the_whole"],
+        env: |_| vec![("REDOLAB_EVERY_BYTE", "1".to_owned())],
         ..PLAIN
     },
     Proof {

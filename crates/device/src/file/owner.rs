@@ -52,7 +52,7 @@ pub(super) fn holder(path: &Path, file: &OwnedFd) -> Result<Option<u32>, DeviceE
 /// and was not waited for by its parent has none; nor has one that was killed while its threads
 /// cannot leave the system. Where /proc hides its threads (`hidepid`), a process that exists is
 /// alive.
-pub(super) fn is_alive(process: u32) -> bool {
+pub(crate) fn is_alive(process: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return exists(process);
     };

@@ -114,6 +114,12 @@ impl Probe {
         uses
     }
 
+    /// Names in /dev of the disk that a block device is a part of, and of its partitions.
+    pub(crate) fn relatives(&self, node: Dev) -> Vec<String> {
+        let family = self.family(node).into_iter().skip(1);
+        family.map(|(_, name, _)| name).collect()
+    }
+
     /// The device, the disk that it is a part of, and its partitions.
     fn family(&self, node: Dev) -> Vec<(Dev, String, Relation)> {
         let root = &self.root;

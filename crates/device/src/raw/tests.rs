@@ -94,6 +94,31 @@ fn a_path_that_is_no_block_device() {
     );
 }
 
+/// A killed process's claim lasts until its last write has ended: nobody who lives has it then.
+#[test]
+fn a_claim_that_nobody_alive_has_is_waited_for() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let look = Look::at(device.path()).expect("readable");
+    let claimed = || Node::Block.open(device.path(), OFlags::RDWR | OFlags::EXCL);
+    let release_after = |claim: OwnedFd| {
+        std::thread::spawn(move || {
+            std::thread::sleep(MOMENT * 4);
+            drop(claim);
+        })
+    };
+    let begun = Instant::now();
+    let releases = release_after(claimed().expect("free"));
+    let held = look.hold().expect("free in the end");
+    assert!(begun.elapsed() >= MOMENT * 4, "nothing to wait for");
+    releases.join().expect("no panic");
+    drop(held);
+
+    let releases = release_after(claimed().expect("free"));
+    let again = Look::at(device.path()).expect("readable");
+    assert_eq!(again.check(), Ok(()));
+    releases.join().expect("no panic");
+}
+
 #[test]
 fn a_free_device_needs_its_exact_path_and_is_then_held() {
     let Some(device) = Loop::new(&[]) else { return };
@@ -124,12 +149,14 @@ fn a_free_device_needs_its_exact_path_and_is_then_held() {
 
     let consent = look.consent(Some(device.path())).expect("repeated");
     let held = look.hold().expect("free");
+    let begun = Instant::now();
     assert_eq!(
         refusal(look.hold()),
         Refusal::Claimed {
             path: device.path().to_owned()
         }
     );
+    assert!(begun.elapsed() < FINISHING_MAX, "its owner lives");
     let again = Look::at(device.path()).expect("readable beside its owner");
     assert!(matches!(again.check(), Err(Refusal::Claimed { .. })));
     let owner = crate::file::owner(device.path()).expect("readable");

@@ -63,6 +63,11 @@ fn histograms_agree(store: &Store, run: &Run) {
     for (number, row) in (1..).zip(&run.rows) {
         let name = format!("{number:02}-{}-{}", row.workload, row.jobs);
         let latency = histograms.series.get(&format!("{name}/commit_latency"));
+        if latency.is_none() && row.commits == 0 {
+            // On a machine that is very busy a short row may end before its first commit.
+            assert_eq!(row.commit_latency.count, 0, "{name}");
+            continue;
+        }
         let latency = latency.unwrap_or_else(|| {
             let stored: Vec<&String> = histograms.series.keys().collect();
             panic!("{name}: {} commits, stored are {stored:?}", row.commits)
