@@ -313,7 +313,9 @@ impl Merge {
                 );
             }
             HeaderFact::Fact(name, value) => self.fact(name, value),
-            HeaderFact::SlowWrite(..) | HeaderFact::SlowBroadcast(_) | HeaderFact::AdaptiveMode(_) => {
+            HeaderFact::SlowWrite(..)
+            | HeaderFact::SlowBroadcast(_)
+            | HeaderFact::AdaptiveMode(_) => {
                 if self.listed.len() < LISTED_MAX {
                     let process = self.current;
                     self.listed.push(Listed {
