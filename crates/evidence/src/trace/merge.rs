@@ -1,6 +1,6 @@
 //! Joins scanned blocks in order: whose waits they are, in which unit, when.
 
-use super::cell::{Cell, Track, When};
+use super::cell::{EventWaits, Track, When};
 use super::header::HeaderFact;
 use super::scan::{Call, Mark, OddId, Placed, Scanned, Wait};
 use crate::Sink;
@@ -96,7 +96,7 @@ pub struct Merge {
     /// Waits by process and event.
     pub cells: HashMap<(usize, usize), usize, Mixed>,
     /// Where [`Merge::cells`] points to.
-    pub slots: Vec<Cell>,
+    pub slots: Vec<EventWaits>,
     /// Slow writes and mode switches.
     pub listed: Vec<Listed>,
     /// What the header says.
@@ -232,9 +232,9 @@ impl Merge {
         }
         let is_redo = is_redo(&self.events[event]) && self.tracks < TRACKS_MAX;
         self.tracks += usize::from(is_redo);
-        self.slots.push(Cell {
+        self.slots.push(EventWaits {
             track: is_redo.then(|| Box::new(Track::default())),
-            ..Cell::default()
+            ..EventWaits::default()
         });
         self.cells.insert(key, self.slots.len() - 1);
         self.slots.len() - 1

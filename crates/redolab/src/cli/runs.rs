@@ -4,7 +4,7 @@ use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE};
 use crate::input;
-use crate::output::{csv, imported, sanitize, table, verdict, workers};
+use crate::output::{imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, LAST, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;

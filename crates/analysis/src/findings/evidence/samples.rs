@@ -133,7 +133,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
     notes.push(
         note.maybe("assumed_sd_larger", solved.map(|(a, b)| a.max(b)))
             .maybe("assumed_sd_smaller", solved.map(|(a, b)| a.min(b)))
-            .rule(
+            .rule_from(
                 format!("p under 0.001 and d under {SMALL}"),
                 "Cohen, 1988, for the effect's size",
             )
