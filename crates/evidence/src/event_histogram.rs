@@ -11,7 +11,7 @@ use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
-use super::wrapped::{Took, Wrapped, is_heading as is_heading_line};
+use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 
@@ -104,7 +104,7 @@ struct Columns {
     separator: Option<u8>,
 }
 
-/// The columns that a heading names, if it is one. `unit_ns` is what the query above tells: a
+/// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
 /// heading may be cut to `WAIT_TIME_MI`.
 fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
     let text = upper(line);
@@ -152,7 +152,7 @@ fn whole(name: &str, unit_ns: Option<u64>) -> &str {
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct HistogramReader {
     lines: Lines,
     state: State,
 }
@@ -174,11 +174,11 @@ struct State {
     buckets: usize,
 }
 
-impl Reader {
+impl HistogramReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> HistogramReader {
+        HistogramReader {
             lines: Lines::default(),
             state: State {
                 file: file.to_owned(),
@@ -278,11 +278,11 @@ impl State {
     }
 
     /// Rows of several lines.
-    fn wrapped(&mut self, took: Took, line: u64, sink: &mut Sink) -> bool {
+    fn wrapped(&mut self, took: WrappedLine, line: u64, sink: &mut Sink) -> bool {
         let cells = match took {
-            Took::No => return false,
-            Took::Part => return self.wrapped_columns().is_some(),
-            Took::Row(cells) => cells,
+            WrappedLine::No => return false,
+            WrappedLine::Part => return self.wrapped_columns().is_some(),
+            WrappedLine::Row(cells) => cells,
         };
         let Some(columns) = self.wrapped_columns() else {
             return false;
@@ -424,7 +424,7 @@ fn short(mut name: String) -> String {
     name
 }
 
-/// The fields of a line by its columns: by position where the hyphens told it, else by words, the
+/// The fields of a line by its columns: by position where the hyphens show it, else by words, the
 /// event being what the other columns leave.
 fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
     let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();

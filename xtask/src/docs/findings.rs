@@ -1,7 +1,7 @@
 //! `docs/findings.md`: the catalogue of findings by axis, and the thresholds.
 
 use analysis::findings::Axis;
-use analysis::findings::catalogue::{Entry, entries};
+use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ const HEAD: &str = "# Findings
 A finding is a claim with its numbers, the threshold that was applied, where that comes from, how
 sure it is and what to do. `redolab findings ID` prints one. The verdict follows from them.
 
-- **Weights**: *bad* speaks against, *caution* is to be watched or settled, *good* speaks in favour,
+- **Weights**: *bad* counts against, *caution* is to be watched or settled, *good* counts in favour,
   *info* is for the record.
 - **Confidence**: *high* was counted exactly or read where it is decided; *medium* is inferred from a
-  sample, or told by somebody who can be mistaken; *low* is suspicion, which other explanations fit.
+  sample, or reported by somebody who can be mistaken; *low* is suspicion, which other explanations fit.
 - **Thresholds** have the names below. A file that sets some of them, as `name = 2.5` or
   `name = { value = 2.5, source = \"our service level\" }`, is given with `check --thresholds FILE`.
 ";
@@ -81,7 +81,7 @@ pub fn findings() -> String {
     text
 }
 
-fn cells(entry: &Entry, thresholds: &Thresholds) -> String {
+fn cells(entry: &CatalogueEntry, thresholds: &Thresholds) -> String {
     let limits = entry.limits(thresholds);
     let values: Vec<String> = limits
         .iter()

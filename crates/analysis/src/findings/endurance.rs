@@ -1,7 +1,7 @@
 //! How long the drive's rated endurance lasts: at the rate that is needed, else at the highest that
 //! was measured, written without a pause.
 
-use super::need::ENDURANCE;
+use super::catalogue;
 use super::note::Note;
 use super::space::amplification_factor;
 use super::{Bad, Caution, Good, Info};
@@ -12,7 +12,8 @@ use measure::run::{Row, Run};
 
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
-/// Redo that is written: bytes a second, the row whose padding goes with it, and whose rate it is.
+/// Redo that is written: bytes per second, the row whose padding goes with it, and whose rate it
+/// is.
 struct Load<'a> {
     bytes_per_s: f64,
     row: &'a Row,
@@ -31,10 +32,10 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let years = rated / written / YEAR_S;
     let limit = wanted(run, t);
     let lasts = years >= limit.value;
-    let id = if load.needed {
-        ENDURANCE
+    let entry = if load.needed {
+        &catalogue::NEED_ENDURANCE
     } else {
-        "space.endurance"
+        &catalogue::SPACE_ENDURANCE
     };
     let weight = match (load.needed, lasts) {
         (_, true) => Good,
@@ -49,8 +50,8 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     };
     let mb = measure::units::MB_BYTES;
     notes.push(
-        Note::new(
-            id,
+        Note::of(
+            entry,
             weight,
             format!(
                 "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device for each ({}).",
@@ -66,11 +67,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("written_bytes_per_s", written)
         .number("write_amplification", each)
         .limit(format!("at least {} years", limit.value), &limit)
-        .advice(match weight {
-            Good => "",
-            Info => "State the need (--redo-rate or --commit-rate) to have it judged by that.",
-            _ => "A drive of higher endurance, larger groups (less padding), or less redo.",
-        }),
+        .advice_if(weight != Good),
     );
 }
 

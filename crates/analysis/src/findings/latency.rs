@@ -1,6 +1,7 @@
 //! How long log writes and commits take: the mean in bands, the tail, outliers, and whether a
 //! commit's time is I/O or scheduling.
 
+use super::catalogue;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
@@ -32,8 +33,8 @@ fn band(mean_ms: f64, t: &Thresholds) -> (Weight, String) {
     );
     match mean_ms {
         m if m < good => (Good, format!("under {good} ms")),
-        m if m < fair => (Info, format!("{good} to {fair} ms")),
-        m if m <= problem => (Caution, format!("{fair} to {problem} ms")),
+        m if m < fair => (Info, format!("from {good} to {fair} ms")),
+        m if m <= problem => (Caution, format!("from {fair} to {problem} ms")),
         _ => (Bad, format!("over {problem} ms")),
     }
 }
@@ -56,29 +57,27 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let advice = match weight {
         Weight::Good => "",
         Weight::Info => {
-            "Fair for a disk behind a cache; an NVMe drive of its own is usually under 1 ms."
+            "Fair for a disk behind a cache; a dedicated NVMe drive is usually under 1 ms."
         }
-        _ => {
-            "Look at the device first: cache policy, neighbours, path; then at block size and pre-writing."
-        }
+        _ => catalogue::LATENCY_WRITE_MEAN.advice,
     };
     notes.push(
-        Note::new(
-            "latency.write_mean",
+        Note::of(
+            &catalogue::LATENCY_WRITE_MEAN,
             weight,
             format!(
-                "The mean log file parallel write is {} ({}) at most, {} ({}) at least: the band {words}.",
-                format::latency(slow.mean_ns),
-                name_of(worst),
+                "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the slowest: {words}.",
                 format::latency(fast.mean_ns),
                 name_of(best),
+                format::latency(slow.mean_ns),
+                name_of(worst),
             ),
         )
         .number("worst_mean_ms", slow.mean_ns / 1e6)
         .number("best_mean_ms", fast.mean_ns / 1e6)
         .limit(
             format!(
-                "bands of the mean: under {}, to {}, to {}, over {} ms",
+                "bands of the mean: under {} ms, to {} ms, to {} ms, over {} ms",
                 t.write_mean_good_ms.value,
                 t.write_mean_fair_ms.value,
                 t.write_mean_problem_ms.value,
@@ -109,8 +108,8 @@ fn tail(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         None => "not known (fewer than ten samples beyond it in every row)".to_owned(),
     };
     notes.push(
-        Note::new(
-            "latency.tail",
+        Note::of(
+            &catalogue::LATENCY_TAIL,
             if is_long { Caution } else { Info },
             format!(
                 "The 99.9th percentile of log file sync is {p999}; the longest wait was {} ({}).",
@@ -121,11 +120,7 @@ fn tail(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .maybe("p999_ms", worst.map(|(_, p)| p as f64 / 1e6))
         .number("longest_ms", longest.max_ns as f64 / 1e6)
         .limit(format!("99.9th percentile over {} ms", limit.value), limit)
-        .advice(if is_long {
-            "Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours."
-        } else {
-            ""
-        }),
+        .advice_if(is_long),
     );
 }
 
@@ -140,8 +135,8 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         return;
     }
     notes.push(
-        Note::new(
-            "latency.outliers",
+        Note::of(
+            &catalogue::LATENCY_OUTLIERS,
             Caution,
             format!(
                 "{} and {} took over 500 ms.",
@@ -152,8 +147,7 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("log_write_outliers", writes as f64)
         .number("log_file_sync_outliers", syncs as f64)
         .number("log_file_sync_waits", waits as f64)
-        .limit(format!("more than {} over 500 ms", limit.value), limit)
-        .advice("A second log member on other hardware, or racing two devices, hides outliers of one; find their cause before that."),
+        .limit(format!("more than {} over 500 ms", limit.value), limit),
     );
 }
 
@@ -174,13 +168,11 @@ fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         (_, true) => {
             "A faster device would not help: look at run queues, wake-ups and group commit."
         }
-        _ => {
-            "At low load the device decides, at high load queueing and scheduling; both are worth a look."
-        }
+        _ => "At low load the device decides, at high load queueing and scheduling: look at both.",
     };
     notes.push(
-        Note::new(
-            "latency.io_share",
+        Note::of(
+            &catalogue::LATENCY_IO_SHARE,
             Info,
             format!(
                 "Write and flush are {} of log file sync in {} and {} in {}; the rest is queueing for the log writer and waking up.",

@@ -4,8 +4,8 @@
 //! Invariant: a model stands here only with the document that says so. Protection of data at rest
 //! alone, as many consumer drives have it, is not enough and not listed.
 
-use super::catalogue::STACK_RULE;
-use super::disk::{Behind, behind, named};
+use super::catalogue;
+use super::disk::{DiskBacking, behind, named};
 use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
@@ -56,15 +56,15 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
         })
     };
     match behind(disk) {
-        Behind::Plain => declared(Protection::Plp).or_else(|| model(disk)),
-        Behind::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
-        Behind::CloudVolume | Behind::InstanceStore => None,
+        DiskBacking::Plain => declared(Protection::Plp).or_else(|| model(disk)),
+        DiskBacking::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
+        DiskBacking::CloudVolume | DiskBacking::InstanceStore => None,
     }
 }
 
-/// Nothing in a disk's cache is lost with the power: by its own word, or somebody's.
+/// Nothing in a disk's cache is lost with the power, as the drive or somebody else declares.
 pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
-    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
+    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == DiskBacking::Plain;
     by_itself || shelter(stack, disk).is_some()
 }
 
@@ -78,7 +78,7 @@ fn model(disk: &Layer) -> Option<String> {
     Some(found.source.to_owned())
 }
 
-/// Every controller that was looked at is sound in all that its tool tells.
+/// Every controller that was looked at is in order in all that its tool reports.
 fn tool(stack: &Stack) -> Option<String> {
     let sound = |c: &ControllerCache| {
         c.protected == Some(true)
@@ -99,12 +99,12 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
     let shelter = shelter(stack, disk);
     let told: Vec<String> = stack.controllers.iter().map(words).collect();
     let state = match (&shelter, told.is_empty()) {
-        (Some(by), _) => format!("protected by the word of {by}"),
-        (None, true) => "no tool told its state".to_owned(),
+        (Some(by), _) => format!("protection declared by: {by}"),
+        (None, true) => "no tool reported its state".to_owned(),
         (None, false) => told.join("; "),
     };
-    Note::new(
-        "stack.controller",
+    Note::of(
+        &catalogue::STACK_CONTROLLER,
         if shelter.is_some() { Info } else { Caution },
         format!(
             "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is ({state}).",
@@ -112,15 +112,14 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
         ),
     )
     .maybe("cache_bytes", cache_bytes(stack).map(|b| b as f64))
-    .rule("RAID controllers: conditional on the battery", STACK_RULE)
     .advice(if shelter.is_some() {
         "Watch the battery's state: the answer holds while it is in order."
     } else {
-        "Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection."
+        catalogue::STACK_CONTROLLER.advice
     })
 }
 
-/// Bytes of the largest controller cache that a tool told.
+/// Bytes of the largest controller cache that a tool reported.
 pub(super) fn cache_bytes(stack: &Stack) -> Option<u64> {
     stack.controllers.iter().filter_map(|c| c.cache_bytes).max()
 }
@@ -128,7 +127,7 @@ pub(super) fn cache_bytes(stack: &Stack) -> Option<u64> {
 fn words(c: &ControllerCache) -> String {
     let mut parts = vec![match &c.protection {
         Some(state) => format!("battery or flash backup: {state}"),
-        None => "no battery or flash backup is shown".to_owned(),
+        None => "no battery or flash backup is reported".to_owned(),
     }];
     parts.extend(
         c.cache_bytes
@@ -137,41 +136,35 @@ fn words(c: &ControllerCache) -> String {
     parts.extend(match c.drive_caches {
         Some(true) => Some("disk caches on".to_owned()),
         Some(false) => None,
-        None => Some("disk caches not told".to_owned()),
+        None => Some("disk caches not reported".to_owned()),
     });
     format!("{}: {}", c.name, parts.join(", "))
 }
 
-/// What a controller's tool says that speaks against it, whatever the user declares.
+/// What a controller's tool reports against it, whatever the user declares.
 pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
     for c in &stack.controllers {
         if c.forced_write_back == Some(true) && c.protected != Some(true) {
-            notes.push(
-                Note::new(
-                    "stack.controller_unprotected",
-                    Bad,
-                    format!(
-                        "{} writes back although its battery or flash backup is not in order ({}).",
-                        c.name,
-                        c.protection.as_deref().unwrap_or("none is shown")
-                    ),
-                )
-                .rule("write back without protection: no", STACK_RULE)
-                .advice("Replace the battery, and set the volume to write back only with a sound one (WB, not AWB)."),
-            );
+            notes.push(Note::of(
+                &catalogue::STACK_CONTROLLER_UNPROTECTED,
+                Bad,
+                format!(
+                    "{} writes back although its battery or flash backup is not in order ({}).",
+                    c.name,
+                    c.protection.as_deref().unwrap_or("none is reported")
+                ),
+            ));
         }
         if c.drive_caches == Some(true) {
             notes.push(
-                Note::new(
-                    "stack.drive_caches",
+                Note::of(
+                    &catalogue::STACK_DRIVE_CACHES,
                     Caution,
                     format!(
                         "{}: the caches of the disks behind it are on, and its battery does not protect those.",
                         c.name
                     ),
-                )
-                .rule("disk caches behind a controller: off", STACK_RULE)
-                .advice("Turn them off (storcli /cN/vN set pdcache=off; ssacli ctrl slot=N modify drivewritecache=disable)."),
+                ),
             );
         }
     }

@@ -8,7 +8,7 @@ use super::chart::{Axis, Chart, Frame, Look, Series};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers};
 use super::figures::names;
-use super::grid::{self, BANDS, Column};
+use super::grid::{self, BANDS, GridColumn};
 use super::links::Topic;
 use super::svg::{Anchor, Svg, width};
 use super::{Section, origin_tag};
@@ -32,7 +32,7 @@ const LINES_MAX: usize = 40;
 #[derive(Default)]
 pub(super) struct Strip {
     /// Stretches with the time that passed before their row.
-    columns: Vec<(f64, Column)>,
+    columns: Vec<(f64, GridColumn)>,
     /// Where each row begins, and its number of jobs.
     rows: Vec<(f64, String)>,
     /// Seconds in which log switches began.
@@ -106,7 +106,7 @@ impl Strip {
     }
 
     /// Waits of a cell; the lowest that is drawn has all below.
-    fn count(&self, column: &Column, band: usize, low: usize) -> u64 {
+    fn count(&self, column: &GridColumn, band: usize, low: usize) -> u64 {
         let from = if band == low { 0 } else { band };
         column.bands.get(from..=band).map_or(0, |b| b.iter().sum())
     }
@@ -140,9 +140,9 @@ impl Strip {
     }
 
     fn numbers(&self) -> Numbers {
-        let columns: Vec<(f64, &Column)> = self.columns.iter().map(|(s, c)| (*s, c)).collect();
+        let columns: Vec<(f64, &GridColumn)> = self.columns.iter().map(|(s, c)| (*s, c)).collect();
         let group = columns.len().div_ceil(LINES_MAX).max(1);
-        let line = |chunk: &[(f64, &Column)]| -> Option<Vec<String>> {
+        let line = |chunk: &[(f64, &GridColumn)]| -> Option<Vec<String>> {
             let (first, last) = (chunk.first()?, chunk.last()?);
             let count: u64 = chunk.iter().map(|(_, c)| c.count).sum();
             let sum: u128 = chunk.iter().map(|(_, c)| c.sum_ns).sum();
@@ -234,7 +234,7 @@ pub(super) fn map(
         legend(range, f, svg);
         rug(&strip.switches, f, svg);
     }));
-    let mut how = "A cell's colour says how many waits fell into it, each colour a fixed multiple of the one before; the line is the longest wait of each stretch, exactly. Look for bands that split, climb or come back at intervals.".to_owned();
+    let mut how = "The colour of a cell shows how many waits fell into it; each colour is a fixed multiple of the one before. The line is the exact longest wait of each stretch. Look for bands that split, climb or repeat at intervals.".to_owned();
     if !strip.switches.is_empty() {
         how.push_str(" Ticks along the top: a log switch began.");
     }
@@ -303,7 +303,7 @@ fn legend(range: Range, f: &Frame, svg: &mut Svg) {
     svg.text("tk", (right, 11.0), Anchor::Start, &most);
 }
 
-/// A tick for each second in which a log switch began, as far as they can be told apart.
+/// A tick for each second in which a log switch began, as far as they can be distinguished.
 pub(super) fn rug(seconds: &[f64], f: &Frame, svg: &mut Svg) {
     let mut last = f64::NEG_INFINITY;
     for second in seconds {

@@ -41,7 +41,7 @@ struct Held {
 
 /// The samples of a file.
 #[derive(Debug, Default)]
-pub struct Samples {
+pub struct IostatSamples {
     columns: Vec<String>,
     device_at: usize,
     table: Option<usize>,
@@ -62,7 +62,7 @@ pub struct Samples {
     comma: bool,
 }
 
-impl Samples {
+impl IostatSamples {
     /// Takes a line. `label` is what a page calls the listing that follows.
     pub fn line(
         &mut self,
@@ -163,7 +163,7 @@ impl Samples {
                     "iostat.misspelt_column",
                     Some(number),
                     None,
-                    || format!("column `{word}` is no name of iostat: taken as its likeness"),
+                    || format!("column `{word}` is not a column of iostat: read as the most similar one"),
                 );
             }
         }
@@ -238,7 +238,7 @@ impl Samples {
                     "iostat.no_number",
                     Some(number),
                     None,
-                    || format!("`{}` of {device} is no number", heading),
+                    || format!("`{}` of {device} is not a number", heading),
                 );
                 continue;
             };

@@ -1,10 +1,10 @@
 //! `V$LGWRIO_OUTLIER` and `X$KSFDSTLL`: log writes over 500 ms, as SQL*Plus lists them. Columns are
-//! told by the rule and heading, or, where a page lost the heading, by the query above.
+//! recognised by the rule and heading, or, where a page lost the heading, by the query above.
 
 use crate::Notes;
 use crate::awr::text::{slice, spans};
 use crate::sheets::{Sheets, text};
-use crate::wrapped::{Took, Wrapped};
+use crate::wrapped::{Wrapped, WrappedLine};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 
@@ -23,7 +23,7 @@ pub fn opens(line: &str) -> bool {
 /// The listings of a file.
 #[derive(Debug, Default)]
 pub struct Outliers {
-    /// Names of columns, once a query or heading told them.
+    /// Names of columns, once a query or heading has named them.
     names: Vec<String>,
     spans: Vec<(usize, usize)>,
     wrapped: Wrapped,
@@ -37,7 +37,7 @@ impl Outliers {
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         // Names of files are long: rows take several lines unless the user set a long one.
         match self.wrapped.line(line) {
-            Took::Row(cells) => {
+            WrappedLine::Row(cells) => {
                 let names = self.wrapped.names();
                 if names.iter().any(|n| n == "io_latency") {
                     self.names = names;
@@ -45,8 +45,8 @@ impl Outliers {
                     return;
                 }
             }
-            Took::Part if !self.names.is_empty() => return,
-            Took::Part | Took::No => {}
+            WrappedLine::Part if !self.names.is_empty() => return,
+            WrappedLine::Part | WrappedLine::No => {}
         }
         if opens(line) {
             let names = names(line);

@@ -1,11 +1,11 @@
 //! A verdict as text: the answer, its reasons with advice, and what was not judged.
 //!
-//! Invariant: nothing that speaks against the target is left out; plain facts are counted where
+//! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
 use super::sanitize;
 use super::table::Style;
-use measure::judgement::{Answer, Confidence, Durability, Finding, Performance, Verdict, Weight};
+use measure::judgement::{Confidence, Finding, Verdict, Weight};
 
 /// Longer lines are hard to read, however wide the terminal is.
 const LINE_MAX: usize = 110;
@@ -16,9 +16,9 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
     let width = style.width.min(LINE_MAX);
     let mut out = format!(
         "Verdict: {}   durability: {}   performance: {}\n",
-        answer(verdict.answer),
-        durability(verdict.durability),
-        performance(verdict.performance)
+        verdict.answer.word().to_uppercase(),
+        verdict.durability,
+        verdict.performance
     );
     wrap(&mut out, "  ", &verdict.summary, width);
     let mut facts = 0;
@@ -38,7 +38,7 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
             wrap(&mut out, "      -> ", &reason.advice, width);
         }
         if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
-            let held = format!("held against: {} ({})", reason.threshold, reason.source);
+            let held = format!("threshold: {} ({})", reason.threshold, reason.source);
             wrap(&mut out, "      ", &held, width);
         }
     }
@@ -47,7 +47,7 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
         out.push_str(&format!("  ({facts} with -v)\n"));
     }
     if verbose {
-        out.push_str("  (redolab findings ID explains what stands in brackets)\n");
+        out.push_str("  (redolab findings ID explains the id in brackets)\n");
     }
     out.push_str("Not judged:\n");
     for what in &verdict.scope.not_judged {
@@ -68,34 +68,6 @@ fn claim(reason: &Finding, verbose: bool) -> String {
         String::new()
     };
     format!("{doubt}{}{id}", reason.claim)
-}
-
-fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "YES",
-        Answer::Conditional => "CONDITIONAL",
-        Answer::No => "NO",
-        Answer::Undetermined => "UNDETERMINED",
-    }
-}
-
-fn durability(durability: Durability) -> &'static str {
-    match durability {
-        Durability::Tested => "tested",
-        Durability::Declared => "declared",
-        Durability::Unverified => "unverified",
-        Durability::Volatile => "volatile",
-        Durability::Refuted => "refuted",
-    }
-}
-
-fn performance(performance: Performance) -> &'static str {
-    match performance {
-        Performance::Meets => "meets the need",
-        Performance::Marginal => "marginal for the need",
-        Performance::Misses => "misses the need",
-        Performance::NoNeedStated => "no need stated",
-    }
 }
 
 /// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
@@ -122,7 +94,7 @@ pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::judgement::Scope;
+    use measure::judgement::{Answer, Durability, Performance, Scope};
 
     fn verdict() -> Verdict {
         let finding = |weight, claim: &str| Finding {

@@ -144,6 +144,7 @@ fn needs_redo(run: &mut Run, mbps: f64) {
     run.need.redo_bytes_per_s = Some(mbps * 1_048_576.0);
 }
 
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn raid_and_cloud_cases() -> Vec<Case> {
     let raid = || Recording::raid("PERC H755 Front").stack("xfs", "rw");
     let cloud = || {
@@ -153,7 +154,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
     };
     vec![
         case(
-            (RAID, "nobody told of the battery"),
+            (RAID, "nobody reported the battery"),
             raid(),
             same,
             (Conditional, Unverified),
@@ -178,7 +179,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
             raid(),
             |run| {
                 controller(run);
-                let told = run.target.stack.controllers.last_mut().expect("told");
+                let told = run.target.stack.controllers.last_mut().expect("reported");
                 (told.protected, told.forced_write_back) = (Some(false), Some(true));
             },
             (No, Volatile),
@@ -239,6 +240,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
     ]
 }
 
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn file_system_cases() -> Vec<Case> {
     let on = |kind: &str, source: &str, options: &str| Recording::alone(kind, source, options);
     let nvme = || Recording::nvme("ACME NV3000", false);
@@ -351,6 +353,7 @@ fn file_system_cases() -> Vec<Case> {
     ]
 }
 
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn machine_cases() -> Vec<Case> {
     let nvme = || Recording::nvme("ACME NV3000", false);
     let guest = || Recording::virtio().stack("ext4", "rw");
