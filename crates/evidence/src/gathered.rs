@@ -28,42 +28,13 @@ pub struct Ended {
     pub facts: Vec<(String, String)>,
 }
 
-/// Fields of a row that hold zero when nothing tells them.
-const UNTOLD: &[&str] = &[
-    "commit_throughput_tps",
-    "commit_latency_ms",
-    "redo_blocks_per_s",
-    "redo_writes_iops",
-    "redo_synch_writes_iops",
-    "redo_data_mbps",
-    "redo_data_kb_per_txn",
-    "elapsed_s",
-    "redo_size_bytes",
-    "commits",
-    "elapsed_ns",
-    "commit_latency",
-    "commits_per_write",
-    "commit_path",
-    "redo_wastage_bytes",
-    "flushes",
-    "log_switches",
-    "log_writer_switches",
-    "threads",
-];
-
-/// A row of evidence that tells nothing yet but its name. `jobs` is 1: one process.
+/// A row of evidence of which nothing is known yet but its name. `jobs` is 1: one process.
 #[must_use]
 pub fn row(name: &str) -> Row {
     Row {
         workload: name.to_owned(),
         nodes: 1,
         jobs: 1,
-        not_measured: UNTOLD.iter().map(|s| (*s).to_owned()).collect(),
         ..Row::default()
     }
-}
-
-/// Says that the evidence tells `fields` of the row.
-pub fn tells(row: &mut Row, fields: &[&str]) {
-    row.not_measured.retain(|f| !fields.contains(&f.as_str()));
 }
