@@ -38,9 +38,13 @@ fn main() -> std::io::Result<()> {
     // Judged as if it had been measured, so that every kind of verdict can be looked at.
     let found = findings(&run, &Thresholds::default());
     let scope = Scope {
-        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
-        bytes_written: run.rows.iter().filter_map(|r| r.device_written_bytes).sum(),
-        log_footprint_bytes: 4 * run.target.log_file_bytes,
+        seconds: run.rows.iter().filter_map(|r| r.elapsed_s).sum(),
+        bytes_written: run
+            .rows
+            .iter()
+            .filter_map(|r| r.device().device_written_bytes)
+            .sum(),
+        log_footprint_bytes: run.target.redo_log().map_or(0, |log| log.footprint_bytes()),
         cache_resident: true,
         not_judged: Vec::new(),
     };
@@ -71,16 +75,14 @@ fn synthetic() -> Run {
             .map(str::to_owned)
             .to_vec(),
         target: target(),
-        workload: WorkloadInfo {
+        workload: WorkloadInfo::Redo(RedoWorkload {
             names: workloads.iter().map(|w| w.name.clone()).collect(),
             jobs: jobs.to_vec(),
             time_s: Some(10.0),
             warmup_s: 2.0,
-            log_writer: "inline".to_owned(),
-            log_writer_cpus: vec![0, 1],
             seed: 7,
-            ..WorkloadInfo::default()
-        },
+            ..RedoWorkload::default()
+        }),
         environment: Environment {
             kernel: "Linux 6.8.0 (synthetic)".to_owned(),
             cpu_model: "synthetic processor".to_owned(),
@@ -138,16 +140,20 @@ fn target() -> Target {
             unknown: vec!["vda: the drive's own report of its write cache".to_owned()],
             ..Stack::default()
         },
-        sync_method: "direct".to_owned(),
-        redo_block_bytes: 512,
-        seal_bytes: 4096,
-        log_groups: 4,
-        log_file_bytes: 512 << 20,
-        log_buffer_bytes: 64 << 20,
-        huge_pages: true,
-        unwritten_extents: Some(0),
-        io: "threads".to_owned(),
-        ..Target::default()
+        facts: TargetFacts::RedoLog(RedoLogFacts {
+            sync_method: "direct".to_owned(),
+            redo_block_bytes: 512,
+            seal_bytes: 4096,
+            log_groups: 4,
+            log_file_bytes: 512 << 20,
+            log_buffer_bytes: 64 << 20,
+            huge_pages: true,
+            unwritten_extents: Some(0),
+            io: Some("threads".to_owned()),
+            log_writer: Some("inline".to_owned()),
+            log_writer_cpus: vec![0, 1],
+            ..RedoLogFacts::default()
+        }),
     }
 }
 
@@ -234,53 +240,60 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
         workload: w.name.clone(),
         nodes: 1,
         jobs,
-        cpu_busy_pct: Some(6.0 + 0.7 * f64::from(jobs)),
-        cpu_user_pct: Some(2.0 + 0.4 * f64::from(jobs)),
-        cpu_sys_pct: Some(4.0 + 0.3 * f64::from(jobs)),
-        cpu_idle_pct: Some(92.0 - 0.8 * f64::from(jobs)),
-        cpu_iowait_pct: Some(2.0),
-        commit_throughput_tps: tps,
-        commit_latency_ms: f64::from(jobs) / tps * 1e3,
-        redo_blocks_per_s: per_s(kb * 2.1),
-        redo_writes_iops: tps / group,
-        redo_synch_writes_iops: tps,
-        redo_data_mbps: per_s(kb / 1024.0),
-        redo_data_kb_per_txn: kb,
+        commit_throughput_tps: Some(tps),
+        commit_latency_ms: Some(f64::from(jobs) / tps * 1e3),
+        redo_synch_writes_iops: Some(tps),
         log_file_sync_ms: Some(sync.mean() / 1e6),
-        elapsed_s: 10.0,
-        redo_size_bytes: redo,
-        commits,
-        elapsed_ns: 10_000_000_000,
+        elapsed_s: Some(10.0),
+        commits: Some(commits),
+        elapsed_ns: Some(10_000_000_000),
         waits: BTreeMap::from([
             ("log_file_sync".to_owned(), sync.stats()),
             ("log_file_parallel_write".to_owned(), write.stats()),
         ]),
         curves: BTreeMap::from([("log_file_sync".to_owned(), sync.curve())]),
-        commits_per_write: CommitsPerWrite {
-            mean: group,
-            p50: group as u64,
-            p99: u64::from(jobs),
-        },
-        commit_path: CommitPath {
+        commit_path: Some(CommitPath {
             attributed: commits,
             queue_ns: sync.mean() - floor * 1.04,
             write_ns: floor * 0.45,
             flush_ns: floor * 0.5,
             wake_ns: floor * 0.09,
-        },
-        redo_wastage_bytes: (redo as f64 * 0.6 / group) as u64,
-        flushes: (commits as f64 / group) as u64,
-        log_switches: 1,
-        device_writes: Some((commits as f64 / group) as u64),
-        device_written_bytes: Some((redo as f64 * (1.02 + 0.6 / group)) as u64),
-        device_util_pct: Some(97.0),
-        cpu_us_per_commit: Some(9.0 / group + 4.0),
-        context_switches_per_commit: Some(1.9),
-        flush_audit: Some(audit((commits as f64 / group) as u64)),
-        background_write_pct: Some(0.4),
+        }),
         intervals: (1..=20)
             .map(|i| interval(i, tps, sync_ns, floor, state))
             .collect(),
+        redo: Some(RedoFigures {
+            redo_blocks_per_s: Some(per_s(kb * 2.1)),
+            redo_writes_iops: Some(tps / group),
+            redo_data_mbps: Some(per_s(kb / 1024.0)),
+            redo_data_kb_per_txn: Some(kb),
+            redo_size_bytes: Some(redo),
+            commits_per_write: Some(CommitsPerWrite {
+                mean: group,
+                p50: group as u64,
+                p99: u64::from(jobs),
+            }),
+            redo_wastage_bytes: Some((redo as f64 * 0.6 / group) as u64),
+            flushes: Some((commits as f64 / group) as u64),
+            log_switches: Some(1),
+            ..RedoFigures::default()
+        }),
+        device: Some(DeviceFigures {
+            device_writes: Some((commits as f64 / group) as u64),
+            device_written_bytes: Some((redo as f64 * (1.02 + 0.6 / group)) as u64),
+            device_util_pct: Some(97.0),
+            flush_audit: Some(audit((commits as f64 / group) as u64)),
+            background_write_pct: Some(0.4),
+        }),
+        processors: Some(ProcessorFigures {
+            cpu_busy_pct: Some(6.0 + 0.7 * f64::from(jobs)),
+            cpu_user_pct: Some(2.0 + 0.4 * f64::from(jobs)),
+            cpu_sys_pct: Some(4.0 + 0.3 * f64::from(jobs)),
+            cpu_idle_pct: Some(92.0 - 0.8 * f64::from(jobs)),
+            cpu_iowait_pct: Some(2.0),
+            cpu_us_per_commit: Some(9.0 / group + 4.0),
+            context_switches_per_commit: Some(1.9),
+        }),
         ..Row::default()
     }
 }

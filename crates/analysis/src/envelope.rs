@@ -2,7 +2,7 @@
 //! the 99th percentile of log file sync, and redo per second.
 
 use crate::format;
-use crate::rows::{COMMITS, rows_of, sync_of};
+use crate::rows::{COMMITS, fastest, rows_of, sync_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.
@@ -25,16 +25,13 @@ impl Envelope {
     pub fn of(run: &Run) -> Envelope {
         let commits = BOUNDS_NS.iter().find_map(|bound| {
             let row = best_commits(run, Some(*bound))?;
-            Some((row.commit_throughput_tps, *bound, row.jobs))
+            Some((row.commit_throughput_tps?, *bound, row.jobs))
         });
         let best = best_commits(run, None)
-            .map(|r| (r.commit_throughput_tps, sync_of(r).and_then(|w| w.p99_ns)));
-        let redo_mbps = run
-            .rows
-            .iter()
-            .filter(|r| r.redo_data_mbps > 0.0)
-            .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps))
-            .map(|r| (r.redo_data_mbps, r.workload.clone()));
+            .and_then(|r| Some((r.commit_throughput_tps?, sync_of(r).and_then(|w| w.p99_ns))));
+        let redo_mbps = fastest(run)
+            .filter(|(_, mbps)| *mbps > 0.0)
+            .map(|(row, mbps)| (mbps, row.workload.clone()));
         Envelope {
             commits,
             best,
@@ -87,9 +84,10 @@ pub(crate) fn keeps(row: &Row, bound_ns: u64) -> bool {
 pub(crate) fn best_commits(run: &Run, bound_ns: Option<u64>) -> Option<&Row> {
     rows_of(run, COMMITS)
         .into_iter()
-        .filter(|r| r.commit_throughput_tps > 0.0)
         .filter(|r| bound_ns.is_none_or(|b| keeps(r, b)))
-        .max_by(|a, b| a.commit_throughput_tps.total_cmp(&b.commit_throughput_tps))
+        .filter_map(|r| Some((r, r.commit_throughput_tps.filter(|tps| *tps > 0.0)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(row, _)| row)
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
     rows
 }
 
+/// The row with the highest rate of redo, and that rate in MB (1024 kB) per second.
+pub(crate) fn fastest(run: &Run) -> Option<(&Row, f64)> {
+    let rates = run.rows.iter();
+    rates
+        .filter_map(|row| Some((row, row.redo().redo_data_mbps?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 /// The workload that commit rates are judged by: the smallest transactions of study 003.
 pub(crate) const COMMITS: &str = "LGWR-LAT1";
 

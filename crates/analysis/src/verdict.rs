@@ -171,14 +171,22 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
     if run.floor.is_empty() {
         out.push("the device's floor: not probed".to_owned());
     }
-    let longest = run.rows.iter().map(|r| r.elapsed_s).fold(0.0, f64::max);
+    let longest = run
+        .rows
+        .iter()
+        .filter_map(|r| r.elapsed_s)
+        .fold(0.0, f64::max);
     if longest < SOAK_S {
         out.push(
             "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes shows them"
                 .to_owned(),
         );
     }
-    if run.rows.iter().all(|r| r.log_switches == 0) {
+    if run
+        .rows
+        .iter()
+        .all(|r| r.redo().log_switches.unwrap_or(0) == 0)
+    {
         out.push("log switches: none happened".to_owned());
     }
     if run.need.rated_bytes.is_none() {

@@ -6,7 +6,11 @@ use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;
 use measure::comparison::{Basis, Comparison, Difference, Size};
-use measure::run::{Interval, Origin, Row, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use measure::run::{
+    DeviceFigures, Interval, Origin, PayloadInfo, RedoFigures, RedoLogFacts, RedoWorkload, Row,
+    Run, SCHEMA, Target, Validity, WorkloadInfo,
+};
+use measure::workload::CommitMode;
 use std::collections::BTreeMap;
 
 const SYNC: &str = "log_file_sync";
@@ -66,15 +70,21 @@ fn row(
         workload: workload.to_owned(),
         nodes: 1,
         jobs: 8,
-        elapsed_s: seconds as f64,
-        elapsed_ns: seconds as u64 * 1_000_000_000,
-        commits,
-        commit_throughput_tps: commits as f64 / seconds as f64,
-        redo_data_mbps: 2_000.0 * commits as f64 / seconds as f64 / f64::from(1 << 20),
+        elapsed_s: Some(seconds as f64),
+        elapsed_ns: Some(seconds as u64 * 1_000_000_000),
+        commits: Some(commits),
+        commit_throughput_tps: Some(commits as f64 / seconds as f64),
         waits: [(SYNC.to_owned(), stats)].into(),
         intervals,
-        device_writes: Some(commits / 2),
-        device_written_bytes: Some(commits * 2048),
+        redo: Some(RedoFigures {
+            redo_data_mbps: Some(2_000.0 * commits as f64 / seconds as f64 / f64::from(1 << 20)),
+            ..RedoFigures::default()
+        }),
+        device: Some(DeviceFigures {
+            device_writes: Some(commits / 2),
+            device_written_bytes: Some(commits * 2048),
+            ..DeviceFigures::default()
+        }),
         ..Row::default()
     };
     (row, [(SYNC.to_owned(), series)].into())
@@ -218,6 +228,122 @@ fn events_are_compared_as_stretches_of_them() {
     assert!(c.runs.iter().all(|r| r.has_events));
 }
 
+/// Each option that may explain a difference is reported where two runs differ in it, and only then.
+#[test]
+fn every_option_that_differs_is_reported() {
+    let side = |name: &str, seed| {
+        let mut side = side(name, seed, 20, 400.0);
+        *side.run.target.redo_log_mut() = RedoLogFacts {
+            log_writer: Some("inline".to_owned()),
+            log_file_sync: Some("post-wait".to_owned()),
+            flush_triggers: Some("commit,third,1MB,3s".to_owned()),
+            io: Some("threads".to_owned()),
+            io_depth: Some(1),
+            ..RedoLogFacts::default()
+        };
+        let modes = [("LGWR-LAT1".to_owned(), CommitMode::WAIT_IMMEDIATE)];
+        side.run.workload = WorkloadInfo::Redo(RedoWorkload {
+            commit_write: modes.into(),
+            commit_api: Some("sync".to_owned()),
+            payload: Some(PayloadInfo::default()),
+            ..RedoWorkload::default()
+        });
+        side
+    };
+    let reported = |change: &dyn Fn(&mut RedoLogFacts, &mut RedoWorkload)| -> Vec<String> {
+        let mut b = side("b", 2);
+        if let WorkloadInfo::Redo(load) = &mut b.run.workload {
+            change(b.run.target.redo_log_mut(), load);
+        }
+        let c = compare(&[side("a", 1), b]);
+        let said = c.not_compared.into_iter();
+        said.map(|n| format!("{}: {}", n.what, n.why)).collect()
+    };
+    assert_eq!(reported(&|_, _| {}), Vec::<String>::new());
+    let text = |s: &str| Some(s.to_owned());
+    type Change<'a> = &'a dyn Fn(&mut RedoLogFacts, &mut RedoWorkload);
+    let changes: [(&str, Change<'_>); 15] = [
+        ("log writer: inline in the base, lgwr here", &|t, _| {
+            t.log_writer = text("lgwr")
+        }),
+        (
+            "CPUs of the log writer: any in the base, 0, 2 here",
+            &|t, _| t.log_writer_cpus = vec![0, 2],
+        ),
+        (
+            "log file sync mode: post-wait in the base, polling here",
+            &|t, _| t.log_file_sync = text("polling"),
+        ),
+        (
+            "flush triggers: commit,third,1MB,3s in the base, none here",
+            &|t, _| t.flush_triggers = text("none"),
+        ),
+        (
+            "sync method: not recorded in the base, dsync here",
+            &|t, _| "dsync".clone_into(&mut t.sync_method),
+        ),
+        ("I/O engine: threads in the base, io_uring here", &|t, _| {
+            t.io = text("io_uring")
+        }),
+        ("batches in flight: 1 in the base, 4 here", &|t, _| {
+            t.io_depth = Some(4)
+        }),
+        (
+            "redo block size: 0 bytes in the base, 512 bytes here",
+            &|t, _| t.redo_block_bytes = 512,
+        ),
+        (
+            "padding of log writes: 0 bytes in the base, 4096 bytes here",
+            &|t, _| t.seal_bytes = 4096,
+        ),
+        (
+            "log buffer: 0 B in the base, 0 B, huge pages here",
+            &|t, _| t.huge_pages = true,
+        ),
+        (
+            "log files: 0 groups of 0 B in the base, 1 group of 0 B here",
+            &|t, _| t.log_groups = 1,
+        ),
+        (
+            "commit API: sync in the base, not recorded here",
+            &|_, w| w.commit_api = None,
+        ),
+        (
+            "payload: compressibility 0, deduplication 0 in the base, compressibility 2",
+            &|_, w| {
+                w.payload = Some(PayloadInfo {
+                    compressibility: 2.0,
+                    ..PayloadInfo::default()
+                })
+            },
+        ),
+        (
+            "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, NOWAIT BATCH here",
+            &|_, w| {
+                w.commit_write
+                    .insert("LGWR-LAT1".to_owned(), CommitMode::NOWAIT_BATCH);
+            },
+        ),
+        (
+            "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, not recorded here",
+            &|_, w| w.commit_write.clear(),
+        ),
+    ];
+    for (want, change) in changes {
+        let found = reported(change);
+        assert!(
+            found.len() == 1 && found[0].starts_with(want),
+            "{want}: {found:?}"
+        );
+    }
+    // A workload that only one of both runs has is a missing row, and no option.
+    let more = reported(&|_, w| {
+        w.commit_write
+            .insert("LGWR-THR".to_owned(), CommitMode::NOWAIT_BATCH);
+    });
+    assert_eq!(more, Vec::<String>::new());
+}
+
 #[test]
 fn what_is_not_comparable_is_named_and_the_rest_is_compared() {
     let mut a = side("a", 1, 20, 400.0);
@@ -230,7 +356,7 @@ fn what_is_not_comparable_is_named_and_the_rest_is_compared() {
     b.run.rows.push(jobs);
     b.series.push(series);
     b.run.origin = Origin::Imported;
-    b.run.workload.log_writer = "lgwr".to_owned();
+    b.run.target.redo_log_mut().log_writer = Some("lgwr".to_owned());
     let c = compare(&[a, b]);
     assert!(!c.differences.is_empty());
     let said: Vec<String> = c
@@ -305,7 +431,7 @@ fn poor_runs_are_compared_as_far_as_they_reach() {
         workload: "LGWR-LAT1".to_owned(),
         nodes: 1,
         jobs: 8,
-        commit_throughput_tps: f64::NAN,
+        commit_throughput_tps: Some(f64::NAN),
         ..Row::default()
     };
     let c = compare(&[side("a", 1, 20, 400.0), nothing]);

@@ -229,7 +229,7 @@ fn a_merged_trace_keeps_its_processes_apart() {
             (
                 r.workload.as_str(),
                 r.waits["log_file_sync"].total_ns,
-                r.commits,
+                r.commits.expect("it ends transactions"),
             )
         })
         .collect();
@@ -422,7 +422,7 @@ fn check(outcome: &Outcome, answers: &generate::Answers, writers: bool, what: &s
                 max_ns: stats.max_ns,
                 over: [stats.over_1ms_pct, stats.over_10ms_pct, stats.over_20ms_pct].map(over),
                 blocks: own.flat_map(|s| &s.points).map(|p| p.blocks).sum(),
-                commits: row.commits,
+                commits: row.commits.unwrap_or(0),
             }
         })
         .collect();
@@ -574,7 +574,7 @@ fn calls_without_waits_are_evidence_too() {
         FETCH #140463666059192:c=4,e=4,p=0,cr=0,cu=0,mis=0,r=1,dep=1,og=1,plh=1321678281,tim=600392557217\n\
         STAT #1 (cr=0 pr=0 pw=0 str=1 time=29 us)'\nXCTEND rlbk=0, rd_only=0, tim=600392574302\n";
     let outcome = import(text);
-    assert_eq!(outcome.rows[0].commits, 1);
+    assert_eq!(outcome.rows[0].commits, Some(1));
     let calls = &outcome.imported.tables[0];
     assert_eq!((calls.id.as_str(), calls.rows.len()), ("calls", 2));
     assert_eq!(

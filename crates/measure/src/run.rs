@@ -1,23 +1,32 @@
 //! `Run`: the waist of the hourglass. Whatever is measured, simulated or imported becomes this
 //! plain data; whatever is shown, judged or compared is read from it.
 //!
-//! Invariants: units are in the key; a value that was not measured is `None`, never zero. Rows of
-//! imported runs name in `not_measured` the fields that their evidence does not tell.
+//! Invariants: units are in the key; a value that was not measured is `None`, never zero. A run of
+//! version 1 becomes one of this version when it is read ([`version_1`]); nothing else knows it.
 
+mod figures;
+mod groups;
+mod load;
 mod row;
 mod target;
+pub mod version_1;
 
-pub use row::*;
-pub use target::{ProbeRow, Target};
+pub use figures::*;
+pub use groups::{
+    AuditStatus, CommitsPerWrite, DeviceFigures, FlushAudit, LearningFigures, NfsRequests,
+    OpenLoop, OpenLoopFigures, ProcessorFigures, RedoFigures, SyncSwitch, Worker, measured,
+};
+pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
+pub use row::Row;
+pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
 
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
 use crate::words::words;
-use crate::workload::arrivals::Arrivals;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
-pub const SCHEMA: &str = "redolab.run/1";
+pub const SCHEMA: &str = "redolab.run/2";
 
 /// Where a run's figures come from. Shown wherever they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,93 +95,6 @@ pub struct Run {
     /// What was read beside the rows, for `import`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-}
-
-/// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadInfo {
-    /// Names of the workloads, in order.
-    pub names: Vec<String>,
-    /// Numbers of jobs, in order.
-    pub jobs: Vec<u32>,
-    /// Measured seconds asked for each row; `None` when commits were counted.
-    pub time_s: Option<f64>,
-    /// Seconds of warm-up before each row.
-    pub warmup_s: f64,
-    /// Commits a session, where they were counted.
-    pub commits: Option<u64>,
-    /// Microseconds of CPU work before each commit.
-    pub cpu_per_txn_us: f64,
-    /// `inline`, `lgwr`, `workers=N` or `adaptive`.
-    pub log_writer: String,
-    /// How sessions ask for durability: `sync` (each on a thread of its own) or `async` (many on a
-    /// few threads, by tickets). Empty in runs of earlier versions, which were `sync`.
-    #[serde(default)]
-    pub commit_api: String,
-    /// How foregrounds learn that their redo is durable: `post-wait`, `polling` or `adaptive`.
-    /// Empty in runs of earlier versions, which were `post-wait`.
-    #[serde(default)]
-    pub log_file_sync: String,
-    /// What has redo written, as `commit,third,1MB,3s`. Empty in runs of earlier versions, which
-    /// had these.
-    #[serde(default)]
-    pub flush_triggers: String,
-    /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
-    #[serde(default)]
-    pub log_writer_cpus: Vec<u32>,
-    /// Seed of the payload, and of the arrivals of an open loop.
-    pub seed: u64,
-    /// When transactions were meant to begin; `None` for closed loops, in which each begins when
-    /// the one before has returned.
-    #[serde(default)]
-    pub arrivals: Option<Arrivals>,
-    /// Seconds of the soak, where there was one.
-    #[serde(default)]
-    pub soak_s: Option<f64>,
-    /// What the redo was made of, asked and measured; `None` in runs of earlier versions, whose
-    /// redo was incompressible and unique.
-    #[serde(default)]
-    pub payload: Option<PayloadInfo>,
-    /// For `size-sweep`: what was swept, and what was held fixed.
-    #[serde(default)]
-    pub size_sweep: Option<SizeSweep>,
-}
-
-/// What redo was made of.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PayloadInfo {
-    /// Uncompressed to compressed, as asked; 1 is incompressible.
-    pub compressibility: f64,
-    /// All units of 4 KiB to distinct ones, as asked; 1 is unique.
-    pub dedupe: f64,
-    /// Uncompressed to compressed as a compressor finds it in a sample: see `compressor`.
-    pub measured_compressibility: f64,
-    /// All units of 4 KiB of the sample to distinct ones.
-    pub measured_dedupe: f64,
-    /// How the sample was compressed.
-    pub compressor: String,
-    /// Bytes of payload in the sample: redo without record headers, block headers and padding,
-    /// which lie between on the device and are never the same.
-    pub sample_bytes: u64,
-}
-
-/// A sweep over the redo of a transaction, with what study 002 held fixed and where a break is to
-/// be looked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SizeSweep {
-    /// Bytes of redo of a transaction, in order.
-    pub sizes_bytes: Vec<u32>,
-    /// Bytes of redo in the log buffer from which on it is written without a commit; `None` when
-    /// that trigger is off.
-    pub flush_threshold_bytes: Option<u64>,
-    /// A third of the log buffer, from which on likewise; `None` when that trigger is off.
-    pub buffer_third_bytes: Option<u64>,
-    /// Bytes of a redo block.
-    pub redo_block_bytes: u32,
-    /// Full log files were archived. They are not: nothing reads the log while it is measured.
-    pub archiving: bool,
-    /// Log writes went to a flash log too. They did not.
-    pub smart_flash_logging: bool,
 }
 
 /// The machine.

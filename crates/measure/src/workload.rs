@@ -67,6 +67,21 @@ impl CommitMode {
     };
 }
 
+/// As the statement has it: `WAIT IMMEDIATE`.
+impl std::fmt::Display for CommitMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let wait = match self.wait {
+            CommitWait::Wait => "WAIT",
+            CommitWait::Nowait => "NOWAIT",
+        };
+        let post = match self.post {
+            CommitPost::Immediate => "IMMEDIATE",
+            CommitPost::Batch => "BATCH",
+        };
+        write!(f, "{wait} {post}")
+    }
+}
+
 /// A workload's specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {

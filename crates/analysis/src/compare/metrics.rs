@@ -40,23 +40,17 @@ impl RowMetric {
     /// Its value in a row; `None` where it was not measured.
     #[must_use]
     pub fn of(&self, row: &Row) -> Option<f64> {
-        if row.not_measured.iter().any(|f| f == self.key) {
-            return None;
-        }
         let value = match self.key {
-            "commit_throughput_tps" => Some(row.commit_throughput_tps),
-            "redo_data_mbps" => Some(row.redo_data_mbps),
-            "redo_writes_iops" => Some(row.redo_writes_iops),
-            "cpu_us_per_commit" => row.cpu_us_per_commit,
-            "cpu_busy_pct" => row.cpu_busy_pct,
-            "device_util_pct" => row.device_util_pct,
-            "redo_wastage_pct" => {
-                let bytes = (row.redo_wastage_bytes + row.redo_size_bytes) as f64;
-                let told = !row.not_measured.iter().any(|f| f == "redo_wastage_bytes");
-                (told && bytes > 0.0).then(|| 100.0 * row.redo_wastage_bytes as f64 / bytes)
-            }
+            "commit_throughput_tps" => row.commit_throughput_tps,
+            "redo_data_mbps" => row.redo().redo_data_mbps,
+            "redo_writes_iops" => row.redo().redo_writes_iops,
+            "cpu_us_per_commit" => row.processors().cpu_us_per_commit,
+            "cpu_busy_pct" => row.processors().cpu_busy_pct,
+            "device_util_pct" => row.device().device_util_pct,
+            "redo_wastage_pct" => row.redo().redo_wastage_pct(),
             "commits_per_write" => {
-                (row.commits_per_write.mean > 0.0).then_some(row.commits_per_write.mean)
+                let factor = row.redo().commits_per_write.as_ref();
+                factor.map(|f| f.mean).filter(|mean| *mean > 0.0)
             }
             _ => None,
         };
@@ -135,7 +129,7 @@ pub fn events() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn wait_of<'a>(row: &'a Row, event: &str) -> Option<&'a WaitStats> {
     let stats = match event {
-        "commit_latency" => Some(&row.commit_latency),
+        "commit_latency" => row.commit_latency.as_ref(),
         other => row.waits.get(other),
     };
     stats.filter(|s| s.count > 0)

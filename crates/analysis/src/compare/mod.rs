@@ -22,6 +22,7 @@ mod distribution;
 pub mod metrics;
 mod pairing;
 pub mod rounds;
+mod setup;
 pub mod stored;
 mod tables;
 mod words;

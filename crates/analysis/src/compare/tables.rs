@@ -74,22 +74,23 @@ fn lines<'a>(runs: &[(&'a str, &'a Run)], cells: impl Fn(&Row) -> Vec<Cell>) -> 
     lines
 }
 
-fn told(row: &Row, field: &str, value: f64) -> Option<f64> {
-    let known = !row.not_measured.iter().any(|f| f == field);
-    (known && value != 0.0).then_some(value)
+/// A figure that was measured, and is not zero.
+fn some(value: Option<f64>) -> Option<f64> {
+    value.filter(|v| *v != 0.0)
+}
+
+/// The row's measured seconds, where there are any.
+fn seconds(row: &Row) -> Option<f64> {
+    row.elapsed_s.filter(|s| *s > 0.0)
 }
 
 /// Study 001's first table: MB/s and requests/s.
 fn throughput(runs: &[(&str, &Run)]) -> Table {
     let rows = lines(runs, |row| {
         vec![
-            real(told(row, "redo_data_mbps", row.redo_data_mbps)),
-            real(told(row, "redo_writes_iops", row.redo_writes_iops)),
-            real(told(
-                row,
-                "commit_throughput_tps",
-                row.commit_throughput_tps,
-            )),
+            real(some(row.redo().redo_data_mbps)),
+            real(some(row.redo().redo_writes_iops)),
+            real(some(row.commit_throughput_tps)),
         ]
     });
     let columns = [
@@ -104,15 +105,15 @@ fn throughput(runs: &[(&str, &Run)]) -> Table {
 /// kept in runs, and are left out.
 fn device(runs: &[(&str, &Run)]) -> Table {
     let rows = lines(runs, |row| {
-        let rate = |n: u64| (row.elapsed_s > 0.0).then(|| n as f64 / row.elapsed_s);
-        let writes = row.device_writes;
-        let bytes = row.device_written_bytes;
+        let rate = |n: u64| seconds(row).map(|s| n as f64 / s);
+        let writes = row.device().device_writes;
+        let bytes = row.device().device_written_bytes;
         let size = bytes.zip(writes.filter(|w| *w > 0));
         vec![
             real(writes.and_then(rate)),
             real(bytes.and_then(rate).map(|b| b / f64::from(1 << 20))),
             real(size.map(|(b, w)| b as f64 / w as f64 / 512.0)),
-            real(row.device_util_pct),
+            real(row.device().device_util_pct),
         ]
     });
     let columns = [
@@ -143,7 +144,7 @@ fn events(runs: &[(&str, &Run)]) -> Table {
             for (event, stats) in found.into_iter().take(5) {
                 let foreground =
                     matches!(event, WaitEvent::LogFileSync | WaitEvent::LogBufferSpace);
-                let all = f64::from(row.jobs) * row.elapsed_ns as f64;
+                let all = f64::from(row.jobs) * row.elapsed_ns.unwrap_or(0) as f64;
                 let share = (foreground && all > 0.0).then(|| 100.0 * stats.total_ns as f64 / all);
                 let mut line = head(name, row);
                 line.extend([
@@ -179,28 +180,20 @@ fn ratios(runs: &[(&str, &Run)]) -> Table {
             let Some(of) = base.rows.iter().find(fits) else {
                 continue;
             };
-            let over = |field: &str, b: f64, a: f64| {
-                let both = told(row, field, b).zip(told(of, field, a));
+            let over = |figure: fn(&Row) -> Option<f64>| {
+                let both = some(figure(row)).zip(some(figure(of)));
                 real(both.map(|(b, a)| b / a))
             };
-            let writes = row.device_writes.zip(of.device_writes.filter(|w| *w > 0));
-            let per_s = writes
-                .filter(|_| row.elapsed_s > 0.0 && of.elapsed_s > 0.0)
-                .map(|(b, a)| b as f64 / row.elapsed_s / (a as f64 / of.elapsed_s));
+            let writes = |row: &Row| Some((row.device().device_writes?, seconds(row)?));
+            let per_s = writes(row)
+                .zip(writes(of).filter(|(a, _)| *a > 0))
+                .map(|((b, b_s), (a, a_s))| b as f64 / b_s / (a as f64 / a_s));
             let mut line = head(name, row);
             line.extend([
-                over("redo_data_mbps", row.redo_data_mbps, of.redo_data_mbps),
-                over(
-                    "redo_writes_iops",
-                    row.redo_writes_iops,
-                    of.redo_writes_iops,
-                ),
+                over(|r| r.redo().redo_data_mbps),
+                over(|r| r.redo().redo_writes_iops),
                 real(per_s),
-                over(
-                    "commit_throughput_tps",
-                    row.commit_throughput_tps,
-                    of.commit_throughput_tps,
-                ),
+                over(|r| r.commit_throughput_tps),
             ]);
             rows.push(line);
         }

@@ -46,12 +46,19 @@ fn flush_cost(run: &Run, notes: &mut Vec<Note>) {
     );
 }
 
+/// Bytes of a redo block, and to which log writes are padded; zero where they are not known.
+fn blocks(run: &Run) -> (u64, u64) {
+    let log = run.target.redo_log();
+    log.map_or((0, 0), |log| {
+        let block = u64::from(log.redo_block_bytes);
+        (block, u64::from(log.seal_bytes).max(block))
+    })
+}
+
 fn sectors(run: &Run, notes: &mut Vec<Note>) {
-    let target = &run.target;
-    let block = u64::from(target.redo_block_bytes);
-    let seal = u64::from(target.seal_bytes).max(block);
+    let (block, seal) = blocks(run);
     let largest =
-        |f: fn(&measure::stack::Layer) -> Option<u64>| disks(&target.stack).filter_map(f).max();
+        |f: fn(&measure::stack::Layer) -> Option<u64>| disks(&run.target.stack).filter_map(f).max();
     let logical = largest(|l| l.logical_block_bytes);
     let physical = largest(|l| l.physical_block_bytes).or(logical);
     let (Some(logical), Some(physical)) = (logical, physical) else {
@@ -100,7 +107,8 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
 }
 
 fn extents(run: &Run, notes: &mut Vec<Note>) {
-    match run.target.unwritten_extents {
+    let log = run.target.redo_log();
+    match log.and_then(|log| log.unwritten_extents) {
         Some(0) => notes.push(
             Note::of(&catalogue::BLOCK_PRE_WRITTEN, Good, "The log files hold no unwritten extents: a flush need not commit the file system's journal.")
                 .number("unwritten_extents", 0.0),
@@ -130,7 +138,7 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
                 Info,
                 "The log is on the raw device: no file system commits a journal there, and none keeps others from writing to it.",
             )
-                .number("log_groups", f64::from(run.target.log_groups)),
+                .number("log_groups", log.map_or(0.0, |log| log.log_groups.into())),
         ),
         None => {}
     }
@@ -139,15 +147,16 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
 /// The unit that no device below tears, against the log's blocks. Devices that promise nothing say
 /// zero, and are not spoken of: a log is made to find torn blocks.
 fn atomic(run: &Run, notes: &mut Vec<Note>) {
-    let target = &run.target;
-    let units: Option<Vec<u64>> = disks(&target.stack).map(|d| d.atomic_write_bytes).collect();
+    let (block, seal) = blocks(run);
+    let units: Option<Vec<u64>> = disks(&run.target.stack)
+        .map(|d| d.atomic_write_bytes)
+        .collect();
     let unit = units
         .and_then(|units| units.into_iter().min())
         .filter(|unit| *unit > 0);
-    let Some(unit) = unit.filter(|_| target.redo_block_bytes > 0) else {
+    let Some(unit) = unit.filter(|_| block > 0) else {
         return;
     };
-    let seal = u64::from(target.seal_bytes.max(target.redo_block_bytes));
     let relation = if unit >= seal {
         "neither a redo block nor the padding of a log write can be torn"
     } else {
@@ -163,8 +172,8 @@ fn atomic(run: &Run, notes: &mut Vec<Note>) {
             ),
         )
         .number("atomic_write_bytes", unit as f64)
-        .number("redo_block_bytes", f64::from(target.redo_block_bytes))
-        .number("seal_bytes", f64::from(target.seal_bytes))
+        .number("redo_block_bytes", block as f64)
+        .number("seal_bytes", seal as f64)
         .no_advice(),
     );
 }

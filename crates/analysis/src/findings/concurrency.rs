@@ -7,7 +7,7 @@ use super::note::Note;
 use crate::format;
 use crate::rows::{COMMITS, rows_of, workloads, write_of};
 use crate::thresholds::Thresholds;
-use measure::run::{Row, Run};
+use measure::run::{FloorRow, RedoLogFacts, Row, Run};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     for workload in workloads(run) {
@@ -22,19 +22,21 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
     let rows = rows_of(run, workload);
     let limit = &t.knee_gain_pct;
     let step = rows.windows(2).find_map(|pair| match pair {
-        [a, b] if a.commit_throughput_tps > 0.0 && b.jobs > a.jobs => {
-            let gain = 100.0 * (b.commit_throughput_tps / a.commit_throughput_tps - 1.0);
-            let slower = b.commit_latency_ms > a.commit_latency_ms;
-            (gain < limit.value && slower).then_some((*a, *b, gain))
+        [a, b] if b.jobs > a.jobs => {
+            let from = a.commit_throughput_tps.filter(|tps| *tps > 0.0)?;
+            let gain = 100.0 * (b.commit_throughput_tps? / from - 1.0);
+            let latency = (a.commit_latency_ms?, b.commit_latency_ms?);
+            let slower = latency.1 > latency.0;
+            (gain < limit.value && slower).then_some((*a, from, *b, gain, latency))
         }
         _ => None,
     });
-    let Some((at, next, gain)) = step else {
+    let Some((at, tps, next, gain, (latency_ms, next_ms))) = step else {
         return;
     };
     // How near the stated need comes to it.
     let need = run.need.commit_rate.filter(|_| workload == COMMITS);
-    let share = need.map(|rate| 100.0 * rate / at.commit_throughput_tps);
+    let share = need.map(|rate| 100.0 * rate / tps);
     let need = share.map_or_else(String::new, |pct| {
         format!(" The need is {} of the knee.", format::percent(pct))
     });
@@ -45,15 +47,15 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
             format!(
                 "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.{need}",
                 format::jobs(at.jobs),
-                format::digits(at.commit_throughput_tps),
+                format::digits(tps),
                 next.jobs,
                 gain,
-                format::digits(at.commit_latency_ms),
-                format::digits(next.commit_latency_ms),
+                format::digits(latency_ms),
+                format::digits(next_ms),
             ),
         )
         .number("knee_jobs", f64::from(at.jobs))
-        .number("knee_tps", at.commit_throughput_tps)
+        .number("knee_tps", tps)
         .number("gain_pct", gain)
         .maybe("need_over_knee_pct", share)
         .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit),
@@ -61,15 +63,13 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn grouping(run: &Run, notes: &mut Vec<Note>) {
-    let rows: Vec<&Row> = crate::rows::waiting_rows(run)
-        .filter(|r| r.commits_per_write.mean > 0.0)
+    let factor = |r: &Row| r.redo().commits_per_write.as_ref().map(|f| f.mean);
+    let rows: Vec<(&Row, f64)> = crate::rows::waiting_rows(run)
+        .filter_map(|r| Some((r, factor(r).filter(|mean| *mean > 0.0)?)))
         .collect();
-    let by = |a: &&&Row, b: &&&Row| {
-        a.commits_per_write
-            .mean
-            .total_cmp(&b.commits_per_write.mean)
-    };
-    let (Some(low), Some(high)) = (rows.iter().min_by(by), rows.iter().max_by(by)) else {
+    let by = |a: &&(&Row, f64), b: &&(&Row, f64)| a.1.total_cmp(&b.1);
+    let (Some((low, least)), Some((high, most))) = (rows.iter().min_by(by), rows.iter().max_by(by))
+    else {
         return;
     };
     notes.push(
@@ -78,28 +78,30 @@ fn grouping(run: &Run, notes: &mut Vec<Note>) {
             Info,
             format!(
                 "A log write serves {} commits in {} and {} in {}.",
-                format::digits(low.commits_per_write.mean),
+                format::digits(*least),
                 crate::rows::name_of(low),
-                format::digits(high.commits_per_write.mean),
+                format::digits(*most),
                 crate::rows::name_of(high),
             ),
         )
-        .number("lowest_factor", low.commits_per_write.mean)
-        .number("highest_factor", high.commits_per_write.mean),
+        .number("lowest_factor", *least)
+        .number("highest_factor", *most),
     );
 }
 
 /// F: the time of one durable log write, from the probe, else from the row with fewest jobs.
 pub(crate) fn floor_ns(run: &Run) -> Option<(f64, &'static str)> {
-    let method = run.target.sync_method.as_str();
-    let seal = u64::from(run.target.seal_bytes);
-    let probed = run
-        .floor
-        .iter()
-        .filter(|f| f.pre_written && f.sync_method == method && f.write_bytes >= seal)
-        .filter(|f| f.latency.count > 0)
-        .min_by_key(|f| f.write_bytes)
-        .map(|f| (f.latency.mean_ns, "the probe"));
+    let of_log = |f: &&FloorRow, log: &RedoLogFacts| {
+        f.pre_written
+            && f.sync_method == log.sync_method
+            && f.write_bytes >= u64::from(log.seal_bytes)
+            && f.latency.count > 0
+    };
+    let probed = run.target.redo_log().and_then(|log| {
+        let rows = run.floor.iter().filter(|f| of_log(f, log));
+        let least = rows.min_by_key(|f| f.write_bytes)?;
+        Some((least.latency.mean_ns, "the probe"))
+    });
     let row = || {
         let rows = rows_of(run, COMMITS);
         let write = write_of(rows.first()?)?;
@@ -115,7 +117,7 @@ fn delay(run: &Run, notes: &mut Vec<Note>) {
     let load = 2e9 / floor;
     let reached = rows_of(run, COMMITS)
         .into_iter()
-        .find(|r| r.commit_throughput_tps > load);
+        .find(|r| r.commit_throughput_tps > Some(load));
     let seen = match reached {
         Some(row) => format!("reached here with {}", format::jobs(row.jobs)),
         None => "not reached here".to_owned(),

@@ -6,7 +6,7 @@ use super::note::Note;
 use super::space::amplification_factor;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
-use crate::rows::{COMMITS, name_of, rows_of};
+use crate::rows::{COMMITS, fastest, name_of, rows_of};
 use crate::thresholds::{Limit, Thresholds};
 use measure::run::{Row, Run};
 
@@ -83,11 +83,7 @@ fn wanted(run: &Run, t: &Thresholds) -> Limit {
 
 /// By the needed redo rate, else the needed commits of LGWR-LAT1, else the fastest row.
 fn load(run: &Run) -> Option<Load<'_>> {
-    let fastest = run
-        .rows
-        .iter()
-        .filter(|r| r.redo_data_mbps > 0.0)
-        .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps))?;
+    let (fastest, fastest_mbps) = fastest(run).filter(|(_, mbps)| *mbps > 0.0)?;
     if let Some(bytes_per_s) = run.need.redo_bytes_per_s {
         return Some(Load {
             bytes_per_s,
@@ -96,7 +92,7 @@ fn load(run: &Run) -> Option<Load<'_>> {
         });
     }
     let commits = run.need.commit_rate.and_then(|rate| {
-        let enough = |r: &&Row| r.commit_throughput_tps >= rate && r.commits > 0;
+        let enough = |r: &&Row| r.commit_throughput_tps >= Some(rate) && r.commits > Some(0);
         let rows = rows_of(run, COMMITS);
         // The row that is least beyond the need has the padding of its groups.
         let row = rows
@@ -104,7 +100,7 @@ fn load(run: &Run) -> Option<Load<'_>> {
             .copied()
             .find(enough)
             .or_else(|| rows.last().copied())?;
-        let each = row.redo_size_bytes as f64 / row.commits.max(1) as f64;
+        let each = row.redo().redo_size_bytes? as f64 / row.commits?.max(1) as f64;
         Some(Load {
             bytes_per_s: rate * each,
             row,
@@ -112,7 +108,7 @@ fn load(run: &Run) -> Option<Load<'_>> {
         })
     });
     commits.or(Some(Load {
-        bytes_per_s: fastest.redo_data_mbps * measure::units::MB_BYTES,
+        bytes_per_s: fastest_mbps * measure::units::MB_BYTES,
         row: fastest,
         needed: false,
     }))

@@ -58,39 +58,48 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
         workload: workload.to_owned(),
         nodes: 1,
         jobs,
-        cpu_busy_pct: Some(40.0),
-        commit_throughput_tps: tps,
-        commit_latency_ms: f64::from(jobs) / tps * 1e3,
-        redo_data_mbps: mbps,
+        commit_throughput_tps: Some(tps),
+        commit_latency_ms: Some(f64::from(jobs) / tps * 1e3),
         log_file_sync_ms: Some(sync_ns / 1e6),
-        elapsed_s: 10.0,
-        elapsed_ns: 10_000_000_000,
-        redo_size_bytes: (mbps * 1024.0 * 1024.0 * 10.0) as u64,
-        commits,
+        elapsed_s: Some(10.0),
+        elapsed_ns: Some(10_000_000_000),
+        commits: Some(commits),
         waits,
-        commits_per_write: CommitsPerWrite {
-            mean: 2.0,
-            p50: 2,
-            p99: 4,
-        },
-        commit_path: CommitPath {
+        commit_path: Some(CommitPath {
             attributed: commits,
             queue_ns: sync_ns * 0.1,
             write_ns: sync_ns * 0.5,
             flush_ns: sync_ns * 0.3,
             wake_ns: sync_ns * 0.1,
-        },
-        redo_wastage_bytes: (mbps * 1024.0 * 1024.0) as u64,
-        device_written_bytes: Some((mbps * 1024.0 * 1024.0 * 11.0) as u64),
-        flush_audit: Some(FlushAudit {
-            status: AuditStatus::Verified,
-            needed: 100,
-            counted: Some(100),
-            nfs: None,
-            note: String::new(),
         }),
-        background_write_pct: Some(0.1),
         intervals: (1..=10).map(interval).collect(),
+        redo: Some(RedoFigures {
+            redo_data_mbps: Some(mbps),
+            redo_size_bytes: Some((mbps * 1024.0 * 1024.0 * 10.0) as u64),
+            commits_per_write: Some(CommitsPerWrite {
+                mean: 2.0,
+                p50: 2,
+                p99: 4,
+            }),
+            redo_wastage_bytes: Some((mbps * 1024.0 * 1024.0) as u64),
+            ..RedoFigures::default()
+        }),
+        device: Some(DeviceFigures {
+            device_written_bytes: Some((mbps * 1024.0 * 1024.0 * 11.0) as u64),
+            flush_audit: Some(FlushAudit {
+                status: AuditStatus::Verified,
+                needed: 100,
+                counted: Some(100),
+                nfs: None,
+                note: String::new(),
+            }),
+            background_write_pct: Some(0.1),
+            ..DeviceFigures::default()
+        }),
+        processors: Some(ProcessorFigures {
+            cpu_busy_pct: Some(40.0),
+            ..ProcessorFigures::default()
+        }),
         ..Row::default()
     }
 }
@@ -125,13 +134,15 @@ pub(crate) fn clean_run() -> Run {
                 layers,
                 ..Stack::default()
             },
-            sync_method: "direct".to_owned(),
-            redo_block_bytes: 512,
-            seal_bytes: 4096,
-            log_groups: 4,
-            log_file_bytes: 16 << 30,
-            unwritten_extents: Some(0),
-            ..Target::default()
+            facts: TargetFacts::RedoLog(RedoLogFacts {
+                sync_method: "direct".to_owned(),
+                redo_block_bytes: 512,
+                seal_bytes: 4096,
+                log_groups: 4,
+                log_file_bytes: 16 << 30,
+                unwritten_extents: Some(0),
+                ..RedoLogFacts::default()
+            }),
         },
         workload: WorkloadInfo::default(),
         environment: Environment::default(),

@@ -25,7 +25,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
     let audits: Vec<(&Row, &FlushAudit)> = run
         .rows
         .iter()
-        .filter_map(|r| Some((r, r.flush_audit.as_ref()?)))
+        .filter_map(|r| Some((r, r.device().flush_audit.as_ref()?)))
         .collect();
     let Some(worst) = audits.iter().max_by_key(|(_, a)| rank(a.status)) else {
         return;

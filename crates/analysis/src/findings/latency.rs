@@ -191,7 +191,7 @@ fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 
 /// Write and flush as a share of a commit's path, percent.
 pub(crate) fn io_share_pct(row: &Row) -> Option<f64> {
-    let p = &row.commit_path;
+    let p = row.commit_path.as_ref()?;
     let all = p.queue_ns + p.write_ns + p.flush_ns + p.wake_ns;
     (p.attributed > 0 && all > 0.0).then(|| 100.0 * (p.write_ns + p.flush_ns) / all)
 }

@@ -75,9 +75,10 @@ pub fn is_sampled(check: &CrossCheck) -> bool {
 
 /// The law from the second count.
 fn law(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
-    let (jobs, commits) = (f64::from(row.jobs), row.commits as f64);
+    let latency = row.commit_latency.as_ref()?;
+    let (jobs, commits) = (f64::from(row.jobs), row.commits? as f64);
     let window = check.window_ns as f64;
-    if row.commits == 0 || check.log_commits == 0 || jobs * window <= 0.0 {
+    if commits <= 0.0 || check.log_commits == 0 || jobs * window <= 0.0 {
         return None;
     }
     let timed = if is_sampled(check) {
@@ -85,12 +86,12 @@ fn law(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
     } else {
         1.0
     };
-    let inside = (row.commit_latency.total_ns as f64 * timed - check.edges_ns as f64) / commits;
+    let inside = (latency.total_ns as f64 * timed - check.edges_ns as f64) / commits;
     let busy = check.log_commits as f64 * inside / window;
     let found = busy + check.outside_ns as f64 / window;
     let pct = 100.0 * (found / jobs - 1.0);
     // A session gains or loses at most its longest transaction at the ends.
-    let longest_pct = 100.0 * row.commit_latency.max_ns as f64 / window;
+    let longest_pct = 100.0 * latency.max_ns as f64 / window;
     (pct.abs() > limit + ends_pct(row, check) + longest_pct).then(|| Deviation {
         pct,
         claim: format!(
@@ -104,7 +105,7 @@ fn law(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
 
 /// What the ends of the measured time leave open, in percent.
 fn ends_pct(row: &Row, check: &CrossCheck) -> f64 {
-    let least = row.commits.min(check.log_commits).max(1);
+    let least = row.commits.unwrap_or(0).min(check.log_commits).max(1);
     let commits = check.uncertain_commits as f64 / least as f64;
     let time = check.uncertain_ns as f64 / check.window_ns.max(1) as f64;
     100.0 * (commits + time)
@@ -128,7 +129,7 @@ fn latency(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
 }
 
 fn window(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
-    let pct = off(row.elapsed_ns as f64, check.window_ns as f64);
+    let pct = off(row.elapsed_ns? as f64, check.window_ns as f64);
     let open = 100.0 * check.uncertain_ns as f64 / check.window_ns.max(1) as f64;
     (check.window_ns > 0 && pct.abs() > limit + open).then(|| Deviation {
         pct,
@@ -141,12 +142,12 @@ fn window(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
 }
 
 fn commits(row: &Row, check: &CrossCheck, limit: f64) -> Option<Deviation> {
-    let pct = off(row.commits as f64, check.log_commits as f64);
+    let own = row.commits?;
+    let pct = off(own as f64, check.log_commits as f64);
     (check.log_commits > 0 && pct.abs() > limit + ends_pct(row, check)).then(|| Deviation {
         pct,
         claim: format!(
-            "Sessions counted {} commits in {}, the log writer made the redo of {} durable: {pct:+.1} % off.",
-            row.commits,
+            "Sessions counted {own} commits in {}, the log writer made the redo of {} durable: {pct:+.1} % off.",
             name_of(row),
             check.log_commits,
         ),
@@ -195,14 +196,16 @@ fn by_the_row(run: &Run, r: &Row, limit: f64) -> Option<Deviation> {
     let apart = r
         .session_time
         .map_or(0.0, |t| t.lab_ns as f64 - t.beyond_ns as f64);
-    let elapsed = r.elapsed_ns.max(1) as f64;
-    let inside = r.commit_throughput_tps * r.commit_latency_ms / 1e3 + apart / elapsed;
+    let elapsed_ns = r.elapsed_ns?;
+    let elapsed = elapsed_ns.max(1) as f64;
+    let inside = r.commit_throughput_tps? * r.commit_latency_ms? / 1e3 + apart / elapsed;
     let pct = 100.0 * (inside / jobs - 1.0);
+    let longest_ns = r.commit_latency.as_ref().map_or(0, |l| l.max_ns);
     // Transactions under way at either end of the row belong to it only in part: each session
     // gains or loses at most the longest one.
-    let edge_pct = 100.0 * r.commit_latency.max_ns as f64 / elapsed;
+    let edge_pct = 100.0 * longest_ns as f64 / elapsed;
     // What the lab does between transactions is in no latency.
-    let cycle_ns = jobs * r.elapsed_ns as f64 / r.commits.max(1) as f64;
+    let cycle_ns = jobs * elapsed_ns as f64 / r.commits?.max(1) as f64;
     let own_pct = 100.0 * run.lab_overhead_ns.unwrap_or(0.0) / cycle_ns.max(1.0);
     let wrong = if r.session_time.is_some() {
         jobs > 0.0 && pct.abs() > limit

@@ -18,7 +18,7 @@ fn processors(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let saturated: Vec<(&Row, f64)> = run
         .rows
         .iter()
-        .filter_map(|r| Some((r, r.cpu_busy_pct?)))
+        .filter_map(|r| Some((r, r.processors().cpu_busy_pct?)))
         .filter(|(_, busy)| *busy > limit.value)
         .collect();
     let Some((row, busy)) = saturated.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
@@ -51,10 +51,10 @@ fn overhead(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let Some((own, row)) = run.lab_overhead_ns.zip(rows.first()) else {
         return;
     };
-    if row.commit_latency_ms <= 0.0 {
+    let Some(latency_ms) = row.commit_latency_ms.filter(|ms| *ms > 0.0) else {
         return;
-    }
-    let share = 100.0 * own / (row.commit_latency_ms * 1e6);
+    };
+    let share = 100.0 * own / (latency_ms * 1e6);
     let limit = &t.overhead_share_pct;
     let is_high = share > limit.value;
     notes.push(

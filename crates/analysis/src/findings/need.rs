@@ -7,7 +7,7 @@ use super::sustained::{Sustained, sustained};
 use super::{Bad, Caution, Good};
 use crate::envelope::{best_commits, keeps};
 use crate::format;
-use crate::rows::{COMMITS, rows_of};
+use crate::rows::{COMMITS, fastest, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::Run;
@@ -80,7 +80,7 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
         return;
     }
     let row = best_commits(run, bound);
-    let best = row.map_or(0.0, |r| r.commit_throughput_tps);
+    let best = row.and_then(|r| r.commit_throughput_tps).unwrap_or(0.0);
     let margin = headroom(best, need);
     let (weight, words, advice) = weigh(margin, t);
     let at = bound.map_or_else(String::new, |b| {
@@ -119,15 +119,10 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
 }
 
 fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
-    let best = run
-        .rows
-        .iter()
-        .max_by(|a, b| a.redo_data_mbps.total_cmp(&b.redo_data_mbps));
-    let Some(fastest) = best else {
+    let Some((fastest, burst_mbps)) = fastest(run) else {
         return;
     };
     let need_mbps = need / measure::units::MB_BYTES;
-    let burst_mbps = fastest.redo_data_mbps;
     let (row, reached_mbps, sustained_mbps) = match sustained(run, t) {
         Sustained::Rate(rate, row) => {
             let mbps = rate / measure::units::MB_BYTES;

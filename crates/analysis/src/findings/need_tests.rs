@@ -60,10 +60,12 @@ fn two_rates(run: &mut Run, first: f64, last: f64, seconds: u64) {
         ..Interval::default()
     };
     row.intervals = (0..seconds).map(interval).collect();
-    row.redo_size_bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
-    row.redo_wastage_bytes = 0;
-    row.elapsed_s = seconds as f64;
-    row.redo_data_mbps = row.redo_size_bytes as f64 / MB / seconds as f64;
+    let bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
+    row.elapsed_s = Some(seconds as f64);
+    let redo = row.redo.get_or_insert_default();
+    redo.redo_size_bytes = Some(bytes);
+    redo.redo_wastage_bytes = Some(0);
+    redo.redo_data_mbps = Some(bytes as f64 / MB / seconds as f64);
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn redo_behind_a_controller_is_judged_by_what_its_disks_take() {
     );
     assert_eq!(verdict.answer, Answer::No);
     // Log files that fit the cache never leave it.
-    run.target.log_file_bytes = 1 << 30;
+    run.target.redo_log_mut().log_file_bytes = 1 << 30;
     assert_eq!(judged(&run).1.answer, Answer::Undetermined);
 }
 
@@ -370,7 +372,11 @@ fn a_flush_that_does_not_grow_is_suspect_only_where_a_cache_has_to_be_emptied() 
 #[test]
 fn requests_of_an_nfs_client_are_shown() {
     let mut run = clean_run();
-    for audit in run.rows.iter_mut().filter_map(|r| r.flush_audit.as_mut()) {
+    for audit in run
+        .rows
+        .iter_mut()
+        .filter_map(|r| r.device.as_mut()?.flush_audit.as_mut())
+    {
         audit.status = AuditStatus::LowerBound;
         audit.nfs = Some(NfsRequests {
             writes: 7,

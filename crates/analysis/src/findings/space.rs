@@ -9,7 +9,7 @@ use crate::format;
 use crate::rows::{name_of, write_of};
 use crate::thresholds::Thresholds;
 use measure::WaitEvent;
-use measure::run::{Row, Run};
+use measure::run::{RedoLogFacts, Row, Run};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     wastage(run, t, notes);
@@ -19,10 +19,11 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     resident(run, t, notes);
 }
 
-/// Redo wastage, percent of the bytes that the log wrote.
+/// Redo wastage of a row with redo, percent of the bytes that the log wrote.
 pub(crate) fn wastage_pct(row: &Row) -> Option<f64> {
-    let all = row.redo_size_bytes + row.redo_wastage_bytes;
-    (row.redo_size_bytes > 0).then(|| 100.0 * row.redo_wastage_bytes as f64 / all as f64)
+    let redo = row.redo();
+    redo.redo_wastage_pct()
+        .filter(|_| redo.redo_size_bytes > Some(0))
 }
 
 fn highest(run: &Run, f: impl Fn(&Row) -> Option<f64>) -> Option<(&Row, f64)> {
@@ -49,7 +50,7 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
         )
         .number("wastage_pct", pct)
-        .number("seal_bytes", f64::from(run.target.seal_bytes))
+        .number("seal_bytes", run.target.redo_log().map_or(0.0, |log| log.seal_bytes.into()))
         .limit(format!("over {} %", limit.value), limit)
         .advice_if(is_high),
     );
@@ -57,9 +58,9 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 
 /// Bytes that the kernel counted on the device for each byte of redo.
 fn counted_factor(row: &Row) -> Option<f64> {
-    let redo = row.redo_size_bytes as f64;
-    let counted = row.device_written_bytes.filter(|_| redo > 0.0);
-    counted.map(|b| b as f64 / redo)
+    let redo = row.redo().redo_size_bytes.filter(|bytes| *bytes > 0)?;
+    let counted = row.device().device_written_bytes?;
+    Some(counted as f64 / redo as f64)
 }
 
 /// The same, or where nothing was counted what the log itself wrote for each byte of redo.
@@ -91,7 +92,7 @@ fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
-    let total: u64 = run.rows.iter().map(|r| r.log_switches).sum();
+    let total: u64 = run.rows.iter().filter_map(|r| r.redo().log_switches).sum();
     if total == 0 {
         return;
     }
@@ -157,7 +158,7 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
             0 => String::new(),
             ns => format!(", the longest {}", format::latency(ns as f64)),
         };
-        let per_s = stats.total_ns as f64 / (row.elapsed_ns.max(1)) as f64;
+        let per_s = stats.total_ns as f64 / row.elapsed_ns.unwrap_or(0).max(1) as f64;
         notes.push(
             Note::of(
                 entry,
@@ -220,7 +221,8 @@ pub fn cache_resident(run: &Run, t: &Thresholds) -> bool {
 }
 
 fn footprint(run: &Run) -> u64 {
-    u64::from(run.target.log_groups).saturating_mul(run.target.log_file_bytes)
+    let log = run.target.redo_log();
+    log.map_or(0, RedoLogFacts::footprint_bytes)
 }
 
 fn bound_bytes(run: &Run, t: &Thresholds) -> f64 {

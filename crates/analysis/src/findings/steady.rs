@@ -22,11 +22,11 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let longest = run
         .rows
         .iter()
-        .filter(|r| r.elapsed_s >= t.steady_min_s.value)
-        .max_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
-    if let Some(row) = longest {
-        state(row, t, notes);
-        fall(row, t, notes);
+        .filter_map(|r| Some((r, r.elapsed_s.filter(|s| *s >= t.steady_min_s.value)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((row, elapsed_s)) = longest {
+        state(row, elapsed_s, t, notes);
+        fall(row, elapsed_s, t, notes);
     }
     for workload in workloads(run) {
         cap(run, workload, t, notes);
@@ -63,14 +63,14 @@ fn rates(row: &Row) -> Vec<f64> {
 }
 
 /// The window is the second half of the row, in five rounds.
-fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
+fn state(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
     let (range, slope) = (&t.steady_range_pct, &t.steady_slope_pct);
     let criterion = Criterion {
         window: ROUNDS,
         range: range.value / 100.0,
         slope: slope.value / 100.0,
     };
-    let rounds = parts(&row.intervals, row.elapsed_s / 2.0, row.elapsed_s, ROUNDS);
+    let rounds = parts(&row.intervals, elapsed_s / 2.0, elapsed_s, ROUNDS);
     let judged = rounds.and_then(|r| steadiness(&r, &criterion).ok());
     let Some(found) = judged else {
         return;
@@ -86,7 +86,7 @@ fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
             format!(
                 "The rate was {words} in the second half of {} ({} s): {} MB/s of redo, five rounds within {} of their mean, with a trend of {:+.1} %.",
                 name_of(row),
-                format::digits(row.elapsed_s),
+                format::digits(elapsed_s),
                 format::digits(rate),
                 format::percent(span_pct),
                 slope_pct,
@@ -95,7 +95,7 @@ fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("rate_mbps", rate)
         .number("span_pct", span_pct)
         .number("slope_pct", slope_pct)
-        .number("round_s", row.elapsed_s / 2.0 / ROUNDS as f64)
+        .number("round_s", elapsed_s / 2.0 / ROUNDS as f64)
         .limit(
             format!("span at most {} %, slope at most {} %", range.value, slope.value),
             if is_tilted { slope } else { range },
@@ -105,7 +105,7 @@ fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 /// A level that fell and stayed down: at once, or by and by.
-fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
+fn fall(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
     let rates = rates(row);
     let found = decay(&rates, t.decay_pct.value / 100.0).ok().flatten();
     let Some(found) = found.filter(|d| d.before > 0.0) else {
@@ -140,7 +140,7 @@ fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
             format!(
                 "The rate decayed by {} in {} s of {}, {levels}.",
                 format::percent(lost),
-                format::digits(row.elapsed_s),
+                format::digits(elapsed_s),
                 name_of(row),
             ),
         )
@@ -161,16 +161,19 @@ fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
 fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
     let wait = |r: &Row| sync_of(r).or_else(|| write_of(r)).map(|w| w.mean_ns);
     let is_free = |r: &&Row| {
-        r.cpu_busy_pct
+        r.processors()
+            .cpu_busy_pct
             .is_none_or(|busy| busy <= t.cpu_busy_pct.value)
     };
     let rows = rows_of(run, workload).into_iter().filter(is_free);
-    let rows: Vec<(&Row, f64)> = rows.filter_map(|r| Some((r, wait(r)?))).collect();
-    let column = |f: fn(&(&Row, f64)) -> f64| -> Vec<f64> { rows.iter().map(f).collect() };
+    let rows: Vec<(&Row, f64, f64)> = rows
+        .filter_map(|r| Some((r, wait(r)?, r.redo().redo_data_mbps?)))
+        .collect();
+    let column = |f: fn(&(&Row, f64, f64)) -> f64| -> Vec<f64> { rows.iter().map(f).collect() };
     let found = plateau(
-        &column(|(r, _)| f64::from(r.jobs)),
-        &column(|(r, _)| r.redo_data_mbps),
-        &column(|(_, ns)| *ns),
+        &column(|(r, ..)| f64::from(r.jobs)),
+        &column(|(_, _, mbps)| *mbps),
+        &column(|(_, ns, _)| *ns),
     );
     let limit = &t.cap_flat_pct;
     let Some(found) = found
@@ -181,10 +184,10 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         return;
     };
     let held = rows.get(found.from..).unwrap_or_default();
-    let (Some((first, low)), Some((last, high))) = (held.first(), held.last()) else {
+    let (Some((first, low, _)), Some((last, high, _))) = (held.first(), held.last()) else {
         return;
     };
-    if !held.iter().all(|(r, _)| is_even(r, limit.value)) {
+    if !held.iter().all(|(r, ..)| is_even(r, limit.value)) {
         return;
     }
     let is_cloud = has_cloud_volume(&run.target.stack);
@@ -202,7 +205,7 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
         )
         .number("level_mbps", found.level)
-        .number("log_writes_per_s", last.redo_writes_iops)
+        .maybe("log_writes_per_s", last.redo().redo_writes_iops)
         .number("from_jobs", f64::from(first.jobs))
         .number("to_jobs", f64::from(last.jobs))
         .number("latency_growth", found.latency_growth)
@@ -223,7 +226,7 @@ fn is_even(row: &Row, pct: f64) -> bool {
 
 /// Redo a second in the last fifth of a row, bytes.
 pub(super) fn settled(row: &Row) -> Option<f64> {
-    let fifths = parts(&row.intervals, 0.0, row.elapsed_s, ROUNDS)?;
+    let fifths = parts(&row.intervals, 0.0, row.elapsed_s?, ROUNDS)?;
     fifths.last().copied()
 }
 

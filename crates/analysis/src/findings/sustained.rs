@@ -9,7 +9,7 @@ use super::{Caution, steady};
 use crate::format;
 use crate::rows::name_of;
 use crate::thresholds::Thresholds;
-use measure::run::{Row, Run};
+use measure::run::{RedoLogFacts, Row, Run};
 
 /// Id of the finding that a sustained rate is not known.
 pub const UNKNOWN: &str = catalogue::NEED_SUSTAINED.id;
@@ -44,11 +44,15 @@ fn settled<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(f64, &'a Row)> {
 fn after_credits<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
     let limit = &t.soak_min;
     let needed_s = limit.value * 60.0;
-    let soaked = run.rows.iter().filter(|r| r.elapsed_s >= needed_s);
+    let soaked = run.rows.iter().filter(|r| r.elapsed_s >= Some(needed_s));
     if let Some((rate, row)) = settled(soaked) {
         return Sustained::Rate(rate, row);
     }
-    let longest = run.rows.iter().map(|r| r.elapsed_s).fold(0.0, f64::max);
+    let longest = run
+        .rows
+        .iter()
+        .filter_map(|r| r.elapsed_s)
+        .fold(0.0, f64::max);
     Sustained::Unknown(Box::new(
         Note::of(
             &catalogue::NEED_SUSTAINED,
@@ -65,16 +69,18 @@ fn after_credits<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
     ))
 }
 
-/// Bytes that a row has written.
+/// Bytes that a row has written, as far as they are known.
 fn written(row: &Row) -> f64 {
-    (row.redo_size_bytes + row.redo_wastage_bytes) as f64
+    let redo = row.redo();
+    (redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0)) as f64
 }
 
 fn behind_cache<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
     let limit = &t.destage_multiple;
     let assumed = t.assumed_cache_gib.value * (1_u64 << 30) as f64;
     let cache = cache_bytes(&run.target.stack).map_or(assumed, |b| b as f64);
-    let footprint = u64::from(run.target.log_groups).saturating_mul(run.target.log_file_bytes);
+    let log = run.target.redo_log();
+    let footprint = log.map_or(0, RedoLogFacts::footprint_bytes);
     // A log that fits is overwritten in the cache and never has to leave it.
     let fits = (footprint as f64) < cache;
     let beyond = |r: &&Row| !fits && written(r) >= limit.value * cache;

@@ -40,17 +40,32 @@ fn last_disk(run: &mut Run) -> &mut Layer {
         .expect("the run has a disk")
 }
 
+fn redo(run: &mut Run, row: usize) -> &mut RedoFigures {
+    run.rows[row].redo.get_or_insert_default()
+}
+
+fn device(run: &mut Run, row: usize) -> &mut DeviceFigures {
+    run.rows[row].device.get_or_insert_default()
+}
+
+fn scale(figure: &mut Option<f64>, factor: f64) {
+    *figure = figure.map(|value| value * factor);
+}
+
 #[test]
 fn one_row_that_met_a_neighbour_does_not_put_the_run_in_doubt() {
     let mut run = clean_run();
     let row = run.rows[0].clone();
     run.rows = vec![row; 8];
-    run.rows[3].background_write_pct = Some(30.0);
+    run.rows[3]
+        .device
+        .get_or_insert_default()
+        .background_write_pct = Some(30.0);
     assert!(found(&run, "validity.background").is_none());
     let said = found(&run, "load.background").expect("it is said");
     assert_eq!(said.weight, Caution);
     for row in &mut run.rows[..3] {
-        row.background_write_pct = Some(30.0);
+        row.device.get_or_insert_default().background_write_pct = Some(30.0);
     }
     assert!(found(&run, "validity.background").is_some());
 }
@@ -64,7 +79,10 @@ fn found(run: &Run, id: &str) -> Option<Finding> {
 #[test]
 fn metadata_of_a_copy_on_write_file_system_is_not_called_a_neighbour() {
     let mut run = clean_run();
-    run.rows[0].background_write_pct = Some(50.0);
+    run.rows[0]
+        .device
+        .get_or_insert_default()
+        .background_write_pct = Some(50.0);
     assert!(found(&run, "validity.background").is_some());
     fs(&mut run, "btrfs", &[]);
     assert!(found(&run, "validity.background").is_none());
@@ -78,15 +96,19 @@ fn metadata_of_a_copy_on_write_file_system_is_not_called_a_neighbour() {
 #[test]
 fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
     let mut run = clean_run();
-    run.rows[1].commit_latency_ms *= 0.95;
+    scale(&mut run.rows[1].commit_latency_ms, 0.95);
     assert!(found(&run, "validity.little").is_some());
     // One transaction that took a tenth of the row explains it.
-    run.rows[1].commit_latency.max_ns = run.rows[1].elapsed_ns / 10;
+    run.rows[1].commit_latency = Some(WaitStats {
+        max_ns: run.rows[1].elapsed_ns.expect("measured") / 10,
+        ..WaitStats::default()
+    });
     assert!(found(&run, "validity.little").is_none());
     // Where the row kept what its latencies leave out, that is no excuse, and what it kept is.
     run.rows[1].session_time = Some(SessionTime::default());
     assert!(found(&run, "validity.little").is_some());
-    let missing = 0.05 * run.rows[1].elapsed_ns as f64 * f64::from(run.rows[1].jobs);
+    let elapsed_ns = run.rows[1].elapsed_ns.expect("measured");
+    let missing = 0.05 * elapsed_ns as f64 * f64::from(run.rows[1].jobs);
     run.rows[1].session_time = Some(SessionTime {
         beyond_ns: (-0.6 * missing) as i64,
         lab_ns: (0.4 * missing) as u64,
@@ -99,12 +121,16 @@ fn littles_law_allows_for_the_ends_of_a_row_and_the_labs_own_time() {
 fn a_row_that_was_counted_twice_is_compared_figure_by_figure() {
     let mut run = clean_run();
     let row = &mut run.rows[1];
-    row.commit_latency.total_ns = row.elapsed_ns * u64::from(row.jobs);
+    let elapsed_ns = row.elapsed_ns.expect("measured");
+    row.commit_latency = Some(WaitStats {
+        total_ns: elapsed_ns * u64::from(row.jobs),
+        ..WaitStats::default()
+    });
     row.session_time = Some(SessionTime::default());
     row.cross_check = Some(CrossCheck {
-        log_commits: row.commits,
+        log_commits: row.commits.expect("measured"),
         uncertain_commits: u64::from(row.jobs),
-        window_ns: row.elapsed_ns,
+        window_ns: elapsed_ns,
         sampled: 1000,
         sampled_ns: 100_000_000,
         sampled_recorded_ns: 100_000_000,
@@ -119,7 +145,7 @@ fn a_row_that_was_counted_twice_is_compared_figure_by_figure() {
             c.sampled_recorded_ns += 3_000_000
         }),
         ("that of another clock", |r, _| {
-            r.elapsed_ns += r.elapsed_ns * 3 / 100
+            r.elapsed_ns = r.elapsed_ns.map(|ns| ns + ns * 3 / 100)
         }),
         ("the log writer made the redo of", |_, c| {
             c.log_commits -= c.log_commits / 30
@@ -153,7 +179,7 @@ fn a_row_that_was_counted_twice_is_compared_figure_by_figure() {
 fn one_slow_interval_is_chance() {
     let mut run = clean_run();
     let weight = |run: &Run| found(run, "space.log_switches").map(|f| f.weight);
-    run.rows[1].log_switches = 1;
+    redo(&mut run, 1).log_switches = Some(1);
     for (i, wanted) in [(1, Info), (3, Caution)] {
         run.rows[1].intervals[i].log_switches = 1;
         run.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
@@ -310,17 +336,17 @@ fn disk_cases() -> Vec<Case> {
             last_disk(r).logical_block_bytes = Some(4096)
         }),
         ("block.below_physical", Caution, |r| {
-            r.target.seal_bytes = 512
+            r.target.redo_log_mut().seal_bytes = 512
         }),
         ("block.unwritten_extents", Caution, |r| {
-            r.target.unwritten_extents = Some(7)
+            r.target.redo_log_mut().unwritten_extents = Some(7)
         }),
         ("block.extents_unknown", Info, |r| {
-            r.target.unwritten_extents = None
+            r.target.redo_log_mut().unwritten_extents = None
         }),
         ("block.raw_device", Info, |r| {
             r.target.kind = "raw_device".into();
-            r.target.unwritten_extents = None
+            r.target.redo_log_mut().unwritten_extents = None
         }),
     ]
 }
@@ -362,19 +388,21 @@ fn load_cases() -> Vec<Case> {
             r.rows.push(row("LGWR-LAT1", 32, 40_400.0, 79.0, 700_000.0))
         }),
         ("load.processors", Caution, |r| {
-            r.rows[1].cpu_busy_pct = Some(97.0)
+            r.rows[1].processors.get_or_insert_default().cpu_busy_pct = Some(97.0)
         }),
         ("load.lab_overhead", Info, |r| {
             r.lab_overhead_ns = Some(50_000.0)
         }),
         ("space.wastage", Caution, |r| {
-            r.rows[0].redo_wastage_bytes = r.rows[0].redo_size_bytes * 2
+            let redo = redo(r, 0);
+            redo.redo_wastage_bytes = redo.redo_size_bytes.map(|bytes| bytes * 2)
         }),
         ("space.write_amplification", Caution, |r| {
-            r.rows[0].device_written_bytes = Some(r.rows[0].redo_size_bytes * 3)
+            let bytes = r.rows[0].redo().redo_size_bytes.map(|bytes| bytes * 3);
+            device(r, 0).device_written_bytes = bytes
         }),
         ("space.log_switches", Caution, |r| {
-            r.rows[1].log_switches = 2;
+            redo(r, 1).log_switches = Some(2);
             for i in [1, 3] {
                 r.rows[1].intervals[i].log_switches = 1;
                 r.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
@@ -391,7 +419,7 @@ fn load_cases() -> Vec<Case> {
             },
         ),
         ("space.cache_resident", Info, |r| {
-            r.target.log_file_bytes = 64 << 20
+            r.target.redo_log_mut().log_file_bytes = 64 << 20
         }),
     ]
 }
@@ -409,20 +437,33 @@ fn doubt_cases() -> Vec<Case> {
             r.origin = Origin::Simulated
         }),
         ("validity.background", Caution, |r| {
-            r.rows[0].background_write_pct = Some(30.0)
+            r.rows[0]
+                .device
+                .get_or_insert_default()
+                .background_write_pct = Some(30.0)
         }),
-        ("validity.no_commits", Caution, |r| r.rows[0].commits = 0),
+        ("validity.no_commits", Caution, |r| {
+            r.rows[0].commits = Some(0)
+        }),
         ("validity.little", Caution, |r| {
-            r.rows[1].commit_latency_ms *= 1.1
+            scale(&mut r.rows[1].commit_latency_ms, 1.1)
         }),
         ("validity.flushes_missing", Bad, |r| {
             last_disk(r).write_cache = Some("write back".into());
-            for a in r.rows.iter_mut().filter_map(|r| r.flush_audit.as_mut()) {
+            for a in r
+                .rows
+                .iter_mut()
+                .filter_map(|r| r.device.as_mut()?.flush_audit.as_mut())
+            {
                 (a.status, a.counted) = (AuditStatus::Missing, Some(3));
             }
         }),
         ("durability.no_flushes_sent", Caution, |r| {
-            for a in r.rows.iter_mut().filter_map(|r| r.flush_audit.as_mut()) {
+            for a in r
+                .rows
+                .iter_mut()
+                .filter_map(|r| r.device.as_mut()?.flush_audit.as_mut())
+            {
                 (a.status, a.counted) = (AuditStatus::Missing, Some(0));
             }
         }),
@@ -551,7 +592,7 @@ fn what_was_done_without_is_said_and_judges_nothing() {
     let thresholds = Thresholds::default();
     let mut run = clean_run();
     let before = findings(&run, &thresholds).len();
-    run.target.fallbacks = vec!["io_uring: set up: refused".to_owned()];
+    run.target.redo_log_mut().fallbacks = vec!["io_uring: set up: refused".to_owned()];
     let after = findings(&run, &thresholds);
     assert_eq!(after.len(), before + 1);
     let said = after.iter().find(|f| f.id == "validity.fallback");

@@ -39,7 +39,8 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
 
 /// What the log does without. The figures are right for what it does instead.
 fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
-    for fallback in &run.target.fallbacks {
+    let log = run.target.redo_log();
+    for fallback in log.map_or(&[][..], |log| &log.fallbacks) {
         notes.push(Note::of(
             &catalogue::VALIDITY_FALLBACK,
             Info,
@@ -78,7 +79,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let worst = run
         .rows
         .iter()
-        .filter_map(|r| Some((r, r.background_write_pct?)))
+        .filter_map(|r| Some((r, r.device().background_write_pct?)))
         .max_by(|a, b| a.1.total_cmp(&b.1));
     let limit = &t.background_write_pct;
     let Some((row, pct)) = worst else {
@@ -88,7 +89,10 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let own_metadata = copies_on_write(run);
     let is_over = pct > limit.value && !own_metadata;
     // One row that met a neighbour is a caution; a run that met one throughout is in doubt.
-    let watched = run.rows.iter().filter_map(|r| r.background_write_pct);
+    let watched = run
+        .rows
+        .iter()
+        .filter_map(|r| r.device().background_write_pct);
     let over = watched.clone().filter(|pct| *pct > limit.value).count();
     let is_high = is_over && over * DOUBTFUL_ROWS_DIVISOR > watched.count();
     notes.push(
@@ -128,7 +132,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 /// no processor. No figure shows which of the two, and nothing follows for the device.
 fn unanswered(run: &Run, notes: &mut Vec<Note>) {
     let measured = run.origin == Origin::Measured;
-    let empty = |r: &&Row| measured && r.commits == 0;
+    let empty = |r: &&Row| measured && r.commits == Some(0);
     let Some(row) = run.rows.iter().find(empty) else {
         return;
     };
@@ -139,7 +143,7 @@ fn unanswered(run: &Run, notes: &mut Vec<Note>) {
             format!(
                 "No commit was completed in {}, within {}.",
                 name_of(row),
-                format::latency(row.elapsed_ns as f64)
+                format::latency(row.elapsed_ns.unwrap_or(0) as f64)
             ),
         )
         .number("rows", run.rows.iter().filter(empty).count() as f64),

@@ -11,7 +11,7 @@ use super::links::Topic;
 use super::{Section, buckets, origin_tag};
 use crate::format;
 use measure::WaitEvent;
-use measure::run::Run;
+use measure::run::{Row, Run};
 
 /// Most curves of a figure.
 const CURVES_MAX: usize = 5;
@@ -120,10 +120,8 @@ pub(super) fn histograms(run: &Run, data: &ReportData) -> Option<Section> {
     let mut figures = Vec::new();
     for (i, name) in names(run).iter().enumerate() {
         let rows = indexed(run, name);
-        let best = rows.iter().max_by(|a, b| {
-            a.1.commit_throughput_tps
-                .total_cmp(&b.1.commit_throughput_tps)
-        });
+        let tps = |row: &Row| row.commit_throughput_tps.unwrap_or(0.0);
+        let best = rows.iter().max_by(|a, b| tps(a.1).total_cmp(&tps(b.1)));
         let Some((at, row)) = best else {
             continue;
         };

@@ -51,7 +51,7 @@ pub(super) fn load(run: &Run) -> Option<Section> {
 fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     let points: Vec<(f64, f64)> = rows
         .iter()
-        .map(|r| (f64::from(r.jobs), r.commit_throughput_tps))
+        .filter_map(|r| Some((f64::from(r.jobs), r.commit_throughput_tps?)))
         .collect();
     let title = format!("{name}: throughput");
     let id = format!("tp{i}");
@@ -216,7 +216,7 @@ pub(super) fn commit_path(run: &Run) -> Option<Section> {
     for (i, name) in names(run).iter().enumerate() {
         let rows = rows_of(run, name).into_iter();
         let rows: Vec<&Row> = rows
-            .filter(|r| r.commit_path.attributed > 0)
+            .filter(|r| r.commit_path.as_ref().is_some_and(|p| p.attributed > 0))
             .take(24)
             .collect();
         figures.push(path_of(run, i, name, &rows).of(name));
@@ -232,8 +232,10 @@ pub(super) fn commit_path(run: &Run) -> Option<Section> {
 fn path_of(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     const PARTS: [&str; 4] = ["queue", "write", "flush", "wake"];
     let parts = |r: &Row| {
-        let p = &r.commit_path;
-        vec![p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns]
+        let path = r.commit_path.as_ref();
+        path.map_or_else(Vec::new, |p| {
+            vec![p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns]
+        })
     };
     let bar = |r: &&Row| {
         let parts = parts(r);

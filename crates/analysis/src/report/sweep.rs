@@ -30,7 +30,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
 
 /// The sweep that a run's own rows make: a line for each number of jobs.
 fn of_run(run: &Run) -> Option<SizeSweep> {
-    let facts = run.workload.size_sweep.as_ref()?;
+    let facts = run.workload.redo()?.size_sweep.as_ref()?;
     let mut lines: Vec<(u32, SizeLine)> = Vec::new();
     for row in run.rows.iter().filter(|r| r.workload == SIZE_SWEEP) {
         let (Some(redo_bytes), Some(sync)) = (row.redo_bytes_per_txn, sync_of(row)) else {

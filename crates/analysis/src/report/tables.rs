@@ -74,43 +74,40 @@ fn unit_below(metric: &catalogue::Metric) -> String {
 /// A row's value of a metric as text; `None` where it was not measured. Only digits and
 /// punctuation of this module's making: nothing of the run's text.
 fn cell(key: &str, row: &Row) -> Option<String> {
-    if row.not_measured.iter().any(|field| field == key) {
-        return None;
-    }
     Some(match key {
         "nodes" => row.nodes.to_string(),
         "jobs" => row.jobs.to_string(),
-        "cpu_busy_pct" => digits(row.cpu_busy_pct?),
-        "cpu_user_pct" => digits(row.cpu_user_pct?),
-        "cpu_sys_pct" => digits(row.cpu_sys_pct?),
-        "cpu_idle_pct" => digits(row.cpu_idle_pct?),
-        "cpu_iowait_pct" => digits(row.cpu_iowait_pct?),
-        "commit_throughput_tps" => digits(row.commit_throughput_tps),
-        "commit_latency_ms" => digits(row.commit_latency_ms),
-        "redo_blocks_per_s" => digits(row.redo_blocks_per_s),
-        "redo_writes_iops" => digits(row.redo_writes_iops),
-        "redo_synch_writes_iops" => digits(row.redo_synch_writes_iops),
-        "redo_data_mbps" => digits(row.redo_data_mbps),
-        "redo_data_kb_per_txn" => digits(row.redo_data_kb_per_txn),
+        "cpu_busy_pct" => digits(row.processors().cpu_busy_pct?),
+        "cpu_user_pct" => digits(row.processors().cpu_user_pct?),
+        "cpu_sys_pct" => digits(row.processors().cpu_sys_pct?),
+        "cpu_idle_pct" => digits(row.processors().cpu_idle_pct?),
+        "cpu_iowait_pct" => digits(row.processors().cpu_iowait_pct?),
+        "commit_throughput_tps" => digits(row.commit_throughput_tps?),
+        "commit_latency_ms" => digits(row.commit_latency_ms?),
+        "redo_blocks_per_s" => digits(row.redo().redo_blocks_per_s?),
+        "redo_writes_iops" => digits(row.redo().redo_writes_iops?),
+        "redo_synch_writes_iops" => digits(row.redo_synch_writes_iops?),
+        "redo_data_mbps" => digits(row.redo().redo_data_mbps?),
+        "redo_data_kb_per_txn" => digits(row.redo().redo_data_kb_per_txn?),
         "log_file_sync_ms" => digits(row.log_file_sync_ms?),
-        "flash_cache_write_pct" => digits(row.flash_cache_write_pct?),
-        "elapsed_s" => digits(row.elapsed_s),
-        "redo_size_bytes" => count(row.redo_size_bytes),
-        "commits" => count(row.commits),
-        "commits_per_write" => digits(row.commits_per_write.mean),
-        "redo_wastage_bytes" => count(row.redo_wastage_bytes),
-        "flushes" => count(row.flushes),
-        "device_writes" => count(row.device_writes?),
-        "cpu_us_per_commit" => digits(row.cpu_us_per_commit?),
-        "context_switches_per_commit" => digits(row.context_switches_per_commit?),
-        "log_file_sync_polled_pct" => digits(row.log_file_sync_polled_pct?),
-        "log_file_sync_switches" => count(row.log_file_sync_switches?),
-        "offered_tps" => digits(row.offered_tps?),
-        "backlog_end" => count(row.backlog_end?),
-        "lateness_ms" => digits(row.lateness_ms?),
+        "flash_cache_write_pct" => digits(row.redo().flash_cache_write_pct?),
+        "elapsed_s" => digits(row.elapsed_s?),
+        "redo_size_bytes" => count(row.redo().redo_size_bytes?),
+        "commits" => count(row.commits?),
+        "commits_per_write" => digits(row.redo().commits_per_write.as_ref()?.mean),
+        "redo_wastage_bytes" => count(row.redo().redo_wastage_bytes?),
+        "flushes" => count(row.redo().flushes?),
+        "device_writes" => count(row.device().device_writes?),
+        "cpu_us_per_commit" => digits(row.processors().cpu_us_per_commit?),
+        "context_switches_per_commit" => digits(row.processors().context_switches_per_commit?),
+        "log_file_sync_polled_pct" => digits(row.learning().log_file_sync_polled_pct?),
+        "log_file_sync_switches" => count(row.learning().log_file_sync_switches?),
+        "offered_tps" => digits(row.open_loop().offered_tps?),
+        "backlog_end" => count(row.open_loop().backlog_end?),
+        "lateness_ms" => digits(row.open_loop().lateness_ms?),
         "commits_per_session" => count(row.commits_per_session?),
         "redo_bytes_per_txn" if row.workload == SIZE_SWEEP => count(row.redo_bytes_per_txn?),
-        "threads" if row.threads > 0 && row.threads < row.jobs => row.threads.to_string(),
+        "threads" => row.threads.filter(|n| *n < row.jobs)?.to_string(),
         _ => return None,
     })
 }
@@ -188,6 +185,10 @@ fn wait_cells(w: &WaitStats) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::run::{
+        CommitsPerWrite, DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures,
+        RedoFigures,
+    };
 
     /// Of a wait of which only count and total are known, nobody counted the long ones.
     #[test]
@@ -213,23 +214,50 @@ mod tests {
             workload: SIZE_SWEEP.to_owned(),
             redo_bytes_per_txn: Some(1),
             commits_per_session: Some(1),
-            offered_tps: Some(1.0),
-            backlog_end: Some(1),
-            lateness_ms: Some(1.0),
             jobs: 2,
-            threads: 1,
-            log_file_sync_switches: Some(1),
-            log_file_sync_polled_pct: Some(1.0),
-            cpu_busy_pct: Some(1.0),
-            cpu_user_pct: Some(1.0),
-            cpu_sys_pct: Some(1.0),
-            cpu_idle_pct: Some(1.0),
-            cpu_iowait_pct: Some(1.0),
+            threads: Some(1),
             log_file_sync_ms: Some(1.0),
-            flash_cache_write_pct: Some(1.0),
-            device_writes: Some(1),
-            cpu_us_per_commit: Some(1.0),
-            context_switches_per_commit: Some(1.0),
+            commit_throughput_tps: Some(1.0),
+            commit_latency_ms: Some(1.0),
+            redo_synch_writes_iops: Some(1.0),
+            elapsed_s: Some(1.0),
+            commits: Some(1),
+            redo: Some(RedoFigures {
+                redo_blocks_per_s: Some(1.0),
+                redo_writes_iops: Some(1.0),
+                redo_data_mbps: Some(1.0),
+                redo_data_kb_per_txn: Some(1.0),
+                flash_cache_write_pct: Some(1.0),
+                redo_size_bytes: Some(1),
+                commits_per_write: Some(CommitsPerWrite::default()),
+                redo_wastage_bytes: Some(1),
+                flushes: Some(1),
+                ..RedoFigures::default()
+            }),
+            device: Some(DeviceFigures {
+                device_writes: Some(1),
+                ..DeviceFigures::default()
+            }),
+            processors: Some(ProcessorFigures {
+                cpu_busy_pct: Some(1.0),
+                cpu_user_pct: Some(1.0),
+                cpu_sys_pct: Some(1.0),
+                cpu_idle_pct: Some(1.0),
+                cpu_iowait_pct: Some(1.0),
+                cpu_us_per_commit: Some(1.0),
+                context_switches_per_commit: Some(1.0),
+            }),
+            open_loop: Some(OpenLoopFigures {
+                offered_tps: Some(1.0),
+                backlog_end: Some(1),
+                lateness_ms: Some(1.0),
+                ..OpenLoopFigures::default()
+            }),
+            learning: Some(LearningFigures {
+                log_file_sync_switches: Some(1),
+                log_file_sync_polled_pct: Some(1.0),
+                ..LearningFigures::default()
+            }),
             ..Row::default()
         };
         for metric in catalogue::ROW.iter().filter(|m| m.key != "workload") {

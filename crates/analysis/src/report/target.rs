@@ -6,7 +6,9 @@ use super::links::Topic;
 use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;
-use measure::run::{FloorRow, ProbeRow, Run};
+use measure::run::{
+    FloorRow, ProbeRow, RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo,
+};
 use measure::stack::{Layer, LayerKind};
 
 pub(super) fn stack(run: &Run) -> Option<Section> {
@@ -21,26 +23,16 @@ pub(super) fn stack(run: &Run) -> Option<Section> {
     } else {
         format!("<ol class=\"stack\">{list}</ol>")
     };
-    let facts = pairs(&[
+    let mut facts = vec![
         ("Path", Some(target.path.clone())),
         ("Kind", Some(target.kind.clone())),
-        ("Sync method", Some(target.sync_method.clone())),
-        ("I/O engine", engine(run)),
-        ("Log files", log_files(run)),
-        ("Redo block", nonzero(u64::from(target.redo_block_bytes))),
-        (
-            "Log writes padded to",
-            nonzero(u64::from(target.seal_bytes)),
-        ),
-        ("Log buffer", log_buffer(run)),
-        (
-            "Unwritten extents",
-            target.unwritten_extents.map(format::count),
-        ),
-        ("Done without", Some(target.fallbacks.join("; "))),
+    ];
+    facts.extend(facts_of(&target.facts));
+    facts.extend([
         ("Hypervisor", stack.hypervisor.clone()),
         ("Preloaded", stack.preload.clone()),
     ]);
+    let facts = pairs(&facts);
     let section = Section::html(
         "stack",
         "Storage stack",
@@ -54,17 +46,45 @@ fn nonzero(bytes: u64) -> Option<String> {
     (bytes > 0).then(|| format::bytes(bytes))
 }
 
-fn engine(run: &Run) -> Option<String> {
-    let t = &run.target;
-    let depth = match t.io_depth {
-        0 | 1 => String::new(),
-        n => format!(", {n} batches in flight at most"),
-    };
-    (!t.io.is_empty()).then(|| format!("{}{depth}", t.io))
+/// What only this kind of target has.
+fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
+    match facts {
+        TargetFacts::Unknown => Vec::new(),
+        TargetFacts::RedoLog(log) => vec![
+            ("Sync method", Some(log.sync_method.clone())),
+            ("I/O engine", engine(log)),
+            ("Log files", log_files(log)),
+            ("Redo block", nonzero(u64::from(log.redo_block_bytes))),
+            ("Log writes padded to", nonzero(u64::from(log.seal_bytes))),
+            ("Log buffer", log_buffer(log)),
+            (
+                "Unwritten extents",
+                log.unwritten_extents.map(format::count),
+            ),
+            ("Done without", Some(log.fallbacks.join("; "))),
+        ],
+        TargetFacts::Database(server) => {
+            let setting = |(name, value): (&String, &String)| format!("{name}={value}");
+            let settings: Vec<String> = server.settings.iter().map(setting).collect();
+            vec![
+                ("Product", Some(server.product.clone())),
+                ("Version", Some(server.version.clone())),
+                ("Settings", Some(settings.join(", "))),
+            ]
+        }
+        TargetFacts::Imported(imported) => vec![("Evidence", Some(imported.evidence.join(", ")))],
+    }
 }
 
-fn log_files(run: &Run) -> Option<String> {
-    let t = &run.target;
+fn engine(log: &RedoLogFacts) -> Option<String> {
+    let depth = match log.io_depth {
+        None | Some(0 | 1) => String::new(),
+        Some(n) => format!(", {n} batches in flight at most"),
+    };
+    log.io.as_ref().map(|io| format!("{io}{depth}"))
+}
+
+fn log_files(t: &RedoLogFacts) -> Option<String> {
     (t.log_groups > 0).then(|| {
         format!(
             "{} of {}",
@@ -74,13 +94,9 @@ fn log_files(run: &Run) -> Option<String> {
     })
 }
 
-fn log_buffer(run: &Run) -> Option<String> {
-    let pages = if run.target.huge_pages {
-        ", huge pages"
-    } else {
-        ""
-    };
-    nonzero(run.target.log_buffer_bytes).map(|b| b + pages)
+fn log_buffer(log: &RedoLogFacts) -> Option<String> {
+    let pages = if log.huge_pages { ", huge pages" } else { "" };
+    nonzero(log.log_buffer_bytes).map(|b| b + pages)
 }
 
 fn kind(layer: &Layer) -> &'static str {
@@ -201,10 +217,11 @@ pub(super) fn floor(run: &Run) -> Option<Section> {
 
 /// What the probe found before the log was opened.
 pub(super) fn probe(run: &Run) -> Option<Section> {
-    if run.target.probe.is_empty() {
+    let probe = &run.target.redo_log()?.probe;
+    if probe.is_empty() {
         return None;
     }
-    let rows = run.target.probe.iter().take(super::MAX_ENTRIES);
+    let rows = probe.iter().take(super::MAX_ENTRIES);
     let body: String = rows.map(probe_row).collect();
     let section = Section::html(
         "probe",
@@ -264,8 +281,45 @@ fn floor_row(f: &FloorRow, best: Option<f64>) -> String {
     )
 }
 
+fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
+    let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
+    let seconds = |s: f64| format!("{} s", format::digits(s));
+    vec![
+        ("Jobs", Some(jobs.join(", "))),
+        ("Measured time a row", w.time_s.map(seconds)),
+        ("Commits a session", w.commits.map(format::count)),
+        ("Warm-up a row", Some(seconds(w.warmup_s))),
+        (
+            "CPU work a commit",
+            Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
+        ),
+        ("COMMIT WRITE", commit_write(w)),
+        ("Commit API", w.commit_api.clone()),
+    ]
+}
+
+/// `WAIT IMMEDIATE` where all workloads commit alike, else each with its name.
+fn commit_write(w: &RedoWorkload) -> Option<String> {
+    let (_, first) = w.commit_write.first_key_value()?;
+    if w.commit_write.values().all(|mode| mode == first) {
+        return Some(first.to_string());
+    }
+    let each = w.commit_write.iter();
+    let each: Vec<String> = each.map(|(name, mode)| format!("{name} {mode}")).collect();
+    Some(each.join(", "))
+}
+
+fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<String>)> {
+    vec![
+        ("Log writer", log.log_writer.clone()),
+        ("Log file sync by", log.log_file_sync.clone()),
+        ("Flush triggers", log.flush_triggers.clone()),
+        ("Log writer CPUs", cpus(&log.log_writer_cpus)),
+    ]
+}
+
 pub(super) fn environment(run: &Run) -> Option<Section> {
-    let (e, w) = (&run.environment, &run.workload);
+    let e = &run.environment;
     let machine = pairs(&[
         ("Host", Some(e.hostname.clone())),
         ("Kernel", Some(e.kernel.clone())),
@@ -277,30 +331,17 @@ pub(super) fn environment(run: &Run) -> Option<Section> {
         ("Memory", nonzero(e.memory_bytes)),
         ("Frequency governor", e.governor.clone()),
     ]);
-    let jobs: Vec<String> = w.jobs.iter().take(64).map(u32::to_string).collect();
-    let work = pairs(&[
-        ("Workloads", Some(w.names.join(", "))),
-        ("Jobs", Some(jobs.join(", "))),
-        (
-            "Measured time a row",
-            w.time_s.map(|s| format!("{} s", format::digits(s))),
-        ),
-        ("Commits a session", w.commits.map(format::count)),
-        (
-            "Warm-up a row",
-            Some(format!("{} s", format::digits(w.warmup_s))),
-        ),
-        (
-            "CPU work a commit",
-            Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
-        ),
-        ("Log writer", Some(w.log_writer.clone())),
-        ("Commit API", Some(w.commit_api.clone())),
-        ("Log file sync by", Some(w.log_file_sync.clone())),
-        ("Flush triggers", Some(w.flush_triggers.clone())),
-        ("Log writer CPUs", cpus(&w.log_writer_cpus)),
-        ("Seed", Some(w.seed.to_string())),
-    ]);
+    let mut work = vec![("Workloads", Some(run.workload.names().join(", ")))];
+    if let WorkloadInfo::Redo(load) = &run.workload {
+        work.extend(redo_work(load));
+    }
+    if let Some(log) = run.target.redo_log() {
+        work.extend(log_options(log));
+    }
+    if let WorkloadInfo::Redo(load) = &run.workload {
+        work.push(("Seed", Some(load.seed.to_string())));
+    }
+    let work = pairs(&work);
     let section = Section::html(
         "environment",
         "Environment",

@@ -49,7 +49,8 @@ pub(super) fn validity(run: &Run) -> Option<Section> {
 }
 
 fn audits(run: &Run) -> String {
-    let is_checked = |r: &&Row| r.flush_audit.is_some() || r.background_write_pct.is_some();
+    let is_checked =
+        |r: &&Row| r.device().flush_audit.is_some() || r.device().background_write_pct.is_some();
     let rows: String = run
         .rows
         .iter()
@@ -68,7 +69,7 @@ fn audits(run: &Run) -> String {
 }
 
 fn audit_row(row: &Row) -> String {
-    let audit = row.flush_audit.as_ref();
+    let audit = row.device().flush_audit.as_ref();
     let status = audit.map_or("–", |a| match a.status {
         AuditStatus::Verified => "verified",
         AuditStatus::LowerBound => "lower bound",
@@ -83,6 +84,7 @@ fn audit_row(row: &Row) -> String {
         number(audit.map(|a| a.needed)),
         number(audit.and_then(|a| a.counted)),
         esc(&row
+            .device()
             .background_write_pct
             .map_or_else(|| "–".to_owned(), format::percent)),
         esc(audit.map_or("", |a| a.note.as_str())),

@@ -13,7 +13,7 @@ pub(super) fn workers(run: &Run) -> Option<Section> {
     let lines: String = run
         .rows
         .iter()
-        .flat_map(|row| row.workers.iter().map(move |worker| (row, worker)))
+        .flat_map(|row| row.redo().workers.iter().map(move |worker| (row, worker)))
         .take(MAX_LINES)
         .map(|(row, worker)| line(row, worker))
         .collect();
@@ -28,11 +28,12 @@ pub(super) fn workers(run: &Run) -> Option<Section> {
         .iter()
         .map(|h| format!("<th>{h}<small>ms</small></th>"))
         .collect::<String>();
-    let switches: u64 = run.rows.iter().map(|row| row.log_writer_switches).sum();
-    let changed = if run.workload.log_writer == "adaptive" {
+    let switches = run.rows.iter().filter_map(|r| r.redo().log_writer_switches);
+    let writer = run.target.redo_log().and_then(|t| t.log_writer.as_deref());
+    let changed = if writer == Some("adaptive") {
         format!(
             "<p>The log writer changed between alone and workers {} times in all rows.</p>",
-            count(switches)
+            count(switches.sum())
         )
     } else {
         String::new()

@@ -37,13 +37,12 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
         workload: workload.to_owned(),
         nodes: 1,
         jobs,
-        commit_throughput_tps: 1000.0 * f64::from(jobs),
-        commit_latency_ms: 1.0,
-        redo_data_mbps: 10.0,
+        commit_throughput_tps: Some(1000.0 * f64::from(jobs)),
+        commit_latency_ms: Some(1.0),
         log_file_sync_ms: Some(0.2),
-        elapsed_s: seconds as f64,
-        elapsed_ns: seconds * 1_000_000_000,
-        commits: 10_000,
+        elapsed_s: Some(seconds as f64),
+        elapsed_ns: Some(seconds * 1_000_000_000),
+        commits: Some(10_000),
         waits: BTreeMap::from([
             ("log_file_sync".to_owned(), stats(2e5)),
             ("log_file_parallel_write".to_owned(), stats(1e5)),
@@ -58,28 +57,35 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
                 (100.0, 5_000_000),
             ],
         )]),
-        commit_path: CommitPath {
+        commit_path: Some(CommitPath {
             attributed: 5,
             queue_ns: 1e4,
             write_ns: 1e5,
             flush_ns: 5e4,
             wake_ns: 1e4,
-        },
-        flush_audit: Some(FlushAudit {
-            status: AuditStatus::Missing,
-            needed: 7,
-            counted: Some(3),
-            nfs: None,
-            note: text.to_owned(),
         }),
-        log_writer_switches: 2,
-        workers: vec![Worker {
-            name: text.to_owned(),
-            log_file_parallel_write: stats(1e5),
-            ..Worker::default()
-        }],
-        background_write_pct: Some(99.99),
         intervals: (1..=seconds).map(interval).collect(),
+        redo: Some(RedoFigures {
+            redo_data_mbps: Some(10.0),
+            log_writer_switches: Some(2),
+            workers: vec![Worker {
+                name: text.to_owned(),
+                log_file_parallel_write: stats(1e5),
+                ..Worker::default()
+            }],
+            ..RedoFigures::default()
+        }),
+        device: Some(DeviceFigures {
+            flush_audit: Some(FlushAudit {
+                status: AuditStatus::Missing,
+                needed: 7,
+                counted: Some(3),
+                nfs: None,
+                note: text.to_owned(),
+            }),
+            background_write_pct: Some(99.99),
+            ..DeviceFigures::default()
+        }),
         ..Row::default()
     }
 }
@@ -160,24 +166,26 @@ pub fn run_of(text: &str) -> Run {
             kind: s(),
             path: s(),
             stack: stack_of(text),
-            sync_method: s(),
-            redo_block_bytes: 512,
-            io: s(),
-            probe: vec![ProbeRow {
+            facts: TargetFacts::RedoLog(RedoLogFacts {
                 sync_method: s(),
-                io: s(),
-                refused: some(),
-                ..ProbeRow::default()
-            }],
-            fallbacks: vec![s()],
-            ..Target::default()
+                redo_block_bytes: 512,
+                io: Some(s()),
+                probe: vec![ProbeRow {
+                    sync_method: s(),
+                    io: s(),
+                    refused: some(),
+                    ..ProbeRow::default()
+                }],
+                fallbacks: vec![s()],
+                log_writer: Some(s()),
+                log_writer_cpus: vec![0, 1],
+                ..RedoLogFacts::default()
+            }),
         },
-        workload: WorkloadInfo {
+        workload: WorkloadInfo::Redo(RedoWorkload {
             names: vec![s()],
-            log_writer: s(),
-            log_writer_cpus: vec![0, 1],
-            ..WorkloadInfo::default()
-        },
+            ..RedoWorkload::default()
+        }),
         environment: Environment {
             kernel: s(),
             cpu_model: s(),

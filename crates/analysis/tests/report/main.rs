@@ -149,11 +149,11 @@ fn a_run_without_rows_is_shown() {
 fn figures_that_are_not_numbers_do_no_harm() {
     let mut run = run_of("/redo");
     for row in &mut run.rows {
-        row.commit_throughput_tps = f64::NAN;
-        row.commit_latency_ms = f64::INFINITY;
-        row.redo_data_mbps = f64::NEG_INFINITY;
+        row.commit_throughput_tps = Some(f64::NAN);
+        row.commit_latency_ms = Some(f64::INFINITY);
+        row.redo.get_or_insert_default().redo_data_mbps = Some(f64::NEG_INFINITY);
         row.intervals.iter_mut().for_each(|i| i.seconds = f64::NAN);
-        row.commit_path.queue_ns = f64::NAN;
+        row.commit_path.get_or_insert_default().queue_ns = f64::NAN;
         row.curves.insert(
             "log_file_sync".to_owned(),
             vec![(f64::NAN, u64::MAX), (200.0, 0)],

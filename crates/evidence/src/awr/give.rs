@@ -3,10 +3,11 @@
 use super::over::SharesOver;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
-use crate::gathered::{Gathered, row, tells};
+use crate::gathered::{Gathered, row};
 use crate::sheets::{Sheets, text};
 use measure::imported::{Cell, Severity};
 use measure::printed;
+use measure::run::{ProcessorFigures, RedoFigures, Row, measured};
 use std::collections::BTreeMap;
 
 /// Statistics of the instance that concern redo and commits: these and all that begin so.
@@ -284,9 +285,8 @@ impl ReportFigures {
         std::mem::take(&mut self.facts)
     }
 
-    fn row(&self, file: &str) -> measure::run::Row {
+    fn row(&self, file: &str) -> Row {
         let mut row = row(file);
-        let mut told: Vec<&str> = Vec::new();
         let total = |name: &str| self.statistics.get(name).copied();
         let elapsed = self.elapsed_s.filter(|s| *s > 0.0);
         let per_s = |name: &str| Some(total(name)? / elapsed?);
@@ -295,58 +295,29 @@ impl ReportFigures {
         let redo = redo.or_else(|| per_s("redo size"));
         let tps = per_s("user commits").or_else(|| profile("transactions"));
         let some_tps = tps.filter(|t| *t > 0.0);
-        let kb = redo.zip(some_tps).map(|(b, t)| b / t / 1024.0);
-        let synch = per_s("redo synch writes");
-        let blocks = per_s("redo blocks written");
-        let mbps = redo.map(|b| b / 1_048_576.0);
-        for (field, name, value) in [
-            (&mut row.elapsed_s, "elapsed_s", elapsed),
-            (&mut row.redo_data_mbps, "redo_data_mbps", mbps),
-            (&mut row.commit_throughput_tps, "commit_throughput_tps", tps),
-            (
-                &mut row.redo_writes_iops,
-                "redo_writes_iops",
-                per_s("redo writes"),
-            ),
-            (
-                &mut row.redo_synch_writes_iops,
-                "redo_synch_writes_iops",
-                synch,
-            ),
-            (&mut row.redo_blocks_per_s, "redo_blocks_per_s", blocks),
-            (&mut row.redo_data_kb_per_txn, "redo_data_kb_per_txn", kb),
-        ] {
-            if let Some(v) = value {
-                *field = v;
-                told.push(name);
-            }
-        }
-        let wastage = total("redo wastage");
-        let elapsed_ns = elapsed.map(|s| s * 1e9);
-        for (field, name, value) in [
-            (
-                &mut row.redo_size_bytes,
-                "redo_size_bytes",
-                total("redo size"),
-            ),
-            (&mut row.commits, "commits", total("user commits")),
-            (&mut row.redo_wastage_bytes, "redo_wastage_bytes", wastage),
-            (&mut row.elapsed_ns, "elapsed_ns", elapsed_ns),
-        ] {
-            if let Some(v) = value.filter(|v| *v >= 0.0) {
-                *field = v as u64;
-                told.push(name);
-            }
-        }
+        let whole = |value: Option<f64>| value.filter(|v| *v >= 0.0).map(|v| v as u64);
+        row.elapsed_s = elapsed;
+        row.elapsed_ns = whole(elapsed.map(|s| s * 1e9));
+        row.commits = whole(total("user commits"));
+        row.commit_throughput_tps = tps;
+        row.redo_synch_writes_iops = per_s("redo synch writes");
         row.log_file_sync_ms = self.sync_ms;
-        let cpu = self.cpu.map(|shares| shares.map(Some)).unwrap_or_default();
-        [
-            row.cpu_user_pct,
-            row.cpu_sys_pct,
-            row.cpu_iowait_pct,
-            row.cpu_idle_pct,
-        ] = cpu;
-        tells(&mut row, &told);
+        row.redo = measured(RedoFigures {
+            redo_blocks_per_s: per_s("redo blocks written"),
+            redo_writes_iops: per_s("redo writes"),
+            redo_data_mbps: redo.map(|b| b / 1_048_576.0),
+            redo_data_kb_per_txn: redo.zip(some_tps).map(|(b, t)| b / t / 1024.0),
+            redo_size_bytes: whole(total("redo size")),
+            redo_wastage_bytes: whole(total("redo wastage")),
+            ..RedoFigures::default()
+        });
+        row.processors = self.cpu.map(|[user, sys, iowait, idle]| ProcessorFigures {
+            cpu_user_pct: Some(user),
+            cpu_sys_pct: Some(sys),
+            cpu_iowait_pct: Some(iowait),
+            cpu_idle_pct: Some(idle),
+            ..ProcessorFigures::default()
+        });
         row
     }
 }

@@ -2,10 +2,11 @@
 //! identities between columns where their counts differ, since published headings are wrong too.
 
 use crate::Notes;
-use crate::gathered::{Gathered, row, tells};
+use crate::gathered::{Gathered, row};
 use crate::sheets::{Sheets, text};
 use measure::imported::{Cell, Severity};
 use measure::printed;
+use measure::run::{ProcessorFigures, RedoFigures, Row, measured};
 
 /// Rows of a table that are kept.
 const ROWS_MAX: usize = 5000;
@@ -280,7 +281,7 @@ pub fn give(points: &[SweepPoint], sheets: &mut Sheets, out: &mut Gathered) {
     }
 }
 
-fn run_row(p: &SweepPoint, several: bool) -> measure::run::Row {
+fn run_row(p: &SweepPoint, several: bool) -> Row {
     let name = match several {
         true => format!("{} on {}", p.workload, p.platform),
         false => p.workload.clone(),
@@ -289,26 +290,25 @@ fn run_row(p: &SweepPoint, several: bool) -> measure::run::Row {
     let v = |i: usize| p.values[i];
     row.nodes = v(0).map_or(1, |n| n.clamp(0.0, 1e6) as u32);
     row.jobs = v(JOBS).map_or(0, |n| n.clamp(0.0, 1e9) as u32);
-    (row.cpu_busy_pct, row.cpu_user_pct, row.cpu_sys_pct) = (v(BUSY), v(3), v(4));
-    (row.cpu_idle_pct, row.cpu_iowait_pct) = (v(IDLE), v(6));
-    (row.log_file_sync_ms, row.flash_cache_write_pct) = (v(SYNC), v(FLASH));
-    let mut told = Vec::new();
-    for (i, field) in [
-        (TPS, &mut row.commit_throughput_tps),
-        (LATENCY, &mut row.commit_latency_ms),
-        (9, &mut row.redo_blocks_per_s),
-        (10, &mut row.redo_writes_iops),
-        (11, &mut row.redo_synch_writes_iops),
-        (MBPS, &mut row.redo_data_mbps),
-        (KBPT, &mut row.redo_data_kb_per_txn),
-        (ELAPSED, &mut row.elapsed_s),
-    ] {
-        if let Some(value) = v(i) {
-            *field = value;
-            told.push(COLUMNS[i].0);
-        }
-    }
-    tells(&mut row, &told);
+    row.processors = measured(ProcessorFigures {
+        cpu_busy_pct: v(BUSY),
+        cpu_user_pct: v(3),
+        cpu_sys_pct: v(4),
+        cpu_idle_pct: v(IDLE),
+        cpu_iowait_pct: v(6),
+        ..ProcessorFigures::default()
+    });
+    row.redo = measured(RedoFigures {
+        redo_blocks_per_s: v(9),
+        redo_writes_iops: v(10),
+        redo_data_mbps: v(MBPS),
+        redo_data_kb_per_txn: v(KBPT),
+        flash_cache_write_pct: v(FLASH),
+        ..RedoFigures::default()
+    });
+    (row.commit_throughput_tps, row.commit_latency_ms) = (v(TPS), v(LATENCY));
+    (row.redo_synch_writes_iops, row.log_file_sync_ms) = (v(11), v(SYNC));
+    row.elapsed_s = v(ELAPSED);
     row
 }
 

@@ -4,12 +4,12 @@ use super::cell::EventWaits as Waits;
 use super::header::HeaderFact;
 use super::merge::{Merge, TracedProcess};
 use super::scan::Call;
-use crate::gathered::{Ended, Gathered, row, tells};
+use crate::gathered::{Ended, Gathered, row};
 use crate::tables::{column, key_of};
 use crate::{Sink, tally};
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Series, Severity, Table};
-use measure::run::Row;
+use measure::run::{RedoFigures, Row};
 
 /// Gives a file's rows, tables and series.
 pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> Ended {
@@ -146,8 +146,7 @@ fn process_row(
         .map(|s| (s.count, s.mean_ns));
     row.log_file_sync_ms = sync.map(|(_, mean_ns)| mean_ns / 1e6);
     if process.ends > 0 {
-        row.commits = process.commits;
-        tells(&mut row, &["commits"]);
+        row.commits = Some(process.commits);
     }
     if let Some(us) = process
         .tims
@@ -167,23 +166,19 @@ fn process_row(
 
 /// What a process did a second, over the time that its `tim`s span.
 fn rates(row: &mut Row, process: &TracedProcess, own: &[(&str, &Waits)], syncs: u64, us: u64) {
-    row.elapsed_ns = us.saturating_mul(1000);
-    row.elapsed_s = us as f64 / 1e6;
-    tells(row, &["elapsed_ns", "elapsed_s"]);
-    if process.ends > 0 {
-        row.commit_throughput_tps = process.commits as f64 / row.elapsed_s;
-        tells(row, &["commit_throughput_tps"]);
-    }
-    if syncs > 0 {
-        row.redo_synch_writes_iops = syncs as f64 / row.elapsed_s;
-        tells(row, &["redo_synch_writes_iops"]);
-    }
+    let seconds = us as f64 / 1e6;
+    row.elapsed_ns = Some(us.saturating_mul(1000));
+    row.elapsed_s = Some(seconds);
+    row.commit_throughput_tps = (process.ends > 0).then(|| process.commits as f64 / seconds);
+    row.redo_synch_writes_iops = (syncs > 0).then(|| syncs as f64 / seconds);
     let writes = WaitEvent::LogFileParallelWrite.name();
     if let Some((_, waits)) = own.iter().find(|(event, _)| *event == writes) {
         let blocks = waits.track.as_ref().map_or(0, |t| t.blocks);
-        row.redo_writes_iops = waits.tally.count() as f64 / row.elapsed_s;
-        row.redo_blocks_per_s = blocks as f64 / row.elapsed_s;
-        tells(row, &["redo_writes_iops", "redo_blocks_per_s"]);
+        row.redo = Some(RedoFigures {
+            redo_writes_iops: Some(waits.tally.count() as f64 / seconds),
+            redo_blocks_per_s: Some(blocks as f64 / seconds),
+            ..RedoFigures::default()
+        });
     }
 }
 

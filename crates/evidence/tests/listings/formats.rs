@@ -47,19 +47,28 @@ fn a_report_as_text() {
     assert_eq!(number(io, 0, "write_mb_per_s"), 1.025);
     assert_eq!(number(io, 0, "implied_window_s"), 600.0);
     let row = &out.rows[0];
-    assert_eq!((row.redo_size_bytes, row.commits), (629_145_600, 76_800));
-    assert_eq!((row.elapsed_s, row.redo_data_mbps), (600.0, 1.0));
+    let (redo, cpu) = (row.redo(), row.processors());
     assert_eq!(
-        (row.commit_throughput_tps, row.redo_wastage_bytes),
-        (128.0, 14_000_000)
+        (redo.redo_size_bytes, row.commits),
+        (Some(629_145_600), Some(76_800))
+    );
+    assert_eq!(
+        (row.elapsed_s, redo.redo_data_mbps),
+        (Some(600.0), Some(1.0))
+    );
+    assert_eq!(
+        (row.commit_throughput_tps, redo.redo_wastage_bytes),
+        (Some(128.0), Some(14_000_000))
     );
     assert_eq!(row.log_file_sync_ms, Some(2.0));
     assert_eq!(
-        (row.cpu_user_pct, row.cpu_idle_pct),
+        (cpu.cpu_user_pct, cpu.cpu_idle_pct),
         (Some(2.6), Some(96.5))
     );
-    assert!((row.redo_blocks_per_s - 1_300_000.0 / 600.0).abs() < 1e-9);
-    assert!(row.not_measured.iter().any(|n| n == "commit_latency_ms"));
+    let blocks = redo.redo_blocks_per_s.expect("it is in the report");
+    assert!((blocks - 1_300_000.0 / 600.0).abs() < 1e-9);
+    assert_eq!((row.commit_latency_ms, redo.flushes), (None, None));
+    assert_eq!((row.device.is_none(), cpu.cpu_busy_pct), (true, None));
 }
 
 #[test]
@@ -79,7 +88,7 @@ fn a_report_in_html_with_decimal_commas() {
     assert_eq!(number(t, 0, "waits"), 1_234_567.0);
     assert_eq!(number(t, 0, "avg_wait_ms"), 1.1);
     assert_eq!(number(t, 0, "db_time_pct"), 43.6);
-    assert_eq!(out.rows[0].redo_data_mbps, 2.0);
+    assert_eq!(out.rows[0].redo().redo_data_mbps, Some(2.0));
     let ids: Vec<&str> = out.diagnostics.iter().map(|d| d.id.as_str()).collect();
     assert_eq!(ids, ["awr.decimal_comma", "awr.columns"]);
 }

@@ -348,11 +348,11 @@ fn the_time_of_a_row_runs_on_over_its_rounds() {
     let row = all.row();
     let ends: Vec<(f64, u64)> = row.intervals.iter().map(|i| (i.t_s, i.commits)).collect();
     assert_eq!(ends, [(1.0, 10), (2.0, 10), (3.0, 20), (4.0, 20)]);
-    assert_eq!((row.commits, row.elapsed_s), (60, 4.0));
-    assert_eq!(row.commit_throughput_tps, 15.0);
+    assert_eq!((row.commits, row.elapsed_s), (Some(60), Some(4.0)));
+    assert_eq!(row.commit_throughput_tps, Some(15.0));
     assert_eq!(
-        (row.cpu_busy_pct, row.device_writes, row.nodes),
-        (None, None, 1)
+        (&row.processors, &row.device, &row.redo, row.nodes),
+        (&None, &None, &None, 1)
     );
 }
 

@@ -1,20 +1,68 @@
-//! Where a run's log lived, and how it was written.
+//! Where a run's log lived, and how it was written: what all targets share ([`Target`]), and what
+//! only one kind of target has ([`TargetFacts`]).
 //!
-//! Invariants: as of [`crate::run`]; a field that came later has a default, so that older runs are
-//! read.
+//! Invariants: as of [`crate::run`]. In JSON the facts lie flat in the target; `system` names their
+//! kind.
 
+use crate::imported::Imported;
 use crate::stack::Stack;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `raw_device`, `null`, later `postgresql` and so on.
+    /// `file`, `raw_device`, `null`, `evidence`.
     pub kind: String,
     /// The path as the user gave it.
     pub path: String,
     /// The stack below it.
     pub stack: Stack,
+    /// What only this kind of target has.
+    #[serde(flatten)]
+    pub facts: TargetFacts,
+}
+
+impl Target {
+    /// The facts of a redo log; `None` where the target is none, or its log was not made.
+    #[must_use]
+    pub fn redo_log(&self) -> Option<&RedoLogFacts> {
+        match &self.facts {
+            TargetFacts::RedoLog(facts) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// The facts of a redo log, to be filled in; those that were there before are kept.
+    pub fn redo_log_mut(&mut self) -> &mut RedoLogFacts {
+        if self.redo_log().is_none() {
+            self.facts = TargetFacts::RedoLog(RedoLogFacts::default());
+        }
+        match &mut self.facts {
+            TargetFacts::RedoLog(facts) => facts,
+            _ => unreachable!("the facts were just made those of a redo log"),
+        }
+    }
+}
+
+/// What only one kind of target has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "system", rename_all = "snake_case")]
+pub enum TargetFacts {
+    /// Nothing is known: the run ended before its target was ready.
+    #[default]
+    Unknown,
+    /// The redo log of redolab.
+    RedoLog(RedoLogFacts),
+    /// A database server.
+    Database(DatabaseFacts),
+    /// Evidence that others recorded.
+    Imported(ImportedFacts),
+}
+
+/// A redo log: its shape, and how it was written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RedoLogFacts {
     /// The sync method used: `buffered`, `dsync`, `direct`, `direct-dsync`.
     pub sync_method: String,
     /// Redo block size in bytes.
@@ -29,20 +77,67 @@ pub struct Target {
     pub log_buffer_bytes: u64,
     /// The log buffer is in huge pages.
     pub huge_pages: bool,
-    /// Extents of the log files that the file system holds as unwritten, if it can tell.
+    /// Extents of the log files that the file system holds as unwritten, if it can report them.
     pub unwritten_extents: Option<u64>,
-    /// How writes were handed to the system: `threads`, `io_uring`; empty where nobody said.
+    /// How writes were handed to the system: `threads`, `io_uring`.
+    pub io: Option<String>,
+    /// Batches in flight at most.
+    pub io_depth: Option<u32>,
+    /// `inline`, `lgwr`, `workers=N` or `adaptive`.
+    pub log_writer: Option<String>,
+    /// CPUs that the log writer's threads stayed on; empty where they ran anywhere.
     #[serde(default)]
-    pub io: String,
-    /// Batches in flight at most; 0 where nobody said.
-    #[serde(default)]
-    pub io_depth: u32,
+    pub log_writer_cpus: Vec<u32>,
+    /// How foregrounds learn that their redo is durable: `post-wait`, `polling` or `adaptive`.
+    pub log_file_sync: Option<String>,
+    /// What makes the log writer write, as `commit,third,1MB,3s`.
+    pub flush_triggers: Option<String>,
     /// What the probe at open found, if there was one.
     #[serde(default)]
     pub probe: Vec<ProbeRow>,
-    /// What was asked for and done without, each with the reason.
+    /// What was asked for and not used, each with the reason.
     #[serde(default)]
     pub fallbacks: Vec<String>,
+}
+
+impl RedoLogFacts {
+    /// Bytes of all log files together.
+    #[must_use]
+    pub fn footprint_bytes(&self) -> u64 {
+        u64::from(self.log_groups).saturating_mul(self.log_file_bytes)
+    }
+}
+
+/// A database server, as it reports itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseFacts {
+    /// Name of the product.
+    pub product: String,
+    /// Its version, as it reports it.
+    pub version: String,
+    /// Settings that change how it commits, by its own names.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Evidence that others recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedFacts {
+    /// Kinds of evidence, such as `oracle-trace`, each once, in the order in which they were read.
+    pub evidence: Vec<String>,
+}
+
+impl ImportedFacts {
+    /// The facts of what was imported.
+    #[must_use]
+    pub fn of(imported: &Imported) -> ImportedFacts {
+        let mut evidence: Vec<String> = Vec::new();
+        for source in &imported.sources {
+            if !evidence.contains(&source.kind) {
+                evidence.push(source.kind.clone());
+            }
+        }
+        ImportedFacts { evidence }
+    }
 }
 
 /// One way of writing as the probe at open found it: durable writes, one at a time.

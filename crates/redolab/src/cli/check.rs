@@ -1,8 +1,6 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
-use super::common::{
-    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
-};
+use super::common::{EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, duration};
 use super::judge;
 use super::limits::{self, Limits, Wanted};
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
@@ -22,7 +20,7 @@ use clap::Args;
 use device::SyncMethod;
 use measure::Nanos;
 use measure::judgement::{Answer, Verdict};
-use measure::run::{Run, WorkloadInfo};
+use measure::run::{RedoWorkload, Run, WorkloadInfo};
 use measure::workload::{DEFAULT_JOBS, Workload};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,7 +118,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     setup.making_bytes = limits.making;
     let mut run = look.begin();
     run.need = need;
-    run.workload = workload_info(&specs, &setup);
+    run.workload = workload_info(&specs);
     if let Some(busy) = busy {
         run.validity.add("busy_device", false, busy);
     }
@@ -293,31 +291,28 @@ fn limits(
     Ok(limits)
 }
 
-fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+fn workload_info(specs: &[Spec]) -> WorkloadInfo {
     let soak = specs.iter().find(|s| s.soak);
     let mut jobs: Vec<u32> = specs.iter().map(|s| s.jobs).collect();
     jobs.sort_unstable();
     jobs.dedup();
     let mut names: Vec<String> = specs.iter().map(|s| s.workload.name.clone()).collect();
     names.dedup();
-    WorkloadInfo {
+    WorkloadInfo::Redo(RedoWorkload {
         names,
         jobs,
         time_s: specs.first().map(|s| s.time.as_secs()),
         warmup_s: specs.first().map_or(0.0, |s| s.warmup.as_secs()),
         commits: None,
         cpu_per_txn_us: 0.0,
-        log_writer: setup.log_writer.to_string(),
-        commit_api: specs.first().map_or("sync", |s| s.api.name()).to_owned(),
-        log_file_sync: setup.log_file_sync.name().to_owned(),
-        flush_triggers: setup.triggers.to_string(),
-        log_writer_cpus: cpus(setup),
+        commit_write: loads::commit_write(specs),
+        commit_api: specs.first().map(|s| s.api.name().to_owned()),
         seed: 1,
         arrivals: soak.and_then(|s| s.arrivals),
         soak_s: soak.map(|s| s.time.as_secs()),
         payload: specs.first().map(payload::measured),
         size_sweep: None,
-    }
+    })
 }
 
 /// Measures floor and rows into `run`.

@@ -351,12 +351,6 @@ fn asked_by(error: &ShapeError) -> &'static str {
     }
 }
 
-/// What a run says of the CPUs of the log writer.
-pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
-    let number = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
-    setup.log_writer_cpus.iter().map(number).collect()
-}
-
 /// How sessions run.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {

@@ -12,7 +12,9 @@ use crate::signals::{self, Interrupt};
 use clap::Args;
 use evidence::{Import, Kind, Options};
 use measure::imported::Severity;
-use measure::run::{Environment, Origin, Run, Target, WorkloadInfo};
+use measure::run::{
+    Environment, ImportedFacts, ImportedWorkload, Origin, Run, Target, TargetFacts, WorkloadInfo,
+};
 use measure::stack::Stack;
 use measure::units::parse_bytes;
 use std::ffi::OsStr;
@@ -208,12 +210,10 @@ fn make(inputs: &[Input], import: Import) -> Run {
         target: Target {
             kind: "evidence".to_owned(),
             path: shown.display().to_string(),
-            ..Target::default()
+            stack: Stack::default(),
+            facts: TargetFacts::Imported(ImportedFacts::of(&outcome.imported)),
         },
-        workload: WorkloadInfo {
-            names,
-            ..WorkloadInfo::default()
-        },
+        workload: WorkloadInfo::Imported(ImportedWorkload { names }),
         environment: Environment::default(),
         rows: outcome.rows,
         diagnostics: outcome.diagnostics,

@@ -12,7 +12,7 @@ use crate::store::Store;
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::Scope;
-use measure::run::Run;
+use measure::run::{RedoFigures, RedoLogFacts, Run};
 use redo::Error;
 use redo::writer::Cause;
 use rustix::io::Errno;
@@ -27,18 +27,22 @@ pub(crate) fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<Stri
         run.validity.add("littles_law", false, claim);
     }
     let scope = Scope {
-        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
-        bytes_written: run
-            .rows
-            .iter()
-            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
-            .sum(),
-        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
+        seconds: run.rows.iter().filter_map(|r| r.elapsed_s).sum(),
+        bytes_written: run.rows.iter().map(|r| written_bytes(r.redo())).sum(),
+        log_footprint_bytes: run
+            .target
+            .redo_log()
+            .map_or(0, RedoLogFacts::footprint_bytes),
         cache_resident: analysis::findings::cache_resident(run, thresholds),
         not_judged,
     };
     let verdict = analysis::verdict::verdict(run, &run.findings, &run.need, scope);
     run.verdict = Some(verdict);
+}
+
+/// Bytes that the log wrote, as far as they are known.
+fn written_bytes(redo: &RedoFigures) -> u64 {
+    redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0)
 }
 
 /// Writes the report of `run` to `path`, and notes it there.

@@ -14,8 +14,9 @@ use measure::run::{Row, SizeSweep};
 use measure::units::parse_rate;
 use measure::workload::arrivals::{Arrivals, Process};
 use measure::workload::payload::parse_ratio;
-use measure::workload::{CommitPost, CommitWait, Payload, SIZE_SWEEP};
+use measure::workload::{CommitMode, CommitPost, CommitWait, Payload, SIZE_SWEEP};
 use redo::Triggers;
+use std::collections::BTreeMap;
 
 /// Sessions that serve an open loop when no jobs are named, and sessions of a soak.
 pub(crate) const OPEN_JOBS: u32 = 32;
@@ -211,6 +212,12 @@ pub(crate) fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandErr
     )))
 }
 
+/// `COMMIT WRITE` of each workload, as a run records it.
+pub(crate) fn commit_write(specs: &[Spec]) -> BTreeMap<String, CommitMode> {
+    let modes = specs.iter().map(|s| &s.workload);
+    modes.map(|w| (w.name.clone(), w.commit)).collect()
+}
+
 /// What a run says of a sweep: its sizes, where a break is expected, and study 002's controls.
 pub(crate) fn size_sweep(specs: &[Spec], setup: &Setup, block_bytes: u32) -> Option<SizeSweep> {
     let swept = |spec: &&Spec| spec.workload.name == SIZE_SWEEP;
@@ -251,7 +258,7 @@ pub(crate) fn phase_name(spec: &Spec, index: usize, rows: usize) -> String {
 pub(crate) fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
     let asked = spec.commits.map(|n| n.saturating_mul(spec.jobs.into()));
     Limited {
-        ended: meter.ended_ns().is_some() && asked != Some(row.commits),
+        ended: meter.ended_ns().is_some() && asked != row.commits,
         stopped: meter.has_stopped(),
     }
 }
@@ -259,8 +266,12 @@ pub(crate) fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
 /// What `--max-write` made of a row that was ended early.
 pub(crate) fn shortened_row(spec: &Spec, row: &Row) -> String {
     match row.commits {
-        0 => format!("{} was left out in its warm-up", row_name(spec)),
-        _ => format!("{} ended after {:.3} s", row_name(spec), row.elapsed_s),
+        None | Some(0) => format!("{} was left out in its warm-up", row_name(spec)),
+        _ => format!(
+            "{} ended after {:.3} s",
+            row_name(spec),
+            row.elapsed_s.unwrap_or(0.0)
+        ),
     }
 }
 

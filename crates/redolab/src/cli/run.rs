@@ -1,9 +1,7 @@
 //! `redolab run`: one workload on one target.
 
 use super::CommandError;
-use super::common::{
-    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, cpus, duration,
-};
+use super::common::{EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, duration};
 use super::limits::{self, Limits, Wanted};
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS, soak_time};
 use super::session::{
@@ -19,7 +17,7 @@ use crate::store::RunWriter;
 use clap::Args;
 use device::SyncMethod;
 use measure::Nanos;
-use measure::run::{Row, Run, WorkloadInfo};
+use measure::run::{RedoWorkload, Row, Run, WorkloadInfo};
 use measure::stack::Stack;
 use measure::units::parse_count;
 use measure::workload::{
@@ -243,7 +241,7 @@ pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
     if let Some(busy) = busy {
         run.validity.add("busy_device", false, busy);
     }
-    run.workload = workload_info(&specs, &setup);
+    run.workload = workload_info(&specs);
     let mut bench = Bench {
         look: look.as_ref(),
         limits: &limits,
@@ -295,8 +293,9 @@ fn measure(
     };
     phase.done("ready");
     describe(run, &target);
-    let block_bytes = run.target.redo_block_bytes;
-    run.workload.size_sweep = loads::size_sweep(specs, setup, block_bytes);
+    let block_bytes = run.target.redo_log().map_or(0, |log| log.redo_block_bytes);
+    let sizes = loads::size_sweep(specs, setup, block_bytes);
+    run.workload.set_size_sweep(sizes);
     if events {
         begin_events(&target, writer)?;
     }
@@ -440,7 +439,7 @@ fn specs(args: &RunOptions) -> Result<Vec<Spec>, CommandError> {
 
 /// A row without commits is no measurement: its zeros are not short waits.
 pub(super) fn doubt_zeros(run: &mut Run) {
-    for row in run.rows.iter().filter(|row| row.commits == 0) {
+    for row in run.rows.iter().filter(|row| row.commits == Some(0)) {
         let nothing = nothing_measured(row);
         run.validity.add("no_commits", true, nothing);
     }
@@ -453,7 +452,7 @@ fn nothing_measured(row: &Row) -> String {
              waiting at its end; offer less (--rate), or more sessions (--jobs)",
             row.workload,
             analysis::format::jobs(row.jobs),
-            row.backlog_end.unwrap_or(0)
+            row.open_loop().backlog_end.unwrap_or(0)
         );
     }
     format!(
@@ -475,9 +474,9 @@ fn jobs(specs: &[Spec]) -> Vec<u32> {
     first.collect()
 }
 
-pub(super) fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
+pub(super) fn workload_info(specs: &[Spec]) -> WorkloadInfo {
     let first = specs.first();
-    WorkloadInfo {
+    WorkloadInfo::Redo(RedoWorkload {
         names: first.map(|s| s.workload.name.clone()).into_iter().collect(),
         jobs: jobs(specs),
         time_s: first
@@ -486,15 +485,12 @@ pub(super) fn workload_info(specs: &[Spec], setup: &Setup) -> WorkloadInfo {
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: first.and_then(|s| s.commits),
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: setup.log_writer.to_string(),
-        commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
-        log_file_sync: setup.log_file_sync.name().to_owned(),
-        flush_triggers: setup.triggers.to_string(),
-        log_writer_cpus: cpus(setup),
+        commit_write: loads::commit_write(specs),
+        commit_api: first.map(|s| s.api.name().to_owned()),
         seed: first.map_or(1, |s| s.seed),
         arrivals: first.and_then(|s| s.arrivals),
         soak_s: first.filter(|s| s.soak).map(|s| s.time.as_secs()),
         payload: first.map(payload::measured),
         size_sweep: None,
-    }
+    })
 }

@@ -23,7 +23,7 @@ use crate::signals::Interrupt;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use device::Caps;
 use measure::Nanos;
-use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use measure::run::{Origin, Run, SCHEMA, Target, TargetFacts, Validity, WorkloadInfo};
 use measure::stack::Stack;
 use std::cell::Cell;
 use std::path::Path;
@@ -174,7 +174,7 @@ impl Look {
 /// never made is removed. The failure that is reported is the first one.
 pub(crate) fn keep(failure: Failure, run: &mut Run, writer: &RunWriter) -> CommandError {
     note_failure(run, &failure);
-    let log_exists = run.target.log_groups > 0;
+    let log_exists = run.target.redo_log().is_some_and(|log| log.log_groups > 0);
     if !log_exists && run.rows.is_empty() && run.floor.is_empty() {
         // What cannot be removed is listed as incomplete.
         let _ = writer.discard();
@@ -278,13 +278,7 @@ pub(crate) fn begin(path: &Path, kind: &str, stack: Stack) -> Run {
 
 /// Takes over what the log target says of itself, keeping kind, path and stack.
 pub(crate) fn describe(run: &mut Run, target: &LogTarget) {
-    let before = std::mem::take(&mut run.target);
-    run.target = Target {
-        kind: before.kind,
-        path: before.path,
-        stack: before.stack,
-        ..target.describe()
-    };
+    run.target.facts = TargetFacts::RedoLog(target.describe());
 }
 
 /// What rows are run with.
@@ -353,7 +347,7 @@ impl Bench<'_> {
             let limited = limited(&target.meter, spec, &row);
             if limited.ended {
                 shortened.push(shortened_row(spec, &row));
-                if row.commits == 0 {
+                if row.commits == Some(0) {
                     continue;
                 }
             }
@@ -450,7 +444,8 @@ fn summary(row: &measure::run::Row) -> String {
         .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
     format!(
         "{:.0} commits/s, {:.1} MB/s{sync}",
-        row.commit_throughput_tps, row.redo_data_mbps
+        row.commit_throughput_tps.unwrap_or(0.0),
+        row.redo().redo_data_mbps.unwrap_or(0.0)
     )
 }
 
@@ -478,5 +473,5 @@ pub(crate) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         Nanos::from_millis(100),
     );
     let row = row::run(&mut lab, 1, &spec)?;
-    Ok(row.elapsed_ns as f64 / row.commits.max(1) as f64)
+    Ok(row.elapsed_ns.unwrap_or(0) as f64 / row.commits.unwrap_or(0).max(1) as f64)
 }

@@ -58,11 +58,11 @@ pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
 
 /// The generator could not keep its own pace.
 fn late(row: &Row) -> Option<String> {
-    let open = row.open_loop.as_ref()?;
+    let open = row.open_loop().detail.as_ref()?;
     let p99_ms = open.lateness.p99_ns.map_or(0.0, |ns| ns as f64 / 1e6);
     let busy_pct = open.lab_busy_pct.unwrap_or(0.0);
     let fell_behind = open.not_served > 0 && busy_pct > LAB_SHARE_PCT;
-    let mean_ms = row.lateness_ms.unwrap_or(0.0);
+    let mean_ms = row.open_loop().lateness_ms.unwrap_or(0.0);
     let is_share = open.lateness_pct > LAB_SHARE_PCT && mean_ms > TIMER_MS;
     if p99_ms <= LATE_P99_MS && !is_share && !fell_behind {
         return None;
@@ -84,7 +84,9 @@ fn late(row: &Row) -> Option<String> {
 
 /// More was offered than was served.
 fn backlog(row: &Row, limited: Limited) -> Option<String> {
-    let open = row.open_loop.as_ref().filter(|open| open.not_served > 0)?;
+    let offered_tps = row.open_loop().offered_tps;
+    let open = row.open_loop().detail.as_ref();
+    let open = open.filter(|open| open.not_served > 0)?;
     if limited.stopped && open.oldest_not_served_ns.unwrap_or(0) <= GRACE_NS {
         return None;
     }
@@ -96,18 +98,18 @@ fn backlog(row: &Row, limited: Limited) -> Option<String> {
          or more sessions (--jobs)",
         open.not_served,
         open.arrivals,
-        row.offered_tps.unwrap_or(0.0),
-        row.commit_throughput_tps
+        offered_tps.unwrap_or(0.0),
+        row.commit_throughput_tps.unwrap_or(0.0)
     ))
 }
 
 /// A row that was to make so many commits made fewer.
 fn commits(row: &Row) -> Option<String> {
     let asked = row.commits_per_session?.saturating_mul(u64::from(row.jobs));
-    (row.commits != asked).then(|| {
+    let made = row.commits?;
+    (made != asked).then(|| {
         format!(
-            "{} commits of {asked} were made ({} of each session)",
-            row.commits,
+            "{made} commits of {asked} were made ({} of each session)",
             row.commits_per_session.unwrap_or(0)
         )
     })
@@ -116,12 +118,13 @@ fn commits(row: &Row) -> Option<String> {
 /// So few commits that its figures say nothing. A row without any is doubted for that.
 fn few(row: &Row) -> Option<String> {
     let least = least_commits(row.jobs);
-    (1..least).contains(&row.commits).then(|| {
+    let made = row.commits?;
+    (1..least).contains(&made).then(|| {
         format!(
-            "{} commits in {:.3} s are too few to rely on any figure: at least {least} are needed \
+            "{made} commits in {:.3} s are too few to rely on any figure: at least {least} are needed \
              ({LEAST_COMMITS}, and {LEAST_OF_EACH} for each session). Measure longer (--time, \
              --commits), or raise --max-write where it ended the row",
-            row.commits, row.elapsed_s
+            row.elapsed_s.unwrap_or(0.0)
         )
     })
 }
@@ -129,7 +132,7 @@ fn few(row: &Row) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::run::{OpenLoop, WaitStats};
+    use measure::run::{OpenLoop, OpenLoopFigures, WaitStats};
 
     const WHOLE: Limited = Limited {
         ended: false,
@@ -144,19 +147,22 @@ mod tests {
         Row {
             workload: "LGWR-LAT1".to_owned(),
             jobs: 4,
-            offered_tps: Some(1000.0),
-            lateness_ms: Some(0.02),
-            open_loop: Some(OpenLoop {
-                arrivals: 1000,
-                not_served,
-                oldest_not_served_ns: (not_served > 0).then_some(2_500_000_000),
-                lateness: WaitStats {
-                    p99_ns: Some(late_p99_ns),
-                    ..WaitStats::default()
-                },
-                lateness_pct,
-                lab_busy_pct: Some(lab_busy_pct),
-                ..OpenLoop::default()
+            open_loop: Some(OpenLoopFigures {
+                offered_tps: Some(1000.0),
+                lateness_ms: Some(0.02),
+                detail: Some(OpenLoop {
+                    arrivals: 1000,
+                    not_served,
+                    oldest_not_served_ns: (not_served > 0).then_some(2_500_000_000),
+                    lateness: WaitStats {
+                        p99_ns: Some(late_p99_ns),
+                        ..WaitStats::default()
+                    },
+                    lateness_pct,
+                    lab_busy_pct: Some(lab_busy_pct),
+                    ..OpenLoop::default()
+                }),
+                ..OpenLoopFigures::default()
             }),
             ..Row::default()
         }
@@ -183,7 +189,7 @@ mod tests {
             "a timer's"
         );
         let mut share = open(10, 11.0, 0, 0.0);
-        share.lateness_ms = Some(0.11);
+        share.open_loop.get_or_insert_default().lateness_ms = Some(0.11);
         assert_eq!(ids(&share), ["generator_late"]);
         assert_eq!(ids(&open(10, 1.0, 5, 2.0)), ["backlog"]);
         assert_eq!(ids(&open(10, 1.0, 5, 50.0)), ["generator_late", "backlog"]);
@@ -198,12 +204,12 @@ mod tests {
     fn commits_that_were_not_made_invalidate_the_count() {
         let mut row = Row {
             jobs: 20,
-            commits: 4_000_000,
+            commits: Some(4_000_000),
             commits_per_session: Some(200_000),
             ..Row::default()
         };
         assert_eq!(ids(&row), Vec::<String>::new());
-        row.commits -= 1;
+        row.commits = Some(3_999_999);
         let mut validity = Validity::sound();
         super::row(&row, WHOLE, &mut validity);
         assert!(!validity.valid);
@@ -214,7 +220,7 @@ mod tests {
     fn what_max_write_cut_off_is_no_fault_of_the_log() {
         let storm = Row {
             jobs: 20,
-            commits: 9_000,
+            commits: Some(9_000),
             commits_per_session: Some(200_000),
             ..Row::default()
         };
@@ -229,7 +235,8 @@ mod tests {
         let mut behind = open(10, 1.0, 5, 2.0);
         assert_eq!(ids_of(&behind, CUT), ["backlog"], "2.5 s, cut or not");
         for limited in [CUT, stopped] {
-            let open = behind.open_loop.as_mut().expect("an open loop");
+            let group = behind.open_loop.as_mut().expect("an open loop");
+            let open = group.detail.as_mut().expect("an open loop");
             open.oldest_not_served_ns = Some(GRACE_NS);
             assert_eq!(ids_of(&behind, limited), Vec::<String>::new());
         }
@@ -249,7 +256,7 @@ mod tests {
         ] {
             let row = Row {
                 jobs,
-                commits,
+                commits: Some(commits),
                 ..Row::default()
             };
             for limited in [WHOLE, CUT] {

@@ -12,7 +12,7 @@ use device::probe::Found;
 use device::raw::Cleared;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::Nanos;
-use measure::run::{ProbeRow, Target};
+use measure::run::{ProbeRow, RedoLogFacts};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::writer::Policy;
 use redo::{Layout, Log, LogFileSync, LogWriter, Options, Shape, Triggers};
@@ -287,7 +287,7 @@ impl LogTarget {
 
     /// What a run says of it.
     #[must_use]
-    pub fn describe(&self) -> Target {
+    pub fn describe(&self) -> RedoLogFacts {
         let geometry = self.log.geometry();
         let back_end = self.log.back_end();
         let method = back_end.sync_method.unwrap_or(self.setup.sync_method);
@@ -302,10 +302,11 @@ impl LogTarget {
             ));
             io_depth = 1;
         }
-        Target {
+        let cpus = self.setup.log_writer_cpus.iter();
+        RedoLogFacts {
             sync_method: method.name().to_owned(),
-            io: back_end.io.to_owned(),
-            io_depth,
+            io: Some(back_end.io.to_owned()),
+            io_depth: Some(io_depth),
             probe: probe_rows(back_end),
             fallbacks,
             redo_block_bytes: geometry.block_bytes,
@@ -315,7 +316,10 @@ impl LogTarget {
             log_buffer_bytes: self.log.buffer_bytes(),
             huge_pages: self.log.huge_pages(),
             unwritten_extents: self.unwritten_extents,
-            ..Target::default()
+            log_writer: Some(self.setup.log_writer.to_string()),
+            log_writer_cpus: cpus.filter_map(|n| u32::try_from(*n).ok()).collect(),
+            log_file_sync: Some(self.setup.log_file_sync.name().to_owned()),
+            flush_triggers: Some(self.setup.triggers.to_string()),
         }
     }
 }

@@ -159,18 +159,20 @@ fn device(source: &Source<'_>) -> Table {
         .iter()
         .rev()
         .find_map(|l| l.dev.as_ref().map(|_| &l.name));
+    let method = target.redo_log().map(|log| log.sync_method.clone());
     for (number, row) in source.rows() {
-        let audit = row.flush_audit.as_ref();
+        let device = row.device();
+        let audit = device.flush_audit.as_ref();
         table.row(source, number, row);
         table.text("path", Some(target.path.clone()));
         table.text("device", disk.cloned());
-        table.text("sync_method", Some(target.sync_method.clone()));
-        table.real("seconds", Some(row.elapsed_s));
-        table.count("device_writes", row.device_writes);
-        table.count("device_written_bytes", row.device_written_bytes);
-        table.real("device_util_pct", row.device_util_pct);
-        table.real("background_write_pct", row.background_write_pct);
-        table.count("log_flushes", Some(row.flushes));
+        table.text("sync_method", method.clone());
+        table.real("seconds", row.elapsed_s);
+        table.count("device_writes", device.device_writes);
+        table.count("device_written_bytes", device.device_written_bytes);
+        table.real("device_util_pct", device.device_util_pct);
+        table.real("background_write_pct", device.background_write_pct);
+        table.count("log_flushes", row.redo().flushes);
         table.count("device_flushes", audit.and_then(|a| a.counted));
     }
     table

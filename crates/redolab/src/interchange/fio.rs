@@ -62,7 +62,7 @@ pub fn files(source: &Source<'_>) -> Vec<ExportedFile> {
                 push(format!("{stem}_{kind}.1.log"), latency_log(series));
             }
         }
-        let mean = row.redo_size_bytes.checked_div(row.commits).unwrap_or(0);
+        let mean = mean_bytes(row);
         push(
             format!("{stem}_iops.1.log"),
             interval_log(row, mean, |i| i.commits as f64),
@@ -100,27 +100,37 @@ fn envelope(run: &Run, jobs: Vec<Value>) -> Value {
     })
 }
 
+/// Bytes of redo per commit; fio has no word for what is not known, and prints zero.
+fn mean_bytes(row: &Row) -> u64 {
+    let bytes = row.redo().redo_size_bytes.zip(row.commits);
+    bytes.and_then(|(b, n)| b.checked_div(n)).unwrap_or(0)
+}
+
 fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
     let run = source.run;
     let merged = |event| source.series(number, event).map(|s| &s.merged);
-    let runtime_ms = row.elapsed_ns / 1_000_000;
-    let bytes = row.redo_size_bytes.checked_div(row.commits).unwrap_or(0);
-    let method = run.target.sync_method.as_str();
+    let elapsed_ns = row.elapsed_ns.unwrap_or(0);
+    let runtime_ms = elapsed_ns / 1_000_000;
+    let bytes = mean_bytes(row);
+    let log = run.target.redo_log();
+    let method = log.map_or("", |log| log.sync_method.as_str());
+    let cpu = row.processors();
+    let switches = cpu.context_switches_per_commit.unwrap_or(0.0);
     let flag = |on: bool| u8::from(on).to_string();
     let (lat, clat) = (merged("commit_latency"), merged("log_file_sync"));
     let mut job = json!({
         "jobname": format!("{}-{}", row.workload, row.jobs),
         "groupid": number - 1,
         "error": 0,
-        "elapsed": row.elapsed_ns / 1_000_000_000,
+        "elapsed": elapsed_ns / 1_000_000_000,
         "job options": {
             "name": row.workload,
             "rw": "write",
             "bs": bytes.to_string(),
             "iodepth": "1",
             "numjobs": row.jobs.to_string(),
-            "runtime": (row.elapsed_s.round() as u64).to_string(),
-            "ioengine": run.target.io,
+            "runtime": (row.elapsed_s.unwrap_or(0.0).round() as u64).to_string(),
+            "ioengine": log.and_then(|log| log.io.as_deref()).unwrap_or(""),
             "direct": flag(method.starts_with("direct")),
             "sync": if method.ends_with("dsync") { "dsync" } else { "none" },
             "fdatasync": flag(!method.ends_with("dsync")),
@@ -134,9 +144,9 @@ fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
             "lat_ns": latency(merged("log_file_parallel_write")),
         },
         "job_runtime": runtime_ms * u64::from(row.jobs),
-        "usr_cpu": row.cpu_user_pct.unwrap_or(0.0),
-        "sys_cpu": row.cpu_sys_pct.unwrap_or(0.0),
-        "ctx": (row.context_switches_per_commit.unwrap_or(0.0) * row.commits as f64) as u64,
+        "usr_cpu": cpu.cpu_user_pct.unwrap_or(0.0),
+        "sys_cpu": cpu.cpu_sys_pct.unwrap_or(0.0),
+        "ctx": (switches * row.commits.unwrap_or(0) as f64) as u64,
         "majf": 0,
         "minf": 0,
         "iodepth_level": {"1": 100.0},
@@ -156,7 +166,7 @@ fn direction(
     clat: Option<&Histogram>,
     runtime_ms: u64,
 ) -> Value {
-    let bytes = row.map_or(0, |r| r.redo_size_bytes);
+    let bytes = row.and_then(|r| r.redo().redo_size_bytes).unwrap_or(0);
     let seconds = (runtime_ms as f64 / 1e3).max(1e-9);
     let each = |figure: fn(&measure::run::Interval) -> f64| -> Vec<f64> {
         let whole = row.into_iter().flat_map(|r| &r.intervals);
@@ -177,9 +187,9 @@ fn direction(
         "io_kbytes": bytes / 1024,
         "bw_bytes": (bytes as f64 / seconds) as u64,
         "bw": (bytes as f64 / KIB / seconds) as u64,
-        "iops": row.map_or(0.0, |r| r.commit_throughput_tps),
+        "iops": row.and_then(|r| r.commit_throughput_tps).unwrap_or(0.0),
         "runtime": row.map_or(0, |_| runtime_ms),
-        "total_ios": row.map_or(0, |r| r.commits),
+        "total_ios": row.and_then(|r| r.commits).unwrap_or(0),
         "short_ios": 0,
         "drop_ios": 0,
         "slat_ns": {"min": 0, "max": 0, "mean": slat, "stddev": 0.0, "N": 0},

@@ -40,37 +40,37 @@ type Figure = (
 
 const FIGURES: [Figure; 6] = [
     ("redolab_commits", "counter", "Commits of the row.", |r| {
-        Some(r.commits as f64)
+        r.commits.map(|n| n as f64)
     }),
     (
         "redolab_redo_bytes",
         "counter",
         "Redo of the row, record headers included.",
-        |r| Some(r.redo_size_bytes as f64),
+        |r| r.redo().redo_size_bytes.map(|b| b as f64),
     ),
     (
         "redolab_flushes",
         "counter",
         "Flushes or durable writes that the log issued.",
-        |r| Some(r.flushes as f64),
+        |r| r.redo().flushes.map(|n| n as f64),
     ),
     (
         "redolab_elapsed_seconds",
         "gauge",
         "Measured time of the row.",
-        |r| Some(r.elapsed_ns as f64 / 1e9),
+        |r| r.elapsed_ns.map(|ns| ns as f64 / 1e9),
     ),
     (
         "redolab_commits_per_second",
         "gauge",
         "Commit throughput of the row.",
-        |r| Some(r.commit_throughput_tps),
+        |r| r.commit_throughput_tps,
     ),
     (
         "redolab_device_utilisation_ratio",
         "gauge",
         "Share of the time that the device was busy.",
-        |r| r.device_util_pct.map(|pct| pct / 100.0),
+        |r| r.device().device_util_pct.map(|pct| pct / 100.0),
     ),
 ];
 
@@ -110,12 +110,16 @@ fn about(source: &Source<'_>, out: &mut String) {
         "info",
         "The run, and where its figures come from.",
     );
+    let log = run.target.redo_log();
     let labels = [
         ("run_id", run.run_id.as_str()),
         ("origin", run.origin.word()),
         ("version", &run.redolab_version),
         ("target", &run.target.path),
-        ("sync_method", &run.target.sync_method),
+        (
+            "sync_method",
+            log.map_or("", |log| log.sync_method.as_str()),
+        ),
     ];
     let labels: Vec<String> = labels.iter().map(|(k, v)| label(k, v)).collect();
     line(out, &format!("redolab_run_info{{{}}} 1", labels.join(",")));

@@ -10,7 +10,10 @@ use measure::run::{ProbeRow, Run};
 #[must_use]
 pub fn text(run: &Run, style: Style) -> String {
     let mut text = String::new();
-    if !run.target.probe.is_empty() {
+    let Some(log) = run.target.redo_log() else {
+        return text;
+    };
+    if !log.probe.is_empty() {
         text.push_str("\nProbe at open (durable writes, one at a time):\n");
         let headings = [
             "Sync method",
@@ -20,9 +23,9 @@ pub fn text(run: &Run, style: Style) -> String {
             "p50 ms",
             "Mean ms",
         ];
-        let lines = run.target.probe.iter().filter(|r| r.writes > 0).map(line);
+        let lines = log.probe.iter().filter(|r| r.writes > 0).map(line);
         text.push_str(&draw(&headings, lines.collect(), 2, style));
-        for row in &run.target.probe {
+        for row in &log.probe {
             if let Some(refused) = row.refused.as_deref().filter(|_| row.writes == 0) {
                 text.push_str(&format!(
                     "Not measured: {} with {}, {} bytes: {}\n",
@@ -35,11 +38,11 @@ pub fn text(run: &Run, style: Style) -> String {
         }
         text.push_str(&format!(
             "Chosen: {} with {}\n",
-            sanitize::line(&run.target.sync_method),
-            sanitize::line(&run.target.io)
+            sanitize::line(&log.sync_method),
+            sanitize::line(log.io.as_deref().unwrap_or("-"))
         ));
     }
-    for fallback in &run.target.fallbacks {
+    for fallback in &log.fallbacks {
         text.push_str(&format!("Done without: {}\n", sanitize::line(fallback)));
     }
     text

@@ -51,49 +51,46 @@ impl Cell {
 /// The value of the metric `key` (see [`measure::catalogue::ROW`]); `None` for an unknown key.
 #[must_use]
 pub fn cell(row: &Row, key: &str) -> Option<Cell> {
-    if row.not_measured.iter().any(|field| field == key) {
-        return Some(Cell::Missing);
-    }
+    let (redo, cpu) = (row.redo(), row.processors());
     Some(match key {
         "workload" => Cell::Text(row.workload.clone()),
         "nodes" => Cell::Count(u64::from(row.nodes)),
         "jobs" => Cell::Count(u64::from(row.jobs)),
-        "cpu_busy_pct" => Cell::real(row.cpu_busy_pct),
-        "cpu_user_pct" => Cell::real(row.cpu_user_pct),
-        "cpu_sys_pct" => Cell::real(row.cpu_sys_pct),
-        "cpu_idle_pct" => Cell::real(row.cpu_idle_pct),
-        "cpu_iowait_pct" => Cell::real(row.cpu_iowait_pct),
-        "commit_throughput_tps" => Cell::Real(row.commit_throughput_tps),
-        "commit_latency_ms" => Cell::Real(row.commit_latency_ms),
-        "redo_blocks_per_s" => Cell::Real(row.redo_blocks_per_s),
-        "redo_writes_iops" => Cell::Real(row.redo_writes_iops),
-        "redo_synch_writes_iops" => Cell::Real(row.redo_synch_writes_iops),
-        "redo_data_mbps" => Cell::Real(row.redo_data_mbps),
-        "redo_data_kb_per_txn" => Cell::Real(row.redo_data_kb_per_txn),
+        "threads" => Cell::count(row.threads.filter(|n| *n < row.jobs).map(u64::from)),
+        "cpu_busy_pct" => Cell::real(cpu.cpu_busy_pct),
+        "cpu_user_pct" => Cell::real(cpu.cpu_user_pct),
+        "cpu_sys_pct" => Cell::real(cpu.cpu_sys_pct),
+        "cpu_idle_pct" => Cell::real(cpu.cpu_idle_pct),
+        "cpu_iowait_pct" => Cell::real(cpu.cpu_iowait_pct),
+        "commit_throughput_tps" => Cell::real(row.commit_throughput_tps),
+        "commit_latency_ms" => Cell::real(row.commit_latency_ms),
+        "redo_blocks_per_s" => Cell::real(redo.redo_blocks_per_s),
+        "redo_writes_iops" => Cell::real(redo.redo_writes_iops),
+        "redo_synch_writes_iops" => Cell::real(row.redo_synch_writes_iops),
+        "redo_data_mbps" => Cell::real(redo.redo_data_mbps),
+        "redo_data_kb_per_txn" => Cell::real(redo.redo_data_kb_per_txn),
         "log_file_sync_ms" => Cell::real(row.log_file_sync_ms),
-        "flash_cache_write_pct" => Cell::real(row.flash_cache_write_pct),
-        "elapsed_s" => Cell::Real(row.elapsed_s),
-        "redo_size_bytes" => Cell::Count(row.redo_size_bytes),
-        "commits" => Cell::Count(row.commits),
+        "flash_cache_write_pct" => Cell::real(redo.flash_cache_write_pct),
+        "elapsed_s" => Cell::real(row.elapsed_s),
+        "redo_size_bytes" => Cell::count(redo.redo_size_bytes),
+        "commits" => Cell::count(row.commits),
         "commits_per_write" => {
-            let waited = row.redo_synch_writes_iops > 0.0;
-            Cell::real(waited.then_some(row.commits_per_write.mean))
+            let waited = row.redo_synch_writes_iops > Some(0.0);
+            let factor = redo.commits_per_write.as_ref().filter(|_| waited);
+            Cell::real(factor.map(|f| f.mean))
         }
-        "redo_wastage_bytes" => Cell::Count(row.redo_wastage_bytes),
-        "flushes" => Cell::Count(row.flushes),
-        "device_writes" => Cell::count(row.device_writes),
-        "cpu_us_per_commit" => Cell::real(row.cpu_us_per_commit),
-        "context_switches_per_commit" => Cell::real(row.context_switches_per_commit),
-        "log_file_sync_polled_pct" => Cell::real(row.log_file_sync_polled_pct),
-        "log_file_sync_switches" => Cell::count(row.log_file_sync_switches),
+        "redo_wastage_bytes" => Cell::count(redo.redo_wastage_bytes),
+        "flushes" => Cell::count(redo.flushes),
+        "device_writes" => Cell::count(row.device().device_writes),
+        "cpu_us_per_commit" => Cell::real(cpu.cpu_us_per_commit),
+        "context_switches_per_commit" => Cell::real(cpu.context_switches_per_commit),
+        "log_file_sync_polled_pct" => Cell::real(row.learning().log_file_sync_polled_pct),
+        "log_file_sync_switches" => Cell::count(row.learning().log_file_sync_switches),
         "redo_bytes_per_txn" => Cell::count(row.redo_bytes_per_txn),
         "commits_per_session" => Cell::count(row.commits_per_session),
-        "offered_tps" => Cell::real(row.offered_tps),
-        "backlog_end" => Cell::count(row.backlog_end),
-        "lateness_ms" => Cell::real(row.lateness_ms),
-        "threads" => {
-            Cell::count((row.threads < row.jobs && row.threads > 0).then(|| row.threads.into()))
-        }
+        "offered_tps" => Cell::real(row.open_loop().offered_tps),
+        "backlog_end" => Cell::count(row.open_loop().backlog_end),
+        "lateness_ms" => Cell::real(row.open_loop().lateness_ms),
         _ => return None,
     })
 }

@@ -89,7 +89,7 @@ mod tests {
         run.rows[0] = Row {
             workload: "=cmd|'/c calc'!A1,\"x\"\n".to_owned(),
             jobs: 8,
-            commit_throughput_tps: 0.1 + 0.2,
+            commit_throughput_tps: Some(0.1 + 0.2),
             log_file_sync_ms: None,
             ..Row::default()
         };

@@ -1,5 +1,5 @@
-//! A run as JSON, for programs: the manifest's own form, with `null` in the fields that the
-//! evidence of an imported row does not tell.
+//! A run as JSON, for programs: the manifest's own form, in which a figure that was not measured is
+//! `null`.
 
 use measure::run::Run;
 use std::io::{self, Write};
@@ -9,18 +9,6 @@ use std::io::{self, Write};
 /// # Errors
 /// An error of `out`.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    if run.rows.iter().all(|row| row.not_measured.is_empty()) {
-        serde_json::to_writer_pretty(&mut *out, run)?;
-    } else {
-        let mut value = serde_json::to_value(run)?;
-        for (index, row) in run.rows.iter().enumerate() {
-            for field in &row.not_measured {
-                if let Some(slot) = value["rows"][index].get_mut(field) {
-                    *slot = serde_json::Value::Null;
-                }
-            }
-        }
-        serde_json::to_writer_pretty(&mut *out, &value)?;
-    }
+    serde_json::to_writer_pretty(&mut *out, run)?;
     out.write_all(b"\n")
 }

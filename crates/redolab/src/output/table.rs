@@ -333,7 +333,9 @@ pub fn draw(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use measure::run::{Environment, Origin, Row, Target, Validity, WorkloadInfo};
+    use measure::run::{
+        Environment, Origin, ProcessorFigures, RedoFigures, Row, Target, Validity, WorkloadInfo,
+    };
 
     /// A run of a few rows for the tests of all formats.
     pub(crate) fn run() -> Run {
@@ -341,13 +343,10 @@ pub(crate) mod tests {
             workload: workload.to_owned(),
             nodes: 1,
             jobs,
-            cpu_busy_pct: Some(12.5),
-            commit_throughput_tps: 9_341.2 * f64::from(jobs),
-            commit_latency_ms: 0.107,
+            commit_throughput_tps: Some(9_341.2 * f64::from(jobs)),
+            commit_latency_ms: Some(0.107),
             log_file_sync_ms: Some(0.104),
-            redo_data_mbps: 18.2,
-            commits: 2_802_360,
-            redo_size_bytes: 5_596_312_920,
+            commits: Some(2_802_360),
             waits: [(
                 "log_file_sync".to_owned(),
                 WaitStats {
@@ -359,6 +358,15 @@ pub(crate) mod tests {
                 },
             )]
             .into(),
+            redo: Some(RedoFigures {
+                redo_data_mbps: Some(18.2),
+                redo_size_bytes: Some(5_596_312_920),
+                ..RedoFigures::default()
+            }),
+            processors: Some(ProcessorFigures {
+                cpu_busy_pct: Some(12.5),
+                ..ProcessorFigures::default()
+            }),
             ..Row::default()
         };
         Run {

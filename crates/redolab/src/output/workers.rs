@@ -29,7 +29,12 @@ pub fn workers(run: &Run, style: Style) -> Option<String> {
     let lines: Vec<Vec<String>> = run
         .rows
         .iter()
-        .flat_map(|row| row.workers.iter().map(move |worker| line(row, worker)))
+        .flat_map(|row| {
+            row.redo()
+                .workers
+                .iter()
+                .map(move |worker| line(row, worker))
+        })
         .collect();
     if lines.is_empty() {
         return None;
@@ -40,13 +45,14 @@ pub fn workers(run: &Run, style: Style) -> Option<String> {
         "Log file parallel write of each log writer worker\n{}",
         draw(&headings, lines, 3, style)
     );
-    if run.workload.log_writer == "adaptive" {
+    let writer = run.target.redo_log().and_then(|t| t.log_writer.as_deref());
+    if writer == Some("adaptive") {
         for row in &run.rows {
             text.push_str(&format!(
                 "{}, {}: the log writer changed between alone and workers {} times\n",
                 sanitize::line(&row.workload),
                 analysis::format::jobs(row.jobs),
-                row.log_writer_switches
+                row.redo().log_writer_switches.unwrap_or(0)
             ));
         }
     }
@@ -75,15 +81,19 @@ fn line(row: &Row, worker: &Worker) -> Vec<String> {
 mod tests {
     use super::*;
     use measure::Histogram;
+    use measure::run::RedoFigures;
 
     fn run_with(workers: Vec<Worker>) -> Run {
         let mut run = crate::output::table::tests::run();
-        run.workload.log_writer = "adaptive".to_owned();
+        run.target.redo_log_mut().log_writer = Some("adaptive".to_owned());
         run.rows = vec![Row {
             workload: "LGWR-LAT1".to_owned(),
             jobs: 8,
-            workers,
-            log_writer_switches: 3,
+            redo: Some(RedoFigures {
+                workers,
+                log_writer_switches: Some(3),
+                ..RedoFigures::default()
+            }),
             ..Row::default()
         }];
         run

@@ -7,6 +7,7 @@
 use super::outline::{self, Outline, RUN_MAX_BYTES, Unescaped};
 use super::reader::damaged;
 use super::recordings::{self, RECORDING_MAX_BYTES};
+use super::versions::{RunVersion, Unread};
 use super::{HLOG, Store, StoreError, hlog, named};
 use crate::folder::is_name;
 use measure::run::Run;
@@ -215,8 +216,13 @@ fn parse(
     let outline = Outline::of(whole, &[SCHEMA, SCHEMA_1]).map_err(refuse)?;
     let bytes = outline.run.end - outline.run.start;
     outline::fits(bytes, outline.run_memory).map_err(refuse)?;
-    let run = part(input, &outline.run).map_err(refuse)?;
-    let run: Run = serde_json::from_reader(run.take(RUN_MAX_BYTES)).map_err(refuse)?;
+    let text = part(input, &outline.run).map_err(refuse)?;
+    let version = RunVersion::of(text.take(RUN_MAX_BYTES)).map_err(|why| match why {
+        Unread::Newer(schema) => not_an_export(&format!("its run is of schema {schema}")),
+        Unread::Unknown(what) => not_an_export(&format!("its run: {what}")),
+    })?;
+    let text = part(input, &outline.run).map_err(refuse)?;
+    let run = version.read(text.take(RUN_MAX_BYTES)).map_err(refuse)?;
     named(&run.run_id)?;
     for (name, range) in &outline.files {
         let row = name.strip_suffix(HLOG).unwrap_or_default();

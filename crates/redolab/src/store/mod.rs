@@ -8,7 +8,7 @@
 //!     recording/03-LGWR-LAT1-64.json  what the figures of that row are computed from
 //!     draft.json                      the run so far; gone when it is finished
 //!     contents.json                   length and CRC32C of each file above and of the manifest
-//!     manifest.json                   the run (`redolab.run/1`): written last, by rename
+//!     manifest.json                   the run (`redolab.run/2`): written last, by rename
 //! ```
 //!
 //! Invariants: a run is complete exactly when its manifest is in place; a finished run is never
@@ -24,6 +24,7 @@ pub mod hlog;
 mod outline;
 mod reader;
 mod recordings;
+mod versions;
 mod writer;
 
 pub use error::StoreError;

@@ -28,6 +28,10 @@ const OBJECT: u64 = 512;
 const OBJECT_IMPORTED: u64 = 64;
 const ELEMENT: u64 = 32;
 const FIELD: u64 = 16;
+/// What a field adds beyond the first [`FIELDS_OF_OBJECT`] of its object: fields of a row that are
+/// in groups, and unknown ones, are buffered until the row ends.
+const BUFFERED_FIELD: u64 = 64;
+const FIELDS_OF_OBJECT: u64 = 16;
 const STRING: u64 = 56;
 
 /// An exported run's parts, as positions in its text.
@@ -283,7 +287,12 @@ impl<R: BufRead> Walk<R> {
         match self.peek()? {
             Some(b'{') => {
                 self.memory += if imported { OBJECT_IMPORTED } else { OBJECT };
+                let mut fields = 0;
                 self.object(&mut |walk, name| {
+                    fields += 1;
+                    if !imported && fields > FIELDS_OF_OBJECT {
+                        walk.memory += BUFFERED_FIELD;
+                    }
                     let top = matches!(place, Place::Run);
                     let inside = imported || (top && name == "imported");
                     walk.value(depth + 1, Place::Field(inside))

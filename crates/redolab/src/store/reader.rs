@@ -5,9 +5,10 @@
 //! of intervals, not by their histograms: those are merged as they are read.
 
 use super::error::io_error;
+use super::versions::{RunVersion, Unread};
 use super::{
     CONTENTS, CONTENTS_MAX_BYTES, CONTENTS_SCHEMA, Contents, DRAFT, FileSum, HLOG, MANIFEST,
-    Marker, RUN_MAX_BYTES, Store, StoreError, Version, hex, hlog, outline, version,
+    RUN_MAX_BYTES, Store, StoreError, hex, hlog, outline,
 };
 use crate::folder::{Folder, is_name};
 use measure::run::{Origin, Run, WaitStats};
@@ -83,7 +84,7 @@ impl From<&Run> for Summary {
             origin: run.origin,
             command: run.command.clone(),
             target: (run.target.kind.clone(), run.target.path.clone()),
-            workloads: run.workload.names.clone(),
+            workloads: run.workload.names().to_vec(),
             rows: run.rows.len(),
             valid: run.validity.valid,
         }
@@ -181,7 +182,7 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(unfinished(id, &folder)),
             Err(e) => return Err(unreadable(&path, "reading the manifest", e)),
         };
-        check_schema(id, &path, &bytes)?;
+        let version = run_version(id, &path, &bytes)?;
         let contents = contents(&folder)?;
         let found = hex(hlog::crc32c(&bytes));
         if found != contents.manifest_crc32c {
@@ -192,7 +193,8 @@ impl Store {
             return Err(StoreError::Damaged { path, what });
         }
         outline::check(&bytes).map_err(|what| damaged(&path, what))?;
-        let run: Run = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
+        let read = version.parse(&bytes);
+        let run = read.map_err(|e| damaged(&path, e.to_string()))?;
         if run.run_id != id {
             return Err(damaged(&path, format!("it is of run {}", run.run_id)));
         }
@@ -208,9 +210,9 @@ impl Store {
         let path = folder.path().join(DRAFT);
         match folder.read(DRAFT, RUN_MAX_BYTES) {
             Ok(bytes) => {
-                check_schema(id, &path, &bytes)?;
+                let version = run_version(id, &path, &bytes)?;
                 outline::check(&bytes).map_err(|what| damaged(&path, what))?;
-                let run = serde_json::from_slice(&bytes);
+                let run = version.parse(&bytes);
                 run.map(Some).map_err(|e| damaged(&path, e.to_string()))
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -343,20 +345,15 @@ fn unfinished(id: &str, folder: &Folder) -> StoreError {
     }
 }
 
-fn check_schema(id: &str, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let marker: Marker = serde_json::from_slice(bytes).map_err(|e| damaged(path, e.to_string()))?;
-    match version(&marker.schema, measure::run::SCHEMA) {
-        Version::Same => Ok(()),
-        Version::Newer => Err(StoreError::NewerRun {
+fn run_version(id: &str, path: &Path, bytes: &[u8]) -> Result<RunVersion, StoreError> {
+    RunVersion::of(bytes).map_err(|why| match why {
+        Unread::Newer(found) => StoreError::NewerRun {
             id: id.to_owned(),
-            found: marker.schema,
+            found,
             supported: measure::run::SCHEMA,
-        }),
-        Version::Other => {
-            let schema = crate::output::sanitize::line(&marker.schema);
-            Err(damaged(path, format!("its schema is `{schema}`")))
-        }
-    }
+        },
+        Unread::Unknown(what) => damaged(path, what),
+    })
 }
 
 pub(super) fn damaged(path: &Path, what: impl Into<String>) -> StoreError {

@@ -300,6 +300,8 @@ fn a_hostile_run_takes_bounded_memory() {
     let layers = text.find("\"layers\": [").expect("a run has a stack") + 11;
     let findings = text.find("\"findings\": [").expect("a run has findings") + 13;
     let imported = text.find("\"origin\":").expect("a run has an origin");
+    let rows = text.find("\"rows\": [").expect("a run has rows");
+    let row = rows + text[rows..].find('{').expect("a run has a row") + 1;
     let cells = |n: usize| {
         let rows = "[0,0,0,0,0,0,0,0],".repeat(n);
         format!(
@@ -312,7 +314,8 @@ fn a_hostile_run_takes_bounded_memory() {
                    \"source\":\"\",\"advice\":\"\"},";
     let layer = "{\"kind\":\"disk\",\"name\":\"\"},";
     // Each was accepted once, and took over 256 MiB then or later.
-    let hostile: [(&str, usize, String, bool); 6] = [
+    let hostile: [(&str, usize, String, bool); 7] = [
+        ("fields of a row", row, "\"u\":0,".repeat(2_900_000), false),
         ("many strings", at, "\"\",".repeat(7 << 20), false),
         (
             "a long string",
@@ -327,7 +330,7 @@ fn a_hostile_run_takes_bounded_memory() {
     ];
     // One of each kind in a check, all with this variable set (`cargo xtask prove hostile-runs`).
     let all = std::env::var_os("REDOLAB_HOSTILE_RUNS").is_some();
-    let few = ["many strings", "strings"];
+    let few = ["fields of a row", "many strings", "strings"];
     let chosen = hostile.into_iter();
     for (what, place_of, insert, accepted) in chosen.filter(|(what, ..)| all || few.contains(what))
     {

@@ -333,7 +333,8 @@ fn a_storm_that_is_cut_is_valid() {
     assert!(has(&run, "max_write"), "{:?}", run.validity);
     assert!(!has(&run, "commits_missing"), "{:?}", run.validity);
     let row = &run.rows[0];
-    assert!(row.commits > 20 && row.commits < 800_000, "{}", row.commits);
+    let commits = row.commits.expect("measured");
+    assert!(commits > 20 && commits < 800_000, "{commits}");
 }
 
 #[test]
@@ -343,7 +344,11 @@ fn an_open_loop_that_is_cut_is_not_accused_of_what_the_cut_left_over() {
     let load = ["-w", "LGWR-LAT25", "--warmup", "0", "--jobs", "4"];
     let run = cut(&[&load[..], &burst].concat());
     assert!(has(&run, "max_write"), "{:?}", run.validity);
-    let open = run.rows[0].open_loop.as_ref().expect("an open loop");
+    let open = run.rows[0]
+        .open_loop()
+        .detail
+        .as_ref()
+        .expect("an open loop");
     let oldest = open.oldest_not_served_ns.unwrap_or(0);
     println!("{} not served, the oldest {oldest} ns", open.not_served);
     assert_eq!(has(&run, "backlog"), oldest > 1_000_000_000, "{open:?}");

@@ -4,15 +4,20 @@
 
 use crate::harness::{Place, schema_problems};
 use measure::Nanos;
-use measure::run::{Row, Run};
+use measure::run::{RedoWorkload, Row, Run};
 use measure::workload::arrivals::Arrivals;
+
+/// The workload of a run that appended redo.
+fn redo(run: &Run) -> &RedoWorkload {
+    run.workload.redo().expect("a redo workload")
+}
 
 fn run(place: &Place, more: &[&str]) -> Run {
     let fixed = ["run", "--null", "--format", "json", "-q"];
     let done = place.run(&[&fixed[..], more].concat());
     done.expect(0, &[]);
     let json = done.json();
-    let problems = schema_problems("run-1.schema.json", &json);
+    let problems = schema_problems("run-2.schema.json", &json);
     assert_eq!(problems, Vec::<String>::new(), "{more:?}");
     serde_json::from_value(json).expect("a run")
 }
@@ -43,13 +48,13 @@ fn a_storm_says_how_many_commits_each_session_made_and_all_together() {
             ],
         );
         assert_eq!(
-            (run.workload.names[0].as_str(), run.workload.commits),
+            (run.workload.names()[0].as_str(), redo(&run).commits),
             ("storm", Some(40))
         );
         let row = &run.rows[0];
         assert_eq!(
             (row.commits, row.commits_per_session, row.jobs),
-            (120, Some(40), 3)
+            (Some(120), Some(40), 3)
         );
         assert_eq!(
             row.wait(measure::WaitEvent::LogFileSync).map(|w| w.count),
@@ -115,50 +120,50 @@ fn a_sweep_has_a_row_for_each_size_and_number_of_jobs() {
         .flat_map(|bytes| [of(bytes, 1), of(bytes, 2)])
         .collect();
     assert_eq!(rows, want);
-    for row in run.rows.iter().filter(|row| row.commits > 0) {
+    for row in run.rows.iter().filter(|row| row.commits > Some(0)) {
         // Zero where all of its redo was written before the commit asked.
         assert!(row.log_file_sync_ms.is_some_and(|ms| ms >= 0.0));
-        assert!(row.redo_data_kb_per_txn > 0.0);
+        assert!(row.redo().redo_data_kb_per_txn > Some(0.0));
     }
-    let sweep = run
-        .workload
+    let sweep = redo(&run)
         .size_sweep
+        .as_ref()
         .expect("a sweep says what was held fixed");
     assert_eq!(sweep.sizes_bytes, [1 << 10, 512 << 10, 1 << 20, 1536 << 10]);
     assert_eq!(sweep.flush_threshold_bytes, Some(1 << 20));
     assert_eq!(sweep.buffer_third_bytes, Some((16 << 20) / 3));
     assert!(!sweep.archiving && !sweep.smart_flash_logging);
-    assert_eq!(sweep.redo_block_bytes, run.target.redo_block_bytes);
-    assert_eq!(run.workload.jobs, [1, 2]);
+    let log = run.target.redo_log().expect("a redo log");
+    assert_eq!(sweep.redo_block_bytes, log.redo_block_bytes);
+    assert_eq!(redo(&run).jobs, [1, 2]);
 }
 
 /// Every arrival that was due in the measured time is either in the latencies or reported as not
 /// served, and each latency is the queue, the lab's lateness and the transaction.
 fn adds_up(run: &Run, row: &Row) {
-    let open = row.open_loop.as_ref().expect("an open loop");
-    assert_eq!(open.arrivals, row.commits + open.not_served);
-    assert_eq!(row.commit_latency.count, row.commits);
-    assert_eq!(
-        (open.queue.count, open.lateness.count),
-        (row.commits, row.commits)
-    );
+    let open = row.open_loop().detail.as_ref().expect("an open loop");
+    let commits = row.commits.expect("measured");
+    let latency = row.commit_latency.as_ref().expect("measured");
+    assert_eq!(open.arrivals, commits + open.not_served);
+    assert_eq!(latency.count, commits);
+    assert_eq!((open.queue.count, open.lateness.count), (commits, commits));
     // The same arrivals, made again from what the run says.
-    let arrivals: &Arrivals = run.workload.arrivals.as_ref().expect("said");
+    let arrivals: &Arrivals = redo(run).arrivals.as_ref().expect("said");
     let number = run
         .rows
         .iter()
         .position(|r| r == row)
         .expect("one of its rows");
-    let schedule = arrivals.schedule(run.workload.seed + 1 + number as u64);
-    let from = Nanos((run.workload.warmup_s * 1e9) as u64);
-    let until = from.plus(Nanos(row.elapsed_ns));
+    let schedule = arrivals.schedule(redo(run).seed + 1 + number as u64);
+    let from = Nanos((redo(run).warmup_s * 1e9) as u64);
+    let until = from.plus(Nanos(row.elapsed_ns.expect("measured")));
     let due = schedule.count_before(until) - schedule.count_before(from);
     assert_eq!(open.arrivals, due);
     let parts = open.queue.total_ns + open.lateness.total_ns;
-    assert!(row.commit_latency.total_ns >= parts);
+    assert!(latency.total_ns >= parts);
     assert_eq!(row.session_time, None);
     assert!(row.intervals.iter().all(|i| i.backlog.is_some()));
-    assert!(open.backlog_max >= row.backlog_end.expect("an open loop has one"));
+    assert!(Some(open.backlog_max) >= row.open_loop().backlog_end);
 }
 
 #[test]
@@ -181,11 +186,11 @@ fn an_open_loop_accounts_for_each_arrival() {
     ] {
         let open = ["--rate", "300", "--time", "500ms", "--warmup", "50ms"];
         let run = run(&place, &[&open[..], more].concat());
-        let arrivals = run.workload.arrivals.expect("an open loop says so");
+        let arrivals = redo(&run).arrivals.expect("an open loop says so");
         assert!((arrivals.rate_per_s - 300.0).abs() < 1e-9);
         let row = &run.rows[0];
-        assert!(row.commits > 0, "{more:?}");
-        assert!((row.offered_tps.expect("offered") - 300.0).abs() < 1e-9);
+        assert!(row.commits > Some(0), "{more:?}");
+        assert!((row.open_loop().offered_tps.expect("offered") - 300.0).abs() < 1e-9);
         adds_up(&run, row);
         assert_eq!(row.log_file_sync_ms.is_none(), more.contains(&"THR"));
     }
@@ -214,7 +219,7 @@ fn bursts_and_poisson_arrivals_are_repeated_by_the_seed_and_said() {
         ],
     );
     let row = &run.rows[0];
-    assert!((row.offered_tps.expect("offered") - 500.0).abs() < 1e-9);
+    assert!((row.open_loop().offered_tps.expect("offered") - 500.0).abs() < 1e-9);
     adds_up(&run, row);
 }
 
@@ -232,13 +237,13 @@ fn a_log_that_cannot_keep_pace_is_told() {
         assert!(problems(&run).contains(&"backlog"), "{:?}", run.validity);
         let row = &run.rows[0];
         adds_up(&run, row);
-        assert!(row.backlog_end > Some(0));
-        let open = row.open_loop.as_ref().expect("an open loop");
+        assert!(row.open_loop().backlog_end > Some(0));
+        let open = row.open_loop().detail.as_ref().expect("an open loop");
         assert!(
             open.oldest_not_served_ns
-                .is_some_and(|ns| ns <= row.elapsed_ns)
+                .is_some_and(|ns| Some(ns) <= row.elapsed_ns)
         );
-        assert!(row.commit_throughput_tps < 5e6);
+        assert!(row.commit_throughput_tps < Some(5e6));
     }
 }
 
@@ -250,7 +255,7 @@ fn a_soak_says_how_it_goes_and_keeps_its_intervals() {
     ]);
     done.expect(0, &["soak: ", " of 3 s", "commits/s", "resident"]);
     let run: Run = serde_json::from_value(done.json()).expect("a run");
-    assert_eq!(run.workload.soak_s, Some(3.0));
+    assert_eq!(redo(&run).soak_s, Some(3.0));
     let row = &run.rows[0];
     assert!(row.soak && !row.intervals.is_empty());
     assert!(
@@ -259,7 +264,7 @@ fn a_soak_says_how_it_goes_and_keeps_its_intervals() {
             .all(|i| i.rss_bytes.is_some_and(|b| b > 1 << 20))
     );
     let commits: u64 = row.intervals.iter().map(|i| i.commits).sum();
-    assert_eq!(commits, row.commits);
+    assert_eq!(Some(commits), row.commits);
 }
 
 #[test]
@@ -274,7 +279,7 @@ fn redo_is_as_compressible_as_it_is_said_to_be() {
         (&["--compressibility", "3", "--dedupe", "2.5"], 3.0, 2.5),
     ] {
         let run = run(&place, &[&quick[..], more].concat());
-        let payload = run.workload.payload.expect("said");
+        let payload = redo(&run).payload.as_ref().expect("said");
         assert!((payload.compressibility - compressibility).abs() < 1e-9);
         let found = payload.measured_dedupe / dedupe;
         assert!((0.85..1.15).contains(&found), "{payload:?}");
@@ -441,7 +446,7 @@ fn check_soaks_after_its_other_rows() {
     );
     let json = done.json();
     assert_eq!(
-        schema_problems("run-1.schema.json", &json),
+        schema_problems("run-2.schema.json", &json),
         Vec::<String>::new()
     );
     let run: Run = serde_json::from_value(json).expect("a run");
@@ -455,7 +460,7 @@ fn check_soaks_after_its_other_rows() {
             .iter()
             .all(|row| !row.soak && row.open_loop.is_none())
     );
-    assert_eq!(run.workload.soak_s, Some(2.0));
+    assert_eq!(redo(&run).soak_s, Some(2.0));
     adds_up(&run, soak);
     place.expect_clean(&place.target);
 }

@@ -68,7 +68,7 @@ fn a_raw_device_is_judged_and_keeps_its_log() {
         let done = check(&place, node, &["--destroy", node, "--format", "json"]);
         let json = done.json();
         assert_eq!(
-            schema_problems("run-1.schema.json", &json),
+            schema_problems("run-2.schema.json", &json),
             Vec::<String>::new()
         );
         let target = &json["target"];

@@ -241,15 +241,12 @@ fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) -> Row {
         workload: workload.to_owned(),
         nodes: 1,
         jobs,
-        cpu_busy_pct: Some(40.0),
-        commit_throughput_tps: tps,
-        commit_latency_ms: f64::from(jobs) / tps * 1e3,
-        redo_data_mbps: mbps,
+        commit_throughput_tps: Some(tps),
+        commit_latency_ms: Some(f64::from(jobs) / tps * 1e3),
         log_file_sync_ms: Some(sync_ns / 1e6),
-        elapsed_s: 10.0,
-        elapsed_ns: 10_000_000_000,
-        redo_size_bytes: (mbps * MB * 10.0) as u64,
-        commits,
+        elapsed_s: Some(10.0),
+        elapsed_ns: Some(10_000_000_000),
+        commits: Some(commits),
         waits: BTreeMap::from([
             ("log_file_sync".to_owned(), stats(commits, sync_ns)),
             (
@@ -257,15 +254,27 @@ fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) -> Row {
                 stats(commits / 2, sync_ns * 0.8),
             ),
         ]),
-        flush_audit: Some(FlushAudit {
-            status: AuditStatus::LowerBound,
-            needed: 100,
-            counted: Some(100),
-            nfs: None,
-            note: String::new(),
-        }),
-        background_write_pct: Some(0.1),
         intervals: (1..=10).map(interval).collect(),
+        redo: Some(RedoFigures {
+            redo_data_mbps: Some(mbps),
+            redo_size_bytes: Some((mbps * MB * 10.0) as u64),
+            ..RedoFigures::default()
+        }),
+        device: Some(DeviceFigures {
+            flush_audit: Some(FlushAudit {
+                status: AuditStatus::LowerBound,
+                needed: 100,
+                counted: Some(100),
+                nfs: None,
+                note: String::new(),
+            }),
+            background_write_pct: Some(0.1),
+            ..DeviceFigures::default()
+        }),
+        processors: Some(ProcessorFigures {
+            cpu_busy_pct: Some(40.0),
+            ..ProcessorFigures::default()
+        }),
         ..Row::default()
     }
 }
@@ -295,13 +304,15 @@ pub fn sound_run(stack: Stack) -> Run {
             kind: "file".to_owned(),
             path: "/redo".to_owned(),
             stack,
-            sync_method: "direct".to_owned(),
-            redo_block_bytes: 512,
-            seal_bytes: 4096,
-            log_groups: 4,
-            log_file_bytes: 16 << 30,
-            unwritten_extents: Some(0),
-            ..Target::default()
+            facts: TargetFacts::RedoLog(RedoLogFacts {
+                sync_method: "direct".to_owned(),
+                redo_block_bytes: 512,
+                seal_bytes: 4096,
+                log_groups: 4,
+                log_file_bytes: 16 << 30,
+                unwritten_extents: Some(0),
+                ..RedoLogFacts::default()
+            }),
         },
         workload: WorkloadInfo::default(),
         environment: Environment::default(),
@@ -338,9 +349,11 @@ pub fn two_rates(run: &mut Run, first: f64, last: f64, seconds: u64) {
         ..Interval::default()
     };
     row.intervals = (0..seconds).map(interval).collect();
-    row.redo_size_bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
-    row.elapsed_s = seconds as f64;
-    row.redo_data_mbps = row.redo_size_bytes as f64 / MB / seconds as f64;
+    let bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
+    row.elapsed_s = Some(seconds as f64);
+    let redo = row.redo.get_or_insert_default();
+    redo.redo_size_bytes = Some(bytes);
+    redo.redo_data_mbps = Some(bytes as f64 / MB / seconds as f64);
 }
 
 /// A sweep that is flat while waits grow with the jobs.
@@ -355,7 +368,11 @@ pub fn flat_flush(run: &mut Run) {
 }
 
 fn audits(run: &mut Run, status: AuditStatus, commits: u64) {
-    for audit in run.rows.iter_mut().filter_map(|r| r.flush_audit.as_mut()) {
+    for audit in run
+        .rows
+        .iter_mut()
+        .filter_map(|r| r.device.as_mut()?.flush_audit.as_mut())
+    {
         audit.status = status;
         audit.nfs = Some(NfsRequests { writes: 0, commits });
         audit.counted = Some(commits);

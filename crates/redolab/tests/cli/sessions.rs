@@ -2,7 +2,17 @@
 //! their redo is durable.
 
 use crate::harness::{Place, schema_problems};
-use measure::run::Run;
+use measure::run::{RedoLogFacts, RedoWorkload, Run};
+
+/// The workload of a run that appended redo.
+fn redo(run: &Run) -> &RedoWorkload {
+    run.workload.redo().expect("a redo workload")
+}
+
+/// The redo log of a run.
+fn log(run: &Run) -> &RedoLogFacts {
+    run.target.redo_log().expect("a redo log")
+}
 
 fn run(place: &Place, more: &[&str]) -> Run {
     let fixed = [
@@ -11,7 +21,7 @@ fn run(place: &Place, more: &[&str]) -> Run {
     let done = place.run(&[&fixed[..], more].concat());
     done.expect(0, &[]);
     let json = done.json();
-    let problems = schema_problems("run-1.schema.json", &json);
+    let problems = schema_problems("run-2.schema.json", &json);
     assert_eq!(problems, Vec::<String>::new(), "{more:?}");
     serde_json::from_value(json).expect("a run")
 }
@@ -33,17 +43,18 @@ fn thousands_of_sessions_run_on_a_few_threads() {
                 writer,
             ],
         );
-        assert_eq!(run.workload.commit_api, "async");
+        assert_eq!(redo(&run).commit_api.as_deref(), Some("async"));
         let threads: Vec<_> = run.rows.iter().map(|r| (r.jobs, r.threads)).collect();
-        assert_eq!(threads, [(1, 1), (300, 2), (6000, 2)]);
+        assert_eq!(threads, [(1, Some(1)), (300, Some(2)), (6000, Some(2))]);
         for row in &run.rows {
-            assert!(row.commits > 0, "{} jobs", row.jobs);
-            let attributed = row.commit_path.attributed;
-            assert!(attributed > 0 && attributed <= row.commits);
+            assert!(row.commits > Some(0), "{} jobs", row.jobs);
+            let attributed = row.commit_path.as_ref().map(|path| path.attributed);
+            assert!(attributed > Some(0) && attributed <= row.commits);
             // No time of a session is lost between two transactions, however many share a thread.
             let time = row.session_time.expect("kept");
-            let spent = row.commit_latency.total_ns as i128 + i128::from(time.lab_ns);
-            let there = i128::from(row.jobs) * i128::from(row.elapsed_ns);
+            let latency = row.commit_latency.as_ref().expect("measured");
+            let spent = latency.total_ns as i128 + i128::from(time.lab_ns);
+            let there = i128::from(row.jobs) * i128::from(row.elapsed_ns.expect("measured"));
             assert_eq!(
                 spent - i128::from(time.beyond_ns),
                 there,
@@ -54,7 +65,7 @@ fn thousands_of_sessions_run_on_a_few_threads() {
     }
     let nobody_waits = ["--commit-api", "async", "--jobs", "50", "-w", "THR"];
     let row = run(&place, &nobody_waits).rows.remove(0);
-    assert!(row.commits > 0 && row.log_file_sync_ms.is_none());
+    assert!(row.commits > Some(0) && row.log_file_sync_ms.is_none());
 }
 
 #[test]
@@ -81,10 +92,11 @@ fn commits_of_each_session_are_counted_on_shared_threads_too() {
 fn a_run_says_how_foregrounds_learned_and_what_had_redo_written() {
     let place = Place::new();
     let fixed = run(&place, &["--jobs", "4", "--log-file-sync", "polling"]);
-    assert_eq!(fixed.workload.log_file_sync, "polling");
-    assert_eq!(fixed.workload.flush_triggers, "commit,third,1MB,3s");
-    assert_eq!(fixed.rows[0].log_file_sync_switches, None);
-    assert!(fixed.rows[0].commits > 0);
+    assert_eq!(log(&fixed).log_file_sync.as_deref(), Some("polling"));
+    let triggers = |run: &Run| log(run).flush_triggers.clone();
+    assert_eq!(triggers(&fixed).as_deref(), Some("commit,third,1MB,3s"));
+    assert_eq!(fixed.rows[0].learning, None);
+    assert!(fixed.rows[0].commits > Some(0));
     let learned = run(
         &place,
         &[
@@ -96,8 +108,8 @@ fn a_run_says_how_foregrounds_learned_and_what_had_redo_written() {
             "commit,1MB,20ms",
         ],
     );
-    assert_eq!(learned.workload.flush_triggers, "commit,1MB,20ms");
-    let row = &learned.rows[0];
+    assert_eq!(triggers(&learned).as_deref(), Some("commit,1MB,20ms"));
+    let row = learned.rows[0].learning();
     let switches = row.log_file_sync_switches.expect("counted");
     assert!(row.log_file_sync_switch_log.len() as u64 <= switches);
     let polled = row.log_file_sync_polled_pct.expect("there were commits");
@@ -117,14 +129,14 @@ fn a_run_without_flush_triggers_ends() {
             &place,
             &[&["--jobs", "3", "--flush-triggers", "none"], more].concat(),
         );
-        assert_eq!(run.workload.flush_triggers, "none");
+        assert_eq!(log(&run).flush_triggers.as_deref(), Some("none"));
         zeros_are_told(&run);
     }
 }
 
 /// A row in which nobody's transaction began has figures of zero; that is no fast device.
 fn zeros_are_told(run: &Run) {
-    let nothing = run.rows.iter().any(|row| row.commits == 0);
+    let nothing = run.rows.iter().any(|row| row.commits == Some(0));
     let mut problems = run.validity.problems.iter();
     let told = problems.any(|p| p.id == "no_commits" && p.invalidates);
     assert_eq!(nothing, told, "{:?}", run.validity);
@@ -165,9 +177,11 @@ fn sessions_that_would_wait_for_ever_are_refused() {
 fn a_depth_that_calls_that_block_cannot_have_is_not_claimed() {
     let place = Place::new();
     let deep = ["--log-writer", "lgwr", "--io-depth", "4", "--jobs", "2"];
-    let target = run(&place, &deep).target;
-    assert_ne!(target.io, "io_uring", "the null device has no rings");
-    assert_eq!(target.io_depth, 1);
+    let run = run(&place, &deep);
+    let target = log(&run);
+    let engine = target.io.as_deref();
+    assert_ne!(engine, Some("io_uring"), "the null device has no rings");
+    assert_eq!(target.io_depth, Some(1));
     let told = |f: &String| f.contains("4 batches in flight");
     assert!(target.fallbacks.iter().any(told), "{:?}", target.fallbacks);
 }
@@ -177,9 +191,9 @@ fn a_depth_that_calls_that_block_cannot_have_is_not_claimed() {
 fn workers_that_never_write_are_idle() {
     let place = Place::new();
     let mut run = run(&place, &["--log-writer", "workers=8", "--jobs", "1"]);
-    let row = run.rows.remove(0);
-    assert_eq!(row.workers.len(), 8);
-    for worker in row.workers {
+    let redo = run.rows.remove(0).redo.expect("observed");
+    assert_eq!(redo.workers.len(), 8);
+    for worker in redo.workers {
         let idle = worker.idle_count > 0 && worker.idle_ns > 0;
         assert!(worker.operations > 0 || idle, "{worker:?}");
     }

@@ -25,7 +25,7 @@ fn runs_are_listed_shown_carried_and_deleted() {
     shown.expect(0, &[&id, "origin: measured", "log file sync", "LGWR-LAT1"]);
     let json = place.run(&["runs", "show", &id, "--format", "json"]).json();
     assert_eq!(
-        schema_problems("run-1.schema.json", &json),
+        schema_problems("run-2.schema.json", &json),
         Vec::<String>::new()
     );
 
@@ -97,7 +97,7 @@ fn one_bad_run_hides_no_other() {
     let text = std::fs::read_to_string(manifest(&newer)).expect("reads");
     std::fs::write(
         manifest(&newer),
-        text.replace("redolab.run/1", "redolab.run/2"),
+        text.replace("redolab.run/2", "redolab.run/3"),
     )
     .expect("writes");
 
@@ -107,7 +107,7 @@ fn one_bad_run_hides_no_other() {
             &sound,
             "complete",
             "damaged: CRC32C",
-            "redolab.run/2",
+            "redolab.run/3",
             "use the newer redolab",
         ],
     );
@@ -121,7 +121,7 @@ fn one_bad_run_hides_no_other() {
         .expect(1, &["damaged"]);
     place
         .run(&["runs", "show", &newer])
-        .expect(1, &["redolab.run/2"]);
+        .expect(1, &["redolab.run/3"]);
     let left = entries(place.path());
     assert_eq!(
         left,
@@ -189,7 +189,7 @@ fn what_is_no_export_is_refused_and_leaves_nothing() {
     for (name, bytes) in [
         ("empty", &b""[..]),
         ("text", b"hello"),
-        ("other", br#"{"schema": "redolab.run/1"}"#),
+        ("other", br#"{"schema": "redolab.run/2"}"#),
         ("binary", b"\xff\xfe\x00"),
         ("deep", "[".repeat(100_000).as_bytes()),
     ] {
@@ -235,10 +235,10 @@ fn the_table_of_workers_comes_out_of_a_run() {
         }
         done.expect(0, &[]);
         let json = done.json();
-        let problems = schema_problems("run-1.schema.json", &json);
+        let problems = schema_problems("run-2.schema.json", &json);
         assert_eq!(problems, Vec::<String>::new());
-        assert_eq!(json["workload"]["log_writer"], writer);
-        let cpus = &json["workload"]["log_writer_cpus"];
+        assert_eq!(json["target"]["log_writer"], writer);
+        let cpus = &json["target"]["log_writer_cpus"];
         assert_eq!(cpus.as_array().map(Vec::is_empty), Some(more.is_empty()));
         let row = &json["rows"][0];
         let list = row["workers"].as_array().expect("a list");

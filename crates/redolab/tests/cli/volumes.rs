@@ -19,7 +19,7 @@ fn judged(place: &Place, target: &Path) -> (Done, Value) {
     let done = place.run(&arguments);
     let json = done.json();
     assert_eq!(
-        schema_problems("run-1.schema.json", &json),
+        schema_problems("run-2.schema.json", &json),
         Vec::<String>::new()
     );
     place.expect_clean(target);

@@ -317,8 +317,8 @@ fn names_and_values_that_do_not_pair() {
     let findings = only(&one_more, &["evidence.columns"]);
     assert_eq!(found(&findings, "evidence.columns", "failing_after"), 0.0);
     let out = import(&[&one_more]);
-    assert_eq!(out.rows[1].commit_throughput_tps, 3000.0);
-    assert_eq!(out.rows[1].redo_data_kb_per_txn, 40.0);
+    assert_eq!(out.rows[1].commit_throughput_tps, Some(3000.0));
+    assert_eq!(out.rows[1].redo().redo_data_kb_per_txn, Some(40.0));
     // As many names as values, two of them exchanged.
     let swapped = good
         .replace("REDO data [MBps]", "X")

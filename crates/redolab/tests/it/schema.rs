@@ -18,7 +18,7 @@ fn problems(validator: &jsonschema::Validator, value: &Value) -> Vec<String> {
 
 #[test]
 fn a_run_with_every_field_filled_is_valid() {
-    let validator = schema("run-1.schema.json");
+    let validator = schema("run-2.schema.json");
     let run = crate::common::full_run(
         "20261120-101500-4f2a11",
         &crate::common::histogram(1, 50_000),
@@ -33,7 +33,7 @@ fn a_run_with_every_field_filled_is_valid() {
 
 #[test]
 fn a_run_with_nothing_optional_is_valid() {
-    let validator = schema("run-1.schema.json");
+    let validator = schema("run-2.schema.json");
     let mut run = crate::common::full_run("r", &measure::Histogram::new());
     run.verdict = None;
     run.report = None;
@@ -46,8 +46,38 @@ fn a_run_with_nothing_optional_is_valid() {
 }
 
 #[test]
+fn every_kind_of_target_and_workload_is_valid() {
+    use measure::run::{DatabaseFacts, ImportedFacts, ImportedWorkload, TargetFacts, WorkloadInfo};
+    let validator = schema("run-2.schema.json");
+    let mut run = crate::common::full_run("r", &crate::common::histogram(1, 5_000));
+    let database = DatabaseFacts {
+        product: "p".to_owned(),
+        version: "17".to_owned(),
+        settings: [("wal_sync_method".to_owned(), "fdatasync".to_owned())].into(),
+    };
+    let imported = ImportedFacts {
+        evidence: vec!["oracle-trace".to_owned()],
+    };
+    let names = vec!["pid 7".to_owned()];
+    for (facts, workload) in [
+        (TargetFacts::Unknown, WorkloadInfo::Unknown),
+        (TargetFacts::Database(database), run.workload.clone()),
+        (
+            TargetFacts::Imported(imported),
+            WorkloadInfo::Imported(ImportedWorkload { names }),
+        ),
+    ] {
+        (run.target.facts, run.workload) = (facts, workload);
+        let json = serde_json::to_value(&run).expect("a run is JSON");
+        assert_eq!(problems(&validator, &json), Vec::<String>::new());
+        let back: measure::run::Run = serde_json::from_value(json).expect("a run");
+        assert_eq!(back, run);
+    }
+}
+
+#[test]
 fn drift_is_caught() {
-    let validator = schema("run-1.schema.json");
+    let validator = schema("run-2.schema.json");
     let run = crate::common::full_run("r", &crate::common::histogram(1, 50_000));
     let sound = serde_json::to_value(&run).expect("a run is JSON");
     for (pointer, key, value) in [
@@ -57,7 +87,7 @@ fn drift_is_caught() {
         ("/target/stack/layers/0", "kind", Value::from("floppy")),
         ("/verdict/reasons/0", "weight", Value::Null),
         ("/validity", "valid", Value::from(1)),
-        ("", "schema", Value::from("redolab.run/2")),
+        ("", "schema", Value::from("redolab.run/3")),
         ("/rows/0", "commits", Value::from(-1)),
     ] {
         let mut json = sound.clone();

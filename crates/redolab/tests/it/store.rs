@@ -184,7 +184,7 @@ fn damage_is_found_and_hides_no_other_run() {
             }
         }),
         ("newer", State::NewerVersion, |run| {
-            let text = r#"{"schema":"redolab.run/2","anything":[]}"#;
+            let text = r#"{"schema":"redolab.run/3","anything":[]}"#;
             fs::write(run.join("manifest.json"), text).expect("writes");
         }),
         ("gone", State::Incomplete, |run| {
@@ -367,7 +367,7 @@ fn a_run_travels_byte_for_byte() {
 fn figures_that_json_cannot_hold_are_refused() {
     let (_dir, store) = temporary();
     let mut run = full_run("a", &histogram(1, 10));
-    run.rows[0].redo_data_mbps = f64::NAN;
+    run.rows[0].redo.get_or_insert_default().redo_data_mbps = Some(f64::NAN);
     let error = store
         .begin("a")
         .expect("begins")

@@ -8,7 +8,7 @@ use measure::run::WaitStats;
 /// A row of `rates.len()` seconds with these MB/s.
 fn seconds(rates: &[f64]) -> Row {
     let mut row = row("LGWR-THR", 8, 1_000.0, mean(rates), 400_000.0);
-    row.elapsed_s = rates.len() as f64;
+    row.elapsed_s = Some(rates.len() as f64);
     let interval = |(i, rate): (usize, &f64)| Interval {
         t_s: (i + 1) as f64,
         seconds: 1.0,
@@ -120,7 +120,8 @@ fn capped(levels: [f64; 3], waits_ns: [f64; 3]) -> Run {
     run.rows = rows
         .map(|(jobs, (mbps, ns))| {
             let mut one = seconds(&ripple(mbps, 10));
-            (one.jobs, one.redo_data_mbps) = (jobs, mbps);
+            one.jobs = jobs;
+            one.redo.get_or_insert_default().redo_data_mbps = Some(mbps);
             let stats = WaitStats {
                 count: 1_000,
                 mean_ns: ns,
@@ -159,7 +160,7 @@ fn a_flat_plateau_whose_latency_grows_is_a_cap() {
     );
     let mut busy = run;
     for row in &mut busy.rows {
-        row.cpu_busy_pct = Some(99.0);
+        row.processors.get_or_insert_default().cpu_busy_pct = Some(99.0);
     }
     assert_eq!(judge(&busy), None);
 }

@@ -233,11 +233,12 @@ impl Rounds<'_> {
         if let Some(busy) = &ready.busy {
             run.validity.add("busy_device", false, busy.clone());
         }
-        run.workload = workload_info(self.specs, self.setup);
+        run.workload = workload_info(self.specs);
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, target);
-        let block_bytes = run.target.redo_block_bytes;
-        run.workload.size_sweep = loads::size_sweep(self.specs, self.setup, block_bytes);
+        let block_bytes = run.target.redo_log().map_or(0, |log| log.redo_block_bytes);
+        let sizes = loads::size_sweep(self.specs, self.setup, block_bytes);
+        run.workload.set_size_sweep(sizes);
         let writer = self.store.begin(&run.run_id)?;
         let mut writer = writer.within(&self.limits.budget);
         if self.args.output.verbose {

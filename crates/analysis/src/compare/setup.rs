@@ -1,0 +1,140 @@
+//! How two runs were set up differently: what was measured, with which options of the log and of the
+//! load, on which processor.
+//!
+//! Invariants: every option of a run that may explain a difference is compared here; one that a run
+//! did not record is said to be so, and is never taken to be equal.
+
+use crate::format;
+use measure::run::{RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo};
+
+/// An option by its name; `None` where the run did not record it.
+type Setting = (String, Option<String>);
+
+/// What differs between the runs as such, each with a sentence.
+pub(super) fn differences(base: &Run, other: &Run) -> Vec<(String, String)> {
+    let (a, b) = (settings(base, other), settings(other, base));
+    let value = |of: &[Setting], name: &str| {
+        let found = of.iter().find(|(own, _)| own == name);
+        found.and_then(|(_, value)| value.clone())
+    };
+    let only_there = b
+        .iter()
+        .filter(|(name, _)| a.iter().all(|(own, _)| own != name));
+    let names = a.iter().chain(only_there).map(|(name, _)| name);
+    names
+        .filter_map(|name| {
+            let (a, b) = (value(&a, name), value(&b, name));
+            let shown = |v: &Option<String>| v.clone().unwrap_or_else(|| "not recorded".to_owned());
+            let why = || {
+                let (a, b) = (shown(&a), shown(&b));
+                format!("{a} in the base, {b} here: a difference may be due to it")
+            };
+            (a != b).then(|| (name.clone(), why()))
+        })
+        .collect()
+}
+
+fn text(name: &str, value: &str) -> Setting {
+    let value = (!value.is_empty()).then(|| value.to_owned());
+    (name.to_owned(), value)
+}
+
+/// All settings of a run that is compared with `beside`.
+fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
+    let origin = format!("{:?}", run.origin).to_lowercase();
+    let mut all = vec![text("origin", &origin)];
+    if let WorkloadInfo::Redo(load) = &run.workload {
+        all.extend(of_load(load));
+        all.extend(commit_write(load, beside.workload.redo()));
+    }
+    match &run.target.facts {
+        TargetFacts::Unknown => {}
+        TargetFacts::RedoLog(log) => all.extend(of_log(log)),
+        TargetFacts::Database(server) => {
+            all.push(text("database", &server.product));
+            all.push(text("version of the database", &server.version));
+            let set = server.settings.iter();
+            all.extend(set.map(|(name, value)| text(&format!("setting {name}"), value)));
+        }
+        TargetFacts::Imported(imported) => {
+            all.push(text("kinds of evidence", &imported.evidence.join(", ")));
+        }
+    }
+    all.push(text("processor", &run.environment.cpu_model));
+    all
+}
+
+fn of_load(load: &RedoWorkload) -> Vec<Setting> {
+    let arrivals = match &load.arrivals {
+        Some(arrivals) => format!("an open loop ({arrivals:?})"),
+        None => "a closed loop".to_owned(),
+    };
+    let time = match load.time_s {
+        Some(seconds) => format!("{seconds} s"),
+        None => "counted commits".to_owned(),
+    };
+    let payload = load.payload.as_ref().map_or(String::new(), |p| {
+        format!(
+            "compressibility {}, deduplication {}",
+            p.compressibility, p.dedupe
+        )
+    });
+    vec![
+        text("commit API", load.commit_api.as_deref().unwrap_or("")),
+        text(
+            "CPU work before each commit",
+            &format!("{} µs", load.cpu_per_txn_us),
+        ),
+        text("arrivals", &arrivals),
+        text("measured time", &time),
+        text("payload", &payload),
+    ]
+}
+
+/// `COMMIT WRITE` of the workloads that both runs have; of all of them where one of both runs
+/// recorded none.
+fn commit_write(load: &RedoWorkload, beside: Option<&RedoWorkload>) -> Vec<Setting> {
+    let both = |name: &str| beside.is_none_or(|b| b.commit_write.contains_key(name));
+    let unrecorded = beside.is_none_or(|b| b.commit_write.is_empty());
+    let all = load.commit_write.iter();
+    all.filter(|(name, _)| unrecorded || both(name))
+        .map(|(name, mode)| text(&format!("COMMIT WRITE of {name}"), &mode.to_string()))
+        .collect()
+}
+
+fn of_log(log: &RedoLogFacts) -> Vec<Setting> {
+    let known = |value: &Option<String>| value.clone().unwrap_or_default();
+    let cpus = log.log_writer_cpus.iter().map(u32::to_string);
+    let cpus = match log.log_writer_cpus.is_empty() {
+        true => "any".to_owned(),
+        false => cpus.collect::<Vec<String>>().join(", "),
+    };
+    let pages = if log.huge_pages { ", huge pages" } else { "" };
+    let depth = log.io_depth.map_or(String::new(), |n| n.to_string());
+    let groups = format::plural(u64::from(log.log_groups), "group");
+    vec![
+        text("log writer", &known(&log.log_writer)),
+        text("CPUs of the log writer", &cpus),
+        text("log file sync mode", &known(&log.log_file_sync)),
+        text("flush triggers", &known(&log.flush_triggers)),
+        text("sync method", &log.sync_method),
+        text("I/O engine", &known(&log.io)),
+        text("batches in flight", &depth),
+        text(
+            "redo block size",
+            &format!("{} bytes", log.redo_block_bytes),
+        ),
+        text(
+            "padding of log writes",
+            &format!("{} bytes", log.seal_bytes),
+        ),
+        text(
+            "log buffer",
+            &format!("{}{pages}", format::bytes(log.log_buffer_bytes)),
+        ),
+        text(
+            "log files",
+            &format!("{groups} of {}", format::bytes(log.log_file_bytes)),
+        ),
+    ]
+}

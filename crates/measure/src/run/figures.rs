@@ -1,0 +1,169 @@
+//! What a row's figures consist of where one number is not enough: the figures of a wait event, the
+//! parts of a commit's time, the sessions, the intervals. Plain data; names and units are those of
+//! the JSON. It knows nothing of how rows are measured or shown.
+
+use serde::{Deserialize, Serialize};
+
+/// The figures of a wait event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitStats {
+    /// Waits.
+    pub count: u64,
+    /// Exact sum.
+    pub total_ns: u64,
+    /// Exact mean.
+    pub mean_ns: f64,
+    /// Exact minimum.
+    pub min_ns: u64,
+    /// Median; percentiles are `None` with fewer than ten samples beyond them.
+    pub p50_ns: Option<u64>,
+    /// 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+    /// Exact maximum.
+    pub max_ns: u64,
+    /// Share over 1 ms, in percent.
+    pub over_1ms_pct: f64,
+    /// Share over 10 ms, in percent.
+    pub over_10ms_pct: f64,
+    /// Share over 20 ms, in percent.
+    pub over_20ms_pct: f64,
+    /// Waits over 500 ms.
+    pub outliers: u64,
+}
+
+/// Time of a row's sessions that its latencies do not show as they are. With it the books of a
+/// closed loop balance: the sum of all latencies, and `lab_ns`, less `beyond_ns`, is the number of
+/// jobs times the elapsed time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTime {
+    /// Nanoseconds of counted transactions after the row's end, less those that sessions spent in
+    /// it on transactions that had begun before it, or after their last one; signed.
+    pub beyond_ns: i64,
+    /// Nanoseconds between transactions, in which the lab put its samples away.
+    pub lab_ns: u64,
+}
+
+/// Commits, measured time and latencies of a closed loop's row, each counted or timed a second
+/// time by somebody else, so that a wrong figure of the row is found (Little's law).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// Transactions whose redo was in log writes that began in the measured time, from the
+    /// log writer's own count of redo bytes.
+    pub log_commits: u64,
+    /// Commits that may belong to either side of the ends of the measured time: one for each
+    /// session, and what the log buffer may hold where nobody waits.
+    pub uncertain_commits: u64,
+    /// The measured time by another clock (CLOCK_BOOTTIME), read by the thread that runs the row.
+    pub window_ns: u64,
+    /// How far apart the two clocks were read at its ends.
+    pub uncertain_ns: u64,
+    /// Transactions of which sessions took the time once more, by that other clock: 1 of 16.
+    pub sampled: u64,
+    /// Their time by that clock.
+    pub sampled_ns: u64,
+    /// Their time as the row's latencies have it.
+    pub sampled_recorded_ns: u64,
+    /// Time of the row's latencies after the end of the measured time, less that of transactions
+    /// which had begun before it; signed, at most one transaction of each session at either end.
+    pub edges_ns: i64,
+    /// Time in which sessions were in no transaction, by the other clock.
+    pub outside_ns: u64,
+    /// Bytes of redo that the log writer made durable from the row's start until nothing was left.
+    pub log_bytes: u64,
+    /// Bytes of redo that the log counted in for the sessions meanwhile.
+    pub session_bytes: u64,
+    /// Sessions whose own count of transactions differs from the log's count of their records.
+    pub miscounted: u32,
+    /// The one that differs most.
+    pub worst: Option<SessionCount>,
+}
+
+/// A session's transactions, warm-up included, as it and as the log counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCount {
+    /// Number of the session, from 0.
+    pub session: u32,
+    /// Its own count.
+    pub own: u64,
+    /// The log's.
+    pub by_log: u64,
+}
+
+/// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
+/// add up to the mean log file sync of the attributed commits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommitPath {
+    /// Commits that could be joined to the log write that served them.
+    pub attributed: u64,
+    /// From asking until the write that served it was submitted.
+    pub queue_ns: f64,
+    /// Until that write was complete.
+    pub write_ns: f64,
+    /// Until it was durable.
+    pub flush_ns: f64,
+    /// Until the foreground ran again.
+    pub wake_ns: f64,
+}
+
+/// One session of a row that counts commits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionFigures {
+    /// Its number, from 0.
+    pub session: u32,
+    /// Its commits.
+    pub commits: u64,
+    /// From its first transaction's start to its last one's end.
+    pub elapsed_ns: u64,
+    /// Mean time of its transactions.
+    pub mean_ns: f64,
+    /// The longest of them.
+    pub max_ns: u64,
+}
+
+/// One second of a row; more in a soak.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// End of the interval, seconds after the row's start.
+    pub t_s: f64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Commits.
+    pub commits: u64,
+    /// Bytes of redo.
+    pub redo_bytes: u64,
+    /// Mean log file sync.
+    pub log_file_sync_mean_ns: f64,
+    /// 99th percentile of log file sync.
+    pub log_file_sync_p99_ns: Option<u64>,
+    /// Longest log file sync.
+    pub log_file_sync_max_ns: u64,
+    /// Mean log file parallel write.
+    pub log_file_parallel_write_mean_ns: f64,
+    /// Longest log file parallel write.
+    pub log_file_parallel_write_max_ns: u64,
+    /// Log switches that began in it.
+    pub log_switches: u64,
+    /// Device utilisation in percent, where known.
+    pub device_util_pct: Option<f64>,
+    /// Resident memory of this process at its end, bytes, where readable.
+    #[serde(default)]
+    pub rss_bytes: Option<u64>,
+    /// Open loop: arrivals that were due at its end and had not begun.
+    #[serde(default)]
+    pub backlog: Option<u64>,
+}
+
+/// What of a row was stored event by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedEvents {
+    /// Log file syncs.
+    pub log_file_syncs: u64,
+    /// Log file parallel writes.
+    pub log_file_parallel_writes: u64,
+    /// Events of both kinds that happened and could not be kept up with.
+    pub lost: u64,
+}
