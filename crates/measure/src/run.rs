@@ -67,7 +67,7 @@ pub struct Run {
     /// The need that was stated.
     #[serde(default)]
     pub need: Need,
-    /// The verdict, for `check`.
+    /// The verdict, where the evidence allows one: for runs that were measured and have rows.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The report that was written.

@@ -60,7 +60,7 @@ impl Table {
         self.utc_us("created_utc_us", created.map(|t| t.as_microsecond()));
         self.text(
             "origin",
-            Some(crate::output::csv::origin(source.run.origin).to_owned()),
+            Some(measure::words::origin(source.run.origin).to_owned()),
         );
         self.count("row", Some(number as u64));
         self.text("workload", Some(row.workload.clone()));

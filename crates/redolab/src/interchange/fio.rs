@@ -11,10 +11,10 @@
 //! writes them; those of `redolab` say where the figures come from.
 
 use super::{ExportedFile, Source, component};
-use crate::output::csv::origin;
 use crate::store::Series;
 use measure::Histogram;
 use measure::run::{Row, Run};
+use measure::words::origin;
 use serde_json::{Map, Value, json};
 
 /// Percentiles as fio names them.

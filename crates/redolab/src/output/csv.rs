@@ -5,7 +5,8 @@
 //! is preceded by an apostrophe; numbers never are.
 
 use super::cells::{Cell, cell};
-use measure::run::{Origin, Run};
+use measure::run::Run;
+use measure::words::{origin, sanitize};
 use std::io::{self, Write};
 
 /// Writes the runs' rows under one heading.
@@ -36,16 +37,6 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// The origin as every format spells it.
-#[must_use]
-pub const fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Measured => "measured",
-        Origin::Simulated => "simulated",
-        Origin::Imported => "imported",
-    }
-}
-
 /// Text that no spreadsheet runs and no terminal obeys: an apostrophe before what begins like a
 /// formula, also behind blanks, which some programs trim; without escape sequences.
 #[must_use]
@@ -57,7 +48,7 @@ pub fn safe(text: &str) -> String {
         trimmed.starts_with(begins) || trimmed.starts_with(full_width)
     };
     // What an escape sequence hid may begin like a formula, and so may what it was part of.
-    let clean = super::sanitize::text(text);
+    let clean = sanitize::text(text);
     if runs(text) || runs(&clean) {
         format!("'{clean}")
     } else {

@@ -353,7 +353,7 @@ fn check_schema(id: &str, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
             supported: measure::run::SCHEMA,
         }),
         Version::Other => {
-            let schema = crate::output::sanitize::line(&marker.schema);
+            let schema = measure::words::sanitize::line(&marker.schema);
             Err(damaged(path, format!("its schema is `{schema}`")))
         }
     }

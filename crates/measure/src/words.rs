@@ -1,7 +1,12 @@
-//! Numbers as people read them: three significant digits, units always, nothing rounded to a
-//! lie (a share that is not all is never shown as 100 %).
+//! Words for people: numbers with their units, names of rows and origins, and text from outside that
+//! is made harmless ([`sanitize`]). One number reads the same in findings, verdict, table and report.
 //!
-//! Used by findings, verdict and report alike, so that one number reads the same everywhere.
+//! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a share
+//! that is not all is never shown as 100 %.
+
+pub mod sanitize;
+
+use crate::run::{Origin, Row};
 
 /// A latency given in nanoseconds: `87.2 µs`, `1.23 ms`, `2.10 s`.
 #[must_use]
@@ -104,6 +109,49 @@ pub fn plural(n: u64, noun: &str) -> String {
     format!("{} {noun}{s}", count(n))
 }
 
+/// Bytes with one decimal, in binary units: `512 bytes`, `15.3 GiB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut name = "bytes";
+    for unit in units {
+        if value < 1023.95 {
+            break;
+        }
+        value /= 1024.0;
+        name = unit;
+    }
+    if name == "bytes" {
+        format!("{bytes} bytes")
+    } else {
+        format!("{value:.1} {name}")
+    }
+}
+
+/// `measured`, `simulated` or `imported`: the word of tables and exports.
+#[must_use]
+pub const fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Measured => "measured",
+        Origin::Simulated => "simulated",
+        Origin::Imported => "imported",
+    }
+}
+
+/// The workload of a row where only jobs and waits are shown beside it: its name, and in a sweep over
+/// redo sizes the size too.
+#[must_use]
+pub fn label(row: &Row) -> String {
+    let name = sanitize::line(&row.workload);
+    match row.redo_bytes_per_txn {
+        Some(bytes) if row.workload == crate::workload::SIZE_SWEEP => {
+            format!("{name} {}", size(bytes))
+        }
+        _ => name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +200,17 @@ mod tests {
         assert_eq!(bytes(3 << 29), "1.50 GiB");
         assert_eq!(jobs(1), "1 job");
         assert_eq!(plural(3, "wait"), "3 waits");
+    }
+
+    #[test]
+    fn points_of_a_sweep_have_labels_of_their_own() {
+        let mut row = Row {
+            workload: "size-sweep".to_owned(),
+            redo_bytes_per_txn: Some(1 << 20),
+            ..Row::default()
+        };
+        assert_eq!(label(&row), "size-sweep 1.0 MiB");
+        row.workload = "storm".to_owned();
+        assert_eq!(label(&row), "storm");
     }
 }
