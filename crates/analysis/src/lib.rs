@@ -11,7 +11,6 @@
 pub mod compare;
 pub mod envelope;
 pub mod findings;
-pub mod format;
 pub mod published;
 pub mod report;
 mod rows;
@@ -23,3 +22,5 @@ pub use envelope::Envelope;
 pub use findings::{cache_resident, findings};
 pub use thresholds::{ThresholdError, Thresholds};
 pub use verdict::verdict;
+
+pub(crate) use measure::words as format;

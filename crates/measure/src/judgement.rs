@@ -1,6 +1,6 @@
 //! Findings and the verdict as plain data (VERDICT.md). Made by `analysis`, stored in a run.
 
-use crate::words::words;
+use crate::enum_words::words;
 use serde::{Deserialize, Serialize};
 
 /// Should a redo log live here?

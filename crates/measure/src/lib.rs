@@ -3,14 +3,15 @@
 //! What lives here: units, clocks, histograms with exact companions, wait events, the metric
 //! catalogue, workload specifications with their generator, [`record::Recording`]: what was
 //! measured, which merges exactly, and [`run::Run`]: plain data that every producer writes and
-//! every reader reads.
+//! every reader reads; and the words in which numbers and names are written ([`words`]).
 //!
-//! What it must not know: devices, logs, threads of a run, files, how anything is shown.
+//! What it must not know: devices, logs, threads of a run, files, where anything is shown.
 
 mod bounded;
 pub mod catalogue;
 pub mod clock;
 pub mod comparison;
+mod enum_words;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;
@@ -20,7 +21,7 @@ pub mod run;
 pub mod stack;
 pub mod units;
 pub mod waits;
-mod words;
+pub mod words;
 pub mod workload;
 
 pub use clock::{Clock, RealClock};

@@ -20,9 +20,9 @@ pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadI
 pub use row::Row;
 pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
 
+use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
-use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
@@ -83,7 +83,7 @@ pub struct Run {
     /// The need that was stated.
     #[serde(default)]
     pub need: Need,
-    /// The verdict, for `check`.
+    /// The verdict, where the evidence allows one: for runs that were measured and have rows.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The report that was written.

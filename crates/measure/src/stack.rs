@@ -3,6 +3,10 @@
 //! Filled by `device::identify`, judged by `analysis`. Every fact is optional: what could not be
 //! read is `None`, never a guess.
 
+mod behind;
+
+pub use behind::Behind;
+
 use serde::{Deserialize, Serialize};
 
 /// What a layer is. The order of a stack is from the path downwards.

@@ -1,23 +1,216 @@
-//! The words of enums, each in one place: reports, tables, exports and errors print these.
+//! Words for people: numbers with their units, names of rows and origins, and text from outside that
+//! is made harmless ([`sanitize`]). One number reads the same in findings, verdict, table and report.
+//!
+//! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a share
+//! that is not all is never shown as 100 %.
 
-/// Gives an enum its words, which reports, tables and errors all use.
-macro_rules! words {
-    ($enum:ident { $($variant:ident => $word:literal),+ $(,)? }) => {
-        impl $enum {
-            /// Its word in reports and tables.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $($enum::$variant => $word,)+
-                }
-            }
-        }
+pub mod sanitize;
 
-        impl std::fmt::Display for $enum {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.word())
-            }
-        }
-    };
+use crate::run::{Origin, Row};
+
+/// A latency given in nanoseconds: `87.2 µs`, `1.23 ms`, `2.10 s`.
+#[must_use]
+pub fn latency(ns: f64) -> String {
+    if !ns.is_finite() {
+        return "–".to_owned();
+    }
+    match ns.abs() {
+        a if a < 0.5 => "0 µs".to_owned(),
+        a if a < 999.5 => format!("{ns:.0} ns"),
+        a if a < 999_500.0 => format!("{} µs", digits(ns / 1e3)),
+        a if a < 999_500_000.0 => format!("{} ms", digits(ns / 1e6)),
+        _ => format!("{} s", digits(ns / 1e9)),
+    }
 }
-pub(crate) use words;
+
+/// Three significant digits, thousands separated: `0.0123`, `1.23`, `12.3`, `123`, `12,345`.
+#[must_use]
+pub fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let a = value.abs();
+    match a {
+        _ if a == 0.0 => "0".to_owned(),
+        _ if a < 0.001 => format!("{value:.5}"),
+        _ if a < 0.01 => format!("{value:.4}"),
+        _ if a < 0.9995 => format!("{value:.3}"),
+        _ if a < 9.995 => format!("{value:.2}"),
+        _ if a < 99.95 => format!("{value:.1}"),
+        _ => grouped(value.round()),
+    }
+}
+
+/// A whole number, thousands separated by commas.
+#[must_use]
+pub fn count(value: u64) -> String {
+    grouped(value as f64)
+}
+
+fn grouped(value: f64) -> String {
+    let text = format!("{:.0}", value.abs());
+    let mut out = String::with_capacity(text.len() + text.len() / 3 + 1);
+    if value < 0.0 {
+        out.push('-');
+    }
+    for (i, c) in text.chars().enumerate() {
+        if i > 0 && (text.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A share in percent. Only an exact nothing is `0 %`, only an exact whole is `100 %`.
+#[must_use]
+pub fn percent(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "–".to_owned(),
+        0.0 => "0 %".to_owned(),
+        v if v > 0.0 && v < 0.001 => "< 0.001 %".to_owned(),
+        v if (99.95..100.0).contains(&v) => "> 99.9 %".to_owned(),
+        v if v.abs() < 0.1 => format!("{v:.3} %"),
+        v if v.abs() < 1.0 => format!("{v:.2} %"),
+        v if v.abs() >= 1000.0 => format!("{} %", grouped(v.round())),
+        v if v == v.round() => format!("{v:.0} %"),
+        v => format!("{v:.1} %"),
+    }
+}
+
+/// Bytes in binary units: `512 B`, `4 KiB`, `1.50 GiB`.
+#[must_use]
+pub fn bytes(value: u64) -> String {
+    let mut scaled = value as f64;
+    for unit in ["B", "KiB", "MiB", "GiB", "TiB"] {
+        if scaled < 1023.5 {
+            let number = if scaled == scaled.round() {
+                format!("{scaled:.0}")
+            } else {
+                digits(scaled)
+            };
+            return format!("{number} {unit}");
+        }
+        scaled /= 1024.0;
+    }
+    format!("{} PiB", digits(scaled))
+}
+
+/// `1 job`, `8 jobs`.
+#[must_use]
+pub fn jobs(n: u32) -> String {
+    plural(u64::from(n), "job")
+}
+
+/// `1 wait`, `3 waits`.
+#[must_use]
+pub fn plural(n: u64, noun: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", count(n))
+}
+
+/// Bytes with one decimal, in binary units: `512 bytes`, `15.3 GiB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut name = "bytes";
+    for unit in units {
+        if value < 1023.95 {
+            break;
+        }
+        value /= 1024.0;
+        name = unit;
+    }
+    if name == "bytes" {
+        format!("{bytes} bytes")
+    } else {
+        format!("{value:.1} {name}")
+    }
+}
+
+/// `measured`, `simulated` or `imported`: the word of tables and exports.
+#[must_use]
+pub const fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Measured => "measured",
+        Origin::Simulated => "simulated",
+        Origin::Imported => "imported",
+    }
+}
+
+/// The workload of a row where only jobs and waits are shown beside it: its name, and in a sweep over
+/// redo sizes the size too.
+#[must_use]
+pub fn label(row: &Row) -> String {
+    let name = sanitize::line(&row.workload);
+    match row.redo_bytes_per_txn {
+        Some(bytes) if row.workload == crate::workload::SIZE_SWEEP => {
+            format!("{name} {}", size(bytes))
+        }
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_never_rounded_to_a_lie() {
+        for (value, text) in [
+            (0.0, "0 %"),
+            (0.0004, "< 0.001 %"),
+            (0.0123, "0.012 %"),
+            (0.437, "0.44 %"),
+            (12.0, "12 %"),
+            (52.34, "52.3 %"),
+            (99.99, "> 99.9 %"),
+            (100.0, "100 %"),
+            (-6.6, "-6.6 %"),
+            (1431.7, "1,432 %"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(percent(value), text);
+        }
+    }
+
+    #[test]
+    fn latencies_carry_the_unit_that_reads_best() {
+        for (ns, text) in [
+            (0.0, "0 µs"),
+            (350.0, "350 ns"),
+            (87_230.0, "87.2 µs"),
+            (999_600.0, "1.00 ms"),
+            (13_660_000.0, "13.7 ms"),
+            (2_100_000_000.0, "2.10 s"),
+            (f64::INFINITY, "–"),
+        ] {
+            assert_eq!(latency(ns), text);
+        }
+    }
+
+    #[test]
+    fn counts_and_sizes() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(367_848), "367,848");
+        assert_eq!(count(1_000_000), "1,000,000");
+        assert_eq!(digits(-12_345.6), "-12,346");
+        assert_eq!(bytes(4096), "4 KiB");
+        assert_eq!(bytes(3 << 29), "1.50 GiB");
+        assert_eq!(jobs(1), "1 job");
+        assert_eq!(plural(3, "wait"), "3 waits");
+    }
+
+    #[test]
+    fn points_of_a_sweep_have_labels_of_their_own() {
+        let mut row = Row {
+            workload: "size-sweep".to_owned(),
+            redo_bytes_per_txn: Some(1 << 20),
+            ..Row::default()
+        };
+        assert_eq!(label(&row), "size-sweep 1.0 MiB");
+        row.workload = "storm".to_owned();
+        assert_eq!(label(&row), "storm");
+    }
+}

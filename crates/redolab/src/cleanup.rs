@@ -171,7 +171,7 @@ impl WorkFolder {
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         if let Err(left) = remove_one(self.number) {
-            eprintln!("redolab: {}", crate::output::sanitize::text(&left));
+            eprintln!("redolab: {}", measure::words::sanitize::text(&left));
         }
     }
 }
@@ -317,7 +317,7 @@ fn journaled(folder: &Folder) -> Option<Vec<String>> {
 pub fn guarded<T>(program: impl FnOnce() -> T) -> T {
     let outcome = catch_unwind(AssertUnwindSafe(program));
     for left in run_all() {
-        eprintln!("redolab: {}", crate::output::sanitize::text(&left));
+        eprintln!("redolab: {}", measure::words::sanitize::text(&left));
     }
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }

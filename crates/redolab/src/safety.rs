@@ -6,7 +6,7 @@
 //! redo or WAL files, is left alone unless the user insists. How much may be written is in
 //! `budget`, and what of it each part gets in `cli::limits`.
 
-use crate::output::sanitize;
+use measure::words::{sanitize, size};
 use std::path::PathBuf;
 
 /// What always stays free: this many bytes, or this share where that is more.
@@ -70,7 +70,7 @@ impl From<Volume> for Room {
 
 /// What a run is about to do to its target.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct PlannedWrites {
     /// Bytes of files that will be made: the room needed.
     pub footprint_bytes: u64,
     /// Bytes that a raw device must have.
@@ -215,7 +215,7 @@ impl Refusal {
 ///
 /// # Errors
 /// Why not.
-pub fn check_plan(plan: &Plan, room: impl Into<Room>) -> Result<(), Refusal> {
+pub fn check_plan(plan: &PlannedWrites, room: impl Into<Room>) -> Result<(), Refusal> {
     match room.into() {
         Room::Volume(volume) if plan.footprint_bytes > volume.usable_bytes() => {
             Err(Refusal::Room {
@@ -275,7 +275,7 @@ pub fn check_busy(
 
 /// What is printed before anything is written.
 #[must_use]
-pub fn announcement(plan: &Plan, room: impl Into<Room>) -> Vec<String> {
+pub fn announcement(plan: &PlannedWrites, room: impl Into<Room>) -> Vec<String> {
     let room = room.into();
     let (made, at_most) = (size(plan.footprint_bytes), size(plan.write_bytes));
     let mut lines = vec![match room {
@@ -304,26 +304,6 @@ pub fn announcement(plan: &Plan, room: impl Into<Room>) -> Vec<String> {
         lines.push(format!("Writes at most {} (--max-write).", size(allowed)));
     }
     lines
-}
-
-/// Bytes as people read them, in binary units.
-#[must_use]
-pub fn size(bytes: u64) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = bytes as f64;
-    let mut name = "bytes";
-    for unit in units {
-        if value < 1023.95 {
-            break;
-        }
-        value /= 1024.0;
-        name = unit;
-    }
-    if name == "bytes" {
-        format!("{bytes} bytes")
-    } else {
-        format!("{value:.1} {name}")
-    }
 }
 
 fn holders(all: &[Holder]) -> String {
@@ -366,9 +346,9 @@ mod tests {
             (1000, 90, 1, false),
             (4, 4, 1, false),
         ] {
-            let plan = Plan {
+            let plan = PlannedWrites {
                 footprint_bytes: footprint * GIB,
-                ..Plan::default()
+                ..PlannedWrites::default()
             };
             let got = check_plan(&plan, volume(total, available));
             assert_eq!(
@@ -377,10 +357,10 @@ mod tests {
                 "{total} {available} {footprint}: {got:?}"
             );
         }
-        let plan = |device_bytes| Plan {
+        let plan = |device_bytes| PlannedWrites {
             footprint_bytes: 100 * GIB,
             device_bytes,
-            ..Plan::default()
+            ..PlannedWrites::default()
         };
         assert_eq!(check_plan(&plan(8), Room::Device(8)), Ok(()));
         let (needed, available) = (9, 8);
@@ -426,7 +406,7 @@ mod tests {
 
     #[test]
     fn what_will_be_written_is_told() {
-        let plan = Plan {
+        let plan = PlannedWrites {
             footprint_bytes: GIB,
             device_bytes: GIB,
             write_bytes: 100 * GIB,

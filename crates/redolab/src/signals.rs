@@ -9,8 +9,8 @@
 //! rest. SIGABRT alone is different: see [`last_resort`].
 //! A clean-up that hangs (a dead disk) does not keep the process alive for ever.
 
-use crate::output::sanitize;
 use crate::{cleanup, last_resort};
+use measure::words::sanitize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;

@@ -8,7 +8,7 @@ use crate::format;
 use crate::rows::{name_of, sync_of, waiting_rows, write_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
-use measure::run::{Row, Run, WaitStats};
+use measure::run::{Origin, Row, Run, WaitStats};
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     write_mean(run, t, notes);
@@ -17,9 +17,14 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     share(run, t, notes);
 }
 
-/// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.
+/// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those. Evidence
+/// of others may be of the log writer alone, without any session, and counts too.
 fn written(run: &Run) -> Vec<(&Row, &WaitStats)> {
-    waiting_rows(run)
+    let is_imported = run.origin == Origin::Imported;
+    let waits = |r: &&Row| is_imported || sync_of(r).is_some_and(|w| w.count > 0);
+    run.rows
+        .iter()
+        .filter(waits)
         .filter_map(|r| Some((r, write_of(r).filter(|w| w.count > 0)?)))
         .collect()
 }

@@ -25,7 +25,6 @@ mod steady;
 mod sustained;
 mod validity;
 
-pub use disk::has_controller;
 pub use little::is_sampled;
 pub use space::cache_resident;
 

@@ -50,7 +50,12 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
         )
         .number("wastage_pct", pct)
-        .number("seal_bytes", run.target.redo_log().map_or(0.0, |log| log.seal_bytes.into()))
+        .number(
+            "seal_bytes",
+            run.target
+                .redo_log()
+                .map_or(0.0, |log| log.seal_bytes.into()),
+        )
         .limit(format!("over {} %", limit.value), limit)
         .advice_if(is_high),
     );

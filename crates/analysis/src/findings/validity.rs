@@ -131,7 +131,9 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 /// A row in which nothing was committed: the device stood still, or the machine gave the sessions
 /// no processor. No figure shows which of the two, and nothing follows for the device.
 fn unanswered(run: &Run, notes: &mut Vec<Note>) {
-    let measured = run.origin == Origin::Measured;
+    // Where it is a recorded problem, that says it.
+    let is_recorded = run.validity.problems.iter().any(|p| p.id == "no_commits");
+    let measured = run.origin == Origin::Measured && !is_recorded;
     let empty = |r: &&Row| measured && r.commits == Some(0);
     let Some(row) = run.rows.iter().find(empty) else {
         return;

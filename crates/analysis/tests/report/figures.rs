@@ -167,7 +167,7 @@ fn three_hours_stay_under_a_megabyte_and_keep_their_peak() {
         .flat_map(|r| &r.intervals)
         .map(|i| i.log_file_sync_max_ns)
         .max();
-    let longest = analysis::format::latency(longest.expect("intervals") as f64);
+    let longest = measure::words::latency(longest.expect("intervals") as f64);
     let heat = figures(&html)
         .into_iter()
         .find(|f| f.starts_with("id=\"hs0\""));

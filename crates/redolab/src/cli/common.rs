@@ -4,20 +4,20 @@ pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
 
 use super::CommandError;
-use super::numbers::{block_bytes, cpu_list};
+use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
-use crate::experiment::load::{CommitApi, DEFAULT_THREADS, MAX_THREADS};
-use crate::experiment::target::Setup;
+use crate::experiment::load::{CommitApi, MAX_THREADS};
+use crate::experiment::plan::{LogPlan, PlannedTarget};
 use crate::output::file::{self, Audience, Inputs};
-use crate::output::{csv, json, progress, sanitize, table};
+use crate::output::{csv, json, progress, table};
 use crate::store::Store;
 use clap::{Args, ValueEnum};
-use device::{IoEngine, SyncMethod};
-use measure::Nanos;
+use device::IoEngine;
 use measure::run::Run;
-use measure::units::{parse_bytes, parse_duration};
-use redo::{LogWriter, Shape, ShapeError};
+use measure::units::parse_bytes;
+use measure::words::sanitize;
+use redo::{LogFileSync, LogWriter, Shape, ShapeError, Triggers};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -176,42 +176,50 @@ pub(crate) struct LogArgs {
         long,
         value_name = "METHOD",
         default_value = "auto",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = values::sync_method()
     )]
-    pub(crate) sync_method: String,
-    /// Log writer: inline (a committing session writes), lgwr (a dedicated thread), workers=N (a
-    /// thread with from 1 to 8 workers) or adaptive (lgwr or workers, whichever is faster)
+    pub(crate) sync_method: SyncChoice,
+    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
+    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
     #[arg(
         long,
         value_name = "MODE",
         default_value = "inline",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = values::log_writer()
     )]
-    pub(crate) log_writer: String,
+    pub(crate) log_writer: LogWriter,
     /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
-    #[arg(long, value_name = "LIST", help_heading = "The log")]
-    pub(crate) log_writer_cpu: Option<String>,
-    /// How sessions wait for durability: post-wait (sleep), polling (spin) or adaptive
+    #[arg(long, value_name = "LIST", help_heading = "The log", value_parser = CpuList::read)]
+    pub(crate) log_writer_cpu: Option<CpuList>,
+    /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
     #[arg(
         long,
         value_name = "MODE",
         default_value = "post-wait",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = values::log_file_sync()
     )]
-    pub(crate) log_file_sync: String,
-    /// What makes the log writer write: any of commit (IMMEDIATE commits), third (log buffer one
-    /// third full), a size, an interval; or none. WAIT commits whose trigger never fires end with
-    /// the row
+    pub(crate) log_file_sync: LogFileSync,
+    /// What has redo written: any of commit (one that is IMMEDIATE), third (of the log buffer), a
+    /// size, a time; or none. Commits that WAIT for a trigger that never comes end with the row
     #[arg(
         long,
         value_name = "LIST",
         default_value = "commit,third,1MB,3s",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = str::parse::<Triggers>
     )]
-    pub(crate) flush_triggers: String,
-    /// Redo block size in bytes: 512 or 4096 [default: the physical sector's]
-    #[arg(long, value_name = "512|4096", help_heading = "The log")]
-    pub(crate) block_size: Option<String>,
+    pub(crate) flush_triggers: Triggers,
+    /// Redo block size in bytes, one of two values: 512 or 4096 [default: the physical sector's]
+    #[arg(
+        long,
+        value_name = "512|4096",
+        help_heading = "The log",
+        value_parser = values::block_bytes
+    )]
+    pub(crate) block_size: Option<u32>,
     /// Log groups
     #[arg(long, value_name = "N", default_value = "3", help_heading = "The log")]
     pub(crate) log_groups: u32,
@@ -220,27 +228,30 @@ pub(crate) struct LogArgs {
         long,
         value_name = "SIZE",
         default_value = "256M",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = parse_bytes
     )]
-    pub(crate) log_file_size: String,
+    pub(crate) log_file_size: u64,
     /// Size of the log buffer, such as 16M
     #[arg(
         long,
         value_name = "SIZE",
         default_value = "16M",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = parse_bytes
     )]
-    pub(crate) log_buffer: String,
-    /// How writes are submitted: threads (blocking calls), io_uring, or auto (what suits the log
-    /// writer; with --sync-method auto, what a probe finds faster)
+    pub(crate) log_buffer: u64,
+    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
+    /// suits the log writer, and with --sync-method auto what a probe finds faster)
     #[arg(
         long,
         value_name = "ENGINE",
         default_value = "auto",
-        help_heading = "The log"
+        help_heading = "The log",
+        value_parser = values::io()
     )]
-    pub(crate) io: String,
-    /// Most batches in flight, from 1 to 8; more than 1 needs --log-writer lgwr and io_uring
+    pub(crate) io: IoEngine,
+    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
     pub(crate) io_depth: u32,
     /// Put the log buffer in reserved huge pages; without this option it uses transparent ones
@@ -253,67 +264,39 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// The set-up, and the sync method if one was named.
-    pub(crate) fn setup(&self) -> Result<(Setup, Option<SyncMethod>), CommandError> {
-        let bytes = |name: &str, text: &str| {
-            parse_bytes(text).map_err(|e| CommandError::usage(format!("--{name}: {e}")))
-        };
-        let method = match self.sync_method.as_str() {
-            "auto" => None,
-            name => Some(
-                name.parse::<SyncMethod>()
-                    .map_err(|e| CommandError::usage(format!("--sync-method: {e}, or auto")))?,
-            ),
-        };
-        let block_bytes = match &self.block_size {
-            None => None,
-            Some(text) => Some(block_bytes(text)?),
-        };
-        let buffer = bytes("log-buffer", &self.log_buffer)?;
-        let log_writer: LogWriter = self
-            .log_writer
-            .parse()
-            .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
-        let io = self.io(log_writer)?;
-        let setup = Setup {
+    /// How the log is made and written.
+    ///
+    /// # Errors
+    /// Options that do not go together, and what does.
+    pub(crate) fn plan(&self) -> Result<LogPlan, CommandError> {
+        self.check_depth()?;
+        let plan = LogPlan {
             shape: Shape {
-                block_bytes,
+                block_bytes: self.block_size,
                 groups: self.log_groups,
-                file_bytes: bytes("log-file-size", &self.log_file_size)?,
+                file_bytes: self.log_file_size,
             },
-            sync_method: method.unwrap_or(SyncMethod::Direct),
-            log_writer,
-            log_writer_cpus: self.log_writer_cpus(log_writer)?,
-            log_file_sync: self
-                .log_file_sync
-                .parse()
-                .map_err(|e| CommandError::usage(format!("--log-file-sync: {e}")))?,
-            triggers: self
-                .flush_triggers
-                .parse()
-                .map_err(|e| CommandError::usage(format!("--flush-triggers: {e}")))?,
-            buffer_bytes: usize::try_from(buffer).unwrap_or(usize::MAX),
+            sync_method: self.sync_method.0,
+            log_writer: self.log_writer,
+            log_writer_cpus: self.log_writer_cpus()?,
+            log_file_sync: self.log_file_sync,
+            triggers: self.flush_triggers,
+            buffer_bytes: usize::try_from(self.log_buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
             lock_memory: self.lock_memory,
-            io,
+            io: self.io,
             io_depth: self.io_depth,
-            probe: false,
-            ..Setup::default()
         };
         // Said before anything is written, and by a dry run too; the device has its own word later.
-        (setup.shape.check()).map_err(|e| CommandError::usage(format!("{}: {e}", asked_by(&e))))?;
-        if !(1 << 20..=1 << 30).contains(&buffer) {
+        (plan.shape.check()).map_err(|e| CommandError::usage(format!("{}: {e}", asked_by(&e))))?;
+        if !(1 << 20..=1 << 30).contains(&self.log_buffer) {
             return Err(CommandError::usage("--log-buffer: use 1M to 1G"));
         }
-        Ok((setup, method))
+        Ok(plan)
     }
 
-    fn io(&self, log_writer: LogWriter) -> Result<IoEngine, CommandError> {
-        let io = self
-            .io
-            .parse::<IoEngine>()
-            .map_err(|e| CommandError::usage(format!("--io: {e}")))?;
-        let overlaps = log_writer == LogWriter::Lgwr && io != IoEngine::Threads;
+    fn check_depth(&self) -> Result<(), CommandError> {
+        let overlaps = self.log_writer == LogWriter::Lgwr && self.io != IoEngine::Threads;
         let most = redo::writer::MAX_DEPTH as u32;
         if !(1..=most).contains(&self.io_depth) || (self.io_depth > 1 && !overlaps) {
             return Err(CommandError::usage(format!(
@@ -322,23 +305,22 @@ impl LogArgs {
                 self.io_depth
             )));
         }
-        Ok(io)
+        Ok(())
     }
 
-    fn log_writer_cpus(&self, log_writer: LogWriter) -> Result<Vec<usize>, CommandError> {
-        let Some(list) = &self.log_writer_cpu else {
+    fn log_writer_cpus(&self) -> Result<Vec<usize>, CommandError> {
+        let Some(CpuList(cpus)) = &self.log_writer_cpu else {
             return Ok(Vec::new());
         };
         let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
-        if log_writer == LogWriter::Inline {
+        if self.log_writer == LogWriter::Inline {
             let why =
                 "with --log-writer inline the sessions write; use lgwr, workers=N or adaptive";
             return Err(refused(why.to_owned()));
         }
-        let cpus = cpu_list(list).map_err(refused)?;
         let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;
-        device::cpus::check(&cpus, &allowed).map_err(|e| refused(e.to_string()))?;
-        Ok(cpus)
+        device::cpus::check(cpus, &allowed).map_err(|e| refused(e.to_string()))?;
+        Ok(cpus.clone())
     }
 }
 
@@ -360,23 +342,26 @@ pub(crate) struct SessionArgs {
         long,
         value_name = "API",
         default_value = "sync",
-        help_heading = "Sessions"
+        help_heading = "Sessions",
+        value_parser = values::commit_api()
     )]
-    pub(crate) commit_api: String,
+    pub(crate) commit_api: CommitApi,
     /// Threads that the sessions of --commit-api async share [default: 2]
     #[arg(long, value_name = "N", help_heading = "Sessions")]
     pub(crate) threads: Option<u32>,
 }
 
 impl SessionArgs {
+    /// How sessions commit.
+    ///
+    /// # Errors
+    /// Threads where each job is one, or too many of them.
     pub(crate) fn api(&self) -> Result<CommitApi, CommandError> {
-        match (self.commit_api.as_str(), self.threads) {
-            ("sync", None) => Ok(CommitApi::Sync),
-            ("sync", Some(_)) => Err(CommandError::usage(
+        match (self.commit_api, self.threads) {
+            (CommitApi::Sync, Some(_)) => Err(CommandError::usage(
                 "--threads: only with --commit-api async; with sync each job is a thread",
             )),
-            ("async", threads) => {
-                let threads = threads.unwrap_or(DEFAULT_THREADS);
+            (CommitApi::Async { .. }, Some(threads)) => {
                 if !(1..=MAX_THREADS).contains(&threads) {
                     return Err(CommandError::usage(format!(
                         "--threads: use 1 to {MAX_THREADS}"
@@ -384,19 +369,21 @@ impl SessionArgs {
                 }
                 Ok(CommitApi::Async { threads })
             }
-            (other, _) => Err(CommandError::usage(format!(
-                "--commit-api: no `{other}`; use sync or async"
-            ))),
+            (api, None) => Ok(api),
         }
     }
 
-    /// The numbers of jobs that `text` says.
-    pub(crate) fn ladder(&self, text: &str) -> Result<Vec<u32>, CommandError> {
+    /// The numbers of jobs of a ladder.
+    ///
+    /// # Errors
+    /// More jobs than sessions can be.
+    pub(crate) fn jobs(&self, ladder: &Ladder) -> Result<Vec<u32>, CommandError> {
         let most = match self.api()? {
             CommitApi::Sync => ladder::MAX_JOBS,
             CommitApi::Async { .. } => ladder::MAX_ASYNC_JOBS,
         };
-        ladder::parse(text, most).map_err(|e| CommandError::usage(format!("--{e}")))
+        let refused = |e| CommandError::usage(format!("--{e}"));
+        ladder.jobs(most).map_err(refused)
     }
 }
 
@@ -407,12 +394,12 @@ pub(crate) struct SafetyArgs {
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_busy: bool,
     /// Write at most this much in all, such as 20G: log files, rows, store and report together, by
-    /// the kernel's count of this process, without what the file system adds (metadata, its
-    /// journal). Rows are ended early or left out, as --dry-run prints
-    #[arg(long, value_name = "SIZE", help_heading = "Safety")]
-    pub(crate) max_write: Option<String>,
-    /// Repeat the device path to confirm that the raw block device PATH may be overwritten. A
-    /// device that is mounted or otherwise in use is refused even so
+    /// the kernel's count of this process. What the file system adds (metadata, its journal) is not
+    /// in it. Rows are ended early or left out as --dry-run says
+    #[arg(long, value_name = "SIZE", help_heading = "Safety", value_parser = parse_bytes)]
+    pub(crate) max_write: Option<u64>,
+    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
+    /// or otherwise in use is refused all the same
     #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
     pub(crate) destroy: Option<PathBuf>,
     /// Print what would be done and written, and do nothing
@@ -421,39 +408,20 @@ pub(crate) struct SafetyArgs {
 }
 
 impl SafetyArgs {
-    pub(crate) fn max_write_bytes(&self) -> Result<Option<u64>, CommandError> {
-        let parse = |text: &String| {
-            parse_bytes(text).map_err(|e| CommandError::usage(format!("--max-write: {e}")))
-        };
-        self.max_write.as_ref().map(parse).transpose()
+    /// The target that `path` names.
+    pub(crate) fn target(&self, path: &Path) -> PlannedTarget {
+        PlannedTarget::Path {
+            path: path.to_owned(),
+            destroy: self.destroy.clone(),
+        }
     }
 }
 
-/// Parses a duration option.
-pub(crate) fn duration(name: &str, text: &str) -> Result<Nanos, CommandError> {
-    parse_duration(text).map_err(|e| CommandError::usage(format!("--{name}: {e}")))
-}
-
-/// The directory that a target path names.
-///
-/// # Errors
-/// Missing, no directory, or not writable: each with what to do.
-pub(crate) fn directory(path: &Path) -> Result<PathBuf, CommandError> {
-    let shown = path.display();
-    let found = std::fs::metadata(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => CommandError::usage(format!(
-            "{shown}: does not exist; name an existing directory or raw block device"
-        )),
-        _ => CommandError::usage(format!("{shown}: {e}")),
-    })?;
-    if !found.is_dir() {
-        return Err(CommandError::usage(format!(
-            "{shown}: is not a directory, and no block device; name the directory in which log \
-             files may be made"
-        )));
-    }
-    path.canonicalize()
-        .map_err(|e| CommandError::usage(format!("{shown}: {e}")))
+/// The command line, argument by argument. Arguments need not be UTF-8: paths are any bytes.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod live;
 mod stored;
 
-use super::common::Format;
+use super::common::{Format, command_line};
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::output::file::Audience;
@@ -52,9 +52,9 @@ pub(crate) struct CompareArgs {
     /// Rounds on each target; intervals need at least two
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
-    /// Exit with code 3 if this holds, such as 'log_file_sync.p99 > +10%'
-    #[arg(long, value_name = "CONDITION")]
-    fail_if: Vec<String>,
+    /// Exit code 3 where this holds, such as 'log_file_sync.p99 > +10%'
+    #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
+    fail_if: Vec<FailIf>,
     /// Confidence of the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95")]
     confidence: f64,
@@ -125,20 +125,14 @@ fn options(args: &CompareArgs) -> Result<Options, CommandError> {
         let message = format!("--rounds {}: use 1 to {ROUNDS_MAX}", args.rounds);
         return Err(CommandError::usage(message));
     }
-    let parse = |text: &String| {
-        text.parse::<FailIf>()
-            .map_err(|e| CommandError::usage(format!("--fail-if: {e}")))
-    };
     Ok(Options {
         level,
         resamples: args.resamples,
         seed: args.bootstrap_seed,
-        conditions: args.fail_if.iter().map(parse).collect::<Result<_, _>>()?,
+        conditions: args.fail_if.clone(),
         created: now_rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os()
-            .map(|arg| arg.to_string_lossy().into_owned())
-            .collect(),
+        command: command_line(),
     })
 }
 

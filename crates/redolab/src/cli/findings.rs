@@ -4,11 +4,11 @@
 use super::CommandError;
 use super::common::ViewArgs;
 use super::need::thresholds;
-use crate::output::sanitize;
 use analysis::findings::Axis;
 use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use clap::Args;
+use measure::words::sanitize;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,14 +1,16 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
-use super::common::{Format, OutputArgs, StoreArgs};
-use super::session::begin;
-use super::{CommandError, INCOMPLETE};
+use super::common::{Format, OutputArgs, StoreArgs, command_line};
+use super::{CommandError, ended, values};
+use crate::experiment::begin::new_run;
+use crate::experiment::judge::judge;
 use crate::intake::feed::{self, Failed};
 use crate::intake::find::{self, Input};
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
+use crate::output::imported;
 use crate::output::table::Style;
-use crate::output::{imported, sanitize};
 use crate::signals::{self, Interrupt};
+use analysis::thresholds::Thresholds;
 use clap::Args;
 use evidence::{Import, Kind, Options};
 use measure::imported::Severity;
@@ -17,6 +19,7 @@ use measure::run::{
 };
 use measure::stack::Stack;
 use measure::units::parse_bytes;
+use measure::words::sanitize;
 use std::ffi::OsStr;
 use std::io::{BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
@@ -32,8 +35,8 @@ pub(crate) struct ImportArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What the files are, instead of recognising each from its content
-    #[arg(long, value_name = "KIND")]
-    kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = values::kind())]
+    kind: Option<Kind>,
     /// Print count,elapsed (µs) of every log file parallel write, as study 000 did; -o names a file
     #[arg(long)]
     csv: bool,
@@ -41,14 +44,14 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
     /// Unit of ela in traces: us (9i and later) or cs (8i) [default: what the trace's header says]
-    #[arg(long, value_name = "UNIT")]
-    ela_unit: Option<String>,
+    #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
+    ela_unit: Option<u64>,
     /// Replace statements and bind values before anything is kept
     #[arg(long)]
     redact_sql: bool,
-    /// Largest size to which a packed file may unpack, such as 64G
-    #[arg(long, value_name = "SIZE", default_value = "64G")]
-    max_unpacked: String,
+    /// What a packed file may unpack to, such as 64G
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
+    max_unpacked: u64,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -67,13 +70,11 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let interrupt =
         signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
     let options = Options {
-        kind: args.kind.as_deref().map(named_kind).transpose()?,
-        ela_unit_ns: args.ela_unit.as_deref().map(ela_unit).transpose()?,
+        kind: args.kind,
+        ela_unit_ns: args.ela_unit,
         redact_sql: args.redact_sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
-    let max_unpacked = parse_bytes(&args.max_unpacked)
-        .map_err(|e| CommandError::usage(format!("--max-unpacked: {e}")))?;
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
     // A store that cannot be used is told before hours of reading.
     let store = args.store.open()?;
@@ -89,7 +90,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         let message = "--csv with several files: -o names a directory, which gets a file for each";
         return Err(CommandError::usage(message));
     }
-    let told = read(args, &inputs, &mut import, max_unpacked, &interrupt)?;
+    let told = read(args, &inputs, &mut import, args.max_unpacked, &interrupt)?;
     if import.sources() == 0 {
         let one = told.bad.join("\nredolab: ");
         let none = || "no file is evidence that redolab reads; -v says why".to_owned();
@@ -101,29 +102,13 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         let detail = "a file could be read in part only; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
     }
-    run.findings = analysis::findings::evidence::findings(&run);
+    judge(&mut run, &Thresholds::default(), Vec::new());
     store.begin(&run.run_id)?.finish(&run)?;
     print(args, &run)?;
     for line in &told.bad {
         eprintln!("redolab: {}", sanitize::line(line));
     }
-    let whole = told.bad.is_empty() && !told.cut;
-    Ok(ExitCode::from(if whole { 0 } else { INCOMPLETE }))
-}
-
-fn ela_unit(name: &str) -> Result<u64, CommandError> {
-    match name {
-        "us" => Ok(1_000),
-        "cs" => Ok(10_000_000),
-        _ => Err(CommandError::usage(format!(
-            "--ela-unit {name}: use us or cs"
-        ))),
-    }
-}
-
-fn named_kind(name: &str) -> Result<Kind, CommandError> {
-    let parsed = name.parse::<Kind>();
-    parsed.map_err(|e| CommandError::usage(format!("--kind: {e}")))
+    Ok(ended(&run, told.bad.is_empty() && !told.cut))
 }
 
 fn read(
@@ -204,7 +189,7 @@ fn make(inputs: &[Input], import: Import) -> Run {
         1 => first,
         n => PathBuf::from(format!("{} and {} more", first.display(), n - 1)),
     };
-    let begun = begin(Path::new(""), "evidence", Stack::default());
+    let begun = new_run(Path::new(""), "evidence", Stack::default(), &command_line());
     Run {
         origin: Origin::Imported,
         target: Target {

@@ -2,8 +2,9 @@
 
 use super::inspect::{Control, Findings};
 use crate::output::cells::grouped;
-use crate::output::{sanitize, table};
-use crate::safety::size;
+use crate::output::table;
+use measure::words::sanitize;
+use measure::words::size;
 
 pub(super) fn text(found: &Findings, style: table::Style) -> String {
     let mut out = format!("Redo log {}\n", sanitize::line(&found.path));

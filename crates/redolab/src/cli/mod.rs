@@ -1,45 +1,43 @@
 //! The command line: one file a command. Commands join the parts; what they print goes through
 //! `output`.
 //!
-//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict is no (with `--strict` conditional too), or
-//! a condition of `--fail-if` is breached;
-//! 4 incomplete or undetermined; 130 interrupted.
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict of `check` is no (with `--strict` conditional
+//! too), or a condition of `--fail-if` is breached; 4 the run is incomplete or invalid, or the verdict
+//! of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an exit code.
 
 mod check;
 mod common;
 mod compare;
+mod console;
 mod devices;
-mod drafts;
 mod export;
 mod findings;
-mod ground;
 mod import;
 mod inspect;
 mod inspect_text;
-mod judge;
-mod limits;
 mod loads;
 mod need;
-mod numbers;
 mod probe;
 mod report;
 mod results;
 mod run;
 mod runs;
-mod session;
 mod shell;
 mod stored;
+mod values;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use measure::run::Run;
 use std::process::ExitCode;
 
 /// Exit code: the command failed.
 pub const FAILED: u8 = 1;
 /// Exit code: the command line is wrong, or asks for what cannot be.
 pub const USAGE: u8 = 2;
-/// Exit code: the verdict is no, or a condition is breached.
+/// Exit code: the verdict of `check` is no, or a condition is breached.
 pub const VERDICT_NO: u8 = 3;
-/// Exit code: incomplete or undetermined.
+/// Exit code: the run is incomplete or invalid, or the verdict of `check` undetermined.
 pub const INCOMPLETE: u8 = 4;
 
 /// The laboratory for redo logs: should a redo log live on this device, and why?
@@ -63,8 +61,9 @@ Start here:
   redolab devices                  what stands below each file system, layer by layer
   redolab import *.trc             why a production log file sync is slow: read its evidence
 
-Exit codes: 0 done (yes or conditional), 1 failed, 2 usage, 3 the verdict is no or a --fail-if is
-breached, 4 incomplete or undetermined, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 the verdict of check is no (with --strict conditional too)
+or a condition of --fail-if is breached, 4 the run is incomplete or invalid or the verdict of check
+undetermined, 130 interrupted. Only check turns a verdict into an exit code.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -128,22 +127,51 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("redolab: {}", crate::output::sanitize::text(&error.message));
+            eprintln!(
+                "redolab: {}",
+                measure::words::sanitize::text(&error.message)
+            );
             ExitCode::from(error.code)
         }
     }
 }
 
+/// What a parser says of the value of an option: `--p99: ...`, as every other refusal is written.
+fn of_a_value(error: &clap::Error) -> Option<String> {
+    let why = std::error::Error::source(error)?.to_string();
+    let ContextValue::String(option) = error.get(ContextKind::InvalidArg)? else {
+        return None;
+    };
+    let name = option.split([' ', '=']).next().unwrap_or(option);
+    // Some parsers name what they read themselves.
+    let own = why.strip_prefix(name.trim_start_matches('-'));
+    Some(match own {
+        Some(rest) => format!("{name}{rest}"),
+        None => format!("{name}: {why}"),
+    })
+}
+
 /// Prints what is wrong with the command line; arguments in it may hold anything.
 fn say_usage(error: &clap::Error) {
+    if let Some(refusal) = of_a_value(error) {
+        eprintln!("redolab: {}", measure::words::sanitize::text(&refusal));
+        return;
+    }
     let plain = error.render().to_string();
-    let harmless = crate::output::sanitize::text(&plain);
+    let harmless = measure::words::sanitize::text(&plain);
     if harmless == plain {
         // With colours where the terminal takes them. A closed pipe is no reason to fail.
         let _ = error.print();
     } else {
         eprint!("{harmless}");
     }
+}
+
+/// How a command ends that has shown `run`: with 4 where the run is incomplete or invalid. Only
+/// `check` turns the verdict into an exit code.
+pub(crate) fn ended(run: &Run, complete: bool) -> ExitCode {
+    let whole = complete && run.validity.valid;
+    ExitCode::from(if whole { 0 } else { INCOMPLETE })
 }
 
 /// A command's end with a message.
@@ -179,7 +207,7 @@ impl From<crate::experiment::Failure> for CommandError {
             Failure::Interrupted => crate::signals::INTERRUPTED as u8,
             // Stopped while running: what was measured until then is kept.
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
-            Failure::Refused(_) => USAGE,
+            Failure::Refused(_) | Failure::Unusable(_) => USAGE,
             Failure::Log(
                 Error::Shape(_)
                 | Error::Buffer { .. }
@@ -197,6 +225,16 @@ impl From<crate::experiment::Failure> for CommandError {
         CommandError {
             code,
             message: failure.to_string(),
+        }
+    }
+}
+
+impl From<crate::experiment::Stopped> for CommandError {
+    fn from(stopped: crate::experiment::Stopped) -> CommandError {
+        let message = stopped.to_string();
+        CommandError {
+            message,
+            ..CommandError::from(*stopped.failure)
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use super::CommandError;
 use super::common::{StoreArgs, audience};
-use super::runs::{ended, load_any, resolve};
+use super::ended;
+use super::runs::{load_any, resolve};
 use crate::output::file::{self, Inputs};
-use crate::output::sanitize;
 use crate::store::events::{Column, Query};
 use crate::store::{Store, StoreError};
 use analysis::report::{self, ReportData};
 use clap::Args;
 use measure::comparison::Comparison;
 use measure::run::Run;
+use measure::words::sanitize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,7 +39,7 @@ pub(crate) fn main(args: &ReportArgs) -> Result<ExitCode, CommandError> {
     let html = html(&store, &mut run);
     file::write(&path, html.as_bytes(), audience(&run), &inputs)?;
     say_where(&path);
-    Ok(ended(complete))
+    Ok(ended(&run, complete))
 }
 
 /// Says where a report is.

@@ -2,12 +2,13 @@
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
-use super::{CommandError, FAILED, INCOMPLETE};
+use super::{CommandError, FAILED, INCOMPLETE, ended};
 use crate::input;
-use crate::output::{imported, sanitize, table, verdict, workers};
+use crate::output::{imported, table, verdict, workers};
 use crate::store::{Entry, LAST, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
+use measure::words::{self, sanitize};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -108,7 +109,7 @@ impl<'a> From<&'a Entry> for Line<'a> {
             state: state(entry.state),
             detail: &entry.detail,
             created: summary.map(|s| s.created.as_str()),
-            origin: summary.map(|s| s.origin.word()),
+            origin: summary.map(|s| words::origin(s.origin)),
             target_kind: summary.map(|s| s.target.0.as_str()),
             target_path: summary.map(|s| s.target.1.as_str()),
             workloads: summary.map(|s| s.workloads.as_slice()),
@@ -177,7 +178,7 @@ fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, Comman
     let id = resolve(store, id)?;
     let (run, complete) = load_any(store, &id)?;
     output.emit_stored(store, &run, |style| tables(&run, style, output.verbose))?;
-    Ok(ended(complete))
+    Ok(ended(&run, complete))
 }
 
 fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
@@ -196,8 +197,11 @@ fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
     if parts.is_empty() {
         parts.push(format!("{}\n", table::caption(run)));
     }
-    let told = |verdict| verdict::text(verdict, style, verbose);
-    parts.extend(run.verdict.as_ref().map(told));
+    parts.push(match &run.verdict {
+        Some(verdict) => verdict::text(verdict, style, verbose),
+        None => verdict::findings(run, style, verbose),
+    });
+    parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
@@ -217,10 +221,6 @@ pub(super) fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandEr
         run.validity.add("incomplete", true, why.to_string());
     }
     Ok((run, false))
-}
-
-pub(super) fn ended(complete: bool) -> ExitCode {
-    ExitCode::from(if complete { 0 } else { INCOMPLETE })
 }
 
 fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
@@ -293,6 +293,75 @@ pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError>
                 several.len(),
                 some.join(", ")
             )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::report;
+    use crate::experiment::begin::new_run;
+    use crate::experiment::judge::judge;
+    use crate::output::json;
+    use analysis::thresholds::Thresholds;
+    use measure::run::{Origin, Row, WaitStats};
+    use measure::stack::Stack;
+    use std::path::Path;
+
+    /// A run of one row whose log writes take `mean_ms`.
+    fn run(command: &str, mean_ms: f64) -> Run {
+        let command = ["redolab", command].map(str::to_owned);
+        let mut run = new_run(Path::new("/u01"), "file", Stack::default(), &command);
+        let stats = WaitStats {
+            count: 1000,
+            mean_ns: mean_ms * 1e6,
+            total_ns: (mean_ms * 1e9) as u64,
+            max_ns: (mean_ms * 3e6) as u64,
+            ..WaitStats::default()
+        };
+        let events = ["log_file_parallel_write", "log_file_sync"];
+        run.rows.push(Row {
+            workload: "LGWR-LAT1".to_owned(),
+            jobs: 8,
+            commits: 1000,
+            waits: events.map(|e| (e.to_owned(), stats.clone())).into(),
+            ..Row::default()
+        });
+        if command[1] == "import" {
+            run.origin = Origin::Imported;
+            run.imported = Some(measure::imported::Imported::default());
+        }
+        run
+    }
+
+    /// The rule of thumb for log file parallel write is in every view of a stored run, whatever
+    /// command made it.
+    #[test]
+    fn slow_log_writes_show_in_every_view_whatever_made_the_run() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let store = Store::open(folder.path()).expect("a store");
+        for command in ["check", "run", "compare", "import"] {
+            for (mean_ms, slow) in [(25.0, true), (0.5, false)] {
+                let mut made = run(command, mean_ms);
+                judge(&mut made, &Thresholds::default(), Vec::new());
+                let writer = store.begin(&made.run_id).expect("a folder");
+                writer.finish(&made).expect("stored");
+                let mut held = store.load(&made.run_id).expect("complete");
+                let style = table::Style::detect(false, None);
+                let mut bytes = Vec::new();
+                json::write(&held, &mut bytes).expect("into memory");
+                let views = [
+                    tables(&held, style, false),
+                    String::from_utf8(bytes).expect("UTF-8"),
+                    report::html(&store, &mut held),
+                ];
+                for view in views {
+                    let view: Vec<&str> = view.split_whitespace().collect();
+                    let says = view.join(" ").contains("over 20 ms");
+                    assert_eq!(says, slow, "{command} at {mean_ms} ms");
+                }
+            }
         }
     }
 }

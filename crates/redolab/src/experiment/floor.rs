@@ -3,7 +3,7 @@
 
 use super::Failure;
 use super::meter::FOLIO_BYTES;
-use super::site::{Ground, Site, prewrite};
+use super::site::{FloorPlace, Site, prewrite};
 use crate::budget::{Budget, pages};
 use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
@@ -137,7 +137,7 @@ pub fn measure(
             refused.push(format!(
                 "{} writes of {}: --max-write leaves no room",
                 point.method,
-                crate::safety::size(point.bytes)
+                measure::words::size(point.bytes)
             ));
             continue;
         }
@@ -150,7 +150,15 @@ pub fn measure(
                 create_fallocated_at(&fresh, FILE_BYTES)
                     .map(CreatedFile::keep)
                     .map_err(Failure::from)
-                    .and_then(|()| one(&Ground::File(fresh), *point, time, &mut meter, interrupt))
+                    .and_then(|()| {
+                        one(
+                            &FloorPlace::File(fresh),
+                            *point,
+                            time,
+                            &mut meter,
+                            interrupt,
+                        )
+                    })
             }
         };
         match outcome {
@@ -229,7 +237,7 @@ impl Drop for PointMeter<'_> {
 }
 
 /// Where the points that were written before are measured.
-fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, Failure> {
+fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<FloorPlace<'a>, Failure> {
     match site {
         Site::Folder(folder) => {
             let written = register(folder, "probe.dat")?;
@@ -238,13 +246,13 @@ fn ground<'a>(site: &'a Site, cancel: &dyn Fn() -> bool) -> Result<Ground<'a>, F
                 Err(error) => Err(error.into()),
                 Ok(made) => {
                     made.keep();
-                    Ok(Ground::File(written))
+                    Ok(FloorPlace::File(written))
                 }
             }
         }
         Site::Device(device) => {
             prewrite(device, FILE_BYTES, cancel)?;
-            Ok(Ground::Device(device))
+            Ok(FloorPlace::Device(device))
         }
     }
 }
@@ -256,7 +264,7 @@ fn register(folder: &WorkFolder, name: &str) -> Result<DirectoryEntry, Failure> 
 }
 
 fn one(
-    ground: &Ground<'_>,
+    ground: &FloorPlace<'_>,
     point: Point,
     time: Nanos,
     meter: &mut PointMeter<'_>,

@@ -26,13 +26,11 @@ struct Place {
 
 impl Place {
     fn new(files: bool) -> Place {
-        let setup = Setup {
-            shape: Shape {
-                groups: 2,
-                file_bytes: 48 << 20,
-                ..Shape::default()
-            },
-            ..Setup::default()
+        let mut setup = Setup::default();
+        setup.log.shape = Shape {
+            groups: 2,
+            file_bytes: 48 << 20,
+            ..Shape::default()
         };
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let folder = files.then(|| WorkFolder::create(scratch.path()).expect("a folder"));

@@ -17,6 +17,7 @@ use measure::run::{CrossCheck, SessionFigures, SessionTime};
 use measure::workload::{CommitWait, Generator, Payload, Workload};
 use measure::{Clock, Nanos, RealClock};
 use redo::{Log, Session};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -34,7 +35,8 @@ pub const DEFAULT_THREADS: u32 = 2;
 pub const MAX_THREADS: u32 = 1024;
 
 /// How sessions commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommitApi {
     /// Each on a thread of its own, waiting for its commit.
     Sync,

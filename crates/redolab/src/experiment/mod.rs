@@ -1,20 +1,34 @@
-//! Experiments: what is run on a target, and how it becomes rows of a run.
+//! Experiments: a plan is carried out, and becomes a run.
 //!
-//! What lives here: the ladder of jobs ([`ladder`]), the target with its log files ([`target`]),
-//! sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is recorded of
-//! them ([`recorder`]), counted a second time (`span`) and captured event by event ([`capture`]),
-//! one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of ([`payload`]),
-//! what a row may write ([`meter`]),
-//! the raw floor ([`floor`]).
+//! What lives here: the plan as plain data ([`plan`]); the conductor ([`conduct()`], and
+//! [`conduct_rounds`] for several targets) with its steps (identify: `place`, `identified`; plan:
+//! `prepare`, `limits`, `expected`; measure: `rows`; judge: [`judge`]; `ending`) and the console to
+//! which it talks ([`console`]).
 //!
-//! What it must not know: how a result is shown or judged.
+//! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
+//! ([`target`]), sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what is
+//! recorded of them ([`recorder`]), counted a second time (`span`) and captured event by event
+//! ([`capture`]), one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of
+//! ([`payload`]), what a row may write ([`meter`]), the raw floor ([`floor`]).
+//!
+//! What it must not know: command lines, and how a result is shown. Only [`judge`] asks what a run
+//! means.
 
+pub mod begin;
 pub mod capture;
+pub mod conduct;
+pub mod console;
 pub mod doubt;
+mod drafts;
+pub mod ending;
+pub mod expected;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod floor;
+mod identified;
+pub mod judge;
 pub mod ladder;
+pub mod limits;
 #[cfg(test)]
 mod little;
 pub mod load;
@@ -23,12 +37,23 @@ mod multiplex;
 mod open;
 pub mod pace;
 pub mod payload;
+mod place;
+pub mod plan;
 mod planted;
+mod prepare;
 pub mod recorder;
+pub mod rounds;
 pub mod row;
+mod rows;
 pub mod site;
 mod span;
 pub mod target;
+
+pub use conduct::conduct;
+pub use console::Console;
+pub use ending::Stopped;
+pub use plan::{ExperimentPlan, RoundsPlan};
+pub use rounds::conduct_rounds;
 
 /// What stops an experiment before its end.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +67,9 @@ pub enum Failure {
     /// The target is no place for log files.
     #[error("{0}")]
     Device(#[from] device::DeviceError),
+    /// The plan or its target cannot be used as it was asked for.
+    #[error("{0}")]
+    Unusable(String),
     /// It would endanger the machine.
     #[error("{0}")]
     Refused(#[from] crate::safety::Refusal),

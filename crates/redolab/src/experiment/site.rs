@@ -22,12 +22,12 @@ pub enum Site {
 }
 
 /// A place for raw writes of [`FILE_BYTES`](super::floor::FILE_BYTES) that were all written before.
-pub(super) enum Ground<'a> {
+pub(super) enum FloorPlace<'a> {
     File(DirectoryEntry),
     Device(&'a Cleared),
 }
 
-impl Ground<'_> {
+impl FloorPlace<'_> {
     /// As a device of `bytes` under a sync method.
     pub(super) fn open(
         &self,
@@ -35,11 +35,11 @@ impl Ground<'_> {
         method: SyncMethod,
     ) -> Result<Box<dyn LogDevice>, Failure> {
         Ok(match self {
-            Ground::File(at) => {
+            FloorPlace::File(at) => {
                 let names = [at.name()];
                 Box::new(FileSet::open_at(at.directory(), &names, bytes, method)?)
             }
-            Ground::Device(device) => {
+            FloorPlace::Device(device) => {
                 let space = Arc::new(device.held().space(method)?);
                 let path = device.held().look().path();
                 Box::new(Window::new(space, END_BYTES, bytes, path)?)

@@ -4,6 +4,7 @@
 
 use super::Failure;
 use super::meter::Meter;
+use super::plan::LogPlan;
 use super::recorder::Recorder;
 use super::site::Site;
 use crate::budget::Budget;
@@ -15,38 +16,20 @@ use measure::Nanos;
 use measure::run::{ProbeRow, RedoLogFacts};
 use redo::engine::{BackEnd, LogWrite, Paths, open};
 use redo::writer::Policy;
-use redo::{Layout, Log, LogFileSync, LogWriter, Options, Shape, Triggers};
+use redo::{Layout, Log, Options};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How the log is made and run.
+/// How a log is made and run, once it is known how it is written and what may be.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Shape of the log.
-    pub shape: Shape,
+    /// How it was planned.
+    pub log: LogPlan,
     /// How writes are made durable.
     pub sync_method: SyncMethod,
-    /// Who writes.
-    pub log_writer: LogWriter,
-    /// How foregrounds learn that their redo is durable.
-    pub log_file_sync: LogFileSync,
-    /// What has redo written.
-    pub triggers: Triggers,
-    /// CPUs that the log writer's threads stay on; anywhere when empty.
-    pub log_writer_cpus: Vec<usize>,
-    /// Bytes of the log buffer.
-    pub buffer_bytes: usize,
-    /// Ask for huge pages.
-    pub huge_pages: bool,
-    /// Ask that the log buffer be locked in memory.
-    pub lock_memory: bool,
-    /// How writes are handed to the system.
-    pub io: IoEngine,
-    /// Batches in flight at most.
-    pub io_depth: u32,
     /// Probe the ways of writing before the log is opened, and take the fastest.
     pub probe: bool,
     /// What may be written.
@@ -58,29 +41,12 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Setup {
         Setup {
-            shape: Shape::default(),
+            log: LogPlan::default(),
             sync_method: SyncMethod::Direct,
-            log_writer: LogWriter::Inline,
-            log_file_sync: LogFileSync::default(),
-            triggers: Triggers::default(),
-            log_writer_cpus: Vec::new(),
-            buffer_bytes: 16 << 20,
-            huge_pages: false,
-            lock_memory: false,
-            io: IoEngine::Auto,
-            io_depth: 1,
             probe: false,
             budget: Budget::of(None),
             making_bytes: 0,
         }
-    }
-}
-
-impl Setup {
-    /// Bytes of the log's files together.
-    #[must_use]
-    pub fn footprint_bytes(&self) -> u64 {
-        self.shape.file_bytes * u64::from(self.shape.groups) + redo::control::CONTROL_BYTES
     }
 }
 
@@ -155,7 +121,7 @@ impl LogTarget {
         } else {
             PROBE_FILE_BYTES
         };
-        self.setup.footprint_bytes() + probed + file + other
+        self.setup.log.footprint_bytes() + probed + file + other
     }
 
     /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
@@ -165,7 +131,7 @@ impl LogTarget {
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
-        let builder = Log::builder(device).shape(setup.shape);
+        let builder = Log::builder(device).shape(setup.log.shape);
         let made = match builder.progress(progress).cancel(cancel).create() {
             Err(_) if cancel() => return Err(Failure::Interrupted),
             made => made?,
@@ -187,7 +153,7 @@ impl LogTarget {
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
     ) -> Result<LogTarget, Failure> {
-        let mut names = Paths::log_names(setup.shape.groups);
+        let mut names = Paths::log_names(setup.log.shape.groups);
         names.extend([Paths::CONTROL, Paths::UNFINISHED].map(str::to_owned));
         if setup.probe {
             names.push(device::probe::FILE_NAME.to_owned());
@@ -196,7 +162,7 @@ impl LogTarget {
             .register_all(&names)
             .map_err(Failure::system("registering the log's files"))?;
         let directory = folder.directory();
-        let builder = Log::builder(directory).shape(setup.shape);
+        let builder = Log::builder(directory).shape(setup.log.shape);
         if let Err(error) = builder.progress(progress).cancel(cancel).create() {
             return Err(if cancel() {
                 Failure::Interrupted
@@ -204,7 +170,7 @@ impl LogTarget {
                 error.into()
             });
         }
-        let unwritten_extents = open::unwritten(directory, setup.shape.groups);
+        let unwritten_extents = open::unwritten(directory, setup.log.shape.groups);
         let observers = Observers::new(&setup);
         let ways = options(&setup, &observers);
         let (log, _) = Log::builder(directory).options(ways).open()?;
@@ -228,7 +194,7 @@ impl LogTarget {
         wrap: impl FnOnce(Arc<dyn LogDevice>) -> Arc<dyn LogDevice>,
     ) -> Result<LogTarget, Failure> {
         let caps = NullDevice::PLAIN;
-        let geometry = setup.shape.geometry(&caps, Path::new("null"))?;
+        let geometry = setup.log.shape.geometry(&caps, Path::new("null"))?;
         let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
         control.set_immediate(true);
         let control: Arc<dyn LogDevice> = Arc::new(control);
@@ -292,8 +258,8 @@ impl LogTarget {
         let back_end = self.log.back_end();
         let method = back_end.sync_method.unwrap_or(self.setup.sync_method);
         let mut fallbacks = back_end.fallbacks.clone();
-        let workers = self.setup.log_writer.workers();
-        let mut io_depth = workers.unwrap_or(self.setup.io_depth);
+        let workers = self.setup.log.log_writer.workers();
+        let mut io_depth = workers.unwrap_or(self.setup.log.io_depth);
         // Calls that block have one batch in flight, unless workers make them.
         if workers.is_none() && io_depth > 1 && back_end.io != IoEngine::IoUring.name() {
             fallbacks.push(format!(
@@ -423,16 +389,16 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
     );
     Options {
         sync_method: setup.sync_method,
-        log_writer: setup.log_writer,
-        log_file_sync: setup.log_file_sync,
-        triggers: setup.triggers,
-        log_writer_cpus: setup.log_writer_cpus.clone(),
-        buffer_bytes: setup.buffer_bytes,
-        huge_pages: setup.huge_pages,
-        lock_memory: setup.lock_memory,
-        io: setup.io,
+        log_writer: setup.log.log_writer,
+        log_file_sync: setup.log.log_file_sync,
+        triggers: setup.log.triggers,
+        log_writer_cpus: setup.log.log_writer_cpus.clone(),
+        buffer_bytes: setup.log.buffer_bytes,
+        huge_pages: setup.log.huge_pages,
+        lock_memory: setup.log.lock_memory,
+        io: setup.log.io,
         policy: Policy {
-            depth: setup.io_depth,
+            depth: setup.log.io_depth,
             ..Policy::default()
         },
         probe: setup.probe,

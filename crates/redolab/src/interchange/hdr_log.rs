@@ -60,15 +60,15 @@ pub fn files(store: &Store, run: &Run) -> Result<Vec<ExportedFile>, StoreError> 
 fn heading(run: &Run, series: &str) -> String {
     let created: Option<jiff::Timestamp> = run.created.parse().ok();
     let start = created.map_or(0.0, |t| t.as_millisecond() as f64 / 1e3);
-    let name = crate::output::sanitize::line(&format!(
+    let name = measure::words::sanitize::line(&format!(
         "redolab run {} ({}): {series}, nanoseconds",
         run.run_id,
-        run.origin.word()
+        measure::words::origin(run.origin)
     ));
     format!(
         "#[{name}]\n#[Histogram log format version 1.3]\n\
          #[StartTime: {start:.3} (seconds since epoch), {}]\n\
          #[BaseTime: {start:.3} (seconds since epoch)]\n{LEGEND}",
-        crate::output::sanitize::line(&run.created)
+        measure::words::sanitize::line(&run.created)
     )
 }

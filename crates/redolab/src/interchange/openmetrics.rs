@@ -6,6 +6,7 @@
 use super::Source;
 use measure::Histogram;
 use measure::run::Row;
+use measure::words::origin;
 use std::fmt::Write;
 
 /// Buckets end at 2^10 ns (about 1 µs) to 2^35 ns (34 s), and at infinity.
@@ -183,7 +184,7 @@ fn labels(source: &Source<'_>, number: usize, row: &Row) -> String {
 }
 
 fn label(name: &str, value: &str) -> String {
-    let value = crate::output::sanitize::line(value);
+    let value = measure::words::sanitize::line(value);
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     format!("{name}=\"{value}\"")
 }

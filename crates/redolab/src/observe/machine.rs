@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 #[must_use]
 pub fn environment(with_hostname: bool) -> Environment {
     let uname = rustix::system::uname();
-    let word = |text: &std::ffi::CStr| crate::output::sanitize::line(&text.to_string_lossy());
+    let word = |text: &std::ffi::CStr| measure::words::sanitize::line(&text.to_string_lossy());
     let read = |path: &str| read_to_string(path).ok();
     let machine = word(uname.machine());
     Environment {
@@ -21,7 +21,7 @@ pub fn environment(with_hostname: bool) -> Environment {
         cpu_model: read("/proc/cpuinfo")
             .and_then(|text| parse_cpu_model(&text))
             .or_else(|| read("/sys/firmware/devicetree/base/model"))
-            .map_or(machine, |model| crate::output::sanitize::line(&model)),
+            .map_or(machine, |model| measure::words::sanitize::line(&model)),
         cpus: read("/sys/devices/system/cpu/online")
             .and_then(|text| parse_cpu_list(&text))
             .unwrap_or_else(usable_cpus),
@@ -34,7 +34,7 @@ pub fn environment(with_hostname: bool) -> Environment {
             String::new()
         },
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-            .map(|text| crate::output::sanitize::line(text.trim())),
+            .map(|text| measure::words::sanitize::line(text.trim())),
     }
 }
 

@@ -1,9 +1,9 @@
 //! How a run's log was written: the probe's figures, and what was done without.
 
 use super::cells::{grouped, ns_as_ms};
-use super::sanitize;
 use super::table::{Style, draw};
 use measure::run::{ProbeRow, Run};
+use measure::words::sanitize;
 
 /// What the probe found before the log was opened, and what was asked for and done without; empty
 /// where there is neither.

@@ -1,6 +1,7 @@
 //! The value of each catalogue metric in a row: the one place where a key meets a field.
 
 use measure::run::Row;
+use measure::words::sanitize;
 
 /// What stands in a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +30,7 @@ impl Cell {
     #[must_use]
     pub fn short(&self) -> String {
         match self {
-            Cell::Text(t) => super::sanitize::line(t),
+            Cell::Text(t) => sanitize::line(t),
             Cell::Count(n) => grouped(*n),
             Cell::Real(x) => real(*x),
             Cell::Missing => "-".to_owned(),
@@ -95,19 +96,6 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
     })
 }
 
-/// What distinguishes a row's workload from the others' where jobs and waits alone are shown: its
-/// name, in a sweep over redo sizes with the size.
-#[must_use]
-pub fn label(row: &Row) -> String {
-    let name = super::sanitize::line(&row.workload);
-    match row.redo_bytes_per_txn {
-        Some(bytes) if row.workload == measure::workload::SIZE_SWEEP => {
-            format!("{name} {}", crate::safety::size(bytes))
-        }
-        _ => name,
-    }
-}
-
 /// Three significant digits beside an integer part that is never cut, at most three decimals.
 #[must_use]
 pub fn real(x: f64) -> String {
@@ -169,18 +157,6 @@ mod tests {
         for metric in measure::catalogue::ROW {
             assert!(json.get(metric.key).is_some(), "{}", metric.key);
         }
-    }
-
-    #[test]
-    fn points_of_a_sweep_are_told_apart() {
-        let mut row = Row {
-            workload: "size-sweep".to_owned(),
-            redo_bytes_per_txn: Some(1 << 20),
-            ..Row::default()
-        };
-        assert_eq!(label(&row), "size-sweep 1.0 MiB");
-        row.workload = "storm".to_owned();
-        assert_eq!(label(&row), "storm");
     }
 
     #[test]

@@ -5,10 +5,10 @@
 
 use super::cells::{self, grouped};
 use super::csv::safe;
-use super::sanitize;
 use super::table::{Style, draw};
 use measure::comparison::{Basis, Comparison, Difference};
 use measure::imported::{Cell, Table};
+use measure::words::{origin, sanitize};
 use std::io::{self, Write};
 
 /// Metrics of the short view; all others stand in the verbose one, in JSON and in CSV. Whatever
@@ -34,7 +34,7 @@ pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
         out.push_str(&differences(&shown, style));
         let hidden = lines.len() - shown.len();
         if hidden > 0 {
-            let more = analysis::format::plural(hidden as u64, "more metric");
+            let more = measure::words::plural(hidden as u64, "more metric");
             out.push_str(&format!("({more} with -v)\n"));
         }
         for d in shown {
@@ -119,7 +119,7 @@ fn by_row(c: &Comparison) -> Vec<(String, Vec<&Difference>)> {
         let heading = format!(
             "{}, {}: {} over {}",
             sanitize::line(&d.workload),
-            analysis::format::jobs(d.jobs),
+            measure::words::jobs(d.jobs),
             name(d.run_b),
             name(d.run_a)
         );
@@ -170,7 +170,7 @@ fn differences(lines: &[&&Difference], style: Style) -> String {
 fn figure(value: Option<f64>, unit: &str) -> String {
     match value {
         None => "-".to_owned(),
-        Some(v) if unit == "ns" => analysis::format::latency(v),
+        Some(v) if unit == "ns" => measure::words::latency(v),
         Some(v) if unit.is_empty() => cells::real(v),
         Some(v) => format!("{} {unit}", cells::real(v)),
     }

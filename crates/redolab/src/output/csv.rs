@@ -6,6 +6,7 @@
 
 use super::cells::{Cell, cell};
 use measure::run::Run;
+use measure::words::{origin, sanitize};
 use std::io::{self, Write};
 
 /// Writes the runs' rows under one heading.
@@ -47,7 +48,7 @@ pub fn safe(text: &str) -> String {
         trimmed.starts_with(begins) || trimmed.starts_with(full_width)
     };
     // What an escape sequence hid may begin like a formula, and so may what it was part of.
-    let clean = super::sanitize::text(text);
+    let clean = sanitize::text(text);
     if runs(text) || runs(&clean) {
         format!("'{clean}")
     } else {

@@ -3,12 +3,13 @@
 //! Every text here came from a file of somebody else: it passes [`sanitize`] before a terminal
 //! sees it and [`super::csv::safe`] before a spreadsheet does.
 
+use super::cells;
 use super::csv::safe;
 use super::table::{self, Style};
-use super::{cells, sanitize};
 use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, Table};
-use measure::judgement::Weight;
+use measure::judgement::{Finding, Weight};
 use measure::run::Run;
+use measure::words::sanitize;
 use std::io::{self, Write};
 
 /// Lines of a table that are shown unless more is asked for.
@@ -36,6 +37,14 @@ const SHOWN: &[&str] = &[
 ];
 /// Diagnostics that are shown unless more is asked for.
 const DIAGNOSTICS_SHOWN: usize = 12;
+
+/// How the ids of findings begin that hold figures of the evidence against each other.
+const EVIDENCE: &str = "evidence.";
+/// Headings of findings, and whether those are the ones that hold figures against each other.
+const HEADINGS: [(&str, bool); 2] = [
+    ("What the figures say against each other", true),
+    ("What the figures show", false),
+];
 
 /// The tables of an imported run, its series in short, and what is wrong with it.
 #[must_use]
@@ -73,8 +82,12 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
     if !imported.series.is_empty() {
         out.push_str(&format!("\n{}", over_time(run, &imported.series)));
     }
-    if !run.findings.is_empty() {
-        out.push_str(&format!("\n{}", findings(run)));
+    for (heading, own) in HEADINGS {
+        let of_it = |f: &&Finding| f.id.starts_with(EVIDENCE) == own;
+        let shown: Vec<&Finding> = run.findings.iter().filter(of_it).collect();
+        if !shown.is_empty() {
+            out.push_str(&format!("\n{}", findings(heading, &shown)));
+        }
     }
     if !run.diagnostics.is_empty() {
         let limit = if verbose {
@@ -174,13 +187,13 @@ fn over_time(run: &Run, series: &[Series]) -> String {
     out
 }
 
-/// What the evidence's own figures say against each other, one paragraph each.
-fn findings(run: &Run) -> String {
-    let mut out = String::from("What the figures say against each other\n");
-    for f in &run.findings {
+/// Findings under a heading, one paragraph each.
+fn findings(heading: &str, findings: &[&Finding]) -> String {
+    let mut out = format!("{heading}\n");
+    for f in findings {
         out.push_str(&format!(
             "  {}: {} [{}]\n",
-            weight(f.weight),
+            weight(f),
             sanitize::line(&f.claim),
             sanitize::line(&f.id)
         ));
@@ -259,7 +272,7 @@ fn findings_csv(run: &Run, writer: &mut csv::Writer<&mut dyn Write>) -> io::Resu
     }
     writer.write_record(["table", "finding", "weight", "claim", "number", "value"])?;
     for f in &run.findings {
-        let lead = ["findings", &f.id, weight(f.weight), &f.claim].map(safe);
+        let lead = ["findings", &f.id, weight(f), &f.claim].map(safe);
         let mut line = |name: &str, value: String| {
             let more = [safe(name), value];
             writer.write_record(lead.iter().chain(&more))
@@ -274,12 +287,14 @@ fn findings_csv(run: &Run, writer: &mut csv::Writer<&mut dyn Write>) -> io::Resu
     Ok(())
 }
 
-/// What a finding is called.
-fn weight(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Bad => "wrong",
-        Weight::Caution => "doubtful",
-        Weight::Good | Weight::Info => "note",
+/// What a finding is called: one about the evidence says how wrong that is, another how it weighs.
+fn weight(finding: &Finding) -> &'static str {
+    match (finding.weight, finding.id.starts_with(EVIDENCE)) {
+        (Weight::Bad, true) => "wrong",
+        (Weight::Caution, true) => "doubtful",
+        (Weight::Bad, false) => "bad",
+        (Weight::Caution, false) => "caution",
+        (Weight::Good | Weight::Info, _) => "note",
     }
 }
 

@@ -1,7 +1,7 @@
 //! How a run is shown: tables for people, JSON and CSV for programs, progress on standard error.
 //!
 //! Invariants: every view says where the figures come from (`origin`) and whether they are valid;
-//! no text from outside reaches a terminal before [`sanitize`] or a CSV cell before [`csv`]; a file
+//! no text from outside reaches a terminal before [`measure::words::sanitize`] or a CSV cell before [`csv`]; a file
 //! of the user is written by [`file`](mod@file) alone.
 
 pub mod back_end;
@@ -12,7 +12,7 @@ pub mod file;
 pub mod imported;
 pub mod json;
 pub mod progress;
-pub mod sanitize;
+pub mod stack;
 pub mod table;
 pub mod verdict;
 pub mod workers;

@@ -4,6 +4,7 @@
 //! leave no line that says otherwise.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use measure::words::sanitize;
 use std::time::{Duration, Instant};
 
 /// How much to show.
@@ -62,7 +63,7 @@ impl Progress {
     /// bytes; zero where it is not known.
     #[must_use]
     pub fn phase(&self, name: &str, total: u64) -> Phase {
-        let name = super::sanitize::line(name);
+        let name = sanitize::line(name);
         let bar = if total == 0 {
             ProgressBar::new_spinner()
         } else {
@@ -102,7 +103,7 @@ impl Phase {
 
     /// A word beside the bar, such as the present rate.
     pub fn say(&self, what: &str) {
-        let what = super::sanitize::line(what);
+        let what = sanitize::line(what);
         self.bar.set_message(format!("{}  {what}", self.name));
     }
 
@@ -124,7 +125,7 @@ impl Drop for Phase {
 }
 
 fn closing(name: &str, outcome: &str, took: Duration) -> String {
-    let outcome = super::sanitize::line(outcome);
+    let outcome = sanitize::line(outcome);
     format!("{name}: {outcome} ({:.1} s)", took.as_secs_f64())
 }
 

@@ -6,10 +6,10 @@
 //! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
 use super::cells::{self, Cell, cell, grouped, ns_as_ms};
-use super::sanitize;
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use measure::catalogue::{Metric, ROW};
 use measure::run::{Run, WaitStats};
+use measure::words::{label, origin, sanitize};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,11 +175,7 @@ pub fn waits(run: &Run, style: Style) -> String {
             let Some(stats) = row.wait(event).filter(|s| s.count > 0) else {
                 continue;
             };
-            let mut line = vec![
-                cells::label(row),
-                row.jobs.to_string(),
-                event.name().to_owned(),
-            ];
+            let mut line = vec![label(row), row.jobs.to_string(), event.name().to_owned()];
             line.extend(figures(stats));
             lines.push(line);
         }

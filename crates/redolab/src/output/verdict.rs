@@ -3,9 +3,10 @@
 //! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
-use super::sanitize;
 use super::table::Style;
-use measure::judgement::{Confidence, Finding, Verdict, Weight};
+use measure::judgement::{Answer, Confidence, Durability, Finding, Performance, Verdict, Weight};
+use measure::run::Run;
+use measure::words::sanitize;
 
 /// Longer lines are hard to read, however wide the terminal is.
 const LINE_MAX: usize = 110;
@@ -21,8 +22,34 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
         verdict.performance
     );
     wrap(&mut out, "  ", &verdict.summary, width);
+    reasons(&mut out, &verdict.reasons, width, verbose);
+    out.push_str("Not judged:\n");
+    for what in &verdict.scope.not_judged {
+        wrap(&mut out, "  ", what, width);
+    }
+    out
+}
+
+/// What a run shows, for below its tables: its findings, and the verdict in a sentence where there
+/// is one. Empty for a run without findings.
+#[must_use]
+pub fn findings(run: &Run, style: Style, verbose: bool) -> String {
+    if run.findings.is_empty() {
+        return String::new();
+    }
+    let width = style.width.min(LINE_MAX);
+    let mut out = String::from("\nFindings:\n");
+    reasons(&mut out, &run.findings, width, verbose);
+    if let Some(verdict) = &run.verdict {
+        wrap(&mut out, "Verdict: ", &verdict.summary, width);
+    }
+    out
+}
+
+/// Each finding with its advice; plain facts only when `verbose`.
+fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) {
     let mut facts = 0;
-    for reason in &verdict.reasons {
+    for reason in findings {
         let mark = match reason.weight {
             Weight::Bad => "  - ",
             Weight::Caution => "  ! ",
@@ -33,27 +60,22 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
                 continue;
             }
         };
-        wrap(&mut out, mark, &claim(reason, verbose), width);
+        wrap(out, mark, &claim(reason, verbose), width);
         if !reason.advice.is_empty() && reason.weight >= Weight::Caution {
-            wrap(&mut out, "      -> ", &reason.advice, width);
+            wrap(out, "      -> ", &reason.advice, width);
         }
         if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
-            let held = format!("threshold: {} ({})", reason.threshold, reason.source);
-            wrap(&mut out, "      ", &held, width);
+            let held = format!("held against: {} ({})", reason.threshold, reason.source);
+            wrap(out, "      ", &held, width);
         }
     }
     if facts > 0 {
-        let facts = analysis::format::plural(facts, "more fact");
+        let facts = measure::words::plural(facts, "more fact");
         out.push_str(&format!("  ({facts} with -v)\n"));
     }
     if verbose {
         out.push_str("  (redolab findings ID explains the id in brackets)\n");
     }
-    out.push_str("Not judged:\n");
-    for what in &verdict.scope.not_judged {
-        wrap(&mut out, "  ", what, width);
-    }
-    out
 }
 
 /// What is claimed, with a word where it is a suspicion, and with its id when everything is shown.

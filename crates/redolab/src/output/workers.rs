@@ -5,9 +5,9 @@
 //! as it was (the study's script showed 0).
 
 use super::cells::{grouped, ns_as_ms};
-use super::sanitize;
 use super::table::{Style, draw, fit};
 use measure::run::{Row, Run, Worker};
+use measure::words::sanitize;
 
 const HEADINGS: [&str; 11] = [
     "Workload",
@@ -51,8 +51,8 @@ pub fn workers(run: &Run, style: Style) -> Option<String> {
             text.push_str(&format!(
                 "{}, {}: the log writer changed between alone and workers {} times\n",
                 sanitize::line(&row.workload),
-                analysis::format::jobs(row.jobs),
-                row.redo().log_writer_switches.unwrap_or(0)
+                measure::words::jobs(row.jobs),
+                row.log_writer_switches
             ));
         }
     }

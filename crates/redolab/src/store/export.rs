@@ -162,7 +162,7 @@ pub fn read(
 
 fn not_an_export(what: &str) -> StoreError {
     StoreError::NotAnExport {
-        what: crate::output::sanitize::line(what),
+        what: measure::words::sanitize::line(what),
     }
 }
 

@@ -24,13 +24,14 @@ pub mod hlog;
 mod outline;
 mod reader;
 mod recordings;
-mod versions;
+mod series;
 mod writer;
 
 pub use error::StoreError;
 pub use export::{Rereadable, read as read_export};
 pub use outline::{RUN_MAX_BYTES, RUN_MAX_MEMORY};
 pub use reader::{CutFile, Entry, Histograms, IntervalFigures, Series, State, Summary};
+pub use series::row_and_event;
 pub use writer::RunWriter;
 
 use crate::folder::{Folder, is_name};
@@ -271,7 +272,7 @@ fn named(name: &str) -> Result<(), StoreError> {
         Ok(())
     } else {
         Err(StoreError::BadName {
-            name: crate::output::sanitize::line(name),
+            name: measure::words::sanitize::line(name),
         })
     }
 }

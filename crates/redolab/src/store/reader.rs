@@ -351,9 +351,12 @@ fn run_version(id: &str, path: &Path, bytes: &[u8]) -> Result<RunVersion, StoreE
             id: id.to_owned(),
             found,
             supported: measure::run::SCHEMA,
-        },
-        Unread::Unknown(what) => damaged(path, what),
-    })
+        }),
+        Version::Other => {
+            let schema = measure::words::sanitize::line(&marker.schema);
+            Err(damaged(path, format!("its schema is `{schema}`")))
+        }
+    }
 }
 
 pub(super) fn damaged(path: &Path, what: impl Into<String>) -> StoreError {

@@ -18,6 +18,7 @@ mod inputs;
 mod inspect;
 mod interchange;
 mod interrupted;
+mod judged;
 mod limits;
 mod loads;
 mod raw;

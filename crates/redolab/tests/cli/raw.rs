@@ -354,7 +354,7 @@ fn a_probe_leaves_neither_what_was_there_nor_a_log() {
     ];
     place
         .run(&probe)
-        .expect(0, &["no log stands there", "written before"]);
+        .expect(0, &["there is no log on it", "written before"]);
     assert!(
         device.ends().iter().flatten().all(|b| *b == 0),
         "both ends are wiped"

@@ -4,12 +4,12 @@
 use super::super::CommandError;
 use super::super::runs::{load_any, resolve};
 use crate::input;
-use crate::output::sanitize;
 use crate::store::events::{Column, EventKind, Query};
-use crate::store::{Store, hlog, read_export};
-use analysis::compare::{Options, Side, WaitSeries, stored};
+use crate::store::{Store, hlog, read_export, row_and_event};
+use analysis::compare::{Options, Series, Side, stored};
 use measure::comparison::Comparison;
 use measure::run::Run;
+use measure::words::sanitize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -116,7 +116,7 @@ struct Gathered {
 
 impl Gathered {
     fn add(&mut self, name: &str, record: &hlog::Record) {
-        let Some((row, event)) = place(name) else {
+        let Some((row, event)) = row_and_event(name) else {
             return;
         };
         let series = self.rows.entry(row).or_default();
@@ -140,31 +140,6 @@ impl Gathered {
                 .map(|row| self.rows.remove(&row).unwrap_or_default())
                 .collect(),
             run,
-        }
-    }
-}
-
-/// Row (from 0) and event of a series such as `03-LGWR-LAT1-64/log_file_sync`.
-pub(super) fn place(name: &str) -> Option<(usize, &str)> {
-    let (row, event) = name.split_once('/')?;
-    let number: usize = row.split_once('-')?.0.parse().ok()?;
-    Some((number.checked_sub(1)?, event))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::place;
-
-    #[test]
-    fn series_name_their_row() {
-        let series = "03-LGWR-LAT1-64/log_file_sync";
-        assert_eq!(place(series), Some((2, "log_file_sync")));
-        assert_eq!(
-            place("103-X-1/commit_latency"),
-            Some((102, "commit_latency"))
-        );
-        for bad in ["", "x/y", "00-X/y", "-1-X/y", "03-X"] {
-            assert_eq!(place(bad), None, "{bad}");
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::experiment::planted::Planted;
 use measure::Nanos;
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{Payload, Workload};
+use serde::{Deserialize, Serialize};
 
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
 const SOAK_INTERVALS: u64 = 1200;
@@ -13,7 +14,7 @@ const SOAK_INTERVALS: u64 = 1200;
 const ROW_INTERVALS: u64 = 5000;
 
 /// What to run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
     /// The workload.
     pub workload: Workload,
@@ -40,6 +41,7 @@ pub struct Spec {
     /// It runs for the sake of its intervals.
     pub soak: bool,
     /// What a test has planted; nothing otherwise.
+    #[serde(skip)]
     pub planted: Planted,
 }
 

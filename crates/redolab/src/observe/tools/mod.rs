@@ -22,7 +22,7 @@ const OUTPUT_MAX: u64 = 16 << 20;
 /// Adds to `stack` what tools tell.
 pub fn complete(stack: &mut Stack) {
     zfs::complete(stack, &run);
-    if analysis::findings::has_controller(stack) && rustix::process::geteuid().is_root() {
+    if stack.has_controller() && rustix::process::geteuid().is_root() {
         controller::complete(stack, &run);
     }
 }

@@ -221,7 +221,7 @@ impl EventReader {
 
     /// A part that cannot be read: an error of a finished run.
     fn refuse(&mut self, name: &str, what: String) -> Result<(), StoreError> {
-        let what = crate::output::sanitize::line(&what);
+        let what = measure::words::sanitize::line(&what);
         if self.stated.is_some() {
             return Err(damaged(&self.folder.path().join(name), what));
         }

@@ -2,8 +2,12 @@
 //! of it says so: table, JSON, report, store.
 
 use super::*;
-use crate::cli::session::{begin, keep};
+use crate::experiment::begin::new_run;
+use crate::experiment::console::Silent;
+use crate::experiment::ending::keep;
 use crate::experiment::fixture::in_a_quiet_lab;
+use crate::experiment::plan::MeasurementPlan;
+use crate::experiment::prepare::{Extent, prepare};
 use crate::experiment::row::{self, Spec};
 use crate::experiment::target::{LogTarget, Setup};
 use crate::output::{json, table, verdict};
@@ -14,6 +18,7 @@ use measure::Nanos;
 use measure::judgement::Answer;
 use measure::stack::Stack;
 use measure::workload::Workload;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What strikes, its problem's id, and a word of what is reported.
@@ -79,7 +84,7 @@ fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
         device as Arc<dyn LogDevice>
     });
     let (log, faults) = (log.expect("no fault yet"), faults.expect("it was wrapped"));
-    let mut run = begin(Path::new("/redo"), "file", Stack::default());
+    let mut run = new_run(Path::new("/redo"), "file", Stack::default(), &[]);
     let row = |number, jobs| in_a_quiet_lab(&log, |lab| row::run(lab, number, &spec(jobs)));
     run.rows.push(row(1, 1).expect("no fault yet"));
     let counts = faults.counts();
@@ -103,6 +108,16 @@ fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
 fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(folder.path()).expect("a store");
+    let plan = MeasurementPlan {
+        rows: vec![spec(1)],
+        ..MeasurementPlan::default()
+    };
+    let on = Extent {
+        targets: 0,
+        rounds: 1,
+        raw: false,
+    };
+    let prepared = prepare(&plan, on).expect("without a limit everything fits");
     let each = FAULTS
         .iter()
         .flat_map(|fault| [(fault, false), (fault, true)]);
@@ -112,11 +127,12 @@ fn every_fault_makes_the_run_invalid_and_every_view_says_so() {
         let (mut run, failure) = run_into(*target, *fault, for_good);
         run.run_id = format!("fault-{told}");
         let writer = store.begin(&run.run_id).expect("a folder");
-        let error = keep(failure, &mut run, &writer);
-        assert_eq!(error.code, crate::cli::FAILED, "{name}");
-        assert!(error.message.contains(word), "{name}: {}", error.message);
-        judge(&mut run, &Thresholds::default(), Vec::new());
-        writer.draft(&run).expect("kept");
+        let stopped = keep(failure, run, &prepared, &writer, &Silent::default());
+        let message = stopped.to_string();
+        assert!(message.contains(word), "{name}: {message}");
+        assert!(message.contains("(incomplete)"), "{name}: {message}");
+        let by_device = stopped.by_the_device().cloned();
+        let run = by_device.unwrap_or_else(|| panic!("{name}: no run was kept: {message}"));
 
         assert!(!run.validity.valid, "{name}");
         let problem = run.validity.problems.iter().find(|p| p.id == *id);

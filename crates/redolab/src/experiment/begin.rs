@@ -1,0 +1,120 @@
+//! The beginning of a run: who made it, where, on what machine; and the capture of its events.
+
+use super::Failure;
+use super::capture::Capture;
+use super::expected::{size_sweep, workload_info};
+use super::identified::IdentifiedTarget;
+use super::plan::MeasurementPlan;
+use super::target::LogTarget;
+use crate::observe::machine;
+use crate::store::{RunWriter, new_run_id, now_rfc3339};
+use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use measure::stack::Stack;
+use measure::words;
+use std::path::Path;
+
+/// A run that begins now, made by `command` on `path`.
+#[must_use]
+pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        run_id: new_run_id(),
+        created: now_rfc3339(),
+        origin: Origin::Measured,
+        redolab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.to_vec(),
+        target: Target {
+            kind: kind.to_owned(),
+            path: path.display().to_string(),
+            stack,
+            ..Target::default()
+        },
+        workload: WorkloadInfo::default(),
+        environment: machine::environment(true),
+        rows: Vec::new(),
+        floor: Vec::new(),
+        lab_overhead_ns: None,
+        findings: Vec::new(),
+        validity: Validity::sound(),
+        need: measure::judgement::Need::default(),
+        verdict: None,
+        report: None,
+        diagnostics: Vec::new(),
+        imported: None,
+    }
+}
+
+/// A run of `plan` on `target` that begins now; `None` stands for the null device. `warning` is what
+/// the user insisted against.
+pub(super) fn run_of(
+    plan: &MeasurementPlan,
+    target: Option<&IdentifiedTarget>,
+    warning: Option<&str>,
+) -> Run {
+    let mut run = match target {
+        Some(t) => {
+            let (path, stack) = (t.place.path(), t.stack.clone());
+            new_run(path, t.place.kind(), stack, &plan.command)
+        }
+        None => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+    };
+    run.target.stack.declared = plan.judgement.declared.clone();
+    run.need = plan.judgement.need.clone();
+    if !plan.rows.is_empty() {
+        run.workload = workload_info(&plan.rows, &plan.log);
+    }
+    if let Some(warning) = warning {
+        run.validity.add("busy_device", false, warning);
+    }
+    run
+}
+
+/// Takes over what the log target says of itself, keeping kind, path and stack.
+pub(super) fn describe(run: &mut Run, target: &LogTarget, plan: &MeasurementPlan) {
+    let before = std::mem::take(&mut run.target);
+    run.target = Target {
+        kind: before.kind,
+        path: before.path,
+        stack: before.stack,
+        ..target.describe()
+    };
+    run.workload.size_sweep = size_sweep(&plan.rows, &plan.log, run.target.redo_block_bytes);
+}
+
+/// Has every event of what is run on `target` captured into the run.
+pub(super) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+    target.meter.with_events();
+    let events = writer.begin_events()?;
+    let started = |shards| Capture::start(shards, events);
+    let outcome = target.recorder.capture_with(started);
+    outcome.map_err(Failure::system("starting the capture of events"))
+}
+
+/// Takes over what was captured, and says where something is missing.
+pub(super) fn end_events(
+    target: &LogTarget,
+    writer: &mut RunWriter,
+    run: &mut Run,
+) -> Result<(), Failure> {
+    let Some(capture) = target.recorder.capture() else {
+        return Ok(());
+    };
+    writer.end_events(capture.end()?)?;
+    for row in &run.rows {
+        let Some(events) = row.events.as_ref().filter(|events| events.lost > 0) else {
+            continue;
+        };
+        let kept = events.log_file_syncs + events.log_file_parallel_writes;
+        let lost = format!(
+            "{} with {}: {} of {} events were lost, since they came faster than they could be \
+             stored; the histograms count all of them. Put the store on another device, leave a \
+             processor free, or measure without --events",
+            row.workload,
+            words::jobs(row.jobs),
+            events.lost,
+            kept + events.lost
+        );
+        run.validity.add("events_lost", true, lost);
+    }
+    Ok(())
+}

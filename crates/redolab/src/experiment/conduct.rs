@@ -1,0 +1,207 @@
+//! The conductor: carries out the plan of an experiment, step by step: identify, plan, announce,
+//! measure, judge, report.
+//!
+//! Invariants: nothing is written before everything was announced and nothing refused; every run
+//! passes through the one judge before it is stored; a failure keeps what was measured before it.
+//! What it must not know: command lines, terminals, files of results.
+
+use super::Failure;
+use super::begin::{begin_events, describe, end_events, run_of};
+use super::console::{Console, ConsolePhase};
+use super::ending::{Stopped, finish, keep, remove};
+use super::expected::announced;
+use super::floor::{self, Allowed};
+use super::identified::IdentifiedTarget;
+use super::judge::judge;
+use super::plan::{ExperimentPlan, FloorPlan, MeasurementPlan, PlannedTarget};
+use super::prepare::{Extent, Prepared, prepare};
+use super::rows::{RowRunner, lab_overhead};
+use super::site::Site;
+use super::target::LogTarget;
+use crate::cleanup::WorkFolder;
+use crate::store::{RunWriter, Store};
+use measure::run::{FloorRow, Run};
+use measure::words::sanitize;
+
+/// Carries out `plan` and stores the run; `None` after a dry run.
+///
+/// # Errors
+/// What refuses or ends the experiment, with the run as far as it came.
+pub fn conduct(
+    plan: &ExperimentPlan,
+    console: &dyn Console,
+    store: &Store,
+) -> Result<Option<Run>, Stopped> {
+    let target = identify(&plan.target, &plan.measured)?;
+    let target = target.as_ref();
+    let prepared = prepare(&plan.measured, extent(target))?;
+    let warning = announce(&prepared, target, console)?;
+    if plan.measured.dry_run {
+        return Ok(None);
+    }
+    let mut run = run_of(&plan.measured, target, warning.as_deref());
+    let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
+    if let Err(failure) = measure(&prepared, target, console, &mut run, &mut writer) {
+        return Err(keep(failure, run, &prepared, &writer, console));
+    }
+    judge(&mut run, &prepared.thresholds, prepared.not_judged());
+    report(&mut run, writer, console)?;
+    if let Some(target) = target {
+        let has_log = !plan.measured.rows.is_empty();
+        target.place.say_what_stays(console, has_log);
+    }
+    Ok(Some(run))
+}
+
+/// Looks at what the target's path names, and refuses a log that cannot be made there. `None` is
+/// the null device.
+pub(super) fn identify(
+    planned: &PlannedTarget,
+    plan: &MeasurementPlan,
+) -> Result<Option<IdentifiedTarget>, Failure> {
+    let PlannedTarget::Path { path, destroy } = planned else {
+        return Ok(None);
+    };
+    let target = IdentifiedTarget::at(path, destroy.as_deref())?;
+    if !plan.rows.is_empty() {
+        target.check_log(&plan.log, &plan.rows)?;
+    }
+    Ok(Some(target))
+}
+
+fn extent(target: Option<&IdentifiedTarget>) -> Extent {
+    Extent {
+        targets: u64::from(target.is_some()),
+        rounds: 1,
+        raw: target.is_some_and(|t| t.place.is_device()),
+    }
+}
+
+/// Says what will be run and written, and refuses what would endanger the machine. Returns a warning
+/// for the run where the user insisted.
+fn announce(
+    prepared: &Prepared<'_>,
+    target: Option<&IdentifiedTarget>,
+    console: &dyn Console,
+) -> Result<Option<String>, Failure> {
+    let plan = prepared.plan;
+    console.allow(&prepared.limits.budget);
+    say_rows(plan, console);
+    let Some(target) = target else {
+        if plan.dry_run {
+            console.say("Dry run: the null device takes no writes, and nothing was run.");
+        }
+        return Ok(None);
+    };
+    target.announce(&prepared.writes, &prepared.limits.lines, plan, console)
+}
+
+/// Says which rows would be run, for a dry run.
+pub(super) fn say_rows(plan: &MeasurementPlan, console: &dyn Console) {
+    if plan.dry_run && !plan.rows.is_empty() {
+        console.say("Would run:");
+        announced(&plan.rows)
+            .iter()
+            .for_each(|line| console.say(line));
+    }
+}
+
+/// Measures floor and rows into `run`, and removes what was made for it.
+fn measure(
+    prepared: &Prepared<'_>,
+    target: Option<&IdentifiedTarget>,
+    console: &dyn Console,
+    run: &mut Run,
+    writer: &mut RunWriter,
+) -> Result<(), Failure> {
+    let plan = prepared.plan;
+    if !plan.rows.is_empty() {
+        run.lab_overhead_ns = Some(lab_overhead(console.interrupt())?);
+    }
+    let site = target.map(|t| t.place.site(console)).transpose()?;
+    if let (Some(target), Some(site), Some(floor)) = (target, &site, &plan.floor) {
+        run.floor = measure_floor(floor, prepared, target, site, console)?;
+    }
+    if plan.rows.is_empty() {
+        return match site {
+            Some(Site::Folder(folder)) => remove(folder),
+            _ => Ok(()),
+        };
+    }
+    let (log, folder) = make_log("log files", prepared, site, &run.floor, console)?;
+    describe(run, &log, plan);
+    if plan.events {
+        begin_events(&log, writer)?;
+    }
+    let runner = RowRunner {
+        target,
+        limits: &prepared.limits,
+        log: &plan.log,
+        console,
+    };
+    runner.rows(run, &log, &plan.rows, writer)?;
+    end_events(&log, writer, run)?;
+    finish(log, folder)
+}
+
+/// Measures the device's floor, as far as the limits allow.
+fn measure_floor(
+    plan: &FloorPlan,
+    prepared: &Prepared<'_>,
+    target: &IdentifiedTarget,
+    site: &Site,
+    console: &dyn Console,
+) -> Result<Vec<FloorRow>, Failure> {
+    let limits = &prepared.limits;
+    if limits.leaves_floor_out() {
+        console.say("Not measured: the floor: --max-write leaves no room");
+        return Ok(Vec::new());
+    }
+    let points = plan.points();
+    let phase = ConsolePhase::begin(console, "the device's floor", points.len() as u64);
+    let allowed = Allowed {
+        budget: &limits.budget,
+        ends_at: limits.floor_ends_at(),
+    };
+    let progress = |done: usize| {
+        phase.at(done as u64);
+        target.recheck()
+    };
+    let interrupt = console.interrupt();
+    let measured = floor::measure(site, &points, plan.time, allowed, interrupt, &progress);
+    let (rows, refused) = measured?;
+    phase.done("measured");
+    for refusal in refused {
+        console.say(&format!("Not measured: {}", sanitize::line(&refusal)));
+    }
+    Ok(rows)
+}
+
+/// Makes a log on `site`, or on the null device where there is none.
+pub(super) fn make_log(
+    phase: &str,
+    prepared: &Prepared<'_>,
+    site: Option<Site>,
+    floor: &[FloorRow],
+    console: &dyn Console,
+) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
+    let setup = prepared.setup(floor);
+    let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
+    let cancel = || console.interrupt().requested();
+    let made = match site {
+        Some(site) => LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
+        None => (LogTarget::null(setup)?, None),
+    };
+    phase.done("ready");
+    Ok(made)
+}
+
+/// Hands a judged run to the console and stores it.
+pub(super) fn report(
+    run: &mut Run,
+    writer: RunWriter,
+    console: &dyn Console,
+) -> Result<(), Failure> {
+    console.report(run);
+    Ok(writer.finish(run)?)
+}

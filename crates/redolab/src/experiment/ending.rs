@@ -1,0 +1,107 @@
+//! How an experiment ends: with its logs closed and its folders removed; or before its time, with
+//! what was measured until then kept as an incomplete run.
+
+use super::Failure;
+use super::console::Console;
+use super::judge::{judge, note_failure, of_the_device};
+use super::prepare::Prepared;
+use super::target::LogTarget;
+use crate::cleanup::WorkFolder;
+use crate::store::{RunWriter, StoreError};
+use measure::run::Run;
+use measure::words;
+
+/// An experiment that ended before its plan was carried out.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The first failure.
+    pub failure: Box<Failure>,
+    /// The run as far as it came, judged; `None` where nothing was measured.
+    pub run: Option<Box<Run>>,
+    notes: Vec<String>,
+}
+
+impl Stopped {
+    /// Adds what else is to be known.
+    #[must_use]
+    pub(super) fn with_note(mut self, note: String) -> Stopped {
+        self.notes.push(note);
+        self
+    }
+
+    /// The run as far as it came, where the device itself ended it.
+    #[must_use]
+    pub fn by_the_device(&self) -> Option<&Run> {
+        let by_device = of_the_device(&self.failure).is_some();
+        self.run.as_deref().filter(|_| by_device)
+    }
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.failure)?;
+        self.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Stopped {
+        Stopped {
+            failure: Box::new(failure),
+            run: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Stopped {
+        Stopped::from(Failure::Store(error))
+    }
+}
+
+/// Keeps what was measured before a failure as an incomplete run, judged like any other. A run whose
+/// log was never made is removed.
+pub(super) fn keep(
+    failure: Failure,
+    mut run: Run,
+    prepared: &Prepared<'_>,
+    writer: &RunWriter,
+    console: &dyn Console,
+) -> Stopped {
+    note_failure(&mut run, &failure);
+    let log_exists = run.target.log_groups > 0;
+    if !log_exists && run.rows.is_empty() && run.floor.is_empty() {
+        // What cannot be removed is listed as incomplete.
+        let _ = writer.discard();
+        return Stopped::from(failure);
+    }
+    judge(&mut run, &prepared.thresholds, prepared.not_judged());
+    let rows = run.rows.len() as u64;
+    if rows > 0 && of_the_device(&failure).is_some() {
+        console.report(&mut run);
+    }
+    let mut stopped = Stopped::from(failure);
+    if writer.draft(&run).is_ok() && rows > 0 {
+        let (rows, id) = (words::plural(rows, "row"), &run.run_id);
+        stopped = stopped.with_note(format!("kept {rows} as run {id} (incomplete)"));
+    }
+    stopped.run = (rows > 0).then(|| Box::new(run));
+    stopped
+}
+
+/// Ends the log, and removes the folder that it was in, where there is one.
+pub(super) fn finish(target: LogTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
+    target.close()?;
+    folder.map_or(Ok(()), remove)
+}
+
+/// Removes a work folder, and says what stayed.
+pub(super) fn remove(folder: WorkFolder) -> Result<(), Failure> {
+    folder.remove().map_err(|left| Failure::System {
+        what: "removing the work folder".to_owned(),
+        source: std::io::Error::other(left),
+    })
+}

@@ -1,0 +1,164 @@
+//! A target that was identified: what its path names, the storage stack below, the room on it; and
+//! what is asked of it before and while something is measured there.
+
+use super::Failure;
+use super::console::Console;
+use super::place::TargetPlace;
+use super::plan::{LogPlan, MeasurementPlan};
+use super::row::Spec;
+use crate::observe::background;
+use crate::observe::diskstats::Counters;
+use crate::observe::tools;
+use crate::observe::topology::{DevNo, counted_devices};
+use crate::safety::{self, Holder, PlannedWrites, Room};
+use device::Caps;
+use measure::stack::Stack;
+use std::path::Path;
+use std::time::Duration;
+
+/// A target that was looked at.
+pub(super) struct IdentifiedTarget {
+    /// What its path names.
+    pub(super) place: TargetPlace,
+    /// The stack below it.
+    pub(super) stack: Stack,
+    /// The devices below it that count flushes.
+    pub(super) counted: Vec<DevNo>,
+    room: Room,
+}
+
+impl IdentifiedTarget {
+    /// Identifies what `path` names and what is below it.
+    ///
+    /// # Errors
+    /// Whatever makes it no place for a log, with what to do.
+    pub(super) fn at(path: &Path, destroy: Option<&Path>) -> Result<IdentifiedTarget, Failure> {
+        let place = TargetPlace::at(path, destroy)?;
+        let mut stack = place.stack()?;
+        tools::complete(&mut stack);
+        let failed = |e| Failure::Unusable(format!("{}: {e}", path.display()));
+        let room = place.room().map_err(failed)?;
+        let counted = counted_devices(&stack);
+        Ok(IdentifiedTarget {
+            place,
+            stack,
+            counted,
+            room,
+        })
+    }
+
+    /// Counters of the device below, where there is exactly one that counts.
+    pub(super) fn counters(&self) -> Option<Counters> {
+        match self.counted.as_slice() {
+            [one] => Counters::open(*one).ok(),
+            _ => None,
+        }
+    }
+
+    /// Refuses a log that cannot be made here, before anything is measured.
+    ///
+    /// # Errors
+    /// The option that is not possible, and what to change.
+    pub(super) fn check_log(&self, log: &LogPlan, rows: &[Spec]) -> Result<(), Failure> {
+        let layers = || self.stack.layers.iter();
+        let sectors = |bytes: Option<u64>| bytes.and_then(|b| u32::try_from(b).ok());
+        let logical_bytes = layers().find_map(|l| sectors(l.logical_block_bytes));
+        let physical_bytes = layers().find_map(|l| sectors(l.physical_block_bytes));
+        let caps = Caps {
+            logical_bytes: logical_bytes.unwrap_or(512),
+            physical_bytes: physical_bytes.unwrap_or(4096),
+            memory_align: 4096,
+            max_io_bytes: 1 << 20,
+            durable_writes: false,
+            blocking: true,
+        };
+        let geometry = log.shape.geometry(&caps, self.place.path())?;
+        let options = redo::Options {
+            buffer_bytes: log.buffer_bytes,
+            ..redo::Options::default()
+        };
+        let ring_blocks = options.ring_blocks(&geometry)?;
+        let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
+        let (len, max) = (
+            rows.iter().map(record).max().unwrap_or(0),
+            geometry.max_record(ring_blocks),
+        );
+        if len > max {
+            let too_large = redo::Error::RecordTooLarge { len, max };
+            return Err(Failure::Unusable(format!(
+                "{too_large}: raise --log-buffer and --log-file-size"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the run may go on: somebody else may be filling the volume.
+    ///
+    /// # Errors
+    /// Too little room, or a volume that does not answer.
+    pub(super) fn recheck(&self) -> Result<(), Failure> {
+        let path = self.place.path().display().to_string();
+        let room = self.place.room().map_err(Failure::system(path))?;
+        Ok(safety::recheck(room)?)
+    }
+
+    /// Says what will be written, and refuses what would endanger the machine. Returns a warning
+    /// for the run where the user insisted.
+    ///
+    /// # Errors
+    /// The refusal, with what to do.
+    pub(super) fn announce(
+        &self,
+        writes: &PlannedWrites,
+        lines: &[String],
+        plan: &MeasurementPlan,
+        console: &dyn Console,
+    ) -> Result<Option<String>, Failure> {
+        let warning = self.place.warning();
+        for line in warning
+            .into_iter()
+            .chain(safety::announcement(writes, self.room))
+            .chain(lines.iter().cloned())
+        {
+            console.say(&line);
+        }
+        safety::check_plan(writes, self.room)?;
+        let busy = self.busy();
+        let holders = self.holders(console)?;
+        let warning = safety::check_busy(busy, &holders, plan.allow_busy)?;
+        let warning = warning.map(|w| w.fact());
+        if let Some(warning) = &warning {
+            console.say(&format!("Warning (--allow-busy): {warning}"));
+        }
+        if plan.dry_run {
+            console.say("Dry run: nothing was written.");
+        }
+        Ok(warning)
+    }
+
+    fn busy(&self) -> Option<f64> {
+        let window = Duration::from_secs(safety::BUSY_WINDOW_S);
+        let idleness = background::watch(&self.counters()?, window).ok()?;
+        Some(idleness.utilisation_pct)
+    }
+
+    fn holders(&self, console: &dyn Console) -> Result<Vec<Holder>, Failure> {
+        if self.place.is_device() {
+            // Whoever may write to it was refused before, whatever the user insists on.
+            return Ok(Vec::new());
+        }
+        let found = device::identify::holders(self.place.path())?;
+        if found.unreadable > 0 {
+            console.detail(&format!(
+                "{} processes could not be looked at; they may hold redo or WAL files here",
+                found.unreadable
+            ));
+        }
+        let each = |h: device::identify::Holder| Holder {
+            pid: h.pid,
+            name: h.command,
+            file: h.files.into_iter().next().unwrap_or_default(),
+        };
+        Ok(found.found.into_iter().map(each).collect())
+    }
+}

@@ -1,0 +1,142 @@
+//! The one judge of runs: what a run shows, whatever command made it, and the verdict where the
+//! evidence allows one.
+//!
+//! Invariants: every run that is stored has passed through here, and a run that failed is judged
+//! like any other: it is invalid, and every view says so. Imported evidence says nothing of the
+//! storage below, and a floor alone says nothing of commits: neither has a verdict.
+
+use super::Failure;
+use analysis::findings;
+use analysis::thresholds::Thresholds;
+use device::DeviceError;
+use measure::judgement::{Finding, Scope};
+use measure::run::{Origin, Row, Run};
+use measure::words;
+use redo::Error;
+use redo::writer::Cause;
+use rustix::io::Errno;
+
+/// Findings on the waits that others recorded, and on whether to believe them, by their ids. What else
+/// a finding rests on (the storage, the load, how it was changed) is not in such evidence.
+const OF_WAITS: [&str; 3] = ["latency.", "origin.", "validity."];
+
+/// Fills findings and verdict of `run`; `not_judged` is what its plan left out on purpose.
+pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
+    doubt_zeros(run);
+    run.findings = findings::findings(run, thresholds);
+    // Every view of the run says so, not the verdict alone.
+    let little = run.findings.iter().find(|f| f.id == "validity.little");
+    if let Some(claim) = little.map(|f| f.claim.clone()) {
+        add_once(run, "littles_law", false, claim);
+    }
+    if run.origin == Origin::Imported {
+        let of_waits = |f: &Finding| OF_WAITS.iter().any(|id| f.id.starts_with(id));
+        run.findings.retain(of_waits);
+        // What the figures say against each other comes before what they show.
+        let mut found = findings::evidence::findings(run);
+        found.append(&mut run.findings);
+        found.sort_by_key(|f| std::cmp::Reverse(f.weight));
+        run.findings = found;
+        run.verdict = None;
+        return;
+    }
+    if run.rows.is_empty() {
+        run.verdict = None;
+        return;
+    }
+    let scope = Scope {
+        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
+        bytes_written: run
+            .rows
+            .iter()
+            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
+            .sum(),
+        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
+        cache_resident: findings::cache_resident(run, thresholds),
+        not_judged,
+    };
+    let verdict = analysis::verdict::verdict(run, &run.findings, &run.need, scope);
+    run.verdict = Some(verdict);
+}
+
+fn add_once(run: &mut Run, id: &str, invalidates: bool, detail: String) {
+    let is_known = |p: &measure::run::Problem| p.id == id && p.detail == detail;
+    if !run.validity.problems.iter().any(is_known) {
+        run.validity.add(id, invalidates, detail);
+    }
+}
+
+/// A row without commits is no measurement: its zeros are not short waits.
+fn doubt_zeros(run: &mut Run) {
+    if run.origin != Origin::Measured {
+        return;
+    }
+    let empty = run.rows.iter().filter(|row| row.commits == 0);
+    for nothing in empty.map(nothing_measured).collect::<Vec<_>>() {
+        add_once(run, "no_commits", true, nothing);
+    }
+}
+
+fn nothing_measured(row: &Row) -> String {
+    let name = format!("{} with {}", row.workload, words::jobs(row.jobs));
+    if row.open_loop.is_some() {
+        return format!(
+            "{name}: every transaction that returned was due before the measured time: {} were \
+             waiting at its end; offer less (--rate), or more sessions (--jobs)",
+            row.backlog_end.unwrap_or(0)
+        );
+    }
+    format!(
+        "{name}: no transaction began in the measured time, since every session waited for an \
+         earlier one (for a flush trigger that came late or never, or for a device that did not \
+         answer); measure longer (--time), or look at --commit-write and --flush-triggers"
+    )
+}
+
+/// Notes in `run` what a failure makes of it: the device's word where it was the device, and that
+/// the plan was not carried out.
+pub fn note_failure(run: &mut Run, failure: &Failure) {
+    if let Some(id) = of_the_device(failure) {
+        run.validity.add(id, true, format!("{failure}."));
+    }
+    run.validity.add("incomplete", true, failure.to_string());
+}
+
+/// The problem that a device made, by its id; `None` where it was not the device.
+#[must_use]
+pub fn of_the_device(failure: &Failure) -> Option<&'static str> {
+    match failure {
+        Failure::Log(Error::Poisoned(Cause::ShortWrite { .. })) => Some("short_write"),
+        Failure::Log(
+            Error::Poisoned(Cause::Write(_) | Cause::Flush(_) | Cause::Control(_))
+            | Error::Control { .. }
+            | Error::Making { .. }
+            | Error::Device(DeviceError::Io { .. }),
+        )
+        | Failure::Device(DeviceError::Io { .. }) => Some("io_error"),
+        Failure::System { source, .. } => {
+            let cut_short = source.kind() == std::io::ErrorKind::WriteZero;
+            let by_medium = source.raw_os_error().is_some_and(|e| MEDIUM.contains(&e));
+            match (cut_short, by_medium) {
+                (true, _) => Some("short_write"),
+                (_, true) => Some("io_error"),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Errors of a medium, or of the way to it, that fails, is full or is gone.
+const MEDIUM: [i32; 7] = [
+    Errno::IO.raw_os_error(),
+    Errno::NOSPC.raw_os_error(),
+    Errno::DQUOT.raw_os_error(),
+    Errno::NXIO.raw_os_error(),
+    Errno::NODEV.raw_os_error(),
+    Errno::REMOTEIO.raw_os_error(),
+    Errno::TIMEDOUT.raw_os_error(),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! The plan of an experiment: where, what, how long and under which limits, as plain data.
+//!
+//! Invariants: a plan has no handle, no clock and no option of a command line; written as JSON and
+//! read again it is the same plan. Whether it can be carried out is for [`super::conduct`] to find
+//! out, on the machine on which it runs.
+
+mod in_words;
+
+use super::floor::{self, FILE_BYTES, Point};
+use super::row::Spec;
+use device::{IoEngine, SyncMethod};
+use measure::Nanos;
+use measure::judgement::Need;
+use measure::stack::Declaration;
+use redo::{LogFileSync, LogWriter, Shape, Triggers};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// An experiment on one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentPlan {
+    /// Where the log is.
+    pub target: PlannedTarget,
+    /// What is measured there.
+    pub measured: MeasurementPlan,
+}
+
+/// The same measurement on several targets, in interleaved rounds: A B, B A, A B …
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundsPlan {
+    /// The targets, the base first.
+    pub targets: Vec<NamedTarget>,
+    /// Rounds on each of them.
+    pub rounds: u32,
+    /// What is measured in each round.
+    pub measured: MeasurementPlan,
+}
+
+/// A target with the name that it has in results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedTarget {
+    /// The name.
+    pub name: String,
+    /// The target.
+    pub target: PlannedTarget,
+}
+
+/// Where a log is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannedTarget {
+    /// On the null device, to which nothing is written: the cost of the laboratory itself.
+    Null,
+    /// In a directory, or on a raw block device.
+    Path {
+        /// The path as the user wrote it.
+        path: PathBuf,
+        /// The path of a raw device once more, by which its owner allows it to be overwritten.
+        destroy: Option<PathBuf>,
+    },
+}
+
+/// What is measured on a target, and under which limits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasurementPlan {
+    /// The command that made the plan, argument by argument.
+    pub command: Vec<String>,
+    /// How the log is made and written.
+    pub log: LogPlan,
+    /// The rows, in the order in which they run. Without rows no log is made.
+    pub rows: Vec<Spec>,
+    /// The device's floor, where it is measured before the rows.
+    pub floor: Option<FloorPlan>,
+    /// Every event is stored one by one.
+    pub events: bool,
+    /// Bytes that the process may write in all; `None` for no limit.
+    pub max_write_bytes: Option<u64>,
+    /// Measure although others use the device.
+    pub allow_busy: bool,
+    /// Say what would be done, and do nothing.
+    pub dry_run: bool,
+    /// What the run is judged by.
+    pub judgement: JudgementPlan,
+}
+
+/// What a run is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JudgementPlan {
+    /// The need that the user stated.
+    pub need: Need,
+    /// What the user declares of the storage.
+    pub declared: Vec<Declaration>,
+    /// Thresholds that override the built-in ones, as [`analysis::Thresholds::parse`] reads them.
+    pub thresholds: String,
+    /// What the plan leaves out on purpose, in words.
+    pub not_judged: Vec<String>,
+}
+
+/// The device's floor: raw durable writes without a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FloorPlan {
+    /// Which writes are timed.
+    pub extent: FloorExtent,
+    /// Time of each point.
+    pub time: Nanos,
+}
+
+/// Which writes of a floor are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FloorExtent {
+    /// Those that a judgement needs.
+    Short,
+    /// Every sync method with every size.
+    Full,
+}
+
+/// What the short floor writes at most, on a fast device.
+const SHORT_FLOOR_BYTES: u64 = 8 << 30;
+/// What the full floor writes in a second: a few large writes decide.
+const FULL_FLOOR_BYTES_PER_S: f64 = 0.5e9;
+
+impl FloorPlan {
+    /// The points, in order.
+    #[must_use]
+    pub fn points(&self) -> Vec<Point> {
+        match self.extent {
+            FloorExtent::Short => floor::short(),
+            FloorExtent::Full => floor::full(),
+        }
+    }
+
+    /// Bytes of the files that it makes. A raw device has no blocks that are allocated and not
+    /// written, so nothing is made for those there.
+    #[must_use]
+    pub fn footprint_bytes(&self, raw: bool) -> u64 {
+        let points = self.points();
+        let fresh = points.iter().filter(|p| !p.pre_written && !raw).count() as u64;
+        FILE_BYTES * (1 + fresh)
+    }
+
+    /// Bytes that its points write at most, for the announcement.
+    #[must_use]
+    pub fn expected_bytes(&self) -> u64 {
+        match self.extent {
+            FloorExtent::Short => SHORT_FLOOR_BYTES,
+            FloorExtent::Full => {
+                let seconds = self.time.as_secs() * self.points().len() as f64;
+                (seconds * FULL_FLOOR_BYTES_PER_S) as u64
+            }
+        }
+    }
+}
+
+/// How a log is made and written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogPlan {
+    /// Shape of the log.
+    #[serde(with = "in_words::ShapeFields")]
+    pub shape: Shape,
+    /// How writes are made durable; `None` for the fastest that is found.
+    #[serde(with = "in_words::sync_method")]
+    pub sync_method: Option<SyncMethod>,
+    /// Who writes.
+    #[serde(with = "in_words::log_writer")]
+    pub log_writer: LogWriter,
+    /// How foregrounds learn that their redo is durable.
+    #[serde(with = "in_words::log_file_sync")]
+    pub log_file_sync: LogFileSync,
+    /// What has redo written.
+    #[serde(with = "in_words::triggers")]
+    pub triggers: Triggers,
+    /// CPUs that the log writer's threads stay on; anywhere when empty.
+    pub log_writer_cpus: Vec<usize>,
+    /// Bytes of the log buffer.
+    pub buffer_bytes: usize,
+    /// Ask for huge pages.
+    pub huge_pages: bool,
+    /// Ask that the log buffer be locked in memory.
+    pub lock_memory: bool,
+    /// How writes are handed to the system.
+    #[serde(with = "in_words::io")]
+    pub io: IoEngine,
+    /// Batches in flight at most.
+    pub io_depth: u32,
+}
+
+impl Default for LogPlan {
+    fn default() -> LogPlan {
+        LogPlan {
+            shape: Shape::default(),
+            sync_method: None,
+            log_writer: LogWriter::Inline,
+            log_file_sync: LogFileSync::default(),
+            triggers: Triggers::default(),
+            log_writer_cpus: Vec::new(),
+            buffer_bytes: 16 << 20,
+            huge_pages: false,
+            lock_memory: false,
+            io: IoEngine::Auto,
+            io_depth: 1,
+        }
+    }
+}
+
+impl LogPlan {
+    /// Bytes of the log's files together.
+    #[must_use]
+    pub fn footprint_bytes(&self) -> u64 {
+        self.shape.file_bytes * u64::from(self.shape.groups) + redo::control::CONTROL_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::load::CommitApi;
+    use measure::workload::Workload;
+    use measure::workload::arrivals::{Arrivals, Process};
+
+    #[test]
+    fn a_plan_comes_back_from_json_as_it_was() {
+        let workload = Workload::standard().swap_remove(3);
+        let row = Spec {
+            api: CommitApi::Async { threads: 3 },
+            arrivals: Arrivals::new(500.0, Process::Poisson, "9@1s".parse().ok()).ok(),
+            ..Spec::closed(workload, 7, Nanos::from_secs(3), Nanos::from_millis(5))
+        };
+        let methods = SyncMethod::ALL.map(Some).into_iter().chain([None]);
+        for (sync_method, writer) in methods.zip(["inline", "lgwr", "workers=3", "adaptive"]) {
+            let plan = ExperimentPlan {
+                target: PlannedTarget::Path {
+                    path: PathBuf::from("/u01"),
+                    destroy: None,
+                },
+                measured: MeasurementPlan {
+                    command: vec!["redolab".to_owned(), "run".to_owned()],
+                    log: LogPlan {
+                        sync_method,
+                        log_writer: writer.parse().expect("a log writer"),
+                        log_file_sync: LogFileSync::Adaptive,
+                        triggers: "third,2MB".parse().expect("triggers"),
+                        log_writer_cpus: vec![0, 2],
+                        io: IoEngine::IoUring,
+                        ..LogPlan::default()
+                    },
+                    rows: vec![row.clone()],
+                    floor: Some(FloorPlan {
+                        extent: FloorExtent::Short,
+                        time: Nanos::from_millis(20),
+                    }),
+                    events: true,
+                    max_write_bytes: Some(1 << 30),
+                    allow_busy: false,
+                    dry_run: false,
+                    judgement: JudgementPlan {
+                        thresholds: "peak_ratio = 7".to_owned(),
+                        ..JudgementPlan::default()
+                    },
+                },
+            };
+            let json = serde_json::to_string(&plan).expect("plain data");
+            assert!(
+                json.contains(&format!("\"log_writer\":\"{writer}\"")),
+                "{json}"
+            );
+            let read: ExperimentPlan = serde_json::from_str(&json).expect("reads");
+            assert_eq!(read, plan);
+        }
+    }
+}

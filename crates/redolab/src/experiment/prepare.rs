@@ -1,0 +1,137 @@
+//! What a plan comes to on its targets: the bytes that it writes, and the share of each part.
+
+use super::Failure;
+use super::expected::expected_bytes;
+use super::floor::{self, FILE_BYTES};
+use super::limits::{self, Limits, Wanted};
+use super::plan::MeasurementPlan;
+use super::site;
+use super::target::Setup;
+use crate::safety::PlannedWrites;
+use analysis::thresholds::Thresholds;
+use device::SyncMethod;
+use measure::run::FloorRow;
+use std::sync::Arc;
+
+/// Where a measurement is made, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Targets; none for the null device, to which nothing is written.
+    pub(super) targets: u64,
+    /// Runs on each.
+    pub(super) rounds: u32,
+    /// One of them is a raw device.
+    pub(super) raw: bool,
+}
+
+/// A plan that can be carried out.
+pub(super) struct Prepared<'a> {
+    /// The plan.
+    pub(super) plan: &'a MeasurementPlan,
+    /// What is about to be written to each target.
+    pub(super) writes: PlannedWrites,
+    /// What each part may write.
+    pub(super) limits: Limits,
+    /// What the run is judged by.
+    pub(super) thresholds: Thresholds,
+    making_bytes: u64,
+}
+
+/// Adds up what `plan` writes, and divides what it may.
+///
+/// # Errors
+/// A plan without anything to measure, a limit that holds nothing, or thresholds that are none.
+pub(super) fn prepare(plan: &MeasurementPlan, on: Extent) -> Result<Prepared<'_>, Failure> {
+    let unusable = |e: analysis::ThresholdError| Failure::Unusable(e.to_string());
+    let thresholds = match plan.judgement.thresholds.as_str() {
+        "" => Thresholds::default(),
+        text => Thresholds::parse(text).map_err(unusable)?,
+    };
+    let limits = match (&plan.floor, plan.rows.is_empty()) {
+        (None, true) => {
+            let nothing = "the plan has neither rows nor a floor, so there is nothing to measure";
+            return Err(Failure::Unusable(nothing.to_owned()));
+        }
+        (Some(_), true) => limits::of_floor(plan.max_write_bytes)?,
+        (floor, false) => limits::plan(&Wanted {
+            limit: plan.max_write_bytes.filter(|_| on.targets > 0),
+            specs: &plan.rows,
+            log: &plan.log,
+            method: plan.log.sync_method,
+            logs: on.targets,
+            times: on.targets * u64::from(on.rounds),
+            floor_files: floor.map(|_| FILE_BYTES),
+            raw: on.raw,
+            events: plan.events,
+        })?,
+    };
+    Ok(Prepared {
+        plan,
+        writes: writes(plan, on),
+        making_bytes: limits.making / on.targets.max(1),
+        limits,
+        thresholds,
+    })
+}
+
+/// What is about to be written to each target.
+fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
+    let (mut footprint, mut device) = (0_u64, 0);
+    let mut written = 0_u64;
+    if let Some(floor) = &plan.floor {
+        footprint += floor.footprint_bytes(on.raw);
+        device = site::device_bytes(FILE_BYTES);
+        written = floor.expected_bytes();
+    }
+    if !plan.rows.is_empty() {
+        footprint = footprint.saturating_add(plan.log.footprint_bytes());
+        device = device.max(redo::engine::raw::device_bytes(&plan.log.shape));
+        let rows = plan.rows.iter().map(expected_bytes);
+        let once = rows.fold(0, u64::saturating_add);
+        written = written.saturating_add(once.saturating_mul(u64::from(on.rounds)));
+    }
+    let expected = written.saturating_add(footprint);
+    PlannedWrites {
+        footprint_bytes: footprint,
+        device_bytes: device,
+        write_bytes: plan
+            .max_write_bytes
+            .map_or(expected, |max| max.min(expected)),
+        max_write_bytes: plan.max_write_bytes,
+        // A cast saturates.
+        endurance_bytes: plan.judgement.need.rated_bytes.map(|bytes| bytes as u64),
+    }
+}
+
+impl Prepared<'_> {
+    /// How the log is made, now that `floor` was measured.
+    pub(super) fn setup(&self, floor: &[FloorRow]) -> Setup {
+        let (log, limits) = (&self.plan.log, &self.limits);
+        let probes = self.plan.floor.is_none();
+        let best = match (limits.direct_only, probes) {
+            (true, _) => Some(SyncMethod::Direct),
+            (false, false) => floor::best(floor),
+            (false, true) => None,
+        };
+        let otherwise = match probes {
+            true => SyncMethod::Direct,
+            false => SyncMethod::Buffered,
+        };
+        Setup {
+            log: log.clone(),
+            sync_method: log.sync_method.or(best).unwrap_or(otherwise),
+            probe: log.sync_method.is_none() && probes && !limits.direct_only,
+            budget: Arc::clone(&limits.budget),
+            making_bytes: self.making_bytes,
+        }
+    }
+
+    /// What the plan leaves out on purpose, and what its limits left out.
+    pub(super) fn not_judged(&self) -> Vec<String> {
+        let mut left_out = self.plan.judgement.not_judged.clone();
+        if self.plan.floor.is_some() && self.limits.leaves_floor_out() {
+            left_out.push("the device's floor (--max-write)".to_owned());
+        }
+        left_out
+    }
+}

@@ -1,0 +1,222 @@
+//! Targets measured in interleaved rounds: A B, B A, A B …
+//!
+//! Every target's log is made once, before the first round, so that rounds differ in nothing but
+//! time; every round is a stored run, so that nothing measured is lost when a later one fails.
+
+use super::Failure;
+use super::begin::{describe, run_of};
+use super::conduct::{identify, make_log, report, say_rows};
+use super::console::Console;
+use super::ending::{Stopped, finish, keep};
+use super::identified::IdentifiedTarget;
+use super::judge::judge;
+use super::plan::{MeasurementPlan, RoundsPlan};
+use super::prepare::{Extent, Prepared, prepare};
+use super::rows::{RowRunner, lab_overhead};
+use super::target::LogTarget;
+use crate::cleanup::WorkFolder;
+use crate::store::{Store, row_and_event};
+use analysis::compare::rounds::{LiveSide, Round};
+use measure::words;
+use std::collections::BTreeMap;
+
+/// A target that was looked at and may be written to.
+struct ReadyTarget {
+    name: String,
+    target: IdentifiedTarget,
+    warning: Option<String>,
+}
+
+/// A log with the folder that holds it.
+type MadeLog = (LogTarget, Option<WorkFolder>);
+
+/// What all rounds have in common.
+struct Rounds<'a> {
+    prepared: &'a Prepared<'a>,
+    console: &'a dyn Console,
+    store: &'a Store,
+    overhead_ns: f64,
+}
+
+/// Carries out `plan` and stores a run for each round on each target; `None` after a dry run.
+///
+/// # Errors
+/// What refuses or ends the experiment; rounds that were finished are in the store.
+pub fn conduct_rounds(
+    plan: &RoundsPlan,
+    console: &dyn Console,
+    store: &Store,
+) -> Result<Option<Vec<LiveSide>>, Stopped> {
+    let identified = plan.targets.iter().map(|named| -> Result<_, Failure> {
+        let target = identify(&named.target, &plan.measured)?;
+        let null = || Failure::Unusable("rounds are not measured on the null device".to_owned());
+        Ok((named.name.clone(), target.ok_or_else(null)?))
+    });
+    let identified: Vec<(String, IdentifiedTarget)> = identified.collect::<Result<_, _>>()?;
+    let extent = Extent {
+        targets: identified.len() as u64,
+        rounds: plan.rounds,
+        raw: identified
+            .iter()
+            .any(|(_, target)| target.place.is_device()),
+    };
+    let prepared = prepare(&plan.measured, extent)?;
+    let ready = announce(&prepared, identified, console)?;
+    if plan.measured.dry_run {
+        return Ok(None);
+    }
+    say_rounds(&plan.measured, &ready, plan.rounds, console);
+    let common = Rounds {
+        prepared: &prepared,
+        console,
+        store,
+        overhead_ns: lab_overhead(console.interrupt())?,
+    };
+    let sides = common.run(&ready, plan.rounds)?;
+    for ready in &ready {
+        ready.target.place.say_what_stays(console, true);
+    }
+    Ok(Some(sides))
+}
+
+/// Says what will be written to each target, and refuses what would endanger the machine.
+fn announce(
+    prepared: &Prepared<'_>,
+    identified: Vec<(String, IdentifiedTarget)>,
+    console: &dyn Console,
+) -> Result<Vec<ReadyTarget>, Failure> {
+    console.allow(&prepared.limits.budget);
+    say_rows(prepared.plan, console);
+    let (writes, lines) = (&prepared.writes, &prepared.limits.lines);
+    let ready = identified
+        .into_iter()
+        .map(|(name, target)| -> Result<_, Failure> {
+            let warning = target.announce(writes, lines, prepared.plan, console)?;
+            Ok(ReadyTarget {
+                name,
+                target,
+                warning,
+            })
+        });
+    ready.collect()
+}
+
+fn say_rounds(plan: &MeasurementPlan, ready: &[ReadyTarget], rounds: u32, console: &dyn Console) {
+    let names = names(ready);
+    let timed = plan.rows.iter().all(|s| s.commits.is_none());
+    let seconds: f64 = plan
+        .rows
+        .iter()
+        .map(|s| s.time.as_secs() + s.warmup.as_secs())
+        .sum();
+    let all = seconds * f64::from(rounds) * ready.len() as f64;
+    let time = if timed {
+        format!(", about {}", words::latency(all * 1e9))
+    } else {
+        String::new()
+    };
+    console.say(&format!(
+        "Rounds: {rounds} on each of {names}, every second one in reverse order{time}."
+    ));
+}
+
+fn names(ready: &[ReadyTarget]) -> String {
+    let names: Vec<&str> = ready.iter().map(|r| r.name.as_str()).collect();
+    names.join(", ")
+}
+
+impl Rounds<'_> {
+    /// Makes every log, runs the rounds, and removes the logs again, also after a failure.
+    fn run(&self, ready: &[ReadyTarget], rounds: u32) -> Result<Vec<LiveSide>, Stopped> {
+        let mut logs: Vec<MadeLog> = Vec::new();
+        let mut outcome: Result<(), Stopped> = Ok(());
+        for ready in ready {
+            match self.make(ready) {
+                Ok(log) => logs.push(log),
+                Err(failure) => {
+                    outcome = Err(failure.into());
+                    break;
+                }
+            }
+        }
+        let side = |r: &ReadyTarget| LiveSide {
+            name: r.name.clone(),
+            rounds: Vec::new(),
+        };
+        let mut sides: Vec<LiveSide> = ready.iter().map(side).collect();
+        if outcome.is_ok() {
+            outcome = self.all(ready, &logs, rounds, &mut sides);
+        }
+        for (target, folder) in logs {
+            let ended = finish(target, folder);
+            outcome = outcome.and(ended.map_err(Stopped::from));
+        }
+        outcome.map(|()| sides).map_err(|stopped| {
+            stopped.with_note(format!(
+                "rounds that were finished on {} are in the store {}",
+                names(ready),
+                self.store.path().display()
+            ))
+        })
+    }
+
+    fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
+        let site = ready.target.place.site(self.console)?;
+        let phase = format!("log files on {}", ready.name);
+        make_log(&phase, self.prepared, Some(site), &[], self.console)
+    }
+
+    fn all(
+        &self,
+        ready: &[ReadyTarget],
+        logs: &[MadeLog],
+        rounds: u32,
+        sides: &mut [LiveSide],
+    ) -> Result<(), Stopped> {
+        for round in 0..rounds {
+            self.console
+                .say(&format!("Round {} of {rounds}", round + 1));
+            let mut order: Vec<usize> = (0..ready.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for at in order {
+                let done = self.one(&ready[at], &logs[at].0)?;
+                sides[at].rounds.push(done);
+            }
+        }
+        Ok(())
+    }
+
+    /// One round on one target: a stored run.
+    fn one(&self, ready: &ReadyTarget, log: &LogTarget) -> Result<Round, Stopped> {
+        let (prepared, plan) = (self.prepared, self.prepared.plan);
+        let mut run = run_of(plan, Some(&ready.target), ready.warning.as_deref());
+        run.lab_overhead_ns = Some(self.overhead_ns);
+        describe(&mut run, log, plan);
+        let writer = self.store.begin(&run.run_id)?;
+        let mut writer = writer.within(&prepared.limits.budget);
+        self.console
+            .detail(&format!("{}: run {}", ready.name, run.run_id));
+        let runner = RowRunner {
+            target: Some(&ready.target),
+            limits: &prepared.limits,
+            log: &plan.log,
+            console: self.console,
+        };
+        if let Err(failure) = runner.rows(&mut run, log, &plan.rows, &mut writer) {
+            return Err(keep(failure, run, prepared, &writer, self.console));
+        }
+        judge(&mut run, &prepared.thresholds, prepared.not_judged());
+        report(&mut run, writer, self.console)?;
+        let mut merged = vec![BTreeMap::new(); run.rows.len()];
+        for (name, series) in self.store.load_histograms(&run.run_id)?.series {
+            if let Some((row, event)) = row_and_event(&name)
+                && let Some(slot) = merged.get_mut(row)
+            {
+                slot.insert(event.to_owned(), series.merged);
+            }
+        }
+        Ok(Round { run, merged })
+    }
+}

@@ -1,0 +1,261 @@
+//! Running the rows of a plan one after the other, each within its share of what may be written.
+//!
+//! Invariant: on a failure the run keeps the rows before it.
+
+use super::console::{Console, ConsolePhase};
+use super::doubt::Limited;
+use super::drafts::Drafts;
+use super::expected::{phase_name, row_name};
+use super::identified::IdentifiedTarget;
+use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
+use super::meter::Meter;
+use super::plan::LogPlan;
+use super::row::{self, Lab, Spec};
+use super::target::{LogTarget, Setup};
+use super::{Failure, doubt};
+use crate::observe::machine;
+use crate::observe::mountstats::Share;
+use crate::observe::sampler::Sampler;
+use crate::safety::Room;
+use crate::signals::Interrupt;
+use crate::store::RunWriter;
+use measure::Nanos;
+use measure::run::{Row, Run};
+use measure::words;
+use measure::workload::Workload;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// What rows are run with.
+pub(super) struct RowRunner<'a> {
+    /// The target; `None` for the null device.
+    pub(super) target: Option<&'a IdentifiedTarget>,
+    /// What each row may write.
+    pub(super) limits: &'a Limits,
+    /// How the log is made and written.
+    pub(super) log: &'a LogPlan,
+    /// Where it is said how the rows go.
+    pub(super) console: &'a dyn Console,
+}
+
+impl RowRunner<'_> {
+    /// Runs `specs` on `log` into `run`, and stores them.
+    ///
+    /// # Errors
+    /// Of the row that failed.
+    pub(super) fn rows(
+        &self,
+        run: &mut Run,
+        log: &LogTarget,
+        specs: &[Spec],
+        writer: &mut RunWriter,
+    ) -> Result<(), Failure> {
+        let counters = || self.target.and_then(IdentifiedTarget::counters);
+        let declares_cache = counters().and_then(|c| c.declares_cache());
+        // As long as the longest intervals: what is kept of a soak is bounded.
+        let interval = specs.iter().map(|s| s.interval().0).max();
+        let interval = Duration::from_nanos(interval.unwrap_or(row::INTERVAL.0));
+        let share = self.target.and_then(|target| Share::of(&target.stack));
+        let sampler = Sampler::start_on(counters(), share, interval)
+            .map_err(Failure::system("starting the sampling thread"))?;
+        let mut drafts = Drafts::new(&self.limits.budget);
+        let mut shortened = Vec::new();
+        for (index, spec) in specs.iter().enumerate() {
+            if !self.give_share(log, &specs[index..], index) {
+                shortened.push(format!("{} was left out", row_name(spec)));
+                continue;
+            }
+            // Rows that were left out have no number: what is stored of a row is found by it.
+            let number = run.rows.len() + 1;
+            let name = phase_name(spec, index, specs.len());
+            let row = self.one(
+                (&name, number),
+                spec,
+                log,
+                (&sampler, declares_cache),
+                writer,
+            )?;
+            let limited = limited(&log.meter, spec, &row);
+            if limited.ended {
+                shortened.push(shortened_row(spec, &row));
+                if row.commits == 0 {
+                    continue;
+                }
+            }
+            doubt::row(&row, limited, &mut run.validity);
+            run.rows.push(row);
+            if let Some(target) = self.target.filter(|_| index + 1 < specs.len()) {
+                target.recheck()?;
+            }
+            drafts.write(writer, run)?;
+        }
+        self.say_shortened(run, &shortened);
+        Ok(())
+    }
+
+    /// Runs one row.
+    fn one(
+        &self,
+        (name, number): (&str, usize),
+        spec: &Spec,
+        log: &LogTarget,
+        (sampler, declares_cache): (&Sampler, Option<bool>),
+        writer: &mut RunWriter,
+    ) -> Result<Row, Failure> {
+        let phase = ConsolePhase::begin(self.console, name, 1000);
+        let target = self.target;
+        let guard = |_: u64| target.map_or(Ok(()), IdentifiedTarget::recheck);
+        let soak = spec.soak.then(|| SoakLines::new(spec.time));
+        let mut lab = Lab {
+            target: log,
+            sampler,
+            declares_cache,
+            devices: target.map_or(0, |t| t.counted.len()),
+            store: Some(writer),
+            interrupt: self.console.interrupt(),
+            guard: &guard,
+            progress: &|part, rate| {
+                phase.at((part * 1000.0) as u64);
+                phase.note(&format!("{rate:.0} commits/s"));
+                if let Some(line) = soak.as_ref().and_then(|s| s.line(part, rate, target)) {
+                    self.console.say(&line);
+                }
+            },
+            log: &|line| self.console.detail(line),
+        };
+        let row = row::run(&mut lab, number, spec)?;
+        phase.done(&summary(&row));
+        Ok(row)
+    }
+
+    /// Gives the first of `rest` its share of what is left; false when it is left out.
+    fn give_share(&self, log: &LogTarget, rest: &[Spec], index: usize) -> bool {
+        let budget = &self.limits.budget;
+        if budget.limit().is_none() || self.target.is_none() {
+            return true;
+        }
+        let events = log.recorder.capture().is_some();
+        let needs = needs_of(rest, self.log, log.meter.is_cached(), events);
+        let kept: u64 = needs.iter().map(|need| need.kept).sum();
+        let room = budget.left().saturating_sub(kept + KEEP_BYTES);
+        let share = match &self.limits.fixed {
+            Some(fixed) => fixed.get(index).copied().flatten().map(|s| s.min(room)),
+            None => shares(&needs, room).first().copied().flatten(),
+        };
+        let Some((share, need)) = share.zip(needs.first()) else {
+            return false;
+        };
+        log.meter.allow(share, need.tail);
+        share >= need.least
+    }
+
+    /// Says which rows --max-write made shorter or left out, and keeps that in the run.
+    fn say_shortened(&self, run: &mut Run, shortened: &[String]) {
+        if let Some(limit) = self.limits.budget.limit().filter(|_| !shortened.is_empty()) {
+            let all = shortened.join("; ");
+            let line = format!("--max-write {}: {all}", words::size(limit));
+            self.console.say(&line);
+            run.validity.add("max_write", false, line);
+        }
+    }
+}
+
+/// What `--max-write` did to a row. One that has made all its commits is whole, also where the last
+/// of them used up its share.
+fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
+    let asked = spec.commits.map(|n| n.saturating_mul(spec.jobs.into()));
+    Limited {
+        ended: meter.ended_ns().is_some() && asked != Some(row.commits),
+        stopped: meter.has_stopped(),
+    }
+}
+
+/// What `--max-write` made of a row that was ended early.
+fn shortened_row(spec: &Spec, row: &Row) -> String {
+    match row.commits {
+        0 => format!("{} was left out in its warm-up", row_name(spec)),
+        _ => format!("{} ended after {:.3} s", row_name(spec), row.elapsed_s),
+    }
+}
+
+/// The line that a soak prints now and then.
+struct SoakLines {
+    time: Nanos,
+    every_s: f64,
+    next_s: Cell<f64>,
+}
+
+/// A soak prints a line this often, or ten lines where it is short.
+const SOAK_LINE_S: f64 = 60.0;
+
+impl SoakLines {
+    fn new(time: Nanos) -> SoakLines {
+        let every_s = (time.as_secs() / 10.0).min(SOAK_LINE_S);
+        SoakLines {
+            time,
+            every_s,
+            next_s: Cell::new(every_s),
+        }
+    }
+
+    /// The line, if one is due: how far it is, how fast, what memory and room are left.
+    fn line(&self, part: f64, rate: f64, target: Option<&IdentifiedTarget>) -> Option<String> {
+        let at_s = part * self.time.as_secs();
+        if at_s < self.next_s.get() {
+            return None;
+        }
+        self.next_s.set(at_s + self.every_s);
+        let mut line = format!(
+            "soak: {at_s:.0} of {:.0} s, {rate:.0} commits/s",
+            self.time.as_secs()
+        );
+        if let Some(bytes) = machine::resident_bytes() {
+            line.push_str(&format!(", {} resident", words::size(bytes)));
+        }
+        if let Some(Room::Volume(volume)) = target.and_then(|t| t.place.room().ok()) {
+            let free = words::size(volume.available_bytes);
+            line.push_str(&format!(", {free} of the volume available"));
+        }
+        Some(line)
+    }
+}
+
+fn summary(row: &Row) -> String {
+    let sync = row
+        .log_file_sync_ms
+        .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    format!(
+        "{:.0} commits/s, {:.1} MB/s{sync}",
+        row.commit_throughput_tps, row.redo_data_mbps
+    )
+}
+
+/// The cost of the laboratory itself: nanoseconds per commit of LGWR-LAT1 with one job on the null
+/// device.
+///
+/// # Errors
+/// When the system gives no thread or memory, or on an interrupt.
+pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
+    let target = LogTarget::null(Setup::default())?;
+    let sampler = Sampler::start(None, Duration::from_secs(1))
+        .map_err(Failure::system("starting the sampling thread"))?;
+    let mut lab = Lab {
+        target: &target,
+        sampler: &sampler,
+        declares_cache: None,
+        devices: 0,
+        store: None,
+        interrupt,
+        guard: &|_| Ok(()),
+        progress: &|_, _| {},
+        log: &|_| {},
+    };
+    let spec = Spec::closed(
+        Workload::standard().remove(0),
+        1,
+        Nanos::from_millis(400),
+        Nanos::from_millis(100),
+    );
+    let row = row::run(&mut lab, 1, &spec)?;
+    Ok(row.elapsed_ns as f64 / row.commits.max(1) as f64)
+}

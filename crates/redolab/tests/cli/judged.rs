@@ -1,0 +1,130 @@
+//! One judge: whatever command made a run, it was judged before it was stored, and only `check`
+//! turns a verdict into an exit code.
+
+use crate::harness::Place;
+use measure::run::{Origin, Run};
+use redolab::store::Store;
+use std::fmt::Write;
+
+/// A small log and a short row.
+const SMALL: [&str; 12] = [
+    "--jobs",
+    "2",
+    "--time",
+    "100ms",
+    "--warmup",
+    "20ms",
+    "--log-file-size",
+    "8M",
+    "--log-groups",
+    "2",
+    "--allow-busy",
+    "-q",
+];
+
+/// The runs of a store, the latest last.
+fn stored(place: &Place) -> Vec<Run> {
+    let store = Store::open(&place.store).expect("opens");
+    let entries = store.list().expect("lists");
+    let load = |entry: &redolab::store::Entry| store.load(&entry.id).expect("complete");
+    entries.iter().map(load).collect()
+}
+
+fn has(run: &Run, id: &str) -> bool {
+    run.findings.iter().any(|f| f.id == id)
+}
+
+#[test]
+fn run_and_each_round_of_compare_are_judged() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let (a, b) = (format!("a={target}"), format!("b={target}"));
+    let run = [&["run", "--on", &target][..], &SMALL].concat();
+    place.run(&run).expect(0, &["Findings:", "Verdict: "]);
+    let rounds = ["compare", "--on", &a, "--on", &b, "--rounds", "1"];
+    place.run(&[&rounds[..], &SMALL].concat());
+    let runs = stored(&place);
+    assert_eq!(runs.len(), 3);
+    for run in &runs {
+        assert!(has(run, "latency.write_mean"), "{:?}", run.findings);
+        let verdict = run.verdict.as_ref().expect("a verdict");
+        assert_eq!(verdict.reasons.len(), run.findings.len());
+        assert!(verdict.scope.seconds > 0.09, "{:?}", verdict.scope);
+        assert!(verdict.scope.log_footprint_bytes > 0);
+    }
+    let shown = place.run(&["runs", "show", &runs[1].run_id]);
+    shown.expect(
+        0,
+        &["Verdict: ", "log file parallel write is", "Not judged:"],
+    );
+}
+
+/// A floor says nothing of commits: it has findings and no verdict.
+#[test]
+fn a_probe_has_findings_and_no_verdict() {
+    let place = Place::new();
+    let target = place.target.display().to_string();
+    let probe = ["probe", &target, "--time", "2ms", "--allow-busy", "-q"];
+    place.run(&probe).expect(0, &["Findings:"]);
+    let runs = stored(&place);
+    assert!(!runs[0].findings.is_empty() && !runs[0].floor.is_empty());
+    assert_eq!(runs[0].verdict, None);
+}
+
+/// A trace of a log writer with writes of `us` microseconds.
+fn trace(us: u64) -> String {
+    let mut text = String::from(
+        "Trace file /u01/diag/rdbms/x/x1/trace/x1_lgwr_4711.trc\n\
+         Oracle Database 19c Enterprise Edition Release 19.0.0.0.0 - Production\n\
+         Instance name: x1\n\
+         Unix process pid: 4711, image: oracle@host (LGWR)\n\n\
+         *** 2026-11-20T10:00:00.000000+01:00\n",
+    );
+    for n in 0..200_u64 {
+        let (ela, tim) = (us + n % 7, 1_000_000 + n * 40_000);
+        let wait = format!(
+            "WAIT #0: nam='log file parallel write' ela= {ela} files=1 blocks=4 requests=1 \
+             obj#=-1 tim={tim}"
+        );
+        writeln!(text, "{wait}").expect("memory");
+    }
+    text
+}
+
+#[test]
+fn evidence_of_slow_log_writes_is_judged_without_a_verdict() {
+    let place = Place::new();
+    for (us, slow) in [(25_000, true), (300, false)] {
+        std::fs::write(place.path().join("lgwr.trc"), trace(us)).expect("a file");
+        let table = place.run(&["import", "lgwr.trc"]);
+        table.expect(0, &["What the figures show", "latency.write_mean"]);
+        assert_eq!(table.out.contains("over 20 ms"), slow, "{}", table.out);
+        let run = stored(&place).pop().expect("a run");
+        assert_eq!((run.origin, &run.verdict), (Origin::Imported, &None));
+        let report = ["report", &run.run_id, "-o", "report.html"];
+        place.run(&report).expect(0, &[]);
+        let html = std::fs::read_to_string(place.path().join("report.html")).expect("written");
+        assert_eq!(html.contains("over 20 ms"), slow);
+        std::fs::remove_file(place.path().join("report.html")).expect("it is there");
+    }
+}
+
+/// Nothing has redo written while the row runs, so that no transaction begins in its time: the run
+/// is invalid, whoever shows it.
+#[test]
+fn an_invalid_run_ends_with_4() {
+    let place = Place::new();
+    let never = [
+        "run", "--null", "--jobs", "3", "--time", "100ms", "--warmup", "20ms",
+    ];
+    let done = place.run(&[&never[..], &["--flush-triggers", "none"]].concat());
+    done.expect(4, &["INVALID", "no_commits", "Undetermined"]);
+    let id = &stored(&place)[0].run_id;
+    place.run(&["runs", "show", id]).expect(4, &["INVALID"]);
+    place.run(&["report", id]).expect(4, &["Report: "]);
+    // What keeps nothing has a verdict of no, which is an exit code of check alone.
+    place.store_a_run();
+    let kept = stored(&place).pop().expect("a run");
+    let answer = kept.verdict.as_ref().map(|v| v.answer);
+    assert_eq!(answer, Some(measure::judgement::Answer::No));
+}
