@@ -5,7 +5,7 @@
 
 mod behind;
 
-pub use behind::Behind;
+pub use behind::DiskBacking;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 
 use measure::stack::{Layer, Stack};
 
-pub(super) use measure::stack::Behind;
+pub(super) use measure::stack::DiskBacking;
 
 /// Disks, physical or virtual.
 pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
@@ -13,7 +13,7 @@ pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
 }
 
 /// The machinery behind a disk, by its model and its driver.
-pub(super) fn behind(disk: &Layer) -> Behind {
+pub(super) fn behind(disk: &Layer) -> DiskBacking {
     disk.behind()
 }
 

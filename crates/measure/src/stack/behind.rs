@@ -6,7 +6,7 @@ use super::{Layer, LayerKind, Stack};
 
 /// The machinery behind a disk, as its model and its driver name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Behind {
+pub enum DiskBacking {
     /// A RAID controller with a cache of its own.
     Controller,
     /// A block volume of a cloud, on a network.
@@ -31,7 +31,7 @@ const CONTROLLER_DRIVERS: &[&str] = &[
 impl Layer {
     /// The machinery behind a disk, by its model and its driver.
     #[must_use]
-    pub fn behind(&self) -> Behind {
+    pub fn behind(&self) -> DiskBacking {
         const CONTROLLERS: &[&str] = &[
             "PERC",
             "MEGARAID",
@@ -59,10 +59,12 @@ impl Layer {
         let any = |names: &[&str]| names.iter().any(|n| model.contains(n));
         let driver = self.controller.as_deref().unwrap_or("");
         match () {
-            () if any(CLOUD) => Behind::CloudVolume,
-            () if any(INSTANCE) => Behind::InstanceStore,
-            () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => Behind::Controller,
-            () => Behind::Plain,
+            () if any(CLOUD) => DiskBacking::CloudVolume,
+            () if any(INSTANCE) => DiskBacking::InstanceStore,
+            () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => {
+                DiskBacking::Controller
+            }
+            () => DiskBacking::Plain,
         }
     }
 }
@@ -77,13 +79,14 @@ impl Stack {
     /// Whether a disk is behind a RAID controller, which hides its disks and its cache.
     #[must_use]
     pub fn has_controller(&self) -> bool {
-        self.disks().any(|disk| disk.behind() == Behind::Controller)
+        self.disks()
+            .any(|disk| disk.behind() == DiskBacking::Controller)
     }
 
     /// Whether a disk is a cloud block volume, whose rate is provisioned.
     #[must_use]
     pub fn has_cloud_volume(&self) -> bool {
         self.disks()
-            .any(|disk| disk.behind() == Behind::CloudVolume)
+            .any(|disk| disk.behind() == DiskBacking::CloudVolume)
     }
 }

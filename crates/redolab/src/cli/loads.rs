@@ -11,9 +11,8 @@ use measure::units::parse_rate;
 use measure::words::size;
 use measure::workload::arrivals::{Arrivals, Burst, Process};
 use measure::workload::payload::parse_ratio;
-use measure::workload::{CommitMode, CommitPost, CommitWait, Payload, SIZE_SWEEP};
+use measure::workload::{CommitPost, CommitWait, Payload, SIZE_SWEEP};
 use redo::Triggers;
-use std::collections::BTreeMap;
 
 /// Sessions that serve an open loop when no jobs are named, and sessions of a soak.
 pub(crate) const OPEN_JOBS: u32 = 32;

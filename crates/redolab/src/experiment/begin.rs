@@ -8,7 +8,7 @@ use super::plan::MeasurementPlan;
 use super::target::LogTarget;
 use crate::observe::machine;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
-use measure::run::{Origin, Run, SCHEMA, Target, Validity, WorkloadInfo};
+use measure::run::{Origin, Run, SCHEMA, Target, TargetFacts, Validity, WorkloadInfo};
 use measure::stack::Stack;
 use measure::words;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(super) fn run_of(
     run.target.stack.declared = plan.judgement.declared.clone();
     run.need = plan.judgement.need.clone();
     if !plan.rows.is_empty() {
-        run.workload = workload_info(&plan.rows, &plan.log);
+        run.workload = workload_info(&plan.rows);
     }
     if let Some(warning) = warning {
         run.validity.add("busy_device", false, warning);
@@ -71,14 +71,11 @@ pub(super) fn run_of(
 
 /// Takes over what the log target says of itself, keeping kind, path and stack.
 pub(super) fn describe(run: &mut Run, target: &LogTarget, plan: &MeasurementPlan) {
-    let before = std::mem::take(&mut run.target);
-    run.target = Target {
-        kind: before.kind,
-        path: before.path,
-        stack: before.stack,
-        ..target.describe()
-    };
-    run.workload.size_sweep = size_sweep(&plan.rows, &plan.log, run.target.redo_block_bytes);
+    let facts = target.describe();
+    if let WorkloadInfo::Redo(workload) = &mut run.workload {
+        workload.size_sweep = size_sweep(&plan.rows, &plan.log, facts.redo_block_bytes);
+    }
+    run.target.facts = TargetFacts::RedoLog(facts);
 }
 
 /// Has every event of what is run on `target` captured into the run.

@@ -72,7 +72,7 @@ pub(super) fn keep(
     console: &dyn Console,
 ) -> Stopped {
     note_failure(&mut run, &failure);
-    let log_exists = run.target.log_groups > 0;
+    let log_exists = run.target.redo_log().is_some_and(|log| log.log_groups > 0);
     if !log_exists && run.rows.is_empty() && run.floor.is_empty() {
         // What cannot be removed is listed as incomplete.
         let _ = writer.discard();

@@ -4,9 +4,10 @@
 use super::payload;
 use super::plan::LogPlan;
 use super::row::Spec;
-use measure::run::{SizeSweep, WorkloadInfo};
+use measure::run::{RedoWorkload, SizeSweep, WorkloadInfo};
 use measure::words::{self, size};
-use measure::workload::SIZE_SWEEP;
+use measure::workload::{CommitMode, SIZE_SWEEP};
+use std::collections::BTreeMap;
 
 /// As fast as fast devices write: what a closed loop may come to.
 const FAST_BYTES_PER_S: f64 = 2e9;
@@ -93,7 +94,7 @@ pub(super) fn phase_name(spec: &Spec, index: usize, rows: usize) -> String {
 }
 
 /// What a run says of its load.
-pub(super) fn workload_info(specs: &[Spec], log: &LogPlan) -> WorkloadInfo {
+pub(super) fn workload_info(specs: &[Spec]) -> WorkloadInfo {
     let first = specs.first();
     let mut names: Vec<String> = specs.iter().map(|s| s.workload.name.clone()).collect();
     names.dedup();
@@ -107,9 +108,8 @@ pub(super) fn workload_info(specs: &[Spec], log: &LogPlan) -> WorkloadInfo {
         // Each workload has a ladder of its own.
         jobs.sort_unstable();
     }
-    let cpu = |cpu: &usize| u32::try_from(*cpu).unwrap_or(u32::MAX);
     let soak = specs.iter().find(|s| s.soak);
-    WorkloadInfo {
+    WorkloadInfo::Redo(RedoWorkload {
         names,
         jobs,
         time_s: first
@@ -118,17 +118,20 @@ pub(super) fn workload_info(specs: &[Spec], log: &LogPlan) -> WorkloadInfo {
         warmup_s: first.map_or(0.0, |s| s.warmup.as_secs()),
         commits: first.and_then(|s| s.commits),
         cpu_per_txn_us: first.map_or(0.0, |s| s.cpu_per_txn.0 as f64 / 1e3),
-        log_writer: log.log_writer.to_string(),
-        commit_api: first.map_or("sync", |s| s.api.name()).to_owned(),
-        log_file_sync: log.log_file_sync.name().to_owned(),
-        flush_triggers: log.triggers.to_string(),
-        log_writer_cpus: log.log_writer_cpus.iter().map(cpu).collect(),
+        commit_write: commit_write(specs),
+        commit_api: first.map(|s| s.api.name().to_owned()),
         seed: first.map_or(1, |s| s.seed),
         arrivals: specs.iter().find_map(|s| s.arrivals),
         soak_s: soak.map(|s| s.time.as_secs()),
         payload: first.map(payload::measured),
         size_sweep: None,
-    }
+    })
+}
+
+/// `COMMIT WRITE` of each workload, as a run records it.
+fn commit_write(specs: &[Spec]) -> BTreeMap<String, CommitMode> {
+    let modes = specs.iter().map(|s| &s.workload);
+    modes.map(|w| (w.name.clone(), w.commit)).collect()
 }
 
 #[cfg(test)]

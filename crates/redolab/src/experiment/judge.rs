@@ -10,7 +10,7 @@ use analysis::findings;
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::{Finding, Scope};
-use measure::run::{Origin, Row, Run};
+use measure::run::{Origin, RedoFigures, RedoLogFacts, Row, Run};
 use measure::words;
 use redo::Error;
 use redo::writer::Cause;
@@ -45,18 +45,22 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         return;
     }
     let scope = Scope {
-        seconds: run.rows.iter().map(|r| r.elapsed_s).sum(),
-        bytes_written: run
-            .rows
-            .iter()
-            .map(|r| r.redo_size_bytes + r.redo_wastage_bytes)
-            .sum(),
-        log_footprint_bytes: run.target.log_file_bytes * u64::from(run.target.log_groups),
+        seconds: run.rows.iter().filter_map(|r| r.elapsed_s).sum(),
+        bytes_written: run.rows.iter().map(|r| written_bytes(r.redo())).sum(),
+        log_footprint_bytes: run
+            .target
+            .redo_log()
+            .map_or(0, RedoLogFacts::footprint_bytes),
         cache_resident: findings::cache_resident(run, thresholds),
         not_judged,
     };
     let verdict = analysis::verdict::verdict(run, &run.findings, &run.need, scope);
     run.verdict = Some(verdict);
+}
+
+/// Bytes that the log wrote, as far as they are known.
+fn written_bytes(redo: &RedoFigures) -> u64 {
+    redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0)
 }
 
 fn add_once(run: &mut Run, id: &str, invalidates: bool, detail: String) {
@@ -71,7 +75,7 @@ fn doubt_zeros(run: &mut Run) {
     if run.origin != Origin::Measured {
         return;
     }
-    let empty = run.rows.iter().filter(|row| row.commits == 0);
+    let empty = run.rows.iter().filter(|row| row.commits == Some(0));
     for nothing in empty.map(nothing_measured).collect::<Vec<_>>() {
         add_once(run, "no_commits", true, nothing);
     }
@@ -83,7 +87,7 @@ fn nothing_measured(row: &Row) -> String {
         return format!(
             "{name}: every transaction that returned was due before the measured time: {} were \
              waiting at its end; offer less (--rate), or more sessions (--jobs)",
-            row.backlog_end.unwrap_or(0)
+            row.open_loop().backlog_end.unwrap_or(0)
         );
     }
     format!(

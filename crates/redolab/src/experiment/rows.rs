@@ -78,7 +78,7 @@ impl RowRunner<'_> {
             let limited = limited(&log.meter, spec, &row);
             if limited.ended {
                 shortened.push(shortened_row(spec, &row));
-                if row.commits == 0 {
+                if row.commits == Some(0) {
                     continue;
                 }
             }
@@ -165,7 +165,7 @@ impl RowRunner<'_> {
 fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
     let asked = spec.commits.map(|n| n.saturating_mul(spec.jobs.into()));
     Limited {
-        ended: meter.ended_ns().is_some() && asked != Some(row.commits),
+        ended: meter.ended_ns().is_some() && asked != row.commits,
         stopped: meter.has_stopped(),
     }
 }
@@ -173,8 +173,12 @@ fn limited(meter: &Meter, spec: &Spec, row: &Row) -> Limited {
 /// What `--max-write` made of a row that was ended early.
 fn shortened_row(spec: &Spec, row: &Row) -> String {
     match row.commits {
-        0 => format!("{} was left out in its warm-up", row_name(spec)),
-        _ => format!("{} ended after {:.3} s", row_name(spec), row.elapsed_s),
+        None | Some(0) => format!("{} was left out in its warm-up", row_name(spec)),
+        _ => format!(
+            "{} ended after {:.3} s",
+            row_name(spec),
+            row.elapsed_s.unwrap_or(0.0)
+        ),
     }
 }
 
@@ -226,7 +230,8 @@ fn summary(row: &Row) -> String {
         .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
     format!(
         "{:.0} commits/s, {:.1} MB/s{sync}",
-        row.commit_throughput_tps, row.redo_data_mbps
+        row.commit_throughput_tps.unwrap_or(0.0),
+        row.redo().redo_data_mbps.unwrap_or(0.0)
     )
 }
 
@@ -257,5 +262,5 @@ pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
         Nanos::from_millis(100),
     );
     let row = row::run(&mut lab, 1, &spec)?;
-    Ok(row.elapsed_ns as f64 / row.commits.max(1) as f64)
+    Ok(row.elapsed_ns.unwrap_or(0) as f64 / row.commits.unwrap_or(0).max(1) as f64)
 }

@@ -268,7 +268,7 @@ impl LogTarget {
             ));
             io_depth = 1;
         }
-        let cpus = self.setup.log_writer_cpus.iter();
+        let cpus = self.setup.log.log_writer_cpus.iter();
         RedoLogFacts {
             sync_method: method.name().to_owned(),
             io: Some(back_end.io.to_owned()),
@@ -282,10 +282,10 @@ impl LogTarget {
             log_buffer_bytes: self.log.buffer_bytes(),
             huge_pages: self.log.huge_pages(),
             unwritten_extents: self.unwritten_extents,
-            log_writer: Some(self.setup.log_writer.to_string()),
+            log_writer: Some(self.setup.log.log_writer.to_string()),
             log_writer_cpus: cpus.filter_map(|n| u32::try_from(*n).ok()).collect(),
-            log_file_sync: Some(self.setup.log_file_sync.name().to_owned()),
-            flush_triggers: Some(self.setup.triggers.to_string()),
+            log_file_sync: Some(self.setup.log.log_file_sync.name().to_owned()),
+            flush_triggers: Some(self.setup.log.triggers.to_string()),
         }
     }
 }

@@ -14,7 +14,6 @@ use super::{ExportedFile, Source, component};
 use crate::store::Series;
 use measure::Histogram;
 use measure::run::{Row, Run};
-use measure::words::origin;
 use serde_json::{Map, Value, json};
 
 /// Percentiles as fio names them.

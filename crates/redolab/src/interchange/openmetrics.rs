@@ -6,7 +6,6 @@
 use super::Source;
 use measure::Histogram;
 use measure::run::Row;
-use measure::words::origin;
 use std::fmt::Write;
 
 /// Buckets end at 2^10 ns (about 1 µs) to 2^35 ns (34 s), and at infinity.

@@ -8,7 +8,7 @@ use super::csv::safe;
 use super::table::{Style, draw};
 use measure::comparison::{Basis, Comparison, Difference};
 use measure::imported::{Cell, Table};
-use measure::words::{origin, sanitize};
+use measure::words::sanitize;
 use std::io::{self, Write};
 
 /// Metrics of the short view; all others stand in the verbose one, in JSON and in CSV. Whatever

@@ -6,7 +6,7 @@
 
 use super::cells::{Cell, cell};
 use measure::run::Run;
-use measure::words::{origin, sanitize};
+use measure::words::sanitize;
 use std::io::{self, Write};
 
 /// Writes the runs' rows under one heading.

@@ -9,7 +9,7 @@ use super::cells::{self, Cell, cell, grouped, ns_as_ms};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use measure::catalogue::{Metric, ROW};
 use measure::run::{Run, WaitStats};
-use measure::words::{label, origin, sanitize};
+use measure::words::{label, sanitize};
 
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! they are not listed.
 
 use super::table::Style;
-use measure::judgement::{Answer, Confidence, Durability, Finding, Performance, Verdict, Weight};
+use measure::judgement::{Confidence, Finding, Verdict, Weight};
 use measure::run::Run;
 use measure::words::sanitize;
 

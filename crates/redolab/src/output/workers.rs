@@ -52,7 +52,7 @@ pub fn workers(run: &Run, style: Style) -> Option<String> {
                 "{}, {}: the log writer changed between alone and workers {} times\n",
                 sanitize::line(&row.workload),
                 measure::words::jobs(row.jobs),
-                row.log_writer_switches
+                row.redo().log_writer_switches.unwrap_or(0)
             ));
         }
     }

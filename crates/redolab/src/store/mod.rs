@@ -25,6 +25,7 @@ mod outline;
 mod reader;
 mod recordings;
 mod series;
+mod versions;
 mod writer;
 
 pub use error::StoreError;

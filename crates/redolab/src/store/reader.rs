@@ -351,12 +351,9 @@ fn run_version(id: &str, path: &Path, bytes: &[u8]) -> Result<RunVersion, StoreE
             id: id.to_owned(),
             found,
             supported: measure::run::SCHEMA,
-        }),
-        Version::Other => {
-            let schema = measure::words::sanitize::line(&marker.schema);
-            Err(damaged(path, format!("its schema is `{schema}`")))
-        }
-    }
+        },
+        Unread::Unknown(what) => damaged(path, what),
+    })
 }
 
 pub(super) fn damaged(path: &Path, what: impl Into<String>) -> StoreError {

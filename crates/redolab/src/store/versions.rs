@@ -40,7 +40,7 @@ impl RunVersion {
             Version::Same => Ok(RunVersion::Current),
             Version::Newer => Err(Unread::Newer(marker.schema)),
             Version::Other => {
-                let schema = crate::output::sanitize::line(&marker.schema);
+                let schema = measure::words::sanitize::line(&marker.schema);
                 Err(Unread::Unknown(format!("its schema is `{schema}`")))
             }
         }

@@ -6,7 +6,7 @@ use super::super::runs::{load_any, resolve};
 use crate::input;
 use crate::store::events::{Column, EventKind, Query};
 use crate::store::{Store, hlog, read_export, row_and_event};
-use analysis::compare::{Options, Series, Side, stored};
+use analysis::compare::{Options, Side, WaitSeries, stored};
 use measure::comparison::Comparison;
 use measure::run::Run;
 use measure::words::sanitize;
