@@ -73,8 +73,6 @@ pub(crate) struct Host {
     pub(crate) writer: Writer,
     pub(super) hands: Hands,
     pub(crate) history: Option<History>,
-    #[cfg(feature = "experiment")]
-    pub(crate) fused: Option<super::fused::Fused>,
 }
 
 /// What carries out the writer's actions.
@@ -141,8 +139,6 @@ impl Host {
             writer,
             hands,
             history: record.then(History::default),
-            #[cfg(feature = "experiment")]
-            fused: None,
         }
     }
 
@@ -157,10 +153,6 @@ impl Host {
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
-        #[cfg(feature = "experiment")]
-        if self.fused.is_some() {
-            return self.lead_fused(core);
-        }
         if self.history.is_some() {
             self.lead_on::<true>(core)
         } else {
@@ -214,15 +206,6 @@ impl Host {
                 Next::Over => return Led::From(first),
             }
         }
-    }
-
-    #[cfg(feature = "experiment")]
-    pub(super) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut Hands) {
-        let fused = self
-            .fused
-            .as_mut()
-            .expect("asked for only when it is there");
-        (fused, &mut self.hands)
     }
 
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call

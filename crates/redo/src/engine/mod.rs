@@ -12,8 +12,6 @@ mod builder;
 mod completions;
 mod core;
 mod create;
-#[cfg(feature = "experiment")]
-mod fused;
 mod host;
 mod inspect;
 mod lgwr;

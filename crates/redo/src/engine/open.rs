@@ -105,12 +105,7 @@ impl Log {
         let fresh = writer.clone();
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);
-        #[cfg_attr(not(feature = "experiment"), allow(unused_mut))]
-        let mut host = Host::new(writer, queue, observer, options.record_history, log_seq);
-        #[cfg(feature = "experiment")]
-        {
-            host.fused = options.fused.then(Default::default);
-        }
+        let host = Host::new(writer, queue, observer, options.record_history, log_seq);
         let buffer = LogBuffer::new(
             Memory::new(region),
             geometry,

@@ -211,9 +211,6 @@ pub struct Options {
     /// A bug that a test plants.
     #[doc(hidden)]
     pub planted: Planted,
-    /// Lead by the hand-fused loop of experiments/line-cost.
-    #[cfg(feature = "experiment")]
-    pub fused: bool,
 }
 
 impl Default for Options {
@@ -234,8 +231,6 @@ impl Default for Options {
             observer: None,
             record_history: false,
             planted: Planted::none(),
-            #[cfg(feature = "experiment")]
-            fused: false,
         }
     }
 }
