@@ -43,6 +43,7 @@ pub enum End {
 
 /// What a scan found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Scan {
     /// The first block that does not count.
     pub end: StreamBlock,

@@ -12,6 +12,8 @@ use crate::turn::Led;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
+// The observer is no part of what schedules and models draw.
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One log write, as it is reported to an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +48,30 @@ pub struct LogWrite {
     pub stations: Stations,
 }
 
-/// Called for each log write by whoever holds the baton: it must be quick and must not call the
-/// log.
-pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
+/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by whoever
+/// holds the baton.
+#[derive(Clone)]
+pub struct Observer(Arc<Mutex<Observe>>);
+
+type Observe = dyn FnMut(&LogWrite) + Send;
+
+impl Observer {
+    pub(super) fn new(observe: impl FnMut(&LogWrite) + Send + 'static) -> Observer {
+        Observer(Arc::new(Mutex::new(observe)))
+    }
+
+    /// Calls it, also after a call that panicked.
+    pub fn observe(&self, write: &LogWrite) {
+        let mut observe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (*observe)(write);
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer")
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Underway {
@@ -421,12 +444,12 @@ impl Hands {
     /// Tells the observer of the oldest batch underway.
     #[cold]
     fn report(&mut self, core: &Core) {
-        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
+        let (Some(observer), Some(underway)) = (&self.observer, self.underway.front()) else {
             return;
         };
         let batch = underway.batch;
         let log_seq = core.geometry.log_seq(batch.end() - 1);
-        observer(&LogWrite {
+        observer.observe(&LogWrite {
             batch: batch.id,
             commits: core.buffer.commits(batch.id),
             redo_bytes: batch.bytes,

@@ -248,6 +248,7 @@ impl Log {
         self.core.flush()
     }
 
+    #[doc(hidden)]
     /// The writer's history so far, when it is kept.
     ///
     /// # Errors
@@ -256,6 +257,7 @@ impl Log {
         self.core.look(|host| host.history.clone())
     }
 
+    #[doc(hidden)]
     /// A writer as this log's was when it was opened, to replay its history on.
     #[must_use]
     pub fn fresh_writer(&self) -> Writer {

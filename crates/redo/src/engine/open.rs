@@ -88,10 +88,9 @@ impl Log {
         check_fit(&geometry, &caps, policy.depth, path)?;
         let recovery = recover(&data, &mut control, path, draw_life(path)?, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
-        let wanted = RegionOptions {
-            huge_pages: options.huge_pages,
-            lock: options.lock_memory,
-        };
+        let wanted = RegionOptions::default()
+            .huge_pages(options.huge_pages)
+            .lock(options.lock_memory);
         let region = Arc::new(Region::with(bytes, wanted)?);
         let huge_pages = region.is_huge();
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;

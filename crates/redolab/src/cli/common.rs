@@ -275,11 +275,10 @@ impl LogArgs {
             .map_err(|e| CommandError::usage(format!("--log-writer: {e}")))?;
         let io = self.io(log_writer)?;
         let setup = Setup {
-            shape: Shape {
-                block_bytes,
-                groups: self.log_groups,
-                file_bytes: bytes("log-file-size", &self.log_file_size)?,
-            },
+            shape: Shape::new()
+                .block_bytes(block_bytes)
+                .groups(self.log_groups)
+                .file_bytes(bytes("log-file-size", &self.log_file_size)?),
             sync_method: method.unwrap_or(SyncMethod::Direct),
             log_writer,
             log_writer_cpus: self.log_writer_cpus(log_writer)?,

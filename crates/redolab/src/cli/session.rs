@@ -84,10 +84,7 @@ impl Look {
         let refused = |e: redo::Error| CommandError::from(Failure::Log(e));
         let geometry = setup.shape.geometry(&caps, self.ground.path());
         let geometry = geometry.map_err(refused)?;
-        let options = redo::Options {
-            buffer_bytes: setup.buffer_bytes,
-            ..redo::Options::default()
-        };
+        let options = redo::Options::default().buffer_bytes(setup.buffer_bytes);
         let ring_blocks = options.ring_blocks(&geometry).map_err(refused)?;
         let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
         let (len, max) = (

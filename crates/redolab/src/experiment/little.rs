@@ -27,11 +27,7 @@ struct Place {
 impl Place {
     fn new(files: bool) -> Place {
         let setup = Setup {
-            shape: Shape {
-                groups: 2,
-                file_bytes: 48 << 20,
-                ..Shape::default()
-            },
+            shape: Shape::default().groups(2).file_bytes(48 << 20),
             ..Setup::default()
         };
         let scratch = tempfile::tempdir().expect("a temporary directory");
