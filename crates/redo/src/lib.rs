@@ -75,7 +75,7 @@ pub use error::{Error, ShapeError};
 pub use group::Geometry;
 pub use measure::{Clock, Nanos};
 pub use rba::Rba;
-pub use recovery::{End, RecordReader, Recovery, RedoRecord, Scan};
+pub use recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
 #[cfg(not(feature = "loom"))]
 pub use sync::EngineClock;
 pub use tickets::{Completion, QueueFull, Ticket};

@@ -1,7 +1,8 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
-//! on raw devices ([`raw`]), looking without opening (`inspect`), the host that carries out the
+//! on raw devices ([`raw`]), giving up redo behind damage (`salvage`), looking without opening
+//! (`inspect`), the host that carries out the
 //! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
 //! sessions, completion queues of commits that are not waited for one by one (`completions`), the
 //! log writer's threads (`lgwr`). Policy is in
@@ -20,6 +21,7 @@ mod options;
 mod pipeline;
 pub mod raw;
 mod retired;
+mod salvage;
 mod session;
 
 pub use back_end::BackEnd;

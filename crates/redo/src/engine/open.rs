@@ -141,7 +141,7 @@ impl Log {
 }
 
 /// The life of the incarnation that an opening begins.
-fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
+pub(super) fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
     LifeId::draw().map_err(|source| DeviceError::Io {
         path: path.to_owned(),
         action: "drawing the life id of a new incarnation",
@@ -226,7 +226,7 @@ pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
     })
 }
 
-fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
     expect_control(at)?;
     let names = [Paths::CONTROL.to_owned()];
     let method = SyncMethod::Buffered;
@@ -263,7 +263,7 @@ fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
     Ok(())
 }
 
-fn open_logs(
+pub(super) fn open_logs(
     directory: &Directory,
     info: &ControlInfo,
     method: SyncMethod,
