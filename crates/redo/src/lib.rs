@@ -46,6 +46,11 @@ pub mod recovery;
 #[cfg(not(feature = "internals"))]
 #[allow(dead_code)]
 mod recovery;
+#[cfg(feature = "internals")]
+pub mod rules;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod rules;
 #[cfg(all(test, feature = "shuttle"))]
 mod schedules;
 mod setters;
