@@ -45,11 +45,10 @@ fn sound() -> &'static Sound {
 
 /// A log of two lives, of records that tell their number.
 fn write(place: &Path) {
-    let shape = Shape {
-        block_bytes: Some(4096),
-        groups: 2,
-        file_bytes: 512 << 10,
-    };
+    let shape = Shape::new()
+        .block_bytes(Some(4096))
+        .groups(2)
+        .file_bytes(512 << 10);
     Log::builder(place)
         .shape(shape)
         .create()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// What can go wrong before and beside queued I/O.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// A system call on a path failed.
     #[error("{path}: {action}: {source}", path = path.display())]

@@ -43,6 +43,7 @@ use std::time::{Duration, Instant};
 
 /// How a write reaches the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum SyncMethod {
     /// Through the page cache, then `fdatasync`.
     Buffered,

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 /// How operations are handed to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum IoEngine {
     /// Calls that block, from the thread that writes.
     Threads,

@@ -20,6 +20,7 @@ pub const HUGE_BYTES: usize = 2 << 20;
 
 /// What a region is asked to be; what it could not be had is said in [`Region::notes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RegionOptions {
     /// In huge pages that were reserved (`vm.nr_hugepages`), else in transparent ones, else in
     /// normal ones, and what was refused is noted. Without it a region of at least a huge page has
@@ -28,6 +29,22 @@ pub struct RegionOptions {
     pub huge_pages: bool,
     /// Locked in memory, where the limit of locked memory allows it.
     pub lock: bool,
+}
+
+impl RegionOptions {
+    /// These options, with or without reserved huge pages.
+    #[must_use]
+    pub const fn huge_pages(mut self, huge_pages: bool) -> RegionOptions {
+        self.huge_pages = huge_pages;
+        self
+    }
+
+    /// These options, with the region locked in memory or not.
+    #[must_use]
+    pub const fn lock(mut self, lock: bool) -> RegionOptions {
+        self.lock = lock;
+        self
+    }
 }
 
 /// The pages that hold a region.

@@ -13,7 +13,7 @@ mod common;
 use common::{AnyError, cpu_us, fio, on_nothing};
 use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram, Nanos};
-use redo::commit::CommitPost;
+use redo::CommitPost;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,11 +23,7 @@ use std::time::{Duration, Instant};
 const RECORD_BYTES: u32 = 2000;
 const GROUP: usize = 32;
 const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(2)];
-const SHAPE: Shape = Shape {
-    block_bytes: None,
-    groups: 3,
-    file_bytes: 256 << 20,
-};
+const SHAPE: Shape = Shape::new().groups(3).file_bytes(256 << 20);
 
 /// How the sessions of a turn run.
 #[derive(Clone, Copy)]
@@ -161,14 +157,12 @@ fn open(place: Option<&Path>, options: Options) -> Result<Log, AnyError> {
 fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyError> {
     let counted = Arc::new(std::sync::atomic::AtomicU64::new(0));
     let writes = Arc::clone(&counted);
-    let options = Options {
-        log_writer: case.writer,
-        huge_pages: true,
-        observer: Some(Box::new(move |_| {
+    let options = Options::default()
+        .log_writer(case.writer)
+        .huge_pages(true)
+        .observer(move |_| {
             writes.fetch_add(1, Ordering::Relaxed);
-        })),
-        ..Options::default()
-    };
+        });
     let log = Arc::new(open(place, options)?);
     let stop = Arc::new(AtomicBool::new(false));
     let barrier = Arc::new(Barrier::new(case.threads + 1));

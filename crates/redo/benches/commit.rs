@@ -26,11 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const RECORD_BYTES: u32 = 2000;
-const SHAPE: Shape = Shape {
-    block_bytes: None,
-    groups: 3,
-    file_bytes: 256 << 20,
-};
+const SHAPE: Shape = Shape::new().groups(3).file_bytes(256 << 20);
 
 /// No processor in particular.
 const ANY: &str = "any";
@@ -147,13 +143,11 @@ fn main() -> Result<(), AnyError> {
             for &writer in &writers {
                 for &jobs in &jobs {
                     for way in ways.of(&ways.commits) {
-                        let options = Options {
-                            log_writer: writer,
-                            sync_method: way.0,
-                            io: way.1,
-                            huge_pages: ways.huge_pages,
-                            ..Options::default()
-                        };
+                        let options = Options::default()
+                            .log_writer(writer)
+                            .sync_method(way.0)
+                            .io(way.1)
+                            .huge_pages(ways.huge_pages);
                         let turn = commits(&directory, options, jobs, time)?;
                         let (method, io) = (way.0, way.1.name());
                         record(format!("{writer} {jobs} {method} {io}"), turn);

@@ -12,7 +12,7 @@ use common::{AnyError, cpu_us};
 use device::file::create_fallocated;
 use measure::Histogram;
 use measure::workload::{Generator, pool};
-use redo::commit::CommitWait;
+use redo::CommitWait;
 use redo::engine::{LogWrite, Paths};
 use redo::writer::Policy;
 use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
@@ -23,11 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-const SHAPE: Shape = Shape {
-    block_bytes: None,
-    groups: 3,
-    file_bytes: 256 << 20,
-};
+const SHAPE: Shape = Shape::new().groups(3).file_bytes(256 << 20);
 
 /// One way of running the log.
 #[derive(Clone, Copy)]
@@ -240,10 +236,7 @@ fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
         std::fs::remove_dir_all(directory)?;
     }
     std::fs::create_dir_all(directory)?;
-    let shape = Shape {
-        block_bytes: case.block_bytes,
-        ..SHAPE
-    };
+    let shape = SHAPE.block_bytes(case.block_bytes);
     Log::builder(directory).shape(shape).create()?;
     if case.prewritten {
         return Ok(());
@@ -266,22 +259,17 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
     prepare(directory, case)?;
     let counted = Arc::new(Counted::default());
     let seen = Arc::clone(&counted);
-    let options = Options {
-        log_writer: case.writer,
-        log_file_sync: case.learn,
-        policy: Policy {
-            gather: case.gather,
-            ..Policy::default()
-        },
-        observer: Some(Box::new(move |write: &LogWrite| {
+    let options = Options::default()
+        .log_writer(case.writer)
+        .log_file_sync(case.learn)
+        .policy(Policy::default().gather(case.gather))
+        .observer(move |write: &LogWrite| {
             let add = |to: &AtomicU64, n: u64| to.fetch_add(n, Ordering::Relaxed);
             add(&seen.writes, 1);
             add(&seen.flushes, write.flushes.into());
             add(&seen.blocks, write.blocks.into());
             add(&seen.redo, write.redo_bytes.into());
-        })),
-        ..Options::default()
-    };
+        });
     let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     let stop = Arc::new(AtomicBool::new(false));
     let barrier = Arc::new(Barrier::new(case.jobs as usize + 1));

@@ -25,12 +25,10 @@ fn main() -> Result<(), AnyError> {
     let rounds: usize = args.next().map_or(Ok(7), |r| r.parse())?;
     let megabytes: u64 = args.next().map_or(Ok(1024), |m| m.parse())?;
     std::fs::create_dir_all(&directory)?;
-    let shape = Shape {
-        block_bytes: None,
-        groups: GROUPS,
+    let shape = Shape::new()
+        .groups(GROUPS)
         // One log is never filled: what is read is the redo and not the rest of the log.
-        file_bytes: (megabytes << 20) / u64::from(GROUPS - 1) / 4096 * 4096,
-    };
+        .file_bytes((megabytes << 20) / u64::from(GROUPS - 1) / 4096 * 4096);
     Log::builder(&directory).shape(shape).create()?;
     let bytes = write(&directory, megabytes << 20)?;
     let mut ratios = Vec::new();

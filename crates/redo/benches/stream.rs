@@ -19,11 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const MB: f64 = 1048576.0;
-const SHAPE: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 3,
-    file_bytes: 512 << 20,
-};
+const SHAPE: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(3)
+    .file_bytes(512 << 20);
 
 /// A stream: records of one size, a NOWAIT BATCH commit after so many.
 #[derive(Clone, Copy)]
@@ -159,10 +158,7 @@ fn null(stream: Stream, time: Duration) -> Result<f64, AnyError> {
     redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
     let data = Arc::new(NullDevice::new(bytes, caps));
-    let options = Options {
-        buffer_bytes: CACHED_RING,
-        ..Options::default()
-    };
+    let options = Options::default().buffer_bytes(CACHED_RING);
     let (log, _) = Log::builder(redo::Layout::devices(data, control))
         .options(options)
         .open()?;
@@ -178,17 +174,12 @@ fn files(
     std::fs::remove_dir_all(directory)?;
     std::fs::create_dir_all(directory)?;
     Log::builder(directory).shape(SHAPE).create()?;
-    let options = Options {
-        log_writer,
-        io,
-        policy: Policy {
-            depth,
-            ..Policy::default()
-        },
-        buffer_bytes: 64 << 20,
-        huge_pages: true,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .log_writer(log_writer)
+        .io(io)
+        .policy(Policy::default().depth(depth))
+        .buffer_bytes(64 << 20)
+        .huge_pages(true);
     let (log, _) = Log::builder(directory).options(options).open()?;
     run(log, stream, time)
 }

@@ -69,23 +69,16 @@ fn round_of(
         std::fs::remove_dir_all(directory)?;
     }
     std::fs::create_dir_all(directory)?;
-    let shape = Shape {
-        block_bytes: None,
-        groups: 3,
-        file_bytes: megabytes << 20,
-    };
+    let shape = Shape::new().groups(3).file_bytes(megabytes << 20);
     Log::builder(directory).shape(shape).create()?;
     let switches = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&switches);
-    let options = Options {
-        observer: Some(Box::new(move |write: &LogWrite| {
-            if write.switched {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.push(write.stations.submitted_ns);
-            }
-        })),
-        ..Options::default()
-    };
+    let options = Options::default().observer(move |write: &LogWrite| {
+        if write.switched {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push(write.stations.submitted_ns);
+        }
+    });
     let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     let stop = Arc::new(AtomicBool::new(false));
     let bytes = pool(4, 1 << 20);

@@ -21,11 +21,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const RECORD_BYTES: u32 = 2000;
-const SHAPE: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 3,
-    file_bytes: 256 << 20,
-};
+const SHAPE: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(3)
+    .file_bytes(256 << 20);
 /// Jobs up to which the raw write alone is the yardstick.
 const FEW: u32 = 8;
 
@@ -53,15 +52,9 @@ fn main() -> Result<(), AnyError> {
                 let way = (SyncMethod::Direct, IoEngine::Threads);
                 let floor = raw_writes(&directory, SHAPE, way, (len, false), time)?.0;
                 let floor_us = floor.mean() / 1e3;
-                let null = |options| {
+                let null = |options: Options| {
                     let log_writer = writer;
-                    on_nothing(
-                        SHAPE,
-                        Options {
-                            log_writer,
-                            ..options
-                        },
-                    )
+                    on_nothing(SHAPE, options.log_writer(log_writer))
                 };
                 let null_us = mean(jobs, time, null)?.us;
                 let others_us = if jobs <= FEW { 0.0 } else { null_us };
@@ -100,12 +93,10 @@ fn on_files(
     std::fs::create_dir_all(directory)?;
     Log::builder(directory).shape(SHAPE).create()?;
     mean(jobs, time, |options| {
-        let options = Options {
-            log_writer,
-            sync_method: SyncMethod::Direct,
-            io: IoEngine::Threads,
-            ..options
-        };
+        let options = options
+            .log_writer(log_writer)
+            .sync_method(SyncMethod::Direct)
+            .io(IoEngine::Threads);
         Ok(Log::builder(directory).options(options).open()?.0)
     })
 }
@@ -117,13 +108,12 @@ fn mean(
 ) -> Result<Mean, AnyError> {
     let (writes, blocks) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let seen = (Arc::clone(&writes), Arc::clone(&blocks));
-    let log = Arc::new(open(Options {
-        observer: Some(Box::new(move |write: &LogWrite| {
+    let log = Arc::new(open(Options::default().observer(
+        move |write: &LogWrite| {
             seen.0.fetch_add(1, Ordering::Relaxed);
             seen.1.fetch_add(write.blocks.into(), Ordering::Relaxed);
-        })),
-        ..Options::default()
-    })?);
+        },
+    ))?);
     let (times, _) = waited_for(&log, jobs, RECORD_BYTES, time)?;
     let block_bytes = f64::from(log.geometry().block_bytes);
     let writes = writes.load(Ordering::Relaxed).max(1) as f64;

@@ -9,10 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args_os().nth(1).ok_or("name a directory")?;
     let directory = std::path::Path::new(&directory);
     if !directory.join("redo.ctl").exists() {
-        let shape = Shape {
-            file_bytes: 1 << 20,
-            ..Shape::default()
-        };
+        let shape = Shape::default().file_bytes(1 << 20);
         Log::builder(directory).shape(shape).create()?;
     }
     let (log, recovery) = Log::builder(directory).open()?;

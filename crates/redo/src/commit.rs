@@ -24,7 +24,8 @@ pub struct Commit {
 
 /// Where a commit's wait went. The parts add up to `returned - requested`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+#[non_exhaustive]
+pub struct CommitPath {
     /// Until the write that served it was submitted.
     pub queue_ns: u64,
     /// Until it was complete.
@@ -45,14 +46,14 @@ impl Commit {
     /// The wait's parts. A commit that came while its write was already on the way spends no
     /// time in the stations that had passed.
     #[must_use]
-    pub fn path(&self) -> Option<Path> {
+    pub fn path(&self) -> Option<CommitPath> {
         let stations = self.stations?;
         let start = self.requested.0;
         let end = self.returned.0.max(start);
         let submitted = stations.submitted_ns.clamp(start, end);
         let written = stations.written_ns.clamp(submitted, end);
         let durable = stations.durable_ns.clamp(written, end);
-        Some(Path {
+        Some(CommitPath {
             queue_ns: submitted - start,
             write_ns: written - submitted,
             flush_ns: durable - written,

@@ -72,6 +72,9 @@ pub struct ControlInfo {
     pub closed_at: Option<StreamBlock>,
     /// All blocks before this one were durable when this information was written.
     pub durable: StreamBlock,
+    /// Number of the incarnation that was begun where redo behind damage was given up last; 0 when
+    /// none was. Blocks of earlier incarnations prove nothing of what lies behind its first block.
+    pub salvaged: u32,
     /// Incarnations whose blocks may still be needed, oldest first; never empty.
     pub incarnations: Vec<Incarnation>,
 }
@@ -88,6 +91,7 @@ impl ControlInfo {
             checkpoint: Position::default(),
             closed_at: Some(0),
             durable: 0,
+            salvaged: 0,
             incarnations: vec![Incarnation {
                 number: 1,
                 previous_end: 0,
@@ -190,6 +194,18 @@ impl ControlInfo {
         Ok(incarnation)
     }
 
+    /// Gives up the redo behind damage at `end`: begins an incarnation there, and takes back what
+    /// this information proves of the blocks behind.
+    ///
+    /// # Errors
+    /// As [`ControlInfo::begin_incarnation`].
+    pub fn give_up_behind(&mut self, end: StreamBlock, life: LifeId) -> Result<(), Error> {
+        (self.closed_at, self.durable) = (None, 0);
+        let begun = self.begin_incarnation(end, life)?;
+        self.salvaged = begun.number;
+        Ok(())
+    }
+
     /// One copy's bytes, in the version that it names.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -221,6 +237,7 @@ impl ControlInfo {
         let lives = self.version != VERSION_WITHOUT_LIVES;
         if lives {
             out.extend_from_slice(&self.durable.to_le_bytes());
+            out.extend_from_slice(&self.salvaged.to_le_bytes());
         }
         out.resize(HEAD_BYTES, 0);
         for i in &self.incarnations {
@@ -291,6 +308,10 @@ impl ControlInfo {
             durable: match version {
                 VERSION_WITHOUT_LIVES => 0,
                 _ => le64(copy, 96),
+            },
+            salvaged: match version {
+                VERSION_WITHOUT_LIVES => 0,
+                _ => le32(copy, 104),
             },
             incarnations,
         };

@@ -251,6 +251,16 @@ pub enum Error {
         /// Why it cannot be read from.
         why: &'static str,
     },
+    /// Redo behind damage is not given up.
+    #[error("{path}: giving up redo from RBA {asked} on is refused: {why}; nothing was changed", path = path.display())]
+    Salvage {
+        /// The log's directory or device.
+        path: PathBuf,
+        /// The position that was named.
+        asked: Rba,
+        /// Why.
+        why: String,
+    },
     /// A checkpoint position that the log has not reached or has passed.
     #[error("a checkpoint at {asked} is not possible: {why}")]
     Checkpoint {

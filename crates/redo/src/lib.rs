@@ -3,46 +3,93 @@
 #![doc = ""]
 #![doc = include_str!("overview.md")]
 
+// With the feature `internals` the modules of the log's bytes, policy and threads are public, for
+// the tests and tools of the project that this crate is a part of. They change without notice.
 mod buffer;
-pub mod commit;
+mod commit;
+#[cfg(feature = "internals")]
 pub mod control;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod control;
 #[cfg(all(feature = "crash", not(feature = "loom")))]
 pub mod crash;
-#[cfg(not(feature = "loom"))]
+#[cfg(all(feature = "internals", not(feature = "loom")))]
 pub mod engine;
-pub mod error;
+#[cfg(not(any(feature = "internals", feature = "loom")))]
+#[allow(dead_code)]
+mod engine;
+mod error;
+#[cfg(feature = "internals")]
 pub mod format;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod format;
+#[cfg(feature = "internals")]
 pub mod group;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod group;
 #[cfg(doctest)]
 mod guide;
 #[cfg(all(test, feature = "loom"))]
 mod interleavings;
-#[doc(hidden)]
+#[cfg(feature = "internals")]
 pub mod planted;
-pub mod rba;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod planted;
+mod rba;
 mod read_ahead;
+#[cfg(feature = "internals")]
 pub mod recovery;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod recovery;
+#[cfg(feature = "internals")]
+pub mod rules;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod rules;
 #[cfg(all(test, feature = "shuttle"))]
 mod schedules;
+mod setters;
 mod sync;
 mod tickets;
 mod triggers;
 mod turn;
 mod wait;
+#[cfg(feature = "internals")]
 pub mod writer;
+#[cfg(not(feature = "internals"))]
+#[allow(dead_code)]
+mod writer;
 
-pub use buffer::{Batch, Stations};
-pub use commit::{Commit, CommitMode, CommitPost, CommitWait};
-/// The devices below a log, in the version that this one uses.
-pub use device;
-pub use device::{DeviceError, IoEngine, SyncMethod};
+pub use buffer::Stations;
+pub use commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
+pub use device::file::Directory;
+pub use device::pool::WorkerStats;
+pub use device::queue::IoOrDevice;
+pub use device::{DeviceError, IoEngine, IoFailure, LogDevice, SyncMethod, UringOptions};
 #[cfg(not(feature = "loom"))]
-pub use engine::{Completions, Layout, Log, LogBuilder, LogWriter, Options, Session, Shape};
+pub use engine::{
+    Appended, BackEnd, Completions, Layout, Log, LogBuilder, LogWrite, LogWriter, Observer,
+    Options, Session, Shape, SpaceWaits,
+};
 pub use error::{Error, ShapeError};
-/// Units, clocks and histograms, in the version that this one uses.
-pub use measure;
+pub use group::Geometry;
+pub use measure::{Clock, Nanos};
 pub use rba::Rba;
-pub use recovery::{RecordReader, Recovery, RedoRecord};
+pub use recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
+#[cfg(not(feature = "loom"))]
+pub use sync::EngineClock;
 pub use tickets::{Completion, QueueFull, Ticket};
 pub use triggers::Triggers;
-pub use writer::LogFileSync;
+pub use writer::{Adaptive, Cause, Learned, LogFileSync, Policy, SyncSwitch};
+
+/// Raw block devices: what is on one, who consents to overwriting it, and holding it.
+pub mod raw {
+    #[cfg(not(feature = "loom"))]
+    pub use crate::engine::raw::device_bytes;
+    pub use device::raw::{Cleared, Consent, Held, Look, Refusal};
+}

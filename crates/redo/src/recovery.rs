@@ -27,10 +27,13 @@ use std::sync::Arc;
 mod reading;
 mod records;
 mod recovered;
+mod salvage;
 pub(crate) use reading::{Reach, overwritten};
 pub use reading::{RecordReader, RedoRecord};
 use records::Records;
 pub use recovered::Recovery;
+pub use salvage::Salvage;
+pub(crate) use salvage::salvage;
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub enum End {
 
 /// What a scan found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Scan {
     /// The first block that does not count.
     pub end: StreamBlock,
@@ -56,6 +60,19 @@ pub struct Scan {
     pub first: Option<Rba>,
     /// The last record.
     pub last: Option<Rba>,
+}
+
+/// What lies behind the first block that does not count.
+enum Behind {
+    /// Nothing that was durable: the log ends there.
+    Nothing(End),
+    /// Redo that was durable: the block is damaged.
+    Durable {
+        /// What should be in its place.
+        expected: String,
+        /// What proves it.
+        found: String,
+    },
 }
 
 /// A log as recovery reads it.
@@ -317,25 +334,34 @@ impl<'a> Reader<'a> {
 
     /// Distinguishes a torn tail from damage, and a torn tail from a clean end.
     fn judge_end(&self, end: StreamBlock, limit: StreamBlock) -> Result<End, Error> {
+        match self.look_behind(end, limit)? {
+            Behind::Nothing(how) => Ok(how),
+            Behind::Durable { expected, found } => Err(self.corrupt(end, &expected, found)),
+        }
+    }
+
+    /// Looks for proof that redo behind `end`, the first block that does not count, was durable.
+    fn look_behind(&self, end: StreamBlock, limit: StreamBlock) -> Result<Behind, Error> {
         let known = match self.planted.has(Bug::IgnoreKnownDurable) {
             true => (self.control.closed_at.unwrap_or(0)).max(self.control.current().previous_end),
             false => self.control.known_durable(),
         };
         if end < known {
             let known = self.geometry().rba(known, 0);
-            let expected = format!("redo, proved durable up to {known} by control information");
-            let found = String::from("a block that does not count");
-            return Err(self.corrupt(end, &expected, found));
+            return Ok(Behind::Durable {
+                expected: format!("redo, proved durable up to {known} by control information"),
+                found: String::from("a block that does not count"),
+            });
         }
         let mut how = End::Clean;
         let mut proof = None;
         self.walk(end.min(limit), limit, |block, bytes| {
             match self.judge(block, bytes) {
-                Ok(Some(header)) if header.durable_upto > end => proof = Some(Ok(header)),
+                Ok(Some(header)) if self.proves(&header, end) => proof = Some(Ok(header)),
                 Ok(Some(_)) => how = End::Torn,
                 Ok(None) => match BlockHeader::decode(&self.summer, bytes) {
                     // Wherever a block lies, what it says of those before it holds.
-                    Some(header) if header.durable_upto > end => proof = Some(Ok(header)),
+                    Some(header) if self.proves(&header, end) => proof = Some(Ok(header)),
                     Some(_) => {}
                     None if begins_as(block, bytes) => how = End::Torn,
                     None => {}
@@ -345,16 +371,22 @@ impl<'a> Reader<'a> {
             proof.is_none()
         })?;
         match proof {
-            None => Ok(how),
+            None => Ok(Behind::Nothing(how)),
             Some(Err(error)) => Err(error),
-            Some(Ok(header)) => {
-                let found = format!(
+            Some(Ok(header)) => Ok(Behind::Durable {
+                expected: String::from("a block that counts"),
+                found: format!(
                     "block {}, written when all before {} was durable",
                     header.stream_block, header.durable_upto
-                );
-                Err(self.corrupt(end, "a block that counts", found))
-            }
+                ),
+            }),
         }
+    }
+
+    /// A block with this header proves that redo behind `end` was durable. What incarnations before
+    /// a salvage wrote proves nothing: its owner gave up what they had made durable.
+    fn proves(&self, header: &BlockHeader, end: StreamBlock) -> bool {
+        header.durable_upto > end && header.incarnation >= self.control.salvaged
     }
 
     fn corrupt(&self, block: StreamBlock, expected: &str, found: String) -> Error {

@@ -29,7 +29,7 @@ pub(crate) use shuttle::thread::{Builder, JoinHandle};
 
 /// The engine's clock.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]
-pub(crate) use measure::RealClock as EngineClock;
+pub use measure::RealClock as EngineClock;
 
 /// The engine's clock under shuttle: a microsecond passes with each look at it, so that a schedule
 /// alone decides what happens.

@@ -4,11 +4,13 @@
 //! buffer, 1 MB of redo, 3 seconds. A full log buffer, [`crate::Log::flush`] and closing always
 //! write, since nothing could go on otherwise.
 
+use crate::setters::setters;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// What has redo written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Triggers {
     /// A commit IMMEDIATE. Without it such a commit posts nobody, and one with WAIT waits until
     /// another trigger, or another's commit, has its redo written.
@@ -31,6 +33,17 @@ impl Default for Triggers {
         }
     }
 }
+
+setters!(const Triggers {
+    /// These triggers, with or without the one of a commit IMMEDIATE.
+    commit: bool,
+    /// These triggers, with or without the one of a third of the log buffer.
+    third: bool,
+    /// These triggers with the one of so many bytes of redo, or without it.
+    bytes: Option<u32>,
+    /// These triggers with the one of redo that has lain for so long, or without it.
+    period: Option<Duration>,
+});
 
 /// Longest period that is accepted.
 const PERIOD_MAX: Duration = Duration::from_secs(3600);

@@ -7,11 +7,11 @@ mod common;
 use common::{Scratch, assert_prefixes, open, options, record, recovered};
 use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
 use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
-use redo::commit::{CommitPost, CommitWait};
 use redo::control::CONTROL_BYTES;
 use redo::engine::{LogWrite, Paths};
 use redo::writer::Cause;
 use redo::{CommitMode, Error, Log, LogFileSync, LogWriter, Options, Session, Shape, Triggers};
+use redo::{CommitPost, CommitWait};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -29,19 +29,15 @@ const LEARNING: [LogFileSync; 3] = [
 ];
 const NEVER: Duration = Duration::from_secs(60);
 /// No timed wait hides a lost wake-up.
-const UNTIMED: Triggers = Triggers {
-    commit: true,
-    third: true,
-    bytes: Some(1 << 20),
-    period: None,
-};
+const UNTIMED: Triggers = Triggers::NONE
+    .commit(true)
+    .third(true)
+    .bytes(Some(1 << 20))
+    .period(None);
 
 /// A log on the null device, and its log writes.
 fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
-    let shape = Shape {
-        file_bytes: 64 << 20,
-        ..Shape::default()
-    };
+    let shape = Shape::default().file_bytes(64 << 20);
     let caps = NullDevice::PLAIN;
     let geometry = shape
         .geometry(&caps, std::path::Path::new("null"))
@@ -54,12 +50,9 @@ fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
     let writes = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&writes);
-    let ways = Options {
-        observer: Some(Box::new(move |write| {
-            seen.lock().expect("whole").push(*write);
-        })),
-        ..ways
-    };
+    let ways = ways.observer(move |write| {
+        seen.lock().expect("whole").push(*write);
+    });
     let data = Arc::new(NullDevice::new(bytes, caps));
     let (log, _) = common::open_on(data, control, ways).expect("a new log");
     (Arc::new(log), writes)
@@ -126,12 +119,10 @@ fn tags_come_back_once_and_in_order_whoever_writes_and_however_they_learn() {
     for log_writer in WRITERS {
         for log_file_sync in LEARNING {
             let scratch = Scratch::with_log();
-            let ways = Options {
-                log_writer,
-                log_file_sync,
-                triggers: UNTIMED,
-                ..options()
-            };
+            let ways = options()
+                .log_writer(log_writer)
+                .log_file_sync(log_file_sync)
+                .triggers(UNTIMED);
             let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
             std::thread::scope(|scope| {
                 for who in 0..3 {
@@ -155,11 +146,7 @@ fn tags_come_back_once_and_in_order_whoever_writes_and_however_they_learn() {
 fn thousands_in_flight_on_each_of_two_threads() {
     for log_writer in WRITERS {
         for polls in [false, true] {
-            let ways = Options {
-                log_writer,
-                triggers: UNTIMED,
-                ..options()
-            };
+            let ways = options().log_writer(log_writer).triggers(UNTIMED);
             let (log, writes) = null_log(ways);
             with_checkpoints(&log, || {
                 std::thread::scope(|scope| {
@@ -240,10 +227,7 @@ fn a_failure_with_thousands_in_flight_fails_each_once() {
 
 /// A log whose flush number `fails` fails for good, so large that it needs no checkpoint before.
 fn failing_log(scratch: &Scratch, log_writer: LogWriter, fails: u64) -> Log {
-    let shape = Shape {
-        file_bytes: 4 << 20,
-        ..common::SMALL
-    };
+    let shape = common::SMALL.file_bytes(4 << 20);
     common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let paths = Paths::new(&scratch.0);
     let files = |files: &[_], bytes| {
@@ -254,11 +238,7 @@ fn failing_log(scratch: &Scratch, log_writer: LogWriter, fails: u64) -> Log {
         shape.file_bytes,
     )));
     let control = files(&[paths.control()], CONTROL_BYTES);
-    let ways = Options {
-        log_writer,
-        triggers: UNTIMED,
-        ..options()
-    };
+    let ways = options().log_writer(log_writer).triggers(UNTIMED);
     let device: Arc<dyn LogDevice> = data.clone();
     let (log, _) = common::open_on(device, control, ways).expect("no fault yet");
     data.inject(Injection {
@@ -333,11 +313,7 @@ fn requested(session: &mut Session, who: u32, which: u32) -> Result<redo::Ticket
 fn closing_makes_what_is_outstanding_durable() {
     for log_writer in WRITERS {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            triggers: Triggers::NONE,
-            ..options()
-        };
+        let ways = options().log_writer(log_writer).triggers(Triggers::NONE);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (mut session, mut queue) = (log.session(), log.completions(1000));
         for which in 0..1000 {
@@ -364,11 +340,7 @@ fn closing_makes_what_is_outstanding_durable() {
 fn dropping_the_log_or_the_queue_with_tickets_outstanding() {
     for log_writer in WRITERS {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            triggers: Triggers::NONE,
-            ..options()
-        };
+        let ways = options().log_writer(log_writer).triggers(Triggers::NONE);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (mut session, mut queue) = (log.session(), log.completions(8));
         let mut forgotten = log.completions(8);
@@ -411,42 +383,17 @@ fn each_flush_trigger_writes_by_itself() {
     };
     // A third of the log buffer of 1 MiB; a size below and one above it.
     let third = (1_u64 << 20) / 3;
-    let sized = |bytes| Triggers {
-        bytes: Some(bytes),
-        ..NONE
-    };
+    let sized = |bytes| NONE.bytes(Some(bytes));
     let cases = [
-        (
-            Triggers {
-                third: true,
-                ..NONE
-            },
-            third,
-        ),
+        (NONE.third(true), third),
         (sized(100_000), 100_000),
-        (
-            Triggers {
-                third: true,
-                ..sized(600_000)
-            },
-            third,
-        ),
-        (
-            Triggers {
-                third: true,
-                ..sized(200_000)
-            },
-            200_000,
-        ),
+        (sized(600_000).third(true), third),
+        (sized(200_000).third(true), 200_000),
     ];
     for log_writer in WRITERS {
         for (triggers, bytes) in cases {
             let case = format!("{triggers} {}", log_writer);
-            let (log, writes) = null_log(Options {
-                log_writer,
-                triggers,
-                ..options()
-            });
+            let (log, writes) = null_log(options().log_writer(log_writer).triggers(triggers));
             let mut session = log.session();
             // Block headers are no redo: stop well before, go well beyond.
             for _ in 0..bytes * 9 / 10 / 1008 {
@@ -460,15 +407,8 @@ fn each_flush_trigger_writes_by_itself() {
             }
             eventually(&case, || count(&writes) > 0);
         }
-        let triggers = Triggers {
-            period: Some(Duration::from_millis(20)),
-            ..NONE
-        };
-        let (log, writes) = null_log(Options {
-            log_writer,
-            triggers,
-            ..options()
-        });
+        let triggers = NONE.period(Some(Duration::from_millis(20)));
+        let (log, writes) = null_log(options().log_writer(log_writer).triggers(triggers));
         let mut session = log.session();
         session.append(&[&BODY]).expect("open");
         session.commit(CommitMode::NOWAIT_BATCH).expect("open");
@@ -481,15 +421,8 @@ fn each_flush_trigger_writes_by_itself() {
                 .expect("open")
                 .durable
         );
-        let triggers = Triggers {
-            commit: true,
-            ..NONE
-        };
-        let (log, writes) = null_log(Options {
-            log_writer,
-            triggers,
-            ..options()
-        });
+        let triggers = NONE.commit(true);
+        let (log, writes) = null_log(options().log_writer(log_writer).triggers(triggers));
         let mut session = log.session();
         session.append(&[&BODY]).expect("open");
         session.commit(nowait).expect("open");
@@ -508,22 +441,14 @@ fn who_posts_nobody_is_served_by_others() {
     for log_writer in WRITERS {
         for log_file_sync in LEARNING {
             for (triggers, mode) in [
-                (
-                    Triggers {
-                        period: None,
-                        ..Triggers::default()
-                    },
-                    batch,
-                ),
+                (Triggers::default().period(None), batch),
                 (Triggers::NONE, batch),
                 (Triggers::NONE, CommitMode::WAIT_IMMEDIATE),
             ] {
-                let ways = Options {
-                    log_writer,
-                    log_file_sync,
-                    triggers,
-                    ..options()
-                };
+                let ways = options()
+                    .log_writer(log_writer)
+                    .log_file_sync(log_file_sync)
+                    .triggers(triggers);
                 let (log, writes) = null_log(ways);
                 let served = AtomicU64::new(0);
                 std::thread::scope(|scope| {
@@ -561,15 +486,8 @@ fn who_posts_nobody_is_served_by_others() {
 #[test]
 fn one_that_posts_serves_the_whole_batch() {
     for log_writer in WRITERS {
-        let triggers = Triggers {
-            period: None,
-            ..Triggers::default()
-        };
-        let (log, writes) = null_log(Options {
-            log_writer,
-            triggers,
-            ..options()
-        });
+        let triggers = Triggers::default().period(None);
+        let (log, writes) = null_log(options().log_writer(log_writer).triggers(triggers));
         let mut queue = log.completions(3);
         let mut session = log.session();
         for post in [CommitPost::Batch, CommitPost::Immediate, CommitPost::Batch] {
@@ -597,12 +515,10 @@ fn a_full_log_buffer_is_written_without_any_trigger() {
     for log_writer in WRITERS {
         for log_file_sync in LEARNING {
             let triggers = Triggers::NONE;
-            let ways = Options {
-                log_writer,
-                log_file_sync,
-                triggers,
-                ..options()
-            };
+            let ways = options()
+                .log_writer(log_writer)
+                .log_file_sync(log_file_sync)
+                .triggers(triggers);
             let (log, writes) = null_log(ways);
             let mut session = log.session();
             for _ in 0..3000 {
@@ -619,12 +535,10 @@ fn a_full_log_buffer_is_written_without_any_trigger() {
 #[test]
 fn adaptive_learning_tries_both_and_loses_nobody() {
     for log_writer in WRITERS {
-        let ways = Options {
-            log_writer,
-            log_file_sync: LogFileSync::Adaptive,
-            triggers: UNTIMED,
-            ..options()
-        };
+        let ways = options()
+            .log_writer(log_writer)
+            .log_file_sync(LogFileSync::Adaptive)
+            .triggers(UNTIMED);
         let (log, _) = null_log(ways);
         let stop = AtomicU32::new(0);
         with_checkpoints(&log, || {

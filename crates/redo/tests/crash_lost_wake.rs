@@ -6,7 +6,7 @@ mod common;
 
 use common::{Scratch, options};
 use redo::planted::{Bug, Planted};
-use redo::{CommitMode, LogWriter, Options};
+use redo::{CommitMode, LogWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -55,14 +55,12 @@ fn life(planted: bool) -> Option<i32> {
 
 fn commit_all(place: &Path) -> ! {
     let planted = std::env::var_os(PLANTED).is_some();
-    let mut ways = Options {
-        log_writer: LogWriter::Workers(2),
-        planted: match planted {
+    let mut ways = options()
+        .log_writer(LogWriter::Workers(2))
+        .planted(match planted {
             true => Planted::with(Bug::HandledAfterSeal),
             false => Planted::none(),
-        },
-        ..options()
-    };
+        });
     // Otherwise the log writer looks again after three seconds.
     ways.triggers.period = None;
     let commits = if planted { COMMITS_PLANTED } else { COMMITS };

@@ -9,10 +9,10 @@ use common::{
 };
 use device::probe::Found;
 use device::{IoEngine, SyncMethod, UringOptions};
-use redo::commit::{CommitPost, CommitWait};
 use redo::recovery::End;
 use redo::writer::Policy;
-use redo::{CommitMode, Error, Log, LogWriter, Options, Rba, Shape};
+use redo::{CommitMode, Error, Log, LogWriter, Rba};
+use redo::{CommitPost, CommitWait};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -44,11 +44,7 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
             for (sessions, each, close) in [(1, 40, true), (8, 20, true), (8, 20, false)] {
                 let case = format!("{sync_method} {log_writer} {sessions}");
                 let scratch = Scratch::with_log();
-                let ways = Options {
-                    sync_method,
-                    log_writer,
-                    ..options()
-                };
+                let ways = options().sync_method(sync_method).log_writer(log_writer);
                 let log = match common::open_with(&scratch.0, ways) {
                     Ok((log, _)) => log,
                     Err(e) if sync_method.is_direct() => {
@@ -83,11 +79,9 @@ fn every_way_of_writing_recovers_what_it_acknowledged() {
 fn a_herd_of_waiters_is_woken_to_the_last() {
     for log_writer in WRITERS {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            sync_method: SyncMethod::Buffered,
-            ..options()
-        };
+        let ways = options()
+            .log_writer(log_writer)
+            .sync_method(SyncMethod::Buffered);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (tx, rx) = std::sync::mpsc::channel();
         let threads: Vec<_> = (0..96)
@@ -128,13 +122,9 @@ fn logs_are_reused_behind_the_checkpoint() {
         let scratch = Scratch::with_log();
         let switches = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&switches);
-        let ways = Options {
-            log_writer,
-            observer: Some(Box::new(move |write| {
-                seen.fetch_add(u64::from(write.switched), Ordering::Relaxed);
-            })),
-            ..options()
-        };
+        let ways = options().log_writer(log_writer).observer(move |write| {
+            seen.fetch_add(u64::from(write.switched), Ordering::Relaxed);
+        });
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let body = vec![7_u8; 9_000];
         let mut session = log.session();
@@ -187,12 +177,9 @@ fn wait_for_the_checkpoint(stay: Duration) -> Duration {
     let scratch = Scratch::with_log();
     let waited = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&waited);
-    let ways = Options {
-        observer: Some(Box::new(move |write| {
-            seen.fetch_max(write.checkpoint_wait_ns, Ordering::Relaxed);
-        })),
-        ..options()
-    };
+    let ways = options().observer(move |write| {
+        seen.fetch_max(write.checkpoint_wait_ns, Ordering::Relaxed);
+    });
     let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let capacity = log.geometry().capacity_blocks();
     let (committed, asked) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -233,10 +220,7 @@ fn a_full_log_closes_and_says_what_was_not_written() {
         (LogWriter::Adaptive, true),
     ] {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            ..options()
-        };
+        let ways = options().log_writer(log_writer);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let mut session = log.session();
         for which in 0..log.geometry().capacity_blocks() {
@@ -267,10 +251,7 @@ fn a_full_log_closes_and_says_what_was_not_written() {
 fn redo_that_nobody_waits_for_is_durable_in_the_end() {
     for log_writer in WRITERS {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            ..options()
-        };
+        let ways = options().log_writer(log_writer);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let before = log.durable();
         let mut session = log.session();
@@ -416,13 +397,9 @@ fn a_full_log_buffer_is_waited_for() {
 /// Appends more than the log buffer holds; how many waits for room there were.
 fn wait_for_room(log_writer: LogWriter) -> u64 {
     let scratch = Scratch::with_log();
-    let ways = Options {
-        log_writer,
-        observer: Some(Box::new(|_| {
-            std::thread::sleep(Duration::from_millis(20));
-        })),
-        ..options()
-    };
+    let ways = options().log_writer(log_writer).observer(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+    });
     let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let waits = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -451,12 +428,10 @@ fn a_recorded_run_replays_byte_for_byte() {
         let scratch = Scratch::with_log();
         let writes = Arc::new(Mutex::new(0_u64));
         let count = Arc::clone(&writes);
-        let ways = Options {
-            log_writer,
-            record_history: true,
-            observer: Some(Box::new(move |_| *count.lock().expect("whole") += 1)),
-            ..options()
-        };
+        let ways = options()
+            .log_writer(log_writer)
+            .record_history(true)
+            .observer(move |_| *count.lock().expect("whole") += 1);
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         run(&log, 4, 40);
         let history = log.history().expect("whole").expect("it was asked for");
@@ -482,22 +457,14 @@ fn every_engine_recovers_what_it_acknowledged() {
             (LogWriter::Workers(2), false, 1),
         ] {
             let scratch = Scratch::with_log();
-            let ways = Options {
-                sync_method,
-                io,
-                log_writer,
-                huge_pages: linked,
-                lock_memory: linked,
-                policy: Policy {
-                    depth,
-                    ..Policy::default()
-                },
-                uring: UringOptions {
-                    linked,
-                    ..UringOptions::default()
-                },
-                ..options()
-            };
+            let ways = options()
+                .sync_method(sync_method)
+                .io(io)
+                .log_writer(log_writer)
+                .huge_pages(linked)
+                .lock_memory(linked)
+                .policy(Policy::default().depth(depth))
+                .uring(UringOptions::default().linked(linked));
             let log = match common::open_with(&scratch.0, ways) {
                 Ok((log, _)) => log,
                 Err(e) if sync_method.is_direct() => {
@@ -536,15 +503,10 @@ fn every_engine_recovers_what_it_acknowledged() {
 fn a_refused_ring_is_said_and_done_without() {
     for probe in [false, true] {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            io: IoEngine::IoUring,
-            probe,
-            uring: UringOptions {
-                refuse_setup: Some(1),
-                ..UringOptions::default()
-            },
-            ..options()
-        };
+        let ways = options()
+            .io(IoEngine::IoUring)
+            .probe(probe)
+            .uring(UringOptions::default().refuse_setup(Some(1)));
         let (log, _) = common::open_with(&scratch.0, ways).expect("threads do");
         let back_end = log.back_end();
         assert_eq!(back_end.io, "threads");
@@ -566,11 +528,7 @@ fn a_probe_chooses_and_leaves_nothing() {
     let scratch = Scratch::with_log();
     let files = || std::fs::read_dir(&scratch.0).expect("readable").count();
     let before = files();
-    let ways = || Options {
-        sync_method: SyncMethod::Buffered,
-        probe: true,
-        ..options()
-    };
+    let ways = || options().sync_method(SyncMethod::Buffered).probe(true);
     let (log, _) = common::open_with(&scratch.0, ways()).expect("a new log");
     let back_end = log.back_end();
     let chosen = |f: &&Found| Some(f.way.method) == back_end.sync_method;
@@ -597,11 +555,7 @@ fn a_log_buffer_of_64_mib_stays_under_100_mib() {
         return resident(std::path::Path::new(&directory));
     }
     let scratch = Scratch::new();
-    let shape = Shape {
-        groups: 2,
-        file_bytes: 72 << 20,
-        ..common::SMALL
-    };
+    let shape = common::SMALL.groups(2).file_bytes(72 << 20);
     common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let test = "a_log_buffer_of_64_mib_stays_under_100_mib";
     let child = std::process::Command::new(std::env::current_exe().expect("a test has a path"))
@@ -626,12 +580,10 @@ fn resident(directory: &std::path::Path) {
         (IoEngine::IoUring, false),
         (IoEngine::IoUring, true),
     ] {
-        let ways = Options {
-            io,
-            huge_pages,
-            buffer_bytes: 64 << 20,
-            ..options()
-        };
+        let ways = options()
+            .io(io)
+            .huge_pages(huge_pages)
+            .buffer_bytes(64 << 20);
         let (log, _) = common::open_with(directory, ways).expect("the log opens");
         assert_eq!(log.buffer_bytes(), 64 << 20);
         let mut session = log.session();

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{SMALL, Scratch, commit, open, options};
+use redo::Triggers;
 use redo::engine::{GroupSurvey, Inspection, UNSOUND_LISTED};
-use redo::{Options, Triggers};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -110,14 +110,8 @@ fn damaged_blocks_are_counted_and_the_first_of_them_listed() {
 #[test]
 fn a_log_has_the_triggers_that_it_was_opened_with() {
     let scratch = Scratch::with_log();
-    let triggers = Triggers {
-        period: Some(Duration::from_millis(70)),
-        ..Triggers::NONE
-    };
-    let ways = Options {
-        triggers,
-        ..options()
-    };
+    let triggers = Triggers::NONE.period(Some(Duration::from_millis(70)));
+    let ways = options().triggers(triggers);
     let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     assert_eq!(log.triggers(), triggers);
 }

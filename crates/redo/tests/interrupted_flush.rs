@@ -25,11 +25,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-const SHAPE: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 2,
-    file_bytes: 512 << 10,
-};
+const SHAPE: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(2)
+    .file_bytes(512 << 10);
 const COMMITS: u8 = 8;
 /// Names the file to write, and whether through rings, to a child.
 const DISK: &str = "REDO_INTERRUPTED_DISK";
@@ -170,10 +169,7 @@ fn commit_on(path: &Path, rings: bool) {
     let geometry = SHAPE.geometry(&data.caps(), path).expect("a shape");
     redo::control::ControlFile::format(Arc::clone(&control), geometry, LogId([7; 16]))
         .expect("a new log");
-    let options = Options {
-        buffer_bytes: 1 << 20,
-        ..Options::default()
-    };
+    let options = Options::default().buffer_bytes(1 << 20);
     let (log, _) = common::open_on(data, control, options).expect("opens");
     let mut session = log.session();
     println!("CHILD open");

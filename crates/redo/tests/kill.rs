@@ -16,10 +16,8 @@ use common::{PATIENCE, Scratch, create, options, record, whose};
 use device::raw::{Look, is_block_device};
 use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
-use redo::commit::CommitPost;
-use redo::{
-    CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session, Shape,
-};
+use redo::CommitPost;
+use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -77,10 +75,7 @@ const RESIDENT_GROWTH_KB: u64 = 4096;
 #[test]
 fn a_long_life_is_flat_in_memory_and_loses_nothing_when_killed() {
     let scratch = Scratch::new();
-    let shape = Shape {
-        file_bytes: 16 << 20,
-        ..common::SMALL
-    };
+    let shape = common::SMALL.file_bytes(16 << 20);
     common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
     let seconds = number("REDO_LIFE_SECONDS").unwrap_or(3);
     let lgwr = WRITERS.iter().position(|w| *w == LogWriter::Lgwr);
@@ -330,12 +325,10 @@ fn child(directory: &Path) -> ! {
             SyncMethod::DirectDsync,
         ],
     };
-    let ways = Options {
-        sync_method: methods[(way % 3) as usize],
-        io: [IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize],
-        log_writer: WRITERS[(way / 3) as usize],
-        ..options()
-    };
+    let ways = options()
+        .sync_method(methods[(way % 3) as usize])
+        .io([IoEngine::Threads, IoEngine::IoUring][(back_end % 2) as usize])
+        .log_writer(WRITERS[(way / 3) as usize]);
     let opened = match open_at(directory, ways) {
         Ok(opened) => opened,
         Err(Error::Device(_)) if way % 3 == 2 => {
@@ -384,10 +377,7 @@ fn child(directory: &Path) -> ! {
 }
 
 fn options_buffered() -> Options {
-    Options {
-        sync_method: SyncMethod::Buffered,
-        ..options()
-    }
+    options().sync_method(SyncMethod::Buffered)
 }
 
 /// Where the last commit of each session is. The checkpoint stays behind that of the slowest, and

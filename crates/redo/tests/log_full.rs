@@ -6,12 +6,12 @@ mod common;
 
 use device::fault::{EIO, Fault, Injection, Target};
 use device::{Caps, Completion, DeviceError, FaultDevice, LogDevice, Op, Queue, Region, SimDisk};
-use redo::commit::{CommitPost, CommitWait};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::group::Geometry;
 use redo::writer::Cause;
 use redo::{CommitMode, Error, Log, LogWriter, Options, Triggers};
+use redo::{CommitPost, CommitWait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
@@ -242,11 +242,9 @@ fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
             disk: Arc::clone(&rig.data),
             in_flight: Arc::clone(&in_flight),
         });
-        let options = Options {
-            log_writer,
-            triggers: Triggers::NONE,
-            ..Options::default()
-        };
+        let options = Options::default()
+            .log_writer(log_writer)
+            .triggers(Triggers::NONE);
         let opened = common::open_on(data, rig.control.clone(), options);
         let log = opened.expect("it opens").0;
         let mut session = log.session();
@@ -275,14 +273,9 @@ fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
 fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     let rig = Rig::new();
     let data = Arc::new(FaultDevice::new(Arc::clone(&rig.data)));
-    let options = Options {
-        log_writer: LogWriter::Inline,
-        triggers: Triggers {
-            commit: true,
-            ..Triggers::NONE
-        },
-        ..Options::default()
-    };
+    let options = Options::default()
+        .log_writer(LogWriter::Inline)
+        .triggers(Triggers::NONE.commit(true));
     let opened = common::open_on(data.clone(), rig.control.clone(), options);
     let log = opened.expect("it opens").0;
     let gate = data.gate();

@@ -21,13 +21,7 @@ fn ways() -> Vec<Options> {
         Ok(()) => engines.push(IoEngine::IoUring),
         Err(refused) => println!("skipped: {refused}"),
     }
-    let with_writers = |io| {
-        WRITERS.map(|log_writer| Options {
-            io,
-            log_writer,
-            ..options()
-        })
-    };
+    let with_writers = |io| WRITERS.map(|log_writer| options().io(io).log_writer(log_writer));
     engines.into_iter().flat_map(with_writers).collect()
 }
 
@@ -69,11 +63,7 @@ fn what_outlives_a_log_holds_no_file() {
         for by_close in [true, false] {
             let scratch = Scratch::with_log();
             let (io, log_writer) = (way.io, way.log_writer);
-            let again = || Options {
-                io,
-                log_writer,
-                ..options()
-            };
+            let again = || options().io(io).log_writer(log_writer);
             let (log, _) = common::open_with(&scratch.0, again()).expect("a new log");
             assert!(!open_below(&scratch.0).is_empty(), "they can be seen");
             let (mut session, _queue, _log) = outlive(log, by_close);
@@ -142,11 +132,7 @@ fn what_outlives_a_log_does_not_claim_its_device() {
                 .expect("a new log");
             let held = Look::at(&device.0).and_then(|look| look.hold());
             let (io, log_writer) = (way.io, way.log_writer);
-            let again = Options {
-                io,
-                log_writer,
-                ..options()
-            };
+            let again = options().io(io).log_writer(log_writer);
             let (log, _) = common::open_with(held.expect("free"), again).expect("a log");
             assert_eq!(device.claim(), Err(Errno::BUSY), "{case}: while it is open");
             let outlived = outlive(log, by_close);

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{PATIENCE, Scratch, WRITERS, commit, open, options, record};
-use redo::commit::{CommitPost, CommitWait};
-use redo::{CommitMode, Error, LogWriter, Options};
+use redo::{CommitMode, Error, LogWriter};
+use redo::{CommitPost, CommitWait};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -20,11 +20,9 @@ const WAIT_BATCH: CommitMode = CommitMode {
 fn a_leader_that_dies_leaves_nobody_waiting() {
     for log_writer in WRITERS {
         let scratch = Scratch::with_log();
-        let ways = Options {
-            log_writer,
-            observer: Some(Box::new(|_| panic!("the observer dies"))),
-            ..options()
-        };
+        let ways = options()
+            .log_writer(log_writer)
+            .observer(|_| panic!("the observer dies"));
         let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
         let (tell, told) = channel();
         let sessions = [(0, WAIT_BATCH), (1, CommitMode::WAIT_IMMEDIATE)].map(|(who, mode)| {

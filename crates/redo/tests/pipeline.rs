@@ -149,24 +149,23 @@ fn an_adaptive_log_writer_changes_its_mode_under_load() {
     let modes = Arc::new(modes);
     let (seen, workers) = (Arc::clone(&modes), Arc::new(Mutex::new(Vec::new())));
     let named = Arc::clone(&workers);
-    let mut ways = Options {
-        log_writer: LogWriter::Adaptive,
-        record_history: true,
-        observer: Some(Box::new(move |write| {
+    let mut ways = options()
+        .log_writer(LogWriter::Adaptive)
+        .record_history(true)
+        .observer(move |write| {
             seen[usize::from(write.scalable)].fetch_add(1, Ordering::Relaxed);
             assert_eq!(write.scalable, write.worker.is_some());
             named.lock().expect("whole").extend(write.worker);
-        })),
-        ..options()
-    };
-    ways.policy.adaptive = Some(Adaptive {
-        window_batches: 1,
-        window_min: Nanos(0),
-        settling: 0,
-        busy_part: 0,
-        margin: 16,
-        skip_max: 0,
-    });
+        });
+    ways.policy.adaptive = Some(
+        Adaptive::default()
+            .window_batches(1)
+            .window_min(Nanos(0))
+            .settling(0)
+            .busy_part(0)
+            .margin(16)
+            .skip_max(0),
+    );
     let (log, _) = common::open_with(&scratch.0, ways).expect("a new log");
     let each = 100;
     std::thread::scope(|scope| {
@@ -237,10 +236,10 @@ fn the_log_writer_stays_on_its_cpus() {
         .last()
         .expect("this runs on one");
     let scratch = Scratch::with_log();
-    let ways = |cpus| Options {
-        log_writer: LogWriter::Workers(2),
-        log_writer_cpus: cpus,
-        ..options()
+    let ways = |cpus| {
+        options()
+            .log_writer(LogWriter::Workers(2))
+            .log_writer_cpus(cpus)
     };
     let (log, _) = common::open_with(&scratch.0, ways(vec![last])).expect("a new log");
     // A thread that has written has been placed.
@@ -255,10 +254,7 @@ fn the_log_writer_stays_on_its_cpus() {
     assert_eq!(placed(&names), all);
     log.close().expect("nothing failed");
     for log_writer in [LogWriter::Lgwr, LogWriter::Workers(1)] {
-        let ways = Options {
-            log_writer,
-            ..ways(vec![100_000])
-        };
+        let ways = ways(vec![100_000]).log_writer(log_writer);
         let refused = common::open_with(&scratch.0, ways)
             .expect_err("no such CPU")
             .to_string();
@@ -287,10 +283,7 @@ fn modes_are_named_parsed_and_bounded() {
     }
     let scratch = Scratch::with_log();
     for count in [0, 9] {
-        let ways = Options {
-            log_writer: LogWriter::Workers(count),
-            ..options()
-        };
+        let ways = options().log_writer(LogWriter::Workers(count));
         let refused = common::open_with(&scratch.0, ways).expect_err("out of bounds");
         assert!(refused.to_string().contains("use 1 to 8"), "{refused}");
     }

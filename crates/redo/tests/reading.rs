@@ -3,8 +3,12 @@
 
 mod common;
 
-use common::{Scratch, commit, open, options, record, whose};
-use redo::{CommitMode, Error, Log, Rba, RedoRecord};
+use common::{PATIENCE, SMALL, Scratch, commit, open, options, record, whose};
+use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::{LogDevice, OpKind, SimDisk};
+use redo::control::CONTROL_BYTES;
+use redo::{CommitMode, Error, Layout, Log, Rba, RedoRecord};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What an engine's own error could be.
@@ -130,6 +134,113 @@ fn a_reader_goes_on_when_more_is_durable_and_gives_nothing_before() {
         assert_eq!(whose(&got.bytes), (0, which));
     }
     assert!(reader.next().is_none());
+}
+
+/// A log in memory whose operations end at once, of blocks of so many bytes on sectors of 4096.
+fn in_memory(block_bytes: u32) -> (SimDisk, SimDisk) {
+    let disk = |bytes: u64| {
+        let disk = SimDisk::new(bytes as usize, 4096, false);
+        disk.set_immediate(true);
+        disk
+    };
+    let shape = SMALL.block_bytes(Some(block_bytes));
+    let data = disk(shape.file_bytes * u64::from(shape.groups));
+    let control = disk(CONTROL_BYTES);
+    let layout = Layout::devices(Arc::new(data.clone()), Arc::new(control.clone()));
+    common::create_with(layout, shape, &|_, _| {}, &|| false).expect("a new log");
+    (data, control)
+}
+
+/// Eight blocks make a sector. A write that was cut leaves some of them, so recovery ends inside a
+/// sector and the next incarnation begins behind it: what lies between belongs to nobody.
+#[test]
+fn a_reader_passes_over_the_gaps_between_incarnations() {
+    let (mut data, control) = in_memory(512);
+    let (mut expected, mut gaps) = (Vec::new(), 0);
+    for life in 0..5_u32 {
+        let faulty = Arc::new(FaultDevice::new(Arc::new(data.clone())));
+        let (log, recovery) =
+            common::open_on(faulty.clone(), Arc::new(control.clone()), options()).expect("opens");
+        let found: Result<Vec<_>, _> = recovery.records().collect();
+        let found: Vec<u32> = found
+            .expect("readable")
+            .iter()
+            .map(|r| whose(&r.bytes).1)
+            .collect();
+        assert!(found.starts_with(&expected), "{found:?}");
+        expected = found;
+        let first = 100 * life;
+        let at = append_many(&log, first, 10)[0];
+        expected.extend(first..first + 10);
+        let from_here: Vec<u32> = (first..first + 10).collect();
+        assert_eq!(numbers(&log, at), from_here);
+        let start = Rba {
+            log_seq: 1,
+            ..Rba::default()
+        };
+        assert_eq!(numbers(&log, start), expected, "across all lives");
+        faulty.inject(Injection {
+            target: Target::Flush,
+            nth: faulty.counts().flushes + 1,
+            fault: Fault::Errno(EIO),
+            for_good: true,
+        });
+        let end = u64::from(log.durable().block);
+        let geometry = *log.geometry();
+        let mut session = log.session();
+        for which in 10..20 {
+            session.append(&[&record(0, first + which)]).expect("open");
+        }
+        session
+            .commit(CommitMode::WAIT_IMMEDIATE)
+            .expect_err("it fails");
+        drop((session, log, recovery));
+        // Three blocks of that write reach the medium.
+        let mut image = vec![0; data.bytes() as usize];
+        data.read(0, &mut image).expect("readable");
+        let cut = geometry.address(end + 3) as usize;
+        let behind = geometry.address(end + 40) as usize;
+        image[cut..behind].fill(0);
+        data = data.after_crash(image);
+        data.set_immediate(true);
+        gaps += u64::from(geometry.round_up(end + 3) > end + 3);
+    }
+    assert_eq!(gaps, 5);
+}
+
+/// The write of a commit has ended and its flush has not.
+#[test]
+fn redo_that_is_written_and_not_flushed_is_not_read() {
+    let (data, control) = in_memory(4096);
+    let data = Arc::new(FaultDevice::new(Arc::new(data)));
+    let (log, _) = common::open_on(data.clone(), Arc::new(control), options()).expect("opens");
+    let mut session = log.session();
+    let first = commit(&mut session, 0, 0).expect("durable");
+    let durable = log.durable();
+    let gate = data.gate();
+    let thread = std::thread::spawn(move || {
+        commit(&mut session, 0, 1).expect("durable");
+    });
+    let write = gate.await_pending(1, PATIENCE).expect("submitted")[0];
+    assert!(matches!(write.op.kind, OpKind::Write { .. }));
+    assert!(gate.release(write.ticket));
+    let flush = gate.await_pending(1, PATIENCE).expect("submitted")[0];
+    assert_eq!(flush.op.kind, OpKind::Flush);
+    assert_eq!(numbers(&log, first), [0]);
+    assert_eq!(numbers(&log, durable), []);
+    let behind = Rba {
+        block: durable.block + 1,
+        ..durable
+    };
+    let refused = log.read_from(behind);
+    assert!(
+        matches!(refused, Err(Error::Position { .. })),
+        "{refused:?}"
+    );
+    drop(gate);
+    thread.join().expect("no panic");
+    assert_eq!(numbers(&log, first), [0, 1]);
+    assert_eq!(numbers(&log, behind), []);
 }
 
 #[test]

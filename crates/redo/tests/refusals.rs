@@ -4,10 +4,10 @@ mod common;
 
 use common::{SMALL, Scratch, assert_prefixes, commit, create, open, options, recovered};
 use device::DeviceError;
+use redo::Error;
 use redo::control::{COPY_BYTES, ControlInfo};
 use redo::engine::Paths;
 use redo::format::FILE_HEADER_BYTES;
-use redo::{Error, Shape};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -261,15 +261,9 @@ fn creating_overwrites_nothing_and_leaves_nothing_when_it_fails() {
     assert!(group(&scratch.0, 0).exists(), "what was there stays");
     let fresh = Scratch::new();
     for shape in [
-        Shape { groups: 1, ..SMALL },
-        Shape {
-            block_bytes: Some(1024),
-            ..SMALL
-        },
-        Shape {
-            file_bytes: 100_000,
-            ..SMALL
-        },
+        SMALL.groups(1),
+        SMALL.block_bytes(Some(1024)),
+        SMALL.file_bytes(100_000),
     ] {
         let refused = common::create_with(&fresh.0, shape, &|_, _| {}, &|| false);
         assert!(matches!(refused, Err(Error::Shape(_))), "{refused:?}");

@@ -25,11 +25,10 @@ fn made(block: u32, file_bytes: u64, sector: u32) -> (Arc<SimDisk>, Arc<SimDisk>
         physical_bytes: sector,
         ..disk(4096, 512).caps()
     };
-    let shape = Shape {
-        block_bytes: Some(block),
-        groups: 2,
-        file_bytes,
-    };
+    let shape = Shape::new()
+        .block_bytes(Some(block))
+        .groups(2)
+        .file_bytes(file_bytes);
     let geometry = shape.geometry(&caps, Path::new("log")).expect("possible");
     let control = disk(CONTROL_BYTES, 512);
     redo::control::ControlFile::format(control.clone(), geometry, LogId([8; 16])).expect("healthy");
@@ -37,11 +36,9 @@ fn made(block: u32, file_bytes: u64, sector: u32) -> (Arc<SimDisk>, Arc<SimDisk>
 }
 
 fn options(log_writer: LogWriter) -> Options {
-    Options {
-        log_writer,
-        buffer_bytes: 1 << 20,
-        ..Options::default()
-    }
+    Options::default()
+        .log_writer(log_writer)
+        .buffer_bytes(1 << 20)
 }
 
 /// The largest record needs an eighth of the log buffer, but its batch is padded to a sector: it

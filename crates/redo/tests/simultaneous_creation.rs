@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const DIRECTORY: &str = "REDO_MEETING_DIRECTORY";
 /// Two log files are enough, and soon made.
-const SHAPE: Shape = Shape { groups: 2, ..SMALL };
+const SHAPE: Shape = SMALL.groups(2);
 
 fn rounds() -> usize {
     let asked = std::env::var("REDO_CREATION_ROUNDS").ok();

@@ -3,7 +3,7 @@
 
 use super::{Class, Opened, Peer, Place, Step, blocking};
 use crate::AnyError;
-use redo::commit::CommitPost;
+use redo::CommitPost;
 use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,16 +68,9 @@ pub fn mode(variant: &str) -> Result<Mode, AnyError> {
 
 fn open(place: &Place) -> Result<Opened, AnyError> {
     let mode = mode(place.variant)?;
-    let shape = Shape {
-        file_bytes: 128 << 20,
-        ..Shape::default()
-    };
+    let shape = Shape::default().file_bytes(128 << 20);
     Log::builder(place.directory).shape(shape).create()?;
-    let options = Options {
-        log_writer: mode.writer,
-        log_file_sync: mode.learn,
-        ..Options::default()
-    };
+    let options = Options::default().log_writer(mode.writer).log_file_sync(mode.learn);
     let log = Arc::new(Log::builder(place.directory).options(options).open()?.0);
     let committer = |_| match mode.under_way {
         1 => waiting(&log),

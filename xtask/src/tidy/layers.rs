@@ -144,7 +144,8 @@ fn edges(crates: &BTreeMap<String, Crate>) -> Vec<Violation> {
             ));
             continue;
         };
-        for other in member.declared.iter().filter(|d| own.contains(d.as_str())) {
+        let own = |d: &&String| own.contains(d.as_str()) && *d != name;
+        for other in member.declared.iter().filter(own) {
             if !below.contains(&other.as_str()) {
                 told(format!("`{name}` must not depend on `{other}`"));
             }

@@ -39,6 +39,7 @@ use std::time::Duration;
 
 /// How rings are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UringOptions {
     /// Entries of the ring, a power of two, 8 to 4096.
     pub entries: u32,
@@ -70,6 +71,34 @@ impl Default for UringOptions {
 }
 
 impl UringOptions {
+    /// These options with a ring of so many entries, a power of two, 8 to 4096.
+    #[must_use]
+    pub const fn entries(mut self, entries: u32) -> UringOptions {
+        self.entries = entries;
+        self
+    }
+
+    /// These options, with or without the region as a fixed buffer.
+    #[must_use]
+    pub const fn fixed_buffer(mut self, fixed_buffer: bool) -> UringOptions {
+        self.fixed_buffer = fixed_buffer;
+        self
+    }
+
+    /// These options, with or without an order among the operations of a batch.
+    #[must_use]
+    pub const fn linked(mut self, linked: bool) -> UringOptions {
+        self.linked = linked;
+        self
+    }
+
+    /// These options, as a system that refuses to set up a ring with this error number: for tests.
+    #[must_use]
+    pub const fn refuse_setup(mut self, refuse_setup: Option<i32>) -> UringOptions {
+        self.refuse_setup = refuse_setup;
+        self
+    }
+
     fn ring(&self) -> Result<Ring, DeviceError> {
         if let Some(errno) = self.refuse_setup {
             let errno = rustix::io::Errno::from_raw_os_error(errno);

@@ -75,7 +75,7 @@ pub fn raw_writes(
             uring.check()?;
             Box::new(UringFiles::new(files, uring))
         }
-        IoEngine::Threads | IoEngine::Auto => Box::new(files),
+        _ => Box::new(files),
     };
     let bytes = Options::default().buffer_bytes;
     let mut region = if huge_pages {

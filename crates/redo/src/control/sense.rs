@@ -37,6 +37,7 @@ pub(super) fn possible(info: &ControlInfo) -> bool {
         && u32::from(info.checkpoint.offset) <= info.geometry.payload()
         && info.durable <= LAST_BLOCK
         && info.closed_at.is_none_or(|end| end <= LAST_BLOCK)
+        && info.salvaged <= info.current().number
         && info.incarnations.iter().all(each)
         && info.incarnations.windows(2).all(follows)
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// How an open log is written.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct BackEnd {
     /// How writes are made durable; `None` on devices that were handed over as they are.
     pub sync_method: Option<SyncMethod>,

@@ -108,7 +108,7 @@ impl From<Cleared> for Layout {
 
 /// Makes and opens a log. See [`Log::builder`].
 pub struct LogBuilder<'a> {
-    layout: Layout,
+    pub(super) layout: Layout,
     shape: Shape,
     options: Options,
     progress: Box<dyn Fn(u64, u64) + 'a>,

@@ -7,11 +7,14 @@ use super::pipeline::Between;
 use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
+use crate::rules;
 use crate::sync::yield_now;
 use crate::turn::Led;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
 use device::{Completion, Op, OpKind, Queue};
 use measure::{Clock, Nanos};
+// The observer is no part of what schedules and models draw.
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One log write, as it is reported to an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +49,30 @@ pub struct LogWrite {
     pub stations: Stations,
 }
 
-/// Called for each log write by the holder of the baton: it must be quick and must not call the
-/// log.
-pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
+/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the holder
+/// of the baton: it must be quick and must not call the log.
+#[derive(Clone)]
+pub struct Observer(Arc<Mutex<Observe>>);
+
+type Observe = dyn FnMut(&LogWrite) + Send;
+
+impl Observer {
+    pub(super) fn new(observe: impl FnMut(&LogWrite) + Send + 'static) -> Observer {
+        Observer(Arc::new(Mutex::new(observe)))
+    }
+
+    /// Calls it, also after a call that panicked.
+    pub fn observe(&self, write: &LogWrite) {
+        let mut observe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (*observe)(write);
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer")
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Underway {
@@ -73,8 +97,6 @@ pub(crate) struct Host {
     pub(crate) writer: Writer,
     pub(super) hands: Hands,
     pub(crate) history: Option<History>,
-    #[cfg(feature = "experiment")]
-    pub(crate) fused: Option<super::fused::Fused>,
 }
 
 /// What carries out the writer's actions.
@@ -141,8 +163,6 @@ impl Host {
             writer,
             hands,
             history: record.then(History::default),
-            #[cfg(feature = "experiment")]
-            fused: None,
         }
     }
 
@@ -157,10 +177,6 @@ impl Host {
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
     pub(crate) fn lead(&mut self, core: &Core) -> Led {
-        #[cfg(feature = "experiment")]
-        if self.fused.is_some() {
-            return self.lead_fused(core);
-        }
         if self.history.is_some() {
             self.lead_on::<true>(core)
         } else {
@@ -214,15 +230,6 @@ impl Host {
                 Next::Over => return Led::From(first),
             }
         }
-    }
-
-    #[cfg(feature = "experiment")]
-    pub(super) fn fused_parts(&mut self) -> (&mut super::fused::Fused, &mut Hands) {
-        let fused = self
-            .fused
-            .as_mut()
-            .expect("asked for only when it is there");
-        (fused, &mut self.hands)
     }
 
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call
@@ -438,12 +445,12 @@ impl Hands {
     /// Reports the oldest batch underway to the observer.
     #[cold]
     fn report(&mut self, core: &Core) {
-        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
+        let (Some(observer), Some(underway)) = (&self.observer, self.underway.front()) else {
             return;
         };
         let batch = underway.batch;
         let log_seq = core.geometry.log_seq(batch.end() - 1);
-        observer(&LogWrite {
+        observer.observe(&LogWrite {
             batch: batch.id,
             commits: core.buffer.commits(batch.id),
             redo_bytes: batch.bytes,
@@ -465,9 +472,9 @@ impl Hands {
 
     /// Lets committers run until enough of them wait for the open batch.
     fn gather(&mut self, core: &Core) {
-        let (want, until) = self.gather;
         let (open, _) = core.buffer.open_batch();
-        while core.buffer.commits(open) < want && core.clock.now() < until {
+        let now = || core.clock.now();
+        while !rules::has_gathered(core.buffer.commits(open), self.gather, now) {
             yield_now();
         }
     }

@@ -3,6 +3,7 @@
 //! Invariants: files are opened only to be read, no lock is taken, nothing is flushed. So it works
 //! on a read-only mount and beside the log's owner, whose end is then a moment's.
 
+#[cfg(feature = "internals")]
 use super::Log;
 use super::open::{check_headers, hold, open_control_read_only};
 use super::options::{Paths, Place};
@@ -52,6 +53,7 @@ pub struct GroupSurvey {
     pub unsound_count: u64,
 }
 
+#[cfg(feature = "internals")]
 impl Log {
     /// The control information and the blocks of the log in a directory or on a device, to be read
     /// only. The log
@@ -59,7 +61,7 @@ impl Log {
     ///
     /// # Errors
     /// As [`Inspection::open`].
-    pub fn inspect(path: &Path) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
+    pub fn inspect(path: impl AsRef<Path>) -> Result<(ControlInfo, Arc<dyn LogDevice>), Error> {
         let found = Inspection::open(path)?;
         Ok((found.control, found.data))
     }
@@ -84,7 +86,8 @@ impl Inspection {
     ///
     /// # Errors
     /// No log, another version, another log's file, control information that is damaged twice.
-    pub fn open(path: &Path) -> Result<Inspection, Error> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Inspection, Error> {
+        let path = path.as_ref();
         let place = Place::of(path);
         let directory = match &place {
             Place::Directory(_) => Some(hold(path)?),

@@ -1,7 +1,8 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
-//! on raw devices ([`raw`]), looking without opening (`inspect`), the host that carries out the
+//! on raw devices ([`raw`]), giving up redo behind damage (`salvage`), looking without opening
+//! (`inspect`), the host that carries out the
 //! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
 //! sessions, completion queues of commits that are not waited for one by one (`completions`), the
 //! log writer's threads (`lgwr`). Policy is in
@@ -12,8 +13,6 @@ mod builder;
 mod completions;
 mod core;
 mod create;
-#[cfg(feature = "experiment")]
-mod fused;
 mod host;
 mod inspect;
 mod lgwr;
@@ -22,6 +21,7 @@ mod options;
 mod pipeline;
 pub mod raw;
 mod retired;
+mod salvage;
 mod session;
 
 pub use back_end::BackEnd;
@@ -250,6 +250,7 @@ impl Log {
         self.core.flush()
     }
 
+    #[doc(hidden)]
     /// The writer's history so far, when it is kept.
     ///
     /// # Errors
@@ -258,6 +259,7 @@ impl Log {
         self.core.look(|host| host.history.clone())
     }
 
+    #[doc(hidden)]
     /// A writer as this log's was when it was opened, to replay its history on.
     #[must_use]
     pub fn fresh_writer(&self) -> Writer {

@@ -88,10 +88,9 @@ impl Log {
         check_fit(&geometry, &caps, policy.depth, path)?;
         let recovery = recover(&data, &mut control, path, draw_life(path)?, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
-        let wanted = RegionOptions {
-            huge_pages: options.huge_pages,
-            lock: options.lock_memory,
-        };
+        let wanted = RegionOptions::default()
+            .huge_pages(options.huge_pages)
+            .lock(options.lock_memory);
         let region = Arc::new(Region::with(bytes, wanted)?);
         let huge_pages = region.is_huge();
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
@@ -105,12 +104,7 @@ impl Log {
         let fresh = writer.clone();
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);
-        #[cfg_attr(not(feature = "experiment"), allow(unused_mut))]
-        let mut host = Host::new(writer, queue, observer, options.record_history, log_seq);
-        #[cfg(feature = "experiment")]
-        {
-            host.fused = options.fused.then(Default::default);
-        }
+        let host = Host::new(writer, queue, observer, options.record_history, log_seq);
         let buffer = LogBuffer::new(
             Memory::new(region),
             geometry,
@@ -147,7 +141,7 @@ impl Log {
 }
 
 /// The life of the incarnation that an opening begins.
-fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
+pub(super) fn draw_life(path: &Path) -> Result<LifeId, DeviceError> {
     LifeId::draw().map_err(|source| DeviceError::Io {
         path: path.to_owned(),
         action: "drawing the life id of a new incarnation",
@@ -232,7 +226,7 @@ pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
     })
 }
 
-fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
     expect_control(at)?;
     let names = [Paths::CONTROL.to_owned()];
     let method = SyncMethod::Buffered;
@@ -269,7 +263,7 @@ fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {
     Ok(())
 }
 
-fn open_logs(
+pub(super) fn open_logs(
     directory: &Directory,
     info: &ControlInfo,
     method: SyncMethod,

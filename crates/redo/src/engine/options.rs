@@ -1,11 +1,12 @@
 //! What a log is made of and how it is run.
 
-use super::host::Observer;
+use super::host::{LogWrite, Observer};
 use crate::control::Position;
 use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
+use crate::setters::setters;
 use crate::triggers::Triggers;
 use crate::turn::{Rules, Way};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Who writes the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LogWriter {
     /// A committing foreground takes the baton and writes for all (the leader). A fallback log
     /// writer serves commits that nobody waits for.
@@ -87,6 +89,7 @@ impl std::str::FromStr for LogWriter {
 
 /// The shape of a new log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shape {
     /// Redo block size: 512 or 4096; `None` takes the physical sector's, within these.
     pub block_bytes: Option<u32>,
@@ -98,15 +101,30 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Shape {
+        Shape::new()
+    }
+}
+
+setters!(const Shape {
+    /// This shape with another redo block size: 512, 4096, or `None` for the device's.
+    block_bytes: Option<u32>,
+    /// This shape with so many log groups, 2 to 1024.
+    groups: u32,
+    /// This shape with log files of so many bytes, a multiple of 4096.
+    file_bytes: u64,
+});
+
+impl Shape {
+    /// Three log groups of 256 MiB, with the device's block size.
+    #[must_use]
+    pub const fn new() -> Shape {
         Shape {
             block_bytes: None,
             groups: 3,
             file_bytes: 256 << 20,
         }
     }
-}
 
-impl Shape {
     /// Refuses what no log can be, on whatever device.
     ///
     /// # Errors
@@ -175,6 +193,8 @@ impl Shape {
 }
 
 /// How a log is run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// How writes are made durable; with `probe`, only where the probe cannot tell.
     pub sync_method: SyncMethod,
@@ -211,9 +231,6 @@ pub struct Options {
     /// A bug that a test plants.
     #[doc(hidden)]
     pub planted: Planted,
-    /// Lead by the hand-fused loop of experiments/line-cost.
-    #[cfg(feature = "experiment")]
-    pub fused: bool,
 }
 
 impl Default for Options {
@@ -234,13 +251,52 @@ impl Default for Options {
             observer: None,
             record_history: false,
             planted: Planted::none(),
-            #[cfg(feature = "experiment")]
-            fused: false,
         }
     }
 }
 
+setters!(Options {
+    /// These options with another way of making writes durable.
+    sync_method: SyncMethod,
+    /// These options with another way of handing operations to the system.
+    io: IoEngine,
+    /// These options with rings made in this way.
+    uring: UringOptions,
+    /// These options, with or without a probe of the ways of writing.
+    probe: bool,
+    /// These options with another log writer.
+    log_writer: LogWriter,
+    /// These options with a log buffer of so many bytes.
+    buffer_bytes: usize,
+    /// These options, with or without reserved huge pages for the log buffer.
+    huge_pages: bool,
+    /// These options with another way in which foregrounds learn of durable redo.
+    log_file_sync: LogFileSync,
+    /// These options with other triggers of log writes.
+    triggers: Triggers,
+    /// These options, with the log buffer locked in memory or not.
+    lock_memory: bool,
+    /// These options with other parameters of the log writer.
+    policy: Policy,
+    /// These options with the log writer's threads on these CPUs; anywhere when empty.
+    log_writer_cpus: Vec<usize>,
+    /// These options, with the log writer's history kept or not.
+    record_history: bool,
+    /// These options with a bug that a test plants.
+    #[doc(hidden)]
+    planted: Planted,
+});
+
 impl Options {
+    /// These options with an observer, which is called for each log write by whoever holds the
+    /// baton: it must be quick and must not call the log. Logs that are opened with clones of
+    /// these options share it.
+    #[must_use]
+    pub fn observer(mut self, observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
+        self.observer = Some(Observer::new(observe));
+        self
+    }
+
     /// How turns are taken with these.
     pub(super) fn rules(&self, way: Way) -> Rules {
         Rules {
@@ -301,9 +357,9 @@ pub struct Paths {
 impl Paths {
     /// Of a log in `directory`.
     #[must_use]
-    pub fn new(directory: &Path) -> Paths {
+    pub fn new(directory: impl AsRef<Path>) -> Paths {
         Paths {
-            directory: directory.to_owned(),
+            directory: directory.as_ref().to_owned(),
         }
     }
 
@@ -344,7 +400,8 @@ pub enum Place {
 impl Place {
     /// Of the log that `path` names: a block device, or else a directory.
     #[must_use]
-    pub fn of(path: &Path) -> Place {
+    pub fn of(path: impl AsRef<Path>) -> Place {
+        let path = path.as_ref();
         if device::raw::is_block_device(path) {
             Place::Device(path.to_owned())
         } else {

@@ -42,6 +42,12 @@ impl Records {
         }
     }
 
+    /// The next block is not readable: a record that reaches into it is lost.
+    pub(super) fn skip(&mut self) {
+        self.begun = None;
+        self.partial.clear();
+    }
+
     pub(super) fn block(
         &mut self,
         block: StreamBlock,

@@ -8,10 +8,12 @@
 //!
 //! Invariant: the mode changes only while nothing is in flight.
 
+use crate::setters::setters;
 use measure::Nanos;
 
 /// How an adaptive writer measures and decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Adaptive {
     /// Batches of a window at least.
     pub window_batches: u32,
@@ -40,6 +42,21 @@ impl Default for Adaptive {
         }
     }
 }
+
+setters!(const Adaptive {
+    /// These parameters with windows of at least so many batches.
+    window_batches: u32,
+    /// These parameters with windows of at least this length.
+    window_min: Nanos,
+    /// These parameters with so many batches that are not counted after a change of mode.
+    settling: u32,
+    /// These parameters with another part of a window's batches that makes a load busy, in 256ths.
+    busy_part: u32,
+    /// These parameters with another margin by which the workers must be better, in 256ths.
+    margin: u32,
+    /// These parameters with another limit of the windows until the next trial.
+    skip_max: u32,
+});
 
 /// Windows that the workers serve before alone is tried for the first time.
 const SKIP_FIRST: u32 = 8;

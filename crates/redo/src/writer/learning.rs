@@ -10,6 +10,7 @@ use measure::Nanos;
 
 /// How foregrounds learn that their redo is durable (Oracle: `_use_adaptive_log_file_sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LogFileSync {
     /// They sleep, and are woken.
     #[default]

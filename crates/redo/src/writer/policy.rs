@@ -6,10 +6,12 @@
 //! the time that a log write takes. One session never gathers.
 
 use super::Adaptive;
+use crate::setters::setters;
 use measure::Nanos;
 
 /// The writer's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Policy {
     /// Batches in flight at once, sealed and not yet durable, 1 to [`super::MAX_DEPTH`].
     pub depth: u32,
@@ -41,6 +43,23 @@ impl Default for Policy {
         }
     }
 }
+
+setters!(const Policy {
+    /// This policy with so many batches in flight, 1 to [`super::MAX_DEPTH`].
+    depth: u32,
+    /// This policy for a device whose completed writes are durable, or are not.
+    durable_writes: bool,
+    /// This policy, with or without gathering.
+    gather: bool,
+    /// This policy with another part of a log write's mean time for gathering, in 256ths.
+    gather_part: u32,
+    /// This policy with another longest time for gathering.
+    gather_max: Nanos,
+    /// This policy with gathering for at most so many bytes of redo.
+    gather_bytes: u32,
+    /// This policy with these parameters of an adaptive log writer.
+    adaptive: Option<Adaptive>,
+});
 
 /// Gatherings in vain double the number that is skipped, up to this.
 const SKIP_MAX: u32 = 64;

@@ -113,6 +113,7 @@ pub enum Io {
 
 /// Why a log was poisoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cause {
     /// A write failed.
     Write(IoFailure),

@@ -40,11 +40,10 @@ impl Drop for Scratch {
 }
 
 /// The smallest log worth testing: three files of 512 KiB, 4096-byte blocks.
-pub const SMALL: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 3,
-    file_bytes: 512 << 10,
-};
+pub const SMALL: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(3)
+    .file_bytes(512 << 10);
 
 /// Every kind of log writer; of workers, one and several.
 pub const WRITERS: [LogWriter; 5] = [
@@ -93,10 +92,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Options with the smallest log buffer.
 pub fn options() -> Options {
-    Options {
-        buffer_bytes: 1 << 20,
-        ..Options::default()
-    }
+    Options::default().buffer_bytes(1 << 20)
 }
 
 /// Makes a log in `directory`.

@@ -20,11 +20,10 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(2);
 pub const BATCHES: usize = 3;
 
-pub const SHAPE: Shape = Shape {
-    block_bytes: Some(4096),
-    groups: 2,
-    file_bytes: 512 << 10,
-};
+pub const SHAPE: Shape = Shape::new()
+    .block_bytes(Some(4096))
+    .groups(2)
+    .file_bytes(512 << 10);
 
 struct Blocks(SimDisk);
 
@@ -105,13 +104,11 @@ impl Disks {
 }
 
 pub fn pipelined(planted: Planted) -> Options {
-    let mut options = Options {
-        log_writer: LogWriter::Workers(4),
-        buffer_bytes: 1 << 20,
-        record_history: true,
-        planted,
-        ..Options::default()
-    };
+    let mut options = Options::default()
+        .log_writer(LogWriter::Workers(4))
+        .buffer_bytes(1 << 20)
+        .record_history(true)
+        .planted(planted);
     // One session for each batch, one after the other: there is nobody to wait for.
     options.policy.gather = false;
     options

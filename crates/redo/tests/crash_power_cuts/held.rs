@@ -221,13 +221,11 @@ fn asked() -> Options {
     let planted = BUGS
         .into_iter()
         .find(|bug| words[3] == format!("{:?}", Some(bug)));
-    let mut options = Options {
-        sync_method: words[0].parse().expect("a sync method"),
-        io: words[1].parse().expect("an engine"),
-        log_writer: words[2].parse().expect("a log writer"),
-        planted: planted.map_or(Planted::none(), Planted::with),
-        ..options()
-    };
+    let mut options = options()
+        .sync_method(words[0].parse().expect("a sync method"))
+        .io(words[1].parse().expect("an engine"))
+        .log_writer(words[2].parse().expect("a log writer"))
+        .planted(planted.map_or(Planted::none(), Planted::with));
     options.policy.gather = false;
     options.policy.depth = 4;
     options

@@ -310,16 +310,14 @@ pub fn child() -> ! {
 /// The options that the parent asked for.
 fn asked() -> Options {
     let word = |name| std::env::var(name).expect("the parent says how");
-    Options {
-        sync_method: word(METHOD).parse().expect("a sync method"),
-        io: word(ENGINE).parse().expect("an engine"),
-        log_writer: word(WRITER).parse().expect("a log writer"),
-        planted: match std::env::var(CONTROL) {
+    options()
+        .sync_method(word(METHOD).parse().expect("a sync method"))
+        .io(word(ENGINE).parse().expect("an engine"))
+        .log_writer(word(WRITER).parse().expect("a log writer"))
+        .planted(match std::env::var(CONTROL) {
             Ok(_) => redo::planted::Planted::with(redo::planted::Bug::AcknowledgeBeforeFlush),
             Err(_) => redo::planted::Planted::none(),
-        },
-        ..options()
-    }
+        })
 }
 
 /// Makes the log if there is none, and commits from all sessions, with log switches and

@@ -16,7 +16,6 @@ use crate::states::{self, Mapped, States};
 use crate::volume::{Janitor, PLACES, done};
 use device::SyncMethod;
 use measure::workload::split_mix;
-use redo::Options;
 use redo::engine::Paths;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::path::{Path, PathBuf};
@@ -259,10 +258,7 @@ impl Recording {
             states::put(&scratch.0, &files).map_err(|e| e.to_string())?;
             explored.states += 1;
             explored.under_way += u64::from(under_way > 0);
-            let buffered = Options {
-                sync_method: SyncMethod::Buffered,
-                ..options()
-            };
+            let buffered = options().sync_method(SyncMethod::Buffered);
             if let Err(what) = life::verify_end(&scratch.0, buffered, &known) {
                 explored.lost += 1;
                 let end = self.events.len();

@@ -271,11 +271,10 @@ impl LogArgs {
     pub(crate) fn plan(&self) -> Result<LogPlan, CommandError> {
         self.check_depth()?;
         let plan = LogPlan {
-            shape: Shape {
-                block_bytes: self.block_size,
-                groups: self.log_groups,
-                file_bytes: self.log_file_size,
-            },
+            shape: Shape::new()
+                .block_bytes(self.block_size)
+                .groups(self.log_groups)
+                .file_bytes(self.log_file_size),
             sync_method: self.sync_method.0,
             log_writer: self.log_writer,
             log_writer_cpus: self.log_writer_cpus()?,

@@ -321,7 +321,7 @@ fn store(mut writer: EventWriter, receiver: &Receiver<Message>, shared: &Shared)
 }
 
 fn sync_event(sample: &Sample) -> Option<SyncEvent> {
-    let parts = |p: redo::commit::Path| [p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns];
+    let parts = |p: redo::CommitPath| [p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns];
     Some(SyncEvent {
         start_ns: sample.requested_ns,
         latency_ns: sample.sync_ns?,

@@ -6,7 +6,7 @@
 
 use super::capture::Capture;
 use measure::record::{Background, Foreground};
-use redo::commit::Path;
+use redo::CommitPath;
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ pub struct Sample {
     /// Log file sync; `None` when it did not wait.
     pub sync_ns: Option<u64>,
     /// Where that went, when it could be joined to its log write.
-    pub path: Option<Path>,
+    pub path: Option<CommitPath>,
     /// When the commit was asked for, on the log's clock.
     pub requested_ns: u64,
     /// The batch that carried it, where it is known.
@@ -32,7 +32,7 @@ pub struct Sample {
 }
 
 fn add_sample(foreground: &mut Foreground, sample: &Sample) {
-    let parts = |path: Path| [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
+    let parts = |path: CommitPath| [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
     foreground.add(sample.latency_ns, sample.sync_ns, sample.path.map(parts));
 }
 

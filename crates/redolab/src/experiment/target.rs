@@ -387,30 +387,25 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
         Arc::clone(&observers.recorder),
         Arc::clone(&observers.meter),
     );
-    Options {
-        sync_method: setup.sync_method,
-        log_writer: setup.log.log_writer,
-        log_file_sync: setup.log.log_file_sync,
-        triggers: setup.log.triggers,
-        log_writer_cpus: setup.log.log_writer_cpus.clone(),
-        buffer_bytes: setup.log.buffer_bytes,
-        huge_pages: setup.log.huge_pages,
-        lock_memory: setup.log.lock_memory,
-        io: setup.log.io,
-        policy: Policy {
-            depth: setup.log.io_depth,
-            ..Policy::default()
-        },
-        probe: setup.probe,
-        observer: Some(Box::new(move |write: &LogWrite| {
+    Options::default()
+        .sync_method(setup.sync_method)
+        .log_writer(setup.log.log_writer)
+        .log_file_sync(setup.log.log_file_sync)
+        .triggers(setup.log.triggers)
+        .log_writer_cpus(setup.log.log_writer_cpus.clone())
+        .buffer_bytes(setup.log.buffer_bytes)
+        .huge_pages(setup.log.huge_pages)
+        .lock_memory(setup.log.lock_memory)
+        .io(setup.log.io)
+        .policy(Policy::default().depth(setup.log.io_depth))
+        .probe(setup.probe)
+        .observer(move |write: &LogWrite| {
             recorder.log_write(write);
             // What is submitted after the row was ended is no part of it.
             if let Some(at_ns) = meter.log_write(write) {
                 recorder.close(at_ns);
             }
-        })),
-        ..Options::default()
-    }
+        })
 }
 
 #[cfg(test)]
@@ -427,19 +422,19 @@ mod tests {
             ..Setup::default()
         };
         let observers = Observers::new(&setup);
-        let mut observer = options(&setup, &observers).observer.expect("an observer");
+        let observer = options(&setup, &observers).observer.expect("an observer");
         let Observers { recorder, meter } = &observers;
         meter.describe(4096, SyncMethod::Direct);
         meter.allow(100 * 4096, 20 * 4096);
         meter.begin(&Arc::new(Control::new(None)));
         recorder.open(0);
         for at in 1..=80 {
-            observer(&log_write(at, at + 1));
+            observer.observe(&log_write(at, at + 1));
         }
         assert_eq!(meter.ended_ns(), Some(81));
         // Under way when it ended, and one that began then.
-        observer(&log_write(80, 90));
-        observer(&log_write(81, 91));
+        observer.observe(&log_write(80, 90));
+        observer.observe(&log_write(81, 91));
         assert_eq!(recorder.take().1.background.write.count(), 81);
     }
 }

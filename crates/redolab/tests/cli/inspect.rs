@@ -9,19 +9,16 @@ use std::path::Path;
 const RECORDS: usize = 40;
 
 fn shape() -> Shape {
-    Shape {
-        block_bytes: Some(4096),
-        groups: 2,
-        file_bytes: 1 << 20,
-    }
+    Shape::new()
+        .block_bytes(Some(4096))
+        .groups(2)
+        .file_bytes(1 << 20)
 }
 
 fn options() -> Options {
-    Options {
+    Options::default()
         // Every file system takes it.
-        sync_method: device::SyncMethod::Buffered,
-        ..Options::default()
-    }
+        .sync_method(device::SyncMethod::Buffered)
 }
 
 /// A log with [`RECORDS`] commits in `directory`; closed, or left as after a crash.

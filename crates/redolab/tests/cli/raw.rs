@@ -49,12 +49,10 @@ fn inspection(place: &Place, node: &str) -> serde_json::Value {
 /// there are any.
 fn open(node: &str) -> Result<(Log, Recovery), redo::Error> {
     let held = device::raw::Look::at(Path::new(node))?.hold()?;
-    let options = Options {
-        buffer_bytes: 1 << 20,
-        io: device::IoEngine::IoUring,
-        probe: true,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .buffer_bytes(1 << 20)
+        .io(device::IoEngine::IoUring)
+        .probe(true);
     Log::builder(held).options(options).open()
 }
 

@@ -46,10 +46,7 @@ impl Victim {
     fn new(place: &Place) -> Victim {
         let at = place.path().join("victim");
         std::fs::create_dir(&at).expect("a fresh directory");
-        let shape = Shape {
-            file_bytes: 512 << 10,
-            ..Shape::default()
-        };
+        let shape = Shape::default().file_bytes(512 << 10);
         Log::builder(&at).shape(shape).create().expect("a log");
         for name in ["probe.dat", "redo.probe", ".redolab-journal"] {
             std::fs::write(at.join(name), "precious").expect("writes");

@@ -1,0 +1,71 @@
+//! Giving up redo behind damage, wherever the log lies.
+//!
+//! Invariant: a log in files or on a raw device is locked before it is read and until the new
+//! incarnation is durable, so that no write of a living owner, or of one that was killed a moment
+//! ago, can still be under way.
+
+use super::builder::{Layout, LogBuilder};
+use super::open::{draw_life, hold, open_control, open_logs};
+use super::options::Paths;
+use super::{create, raw};
+use crate::control::ControlFile;
+use crate::error::Error;
+use crate::rba::Rba;
+use crate::recovery::{Salvage, salvage};
+use device::file::{Directory, SyncMethod, lock_exclusive_at};
+use device::{LogDevice, raw::Held};
+use std::path::Path;
+use std::sync::Arc;
+
+impl<'a> LogBuilder<'a> {
+    /// Gives up the redo of a damaged log from the block at `at` on, which must be the position
+    /// that [`Error::Corrupt`] names when the log is opened. Records before it are kept, all
+    /// behind it are lost for good, also those that can still be read: **acknowledged commits are
+    /// lost**. Returns the builder, which can open the log, and what was given up.
+    ///
+    /// Copy the log before, and print what is returned: nobody can find out later.
+    ///
+    /// # Errors
+    /// [`Error::Salvage`] for a log that is not damaged, or not at this position; a log in use;
+    /// what recovery refuses for other reasons (control information that is older than the log,
+    /// blocks of two copies, records that contradict their blocks); a device that fails.
+    pub fn salvage(self, at: Rba) -> Result<(LogBuilder<'a>, Salvage), Error> {
+        let given_up = match &self.layout {
+            Layout::Directory(path) => in_directory(&hold(path)?, at),
+            Layout::OpenDirectory(held) => in_directory(held, at),
+            Layout::Device(held) => on_device(held, at),
+            Layout::Cleared(device) => on_device(device.held(), at),
+            Layout::Space { device, path } => in_space(device, path, at),
+            Layout::Devices { data, control } => {
+                let path = Path::new(Paths::CONTROL);
+                let mut control = ControlFile::load(Arc::clone(control), path)?;
+                salvage(data, &mut control, path, at, draw_life(path)?)
+            }
+        };
+        Ok((self, given_up?))
+    }
+}
+
+fn in_directory(directory: &Directory, at: Rba) -> Result<Salvage, Error> {
+    let path = directory.path();
+    let entry = directory.entry(Paths::CONTROL)?;
+    create::refuse_unfinished(directory)?;
+    let _lock = lock_exclusive_at(&entry)?;
+    directory.sync()?;
+    let mut control = open_control(&entry)?;
+    let data = open_logs(directory, control.info(), SyncMethod::Buffered)?;
+    let data: Arc<dyn LogDevice> = Arc::new(data);
+    salvage(&data, &mut control, path, at, draw_life(path)?)
+}
+
+/// A raw device is held exclusively as long as `held` is there.
+fn on_device(held: &Held, at: Rba) -> Result<Salvage, Error> {
+    let space: Arc<dyn LogDevice> = Arc::new(held.space(SyncMethod::Direct)?);
+    in_space(&space, held.look().path(), at)
+}
+
+fn in_space(space: &Arc<dyn LogDevice>, path: &Path, at: Rba) -> Result<Salvage, Error> {
+    let mut control = ControlFile::load(raw::control_window(space, path)?, path)?;
+    let data = raw::open_groups(space, control.info(), path)?;
+    salvage(&data, &mut control, path, at, draw_life(path)?)
+}
