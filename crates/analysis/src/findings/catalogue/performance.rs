@@ -157,7 +157,8 @@ entries! {
         .rule("a longest one over 500 ms", WAIT)
         .advice("Look at what else happens at a switch: control file, checkpoint, archiving.")
         .at(FigureAnchor::Longest);
-    SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new("space.log_file_switch_checkpoint_incomplete", High,
+    SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new(
+        "space.log_file_switch_checkpoint_incomplete", High,
         "The log writer waited for a log that the checkpoint had not passed.")
         .rule("any such wait", WAIT)
         .advice("Make log files larger or more numerous: the checkpoint cannot keep up.");
