@@ -27,5 +27,6 @@ mod sessions;
 mod stored;
 mod units;
 mod verdict_rows;
+mod version_1;
 mod volumes;
 mod work_folders;
