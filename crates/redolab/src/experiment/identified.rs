@@ -73,10 +73,7 @@ impl IdentifiedTarget {
             blocking: true,
         };
         let geometry = log.shape.geometry(&caps, self.place.path())?;
-        let options = redo::Options {
-            buffer_bytes: log.buffer_bytes,
-            ..redo::Options::default()
-        };
+        let options = redo::Options::default().buffer_bytes(log.buffer_bytes);
         let ring_blocks = options.ring_blocks(&geometry)?;
         let record = |s: &Spec| u64::from(s.workload.redo_bytes / s.workload.records.max(1));
         let (len, max) = (

@@ -28,7 +28,6 @@ impl Place {
     fn new(files: bool) -> Place {
         let mut setup = Setup::default();
         setup.log.shape = Shape::default().groups(2).file_bytes(48 << 20);
-        };
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let folder = files.then(|| WorkFolder::create(scratch.path()).expect("a folder"));
         let target = match &folder {

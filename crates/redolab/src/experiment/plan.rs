@@ -156,7 +156,7 @@ impl FloorPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogPlan {
     /// Shape of the log.
-    #[serde(with = "in_words::ShapeFields")]
+    #[serde(with = "in_words::shape")]
     pub shape: Shape,
     /// How writes are made durable; `None` for the fastest that is found.
     #[serde(with = "in_words::sync_method")]

@@ -1,9 +1,9 @@
 //! Choices of a plan in the words of the command line, so that a plan reads as it was asked for.
 
 use device::{IoEngine, SyncMethod};
-use redo::{LogFileSync, LogWriter, Shape, Triggers};
+use redo::{LogFileSync, LogWriter, Triggers};
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serializer};
 
 /// The word for a sync method that is left to the experiment.
 const AUTO: &str = "auto";
@@ -53,10 +53,36 @@ in_words!(triggers, Triggers, |t| t.to_string(), |t| t.parse());
 in_words!(io, IoEngine, |io| io.name().to_owned(), |t| t.parse());
 
 /// The shape of a log, field by field.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Shape")]
-pub(super) struct ShapeFields {
-    block_bytes: Option<u32>,
-    groups: u32,
-    file_bytes: u64,
+pub(super) mod shape {
+    use redo::Shape;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct ShapeFields {
+        block_bytes: Option<u32>,
+        groups: u32,
+        file_bytes: u64,
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        shape: &Shape,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let fields = ShapeFields {
+            block_bytes: shape.block_bytes,
+            groups: shape.groups,
+            file_bytes: shape.file_bytes,
+        };
+        fields.serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Shape, D::Error> {
+        let fields = ShapeFields::deserialize(deserializer)?;
+        Ok(Shape::new()
+            .block_bytes(fields.block_bytes)
+            .groups(fields.groups)
+            .file_bytes(fields.file_bytes))
+    }
 }
