@@ -12,6 +12,7 @@ pub mod cli;
 pub mod experiment;
 pub mod folder;
 pub mod input;
+mod inspection;
 pub mod intake;
 pub mod interchange;
 pub mod last_resort;

@@ -14,7 +14,6 @@ mod export;
 mod findings;
 mod import;
 mod inspect;
-mod inspect_text;
 mod loads;
 mod need;
 mod probe;

@@ -305,6 +305,7 @@ mod tests {
     use crate::experiment::judge::judge;
     use crate::output::json;
     use analysis::thresholds::Thresholds;
+    use measure::judgement::Weight;
     use measure::run::{Origin, Row, WaitStats};
     use measure::stack::Stack;
     use std::path::Path;
@@ -341,6 +342,7 @@ mod tests {
     fn slow_log_writes_show_in_every_view_whatever_made_the_run() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let store = Store::open(folder.path()).expect("a store");
+        assert_eq!(Thresholds::default().write_mean_problem_ms.value, 20.0);
         for command in ["check", "run", "compare", "import"] {
             for (mean_ms, slow) in [(25.0, true), (0.5, false)] {
                 let mut made = run(command, mean_ms);
@@ -348,6 +350,11 @@ mod tests {
                 let writer = store.begin(&made.run_id).expect("a folder");
                 writer.finish(&made).expect("stored");
                 let mut held = store.load(&made.run_id).expect("complete");
+                let found = held.findings.iter().find(|f| f.id == "latency.write_mean");
+                let found = found
+                    .unwrap_or_else(|| panic!("{command}: no finding"))
+                    .clone();
+                assert_eq!(found.weight == Weight::Bad, slow, "{command}: {found:?}");
                 let style = table::Style::detect(false, None);
                 let mut bytes = Vec::new();
                 json::write(&held, &mut bytes).expect("into memory");
@@ -358,8 +365,8 @@ mod tests {
                 ];
                 for view in views {
                     let view: Vec<&str> = view.split_whitespace().collect();
-                    let says = view.join(" ").contains("over 20 ms");
-                    assert_eq!(says, slow, "{command} at {mean_ms} ms");
+                    let says = view.join(" ").contains(&found.claim);
+                    assert!(says, "{command} at {mean_ms} ms: {}", found.claim);
                 }
             }
         }

@@ -178,7 +178,7 @@ pub(super) fn soak_time(text: &str) -> Result<Nanos, String> {
     let time = parse_duration(text)?;
     if !(SOAK_MIN..=SOAK_MAX).contains(&time) {
         return Err(format!(
-            "{text}: use 2s to 168h; steady state shows after 45m"
+            "soak {text}: use 2s to 168h; steady state shows after 45m"
         ));
     }
     Ok(time)

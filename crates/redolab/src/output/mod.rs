@@ -10,6 +10,7 @@ pub mod comparison;
 pub mod csv;
 pub mod file;
 pub mod imported;
+pub mod inspection;
 pub mod json;
 pub mod progress;
 pub mod stack;

@@ -2,6 +2,7 @@
 //! turns a verdict into an exit code.
 
 use crate::harness::Place;
+use measure::judgement::Weight;
 use measure::run::{Origin, Run};
 use redolab::store::Store;
 use std::fmt::Write;
@@ -98,13 +99,16 @@ fn evidence_of_slow_log_writes_is_judged_without_a_verdict() {
         std::fs::write(place.path().join("lgwr.trc"), trace(us)).expect("a file");
         let table = place.run(&["import", "lgwr.trc"]);
         table.expect(0, &["What the figures show", "latency.write_mean"]);
-        assert_eq!(table.out.contains("over 20 ms"), slow, "{}", table.out);
         let run = stored(&place).pop().expect("a run");
         assert_eq!((run.origin, &run.verdict), (Origin::Imported, &None));
+        let found = run.findings.iter().find(|f| f.id == "latency.write_mean");
+        let found = found.expect("the rule of thumb");
+        assert_eq!(found.weight == Weight::Bad, slow, "{found:?}");
+        assert!(table.out.contains(&found.claim), "{}", table.out);
         let report = ["report", &run.run_id, "-o", "report.html"];
         place.run(&report).expect(0, &[]);
         let html = std::fs::read_to_string(place.path().join("report.html")).expect("written");
-        assert_eq!(html.contains("over 20 ms"), slow);
+        assert!(html.contains(&found.claim), "{}", found.claim);
         std::fs::remove_file(place.path().join("report.html")).expect("it is there");
     }
 }
@@ -118,7 +122,7 @@ fn an_invalid_run_ends_with_4() {
         "run", "--null", "--jobs", "3", "--time", "100ms", "--warmup", "20ms",
     ];
     let done = place.run(&[&never[..], &["--flush-triggers", "none"]].concat());
-    done.expect(4, &["INVALID", "no_commits", "Undetermined"]);
+    done.expect(4, &["INVALID", "no_commits", "Findings:"]);
     let id = &stored(&place)[0].run_id;
     place.run(&["runs", "show", id]).expect(4, &["INVALID"]);
     place.run(&["report", id]).expect(4, &["Report: "]);

@@ -1,12 +1,12 @@
-//! What `redolab inspect` found, as text for people.
+//! What is in a log, as text for people.
 
-use super::inspect::{Control, Findings};
-use crate::output::cells::grouped;
-use crate::output::table;
-use measure::words::sanitize;
-use measure::words::size;
+use super::cells::grouped;
+use super::table;
+use crate::inspection::{InspectedControl, InspectedLog};
+use measure::words::{sanitize, size};
 
-pub(super) fn text(found: &Findings, style: table::Style) -> String {
+/// What was found in a log.
+pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
     let mut out = format!("Redo log {}\n", sanitize::line(&found.path));
     if let Some(pid) = found.open_by_pid {
         out.push_str(&format!(
@@ -50,7 +50,7 @@ pub(super) fn text(found: &Findings, style: table::Style) -> String {
     out
 }
 
-fn control(control: &Control, style: table::Style) -> String {
+fn control(control: &InspectedControl, style: table::Style) -> String {
     let closed = control.closed_at_rba.as_deref();
     let mut out = format!(
         "  log id        {}\n  shape         {} groups of {}, {} blocks of {} bytes in each; \
@@ -95,7 +95,7 @@ fn control(control: &Control, style: table::Style) -> String {
     out
 }
 
-fn contents(found: &Findings) -> String {
+fn contents(found: &InspectedLog) -> String {
     let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
     let end = match found.end {
         "clean" => "clean: nothing was written behind the last whole batch",
@@ -121,7 +121,7 @@ fn contents(found: &Findings) -> String {
     out
 }
 
-fn groups(found: &Findings, style: table::Style) -> String {
+fn groups(found: &InspectedLog, style: table::Style) -> String {
     let lines = found.groups.iter().map(|group| {
         vec![
             group.group.to_string(),
