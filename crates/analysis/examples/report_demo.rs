@@ -285,15 +285,7 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
             flush_audit: Some(audit((commits as f64 / group) as u64)),
             background_write_pct: Some(0.4),
         }),
-        processors: Some(ProcessorFigures {
-            cpu_busy_pct: Some(6.0 + 0.7 * f64::from(jobs)),
-            cpu_user_pct: Some(2.0 + 0.4 * f64::from(jobs)),
-            cpu_sys_pct: Some(4.0 + 0.3 * f64::from(jobs)),
-            cpu_idle_pct: Some(92.0 - 0.8 * f64::from(jobs)),
-            cpu_iowait_pct: Some(2.0),
-            cpu_us_per_commit: Some(9.0 / group + 4.0),
-            context_switches_per_commit: Some(1.9),
-        }),
+        processors: Some(processors(jobs, group)),
         ..Row::default()
     }
 }
@@ -319,4 +311,16 @@ fn floors(state: &mut u64) -> Vec<FloorRow> {
         }
     }
     out
+}
+
+fn processors(jobs: u32, group: f64) -> ProcessorFigures {
+    ProcessorFigures {
+        cpu_busy_pct: Some(6.0 + 0.7 * f64::from(jobs)),
+        cpu_user_pct: Some(2.0 + 0.4 * f64::from(jobs)),
+        cpu_sys_pct: Some(4.0 + 0.3 * f64::from(jobs)),
+        cpu_idle_pct: Some(92.0 - 0.8 * f64::from(jobs)),
+        cpu_iowait_pct: Some(2.0),
+        cpu_us_per_commit: Some(9.0 / group + 4.0),
+        context_switches_per_commit: Some(1.9),
+    }
 }

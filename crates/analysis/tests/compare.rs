@@ -228,108 +228,115 @@ fn events_are_compared_as_stretches_of_them() {
     assert!(c.runs.iter().all(|r| r.has_events));
 }
 
+type Change = fn(&mut RedoLogFacts, &mut RedoWorkload);
+
+fn text(word: &str) -> Option<String> {
+    Some(word.to_owned())
+}
+
+/// One change for each option that may explain a difference, and how its report begins.
+const CHANGES: [(&str, Change); 15] = [
+    ("log writer: inline in the base, lgwr here", |t, _| {
+        t.log_writer = text("lgwr")
+    }),
+    (
+        "CPUs of the log writer: any in the base, 0, 2 here",
+        |t, _| t.log_writer_cpus = vec![0, 2],
+    ),
+    (
+        "log file sync mode: post-wait in the base, polling here",
+        |t, _| t.log_file_sync = text("polling"),
+    ),
+    (
+        "flush triggers: commit,third,1MB,3s in the base, none here",
+        |t, _| t.flush_triggers = text("none"),
+    ),
+    (
+        "sync method: not recorded in the base, dsync here",
+        |t, _| "dsync".clone_into(&mut t.sync_method),
+    ),
+    ("I/O engine: threads in the base, io_uring here", |t, _| {
+        t.io = text("io_uring")
+    }),
+    ("batches in flight: 1 in the base, 4 here", |t, _| {
+        t.io_depth = Some(4)
+    }),
+    (
+        "redo block size: 0 bytes in the base, 512 bytes here",
+        |t, _| t.redo_block_bytes = 512,
+    ),
+    (
+        "padding of log writes: 0 bytes in the base, 4096 bytes here",
+        |t, _| t.seal_bytes = 4096,
+    ),
+    (
+        "log buffer: 0 B in the base, 0 B, huge pages here",
+        |t, _| t.huge_pages = true,
+    ),
+    (
+        "log files: 0 groups of 0 B in the base, 1 group of 0 B here",
+        |t, _| t.log_groups = 1,
+    ),
+    ("commit API: sync in the base, not recorded here", |_, w| {
+        w.commit_api = None
+    }),
+    (
+        "payload: compressibility 0, deduplication 0 in the base, compressibility 2",
+        |_, w| {
+            w.payload = Some(PayloadInfo {
+                compressibility: 2.0,
+                ..PayloadInfo::default()
+            })
+        },
+    ),
+    (
+        "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, NOWAIT BATCH here",
+        |_, w| {
+            w.commit_write
+                .insert("LGWR-LAT1".to_owned(), CommitMode::NOWAIT_BATCH);
+        },
+    ),
+    (
+        "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, not recorded here",
+        |_, w| w.commit_write.clear(),
+    ),
+];
+
+/// A run whose options are all known.
+fn side_with_options(name: &str, seed: u64) -> Side {
+    let mut side = side(name, seed, 20, 400.0);
+    *side.run.target.redo_log_mut() = RedoLogFacts {
+        log_writer: text("inline"),
+        log_file_sync: text("post-wait"),
+        flush_triggers: text("commit,third,1MB,3s"),
+        io: text("threads"),
+        io_depth: Some(1),
+        ..RedoLogFacts::default()
+    };
+    let modes = [("LGWR-LAT1".to_owned(), CommitMode::WAIT_IMMEDIATE)];
+    side.run.workload = WorkloadInfo::Redo(RedoWorkload {
+        commit_write: modes.into(),
+        commit_api: text("sync"),
+        payload: Some(PayloadInfo::default()),
+        ..RedoWorkload::default()
+    });
+    side
+}
+
 /// Each option that may explain a difference is reported where two runs differ in it, and only then.
 #[test]
 fn every_option_that_differs_is_reported() {
-    let side = |name: &str, seed| {
-        let mut side = side(name, seed, 20, 400.0);
-        *side.run.target.redo_log_mut() = RedoLogFacts {
-            log_writer: Some("inline".to_owned()),
-            log_file_sync: Some("post-wait".to_owned()),
-            flush_triggers: Some("commit,third,1MB,3s".to_owned()),
-            io: Some("threads".to_owned()),
-            io_depth: Some(1),
-            ..RedoLogFacts::default()
-        };
-        let modes = [("LGWR-LAT1".to_owned(), CommitMode::WAIT_IMMEDIATE)];
-        side.run.workload = WorkloadInfo::Redo(RedoWorkload {
-            commit_write: modes.into(),
-            commit_api: Some("sync".to_owned()),
-            payload: Some(PayloadInfo::default()),
-            ..RedoWorkload::default()
-        });
-        side
-    };
-    let reported = |change: &dyn Fn(&mut RedoLogFacts, &mut RedoWorkload)| -> Vec<String> {
-        let mut b = side("b", 2);
+    let reported = |change: Change| -> Vec<String> {
+        let mut b = side_with_options("b", 2);
         if let WorkloadInfo::Redo(load) = &mut b.run.workload {
             change(b.run.target.redo_log_mut(), load);
         }
-        let c = compare(&[side("a", 1), b]);
+        let c = compare(&[side_with_options("a", 1), b]);
         let said = c.not_compared.into_iter();
         said.map(|n| format!("{}: {}", n.what, n.why)).collect()
     };
-    assert_eq!(reported(&|_, _| {}), Vec::<String>::new());
-    let text = |s: &str| Some(s.to_owned());
-    type Change<'a> = &'a dyn Fn(&mut RedoLogFacts, &mut RedoWorkload);
-    let changes: [(&str, Change<'_>); 15] = [
-        ("log writer: inline in the base, lgwr here", &|t, _| {
-            t.log_writer = text("lgwr")
-        }),
-        (
-            "CPUs of the log writer: any in the base, 0, 2 here",
-            &|t, _| t.log_writer_cpus = vec![0, 2],
-        ),
-        (
-            "log file sync mode: post-wait in the base, polling here",
-            &|t, _| t.log_file_sync = text("polling"),
-        ),
-        (
-            "flush triggers: commit,third,1MB,3s in the base, none here",
-            &|t, _| t.flush_triggers = text("none"),
-        ),
-        (
-            "sync method: not recorded in the base, dsync here",
-            &|t, _| "dsync".clone_into(&mut t.sync_method),
-        ),
-        ("I/O engine: threads in the base, io_uring here", &|t, _| {
-            t.io = text("io_uring")
-        }),
-        ("batches in flight: 1 in the base, 4 here", &|t, _| {
-            t.io_depth = Some(4)
-        }),
-        (
-            "redo block size: 0 bytes in the base, 512 bytes here",
-            &|t, _| t.redo_block_bytes = 512,
-        ),
-        (
-            "padding of log writes: 0 bytes in the base, 4096 bytes here",
-            &|t, _| t.seal_bytes = 4096,
-        ),
-        (
-            "log buffer: 0 B in the base, 0 B, huge pages here",
-            &|t, _| t.huge_pages = true,
-        ),
-        (
-            "log files: 0 groups of 0 B in the base, 1 group of 0 B here",
-            &|t, _| t.log_groups = 1,
-        ),
-        (
-            "commit API: sync in the base, not recorded here",
-            &|_, w| w.commit_api = None,
-        ),
-        (
-            "payload: compressibility 0, deduplication 0 in the base, compressibility 2",
-            &|_, w| {
-                w.payload = Some(PayloadInfo {
-                    compressibility: 2.0,
-                    ..PayloadInfo::default()
-                })
-            },
-        ),
-        (
-            "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, NOWAIT BATCH here",
-            &|_, w| {
-                w.commit_write
-                    .insert("LGWR-LAT1".to_owned(), CommitMode::NOWAIT_BATCH);
-            },
-        ),
-        (
-            "COMMIT WRITE of LGWR-LAT1: WAIT IMMEDIATE in the base, not recorded here",
-            &|_, w| w.commit_write.clear(),
-        ),
-    ];
-    for (want, change) in changes {
+    assert_eq!(reported(|_, _| {}), Vec::<String>::new());
+    for (want, change) in CHANGES {
         let found = reported(change);
         assert!(
             found.len() == 1 && found[0].starts_with(want),
@@ -337,7 +344,7 @@ fn every_option_that_differs_is_reported() {
         );
     }
     // A workload that only one of both runs has is a missing row, and no option.
-    let more = reported(&|_, w| {
+    let more = reported(|_, w| {
         w.commit_write
             .insert("LGWR-THR".to_owned(), CommitMode::NOWAIT_BATCH);
     });

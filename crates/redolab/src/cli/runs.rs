@@ -325,7 +325,7 @@ mod tests {
         run.rows.push(Row {
             workload: "LGWR-LAT1".to_owned(),
             jobs: 8,
-            commits: 1000,
+            commits: Some(1000),
             waits: events.map(|e| (e.to_owned(), stats.clone())).into(),
             ..Row::default()
         });
