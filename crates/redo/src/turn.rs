@@ -26,6 +26,7 @@ use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::Bug;
+use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner, LogFileSync};
@@ -285,7 +286,7 @@ impl<H> Turn<H> {
         }
         let (open, bytes) = self.buffer.open_batch();
         let slot = self.buffer.slot(open);
-        if bytes > 0 && slot.asked.load(Ordering::SeqCst) > open {
+        if rules::hands_on(bytes, || slot.asked.load(Ordering::SeqCst), open) {
             let word = &slot.wake;
             if !self.rules.planted.has(Bug::MissingBump) {
                 word.bump();
@@ -300,13 +301,12 @@ impl<H> Turn<H> {
     #[inline]
     fn wake_batch(&self, batch: u64) {
         let slot = self.buffer.slot(batch);
-        let sleepers = slot.wake.sleepers();
-        if sleepers > WAKE_ALONE {
-            let half = sleepers / 2;
+        let wakes = rules::wakes(slot.wake.sleepers(), WAKE_ALONE);
+        if wakes.by_woken > 0 {
             if !self.rules.planted.has(Bug::LostChain) {
-                slot.chain.fetch_add(half, Ordering::Release);
+                slot.chain.fetch_add(wakes.by_woken, Ordering::Release);
             }
-            slot.wake.wake(sleepers - half);
+            slot.wake.wake(wakes.by_leader);
         } else {
             slot.wake.wake_all();
         }
@@ -362,7 +362,7 @@ impl<H> Turn<H> {
     /// A reservation was filled: posts the log writer when the open batch has grown enough.
     #[inline]
     pub(crate) fn appended(&self, reservation: &Reservation) {
-        if reservation.offset < self.post_bytes && reservation.end() >= self.post_bytes {
+        if rules::posts_for_size(reservation.offset, reservation.end(), self.post_bytes) {
             self.post();
         }
     }
@@ -401,7 +401,7 @@ impl<H> Turn<H> {
                 return;
             }
             let (_, bytes) = self.buffer.open_batch();
-            if bytes > 0 && (seen != handled || overdue) {
+            if rules::is_due(bytes, seen != handled, overdue) {
                 handled = seen;
                 overdue = false;
                 let Ok(holder) = self.baton() else { return };
@@ -424,7 +424,7 @@ impl<H> Turn<H> {
         loop {
             let seen = self.switch.read();
             let checkpoint = self.checkpoint.load(Ordering::Acquire);
-            if geometry.reuse_limit(checkpoint) > start {
+            if rules::lets_write(geometry, checkpoint, start) {
                 return Some(checkpoint);
             }
             if !self.is_open() {

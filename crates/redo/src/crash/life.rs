@@ -11,6 +11,7 @@ use crate::control::ControlInfo;
 use crate::format::{LifeId, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
+use crate::rules;
 use crate::writer::{Event, History, Writer};
 use device::sim_disk::SimDisk;
 use device::{Completion, LogDevice, Queue, Region};
@@ -189,7 +190,11 @@ impl Life {
     fn pend(&mut self, env: &mut Env) {
         let (open, bytes) = self.buffer.open_batch();
         let posted = self.closing || self.sessions.iter().any(Session::posts);
-        if bytes == 0 || !self.writer.wants_pending() || !(posted || env.rng.chance(1, 4)) {
+        if bytes == 0 || !self.writer.wants_pending() {
+            return;
+        }
+        let overdue = !posted && env.rng.chance(1, 4);
+        if !rules::is_due(bytes, posted, overdue) {
             return;
         }
         let event = Event::Pending {
@@ -220,16 +225,16 @@ impl Life {
             return;
         };
         let (open, _) = self.buffer.open_batch();
-        if self.buffer.commits(open) >= want {
-            env.coverage.gathered += 1;
-        } else if self.now >= until {
-            env.coverage.gathered_in_vain += 1;
-        } else {
+        let commits = self.buffer.commits(open);
+        if !rules::has_gathered(commits, (want, until), || self.now) {
             if env.rng.chance(1, 4) {
                 self.now = until;
             }
             return;
         }
+        let in_vain = u64::from(commits < want);
+        env.coverage.gathered += 1 - in_vain;
+        env.coverage.gathered_in_vain += in_vain;
         self.gathering = None;
         self.feed(Event::Gathered, env);
     }

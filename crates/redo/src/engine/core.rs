@@ -4,6 +4,7 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
+use crate::rules;
 use crate::sync::EngineClock;
 use crate::turn::{Led, Turn};
 
@@ -75,7 +76,7 @@ impl Core {
     pub(crate) fn checkpoint_passed(&self, log_seq: u64) -> Option<StreamBlock> {
         let start = (log_seq - 1) * self.geometry.blocks_per_group;
         let checkpoint = self.turn.checkpoint();
-        (self.geometry.reuse_limit(checkpoint) > start).then_some(checkpoint)
+        rules::lets_write(&self.geometry, checkpoint, start).then_some(checkpoint)
     }
 
     /// Waits until the log `log_seq` may be written. See [`Turn::await_checkpoint`].

@@ -7,6 +7,7 @@ use super::pipeline::Between;
 use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
+use crate::rules;
 use crate::sync::yield_now;
 use crate::turn::Led;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
@@ -471,9 +472,9 @@ impl Hands {
 
     /// Lets committers run until enough of them wait for the open batch.
     fn gather(&mut self, core: &Core) {
-        let (want, until) = self.gather;
         let (open, _) = core.buffer.open_batch();
-        while core.buffer.commits(open) < want && core.clock.now() < until {
+        let now = || core.clock.now();
+        while !rules::has_gathered(core.buffer.commits(open), self.gather, now) {
             yield_now();
         }
     }

@@ -4,6 +4,7 @@
 use super::core::Core;
 use super::pipeline;
 use crate::error::Error;
+use crate::rules;
 use crate::sync::{Builder, JoinHandle};
 use device::Queue;
 use measure::Clock;
@@ -46,7 +47,7 @@ fn run(core: &Core) {
         |post, seen| {
             let start = core.clock.now();
             post.wait_timeout(seen, period);
-            period.is_some_and(|p| u128::from(core.clock.now().since(start).0) >= p.as_nanos())
+            rules::is_overdue(core.clock.now().since(start), period)
         },
     );
 }

@@ -12,12 +12,12 @@
 use super::core::Core;
 use super::host::{Carried, Host, Next};
 use crate::planted::Bug;
+use crate::rules;
 use crate::sync::yield_now;
 use crate::turn::Turned;
 use crate::writer::Event;
 use device::{Completion, Op, Queue};
 use measure::{Clock, Nanos};
-use std::time::Duration;
 
 /// What the host keeps between two turns.
 #[derive(Debug, Default)]
@@ -120,12 +120,8 @@ impl Host {
         if closing && self.hands.in_flight == 0 && between.awaits_checkpoint.is_none() {
             return Turned::Over;
         }
-        let lain = core.clock.now().since(between.looked).0;
-        let period = core.rules.triggers.period;
-        Turned::Wait(period.map(|period| {
-            let left = period.saturating_sub(Duration::from_nanos(lain));
-            if left.is_zero() { period } else { left }
-        }))
+        let lain = core.clock.now().since(between.looked);
+        Turned::Wait(rules::sleeps_for(lain, core.rules.triggers.period))
     }
 
     /// Nothing can be written any more: the writer was poisoned, or the log by somebody else.
@@ -187,9 +183,9 @@ impl Host {
 
     /// Enough committers have come, or time is up.
     fn gathered(&self, core: &Core) -> bool {
-        let (want, until) = self.hands.gather;
         let (open, _) = core.buffer.open_batch();
-        core.buffer.commits(open) >= want || core.clock.now() >= until
+        let commits = core.buffer.commits(open);
+        rules::has_gathered(commits, self.hands.gather, || core.clock.now())
     }
 
     /// Seals as long as somebody asked for what is in the open batch and the writer has room for
@@ -203,8 +199,8 @@ impl Host {
             let asked = core.asked();
             let (open, bytes) = core.buffer.open_batch();
             let between = &mut self.hands.between;
-            let lain = Duration::from_nanos(now.since(between.looked).0);
-            let overdue = core.rules.triggers.period.is_some_and(|p| lain >= p);
+            let lain = now.since(between.looked);
+            let overdue = rules::is_overdue(lain, core.rules.triggers.period);
             if bytes == 0 {
                 between.handled = asked;
                 between.full_since = None;
@@ -213,7 +209,7 @@ impl Host {
                 }
                 return false;
             }
-            if asked == between.handled && !overdue {
+            if !rules::is_due(bytes, asked != between.handled, overdue) {
                 return false;
             }
             if !self.writer.wants_pending() {

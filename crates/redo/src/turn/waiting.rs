@@ -6,6 +6,7 @@
 use super::{Led, Turn};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
+use crate::rules;
 use crate::sync::{Ordering, fence, yield_now};
 use crate::triggers::Triggers;
 use crate::writer::{Learned, LogFileSync};
@@ -114,9 +115,7 @@ impl<H> Turn<H> {
             self.check()?;
             let polls = self.polling.load(Ordering::Relaxed) != 0;
             if self.inline
-                && (willing || seen != begun)
-                // Who polls comes by often; a sealed batch is in somebody's hands already.
-                && (!polls || self.may_be_led(batch))
+                && rules::tries_to_lead(willing, seen != begun, polls, || self.may_be_led(batch))
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);

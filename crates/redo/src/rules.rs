@@ -1,0 +1,176 @@
+//! Decisions of the threads around the log writer, as pure functions: who leads next, when redo is
+//! written that nobody asked for, how many sleepers are woken.
+//!
+//! What lives here: what a host decides from numbers alone. The engine's threads and the crash
+//! simulation call the same functions, and any other host does.
+//!
+//! What it must not know: threads, clocks, devices, and the policy of `crate::writer`.
+
+use crate::group::{Geometry, StreamBlock};
+use measure::Nanos;
+use std::time::Duration;
+
+/// How many sleepers of a published batch are woken, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakes {
+    /// Sleepers that the leader wakes; all that there are when it is `u32::MAX`.
+    pub by_leader: u32,
+    /// Sleepers that are left to the woken ones, each of which wakes one.
+    pub by_woken: u32,
+}
+
+/// Whether a leader that laid the baton down must hand it on: redo is in the batch `open`, and
+/// somebody wants it written. `asked` reads that batch's mark: the number behind the last batch in
+/// its slot that was asked for.
+#[inline]
+pub fn hands_on(bytes: u32, asked: impl FnOnce() -> u64, open: u64) -> bool {
+    bytes > 0 && asked() > open
+}
+
+/// Whether a foreground that waits for its batch tries to take the baton: it wants the batch
+/// written, or was handed the baton. One that polls comes by often and tries only while the batch
+/// is not sealed (`unsealed`), since a sealed one is in somebody's hands already.
+#[inline]
+pub fn tries_to_lead(
+    willing: bool,
+    handed: bool,
+    polls: bool,
+    unsealed: impl FnOnce() -> bool,
+) -> bool {
+    (willing || handed) && (!polls || unsealed())
+}
+
+/// Whether a log writer leads: there is redo, and it was posted or the redo is overdue.
+#[inline]
+#[must_use]
+pub const fn is_due(bytes: u32, posted: bool, overdue: bool) -> bool {
+    bytes > 0 && (posted || overdue)
+}
+
+/// Whether redo that has lain for this long is written by the trigger of time.
+#[inline]
+#[must_use]
+pub fn is_overdue(lain: Nanos, period: Option<Duration>) -> bool {
+    period.is_some_and(|period| u128::from(lain.0) >= period.as_nanos())
+}
+
+/// For how long a log writer may sleep when redo may have lain for `lain`: until it is overdue;
+/// for a whole period when it is, because then it was just looked at. `None` is for ever.
+#[inline]
+#[must_use]
+pub fn sleeps_for(lain: Nanos, period: Option<Duration>) -> Option<Duration> {
+    period.map(|period| {
+        let left = period.saturating_sub(Duration::from_nanos(lain.0));
+        if left.is_zero() { period } else { left }
+    })
+}
+
+/// Whether a gathering is over: as many commits are in the batch as were waited for, or time is up.
+/// The clock is read only where that decides.
+#[inline]
+pub fn has_gathered(
+    commits: u32,
+    (want, until): (u32, Nanos),
+    now: impl FnOnce() -> Nanos,
+) -> bool {
+    commits >= want || now() >= until
+}
+
+/// Whether the record from `offset` to `end` of the open batch makes it so large that the log
+/// writer is posted.
+#[inline]
+#[must_use]
+pub const fn posts_for_size(offset: u32, end: u32, post_bytes: u32) -> bool {
+    offset < post_bytes && end >= post_bytes
+}
+
+/// How the `sleepers` of a published batch are woken: up to `alone` by the leader, of more the
+/// half, and each of those wakes one more. Those that the leader wakes are at least as many as
+/// those left to them.
+#[inline]
+#[must_use]
+pub const fn wakes(sleepers: u32, alone: u32) -> Wakes {
+    if sleepers <= alone {
+        return Wakes {
+            by_leader: u32::MAX,
+            by_woken: 0,
+        };
+    }
+    let by_woken = sleepers / 2;
+    Wakes {
+        by_leader: sleepers - by_woken,
+        by_woken,
+    }
+}
+
+/// Whether the checkpoint in the block `checkpoint` lets the log that begins at `start` be written.
+#[inline]
+#[must_use]
+pub fn lets_write(geometry: &Geometry, checkpoint: StreamBlock, start: StreamBlock) -> bool {
+    geometry.reuse_limit(checkpoint) > start
+}
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_wants_redo_written_is_served() {
+        assert!(hands_on(1, || 8, 7), "asked for");
+        assert!(!hands_on(0, || 8, 7), "nothing to write");
+        assert!(!hands_on(9, || 7, 7), "a mark of the past");
+        let never = || unreachable!("it does not poll");
+        assert!(tries_to_lead(true, false, false, never));
+        assert!(tries_to_lead(false, true, false, never));
+        assert!(!tries_to_lead(false, false, true, never));
+        assert!(tries_to_lead(true, false, true, || true));
+        assert!(!tries_to_lead(true, true, true, || false));
+        assert!(is_due(1, true, false) && is_due(1, false, true));
+        assert!(!is_due(1, false, false) && !is_due(0, true, true));
+    }
+
+    #[test]
+    fn redo_is_overdue_after_its_period_and_never_without_one() {
+        let period = Some(Duration::from_nanos(100));
+        assert!(is_overdue(Nanos(100), period) && !is_overdue(Nanos(99), period));
+        assert!(!is_overdue(Nanos(u64::MAX), None));
+        assert_eq!(
+            sleeps_for(Nanos(30), period),
+            Some(Duration::from_nanos(70))
+        );
+        assert_eq!(sleeps_for(Nanos(100), period), period);
+        assert_eq!(sleeps_for(Nanos(101), period), period);
+        assert_eq!(sleeps_for(Nanos(0), None), None);
+    }
+
+    #[test]
+    fn a_gathering_ends_with_enough_commits_or_with_its_time() {
+        let wanted = (3, Nanos(50));
+        assert!(has_gathered(3, wanted, || unreachable!("enough have come")));
+        assert!(!has_gathered(2, wanted, || Nanos(49)));
+        assert!(has_gathered(2, wanted, || Nanos(50)));
+    }
+
+    #[test]
+    fn one_record_of_a_batch_posts_for_its_size() {
+        let posts = |offset, end| posts_for_size(offset, end, 100);
+        assert!(posts(0, 100) && posts(99, 300));
+        assert!(!posts(0, 99) && !posts(100, 101));
+    }
+
+    #[test]
+    fn every_sleeper_is_woken_by_the_leader_or_by_a_woken_one() {
+        for sleepers in 0..200 {
+            let Wakes {
+                by_leader,
+                by_woken,
+            } = wakes(sleepers, 32);
+            if sleepers <= 32 {
+                assert_eq!((by_leader, by_woken), (u32::MAX, 0));
+            } else {
+                assert_eq!(by_leader + by_woken, sleepers);
+                assert!(by_leader >= by_woken && by_woken >= 16);
+            }
+        }
+    }
+}
