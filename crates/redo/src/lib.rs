@@ -10,25 +10,25 @@ mod commit;
 #[cfg(feature = "internals")]
 pub mod control;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod control;
 #[cfg(all(feature = "crash", not(feature = "loom")))]
 pub mod crash;
 #[cfg(all(feature = "internals", not(feature = "loom")))]
 pub mod engine;
 #[cfg(not(any(feature = "internals", feature = "loom")))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod engine;
 mod error;
 #[cfg(feature = "internals")]
 pub mod format;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod format;
 #[cfg(feature = "internals")]
 pub mod group;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod group;
 #[cfg(doctest)]
 mod guide;
@@ -37,19 +37,19 @@ mod interleavings;
 #[cfg(feature = "internals")]
 pub mod planted;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod planted;
 mod rba;
 mod read_ahead;
 #[cfg(feature = "internals")]
 pub mod recovery;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod recovery;
 #[cfg(feature = "internals")]
 pub mod rules;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod rules;
 #[cfg(all(test, feature = "shuttle"))]
 mod schedules;
@@ -62,7 +62,7 @@ mod wait;
 #[cfg(feature = "internals")]
 pub mod writer;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod writer;
 
 pub use buffer::Stations;

@@ -11,6 +11,7 @@ use crate::control::ControlInfo;
 use crate::format::{LifeId, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
+use crate::rules;
 use crate::writer::{Event, History, Writer};
 use device::sim_disk::SimDisk;
 use device::{Completion, LogDevice, Queue, Region};
