@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a run has one of them")]
+#[expect(clippy::large_enum_variant, reason = "a run holds one")]
 pub enum WorkloadInfo {
     /// Nothing is known: the run ended before its load was.
     #[default]

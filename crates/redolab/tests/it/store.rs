@@ -349,7 +349,7 @@ fn a_run_travels_byte_for_byte() {
         ("interval", text.replacen("count=20000", "count=20001", 1)),
         (
             "schema",
-            text.replacen("redolab.export/1", "redolab.export/9", 1),
+            text.replacen("redolab.export/2", "redolab.export/9", 1),
         ),
         ("not JSON", "hello".to_owned()),
         ("deep", "[".repeat(100_000)),
