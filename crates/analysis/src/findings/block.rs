@@ -1,16 +1,12 @@
 //! Block sizes against sectors, and log files written before they are used.
 
+use super::catalogue;
 use super::disk::disks;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
 use measure::run::{FloorRow, Run};
 use measure::stack::LayerKind;
-
-const ORA_01378: &str =
-    "Oracle ORA-01378: block size of a log file against media and host sector sizes (study 001)";
-const UNWRITTEN: &str =
-    "Linux file systems convert unwritten extents in the journal at the flush of first use";
 
 pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
     sectors(run, notes);
@@ -32,8 +28,8 @@ fn flush_cost(run: &Run, notes: &mut Vec<Note>) {
     };
     let share = 100.0 * row.flush_mean_ns / row.latency.mean_ns;
     notes.push(
-        Note::new(
-            "flush.cost",
+        Note::of(
+            &catalogue::FLUSH_COST,
             Info,
             format!(
                 "Of a durable write of {} the flush takes {} of {} ({}).",
@@ -46,7 +42,7 @@ fn flush_cost(run: &Run, notes: &mut Vec<Note>) {
         .number("flush_ms", row.flush_mean_ns / 1e6)
         .number("write_ms", row.write_mean_ns / 1e6)
         .number("flush_share_pct", share)
-        .rule("", "measured by the probe: direct writes, each flushed"),
+        .no_advice(),
     );
 }
 
@@ -64,9 +60,9 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
     if block == 0 {
         return;
     }
-    let (id, weight, claim, advice) = if block < logical {
+    let (entry, weight, claim, advice) = if block < logical {
         (
-            "block.below_logical",
+            &catalogue::BLOCK_BELOW_LOGICAL,
             Bad,
             format!(
                 "Redo blocks of {block} bytes are smaller than the host sector of {logical} bytes: the device cannot write one."
@@ -75,7 +71,7 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
         )
     } else if seal < physical {
         (
-            "block.below_physical",
+            &catalogue::BLOCK_BELOW_PHYSICAL,
             Caution,
             format!(
                 "Log writes end on {seal} bytes, the medium's sector has {physical}: a write rewrites acknowledged neighbours, and is read-modify-write inside the drive."
@@ -84,7 +80,7 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
         )
     } else {
         (
-            "block.fits",
+            &catalogue::BLOCK_FITS,
             Good,
             format!(
                 "Redo blocks of {block} bytes, log writes padded to {seal}: no sector that holds acknowledged redo is written again (host sector {logical}, media sector {physical})."
@@ -93,15 +89,12 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
         )
     };
     notes.push(
-        Note::new(id, weight, claim)
+        Note::of(entry, weight, claim)
             .number("redo_block_bytes", block as f64)
             .number("seal_bytes", seal as f64)
             .number("logical_block_bytes", logical as f64)
             .number("physical_block_bytes", physical as f64)
-            .rule(
-                "block >= host sector; log writes padded to the media sector",
-                ORA_01378,
-            )
+            .rule("block >= host sector; log writes padded to the media sector")
             .advice(advice),
     );
 }
@@ -109,13 +102,12 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
 fn extents(run: &Run, notes: &mut Vec<Note>) {
     match run.target.unwritten_extents {
         Some(0) => notes.push(
-            Note::new("block.pre_written", Good, "The log files hold no unwritten extents: a flush need not commit the file system's journal.")
-                .number("unwritten_extents", 0.0)
-                .rule("no unwritten extent in a log file", UNWRITTEN),
+            Note::of(&catalogue::BLOCK_PRE_WRITTEN, Good, "The log files hold no unwritten extents: a flush need not commit the file system's journal.")
+                .number("unwritten_extents", 0.0),
         ),
         Some(n) => notes.push(
-            Note::new(
-                "block.unwritten_extents",
+            Note::of(
+                &catalogue::BLOCK_UNWRITTEN_EXTENTS,
                 Caution,
                 format!(
                     "The log files hold {}: first writes to them commit the file system's journal \
@@ -123,19 +115,14 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
                     format::plural(n, "unwritten extent")
                 ),
             )
-                .number("unwritten_extents", n as f64)
-                .rule("no unwritten extent in a log file", UNWRITTEN)
-                .advice("Write log files once before use; fallocate alone is not enough."),
+                .number("unwritten_extents", n as f64),
         ),
         None if run.target.kind == "file" => notes.push(
-            Note::new("block.extents_unknown", Info, "This file system does not tell whether extents of the log files are unwritten.")
-                .rule("no unwritten extent in a log file", UNWRITTEN),
+            Note::of(&catalogue::BLOCK_EXTENTS_UNKNOWN, Info, "This file system does not tell whether extents of the log files are unwritten."),
         ),
         None if run.target.kind == "raw_device" => notes.push(
-            Note::new("block.raw_device", Info, "The log stands on the device itself: no file system commits a journal beside it, and none keeps others from writing there.")
-                .number("log_groups", f64::from(run.target.log_groups))
-                .rule("a raw device is written in full before its first use", UNWRITTEN)
-                .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what stands on it."),
+            Note::of(&catalogue::BLOCK_RAW_DEVICE, Info, "The log stands on the device itself: no file system commits a journal beside it, and none keeps others from writing there.")
+                .number("log_groups", f64::from(run.target.log_groups)),
         ),
         None => {}
     }
@@ -159,8 +146,8 @@ fn atomic(run: &Run, notes: &mut Vec<Note>) {
         "a log write that is padded further can be torn between its units, which its checksums show"
     };
     notes.push(
-        Note::new(
-            "block.atomic",
+        Note::of(
+            &catalogue::BLOCK_ATOMIC,
             Info,
             format!(
                 "The device promises not to tear writes of up to {}: {relation}.",
@@ -170,10 +157,7 @@ fn atomic(run: &Run, notes: &mut Vec<Note>) {
         .number("atomic_write_bytes", unit as f64)
         .number("redo_block_bytes", f64::from(target.redo_block_bytes))
         .number("seal_bytes", f64::from(target.seal_bytes))
-        .rule(
-            "atomic unit >= block",
-            "NVMe AWUPF, SCSI atomic writes: Linux queue/atomic_write_unit_max_bytes",
-        ),
+        .no_advice(),
     );
 }
 
@@ -204,8 +188,8 @@ fn pre_writing(run: &Run, notes: &mut Vec<Note>) {
         ""
     };
     notes.push(
-        Note::new(
-            "block.pre_writing",
+        Note::of(
+            &catalogue::BLOCK_PRE_WRITING,
             Info,
             format!(
                 "A durable {} of {} takes {} on a pre-written file and {} on one that is only allocated: {} times{hint}.",
@@ -217,8 +201,7 @@ fn pre_writing(run: &Run, notes: &mut Vec<Note>) {
             ),
         )
         .number("pre_written_ms", with.latency.mean_ns / 1e6)
-        .number("allocated_ms", without.latency.mean_ns / 1e6)
-        .rule("", "measured by the probe, same method and size"),
+        .number("allocated_ms", without.latency.mean_ns / 1e6),
     );
 }
 

@@ -3,11 +3,11 @@
 //! Evidence is ranked: the drive's own word (NVMe VWC, SCSI WCE) before the kernel's
 //! `queue/write_cache`, which an administrator can write and which is never sole evidence.
 
-use super::catalogue::STACK_RULE;
+use super::catalogue::{self, Entry};
 use super::disk::{Behind, article, behind, describe, disks, named};
 use super::note::Note;
 use super::protection::{against, controller, is_protected, shelter};
-use super::{Bad, Caution, DECLARED, Good, Info};
+use super::{Bad, Caution, Good, Info};
 use crate::format;
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
@@ -27,30 +27,26 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
-    let (id, weight, claim, rule, advice) = match behind(disk) {
+    let (entry, weight, claim) = match behind(disk) {
         Behind::Controller => return notes.push(controller(stack, disk)),
         Behind::CloudVolume => (
-            "stack.cloud_volume",
+            &catalogue::STACK_CLOUD_VOLUME,
             Caution,
             format!(
                 "{} is a cloud block volume: its sustained rate is provisioned, and some volume and instance types spend burst credits first.",
                 named(disk)
             ),
-            "cloud volumes: the sustained rate is undetermined before a soak of 45 minutes",
-            "Compare the figures with the provisioned IOPS and throughput, and soak for 45 minutes.",
         ),
         Behind::InstanceStore => (
-            "stack.instance_store",
+            &catalogue::STACK_INSTANCE_STORE,
             Caution,
             format!(
                 "{} is local storage of a cloud instance: its data does not outlive the instance's stop or its host's failure.",
                 named(disk)
             ),
-            "instance storage: conditional on redundancy elsewhere",
-            "Use it for redo only beside a synchronous copy on another machine.",
         ),
         Behind::Plain => (
-            "stack.disk",
+            &catalogue::STACK_DISK,
             Info,
             format!(
                 "{} is {} {}{}.",
@@ -65,26 +61,21 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
                     None => "",
                 }
             ),
-            "",
-            "",
         ),
     };
     notes.push(
-        Note::new(id, weight, claim)
+        Note::of(entry, weight, claim)
             .maybe("size_bytes", disk.size_bytes.map(|b| b as f64))
-            .maybe("fua", disk.fua.map(f64::from))
-            .rule(rule, if rule.is_empty() { "" } else { STACK_RULE })
-            .advice(advice),
+            .maybe("fua", disk.fua.map(f64::from)),
     );
 }
 
-const CACHE_RULE: &str =
-    "the drive's own word before queue/write_cache, which an administrator can write";
-const PROVE: &str = "Prove the flush with a power test, or --declare plp from the data sheet.";
+/// What to do where nothing better is known.
+const PROVE: &str = catalogue::STACK_WRITE_CACHE.advice;
 
 fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     let kernel = disk.write_cache.as_deref();
-    let (id, weight, claim, advice) = cache_words(disk, kernel);
+    let (entry, weight, claim, advice) = cache_words(disk, kernel);
     // A cache that is kept over power loss needs no caution; flushes that are kept from one that
     // is not are lost all the same.
     let shelter = shelter(stack, disk).filter(|_| weight >= Caution);
@@ -106,35 +97,37 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
             "",
         ),
     };
-    let id = if shelter.is_some() {
-        "stack.write_cache"
-    } else {
-        id
+    let entry = match shelter {
+        Some(_) => &catalogue::STACK_WRITE_CACHE,
+        None => entry,
     };
     let flag = |b: Option<bool>| b.map(f64::from);
     notes.push(
-        Note::new(id, weight, claim)
+        Note::of(entry, weight, claim)
             .maybe("drive_write_cache", flag(disk.drive_write_cache))
             .maybe("kernel_write_back", flag(kernel.map(|k| k == "write back")))
             .maybe("fua", flag(disk.fua))
-            .rule(CACHE_RULE, STACK_RULE)
             .advice(advice),
     );
 }
 
-fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, String, &'static str) {
+/// What the drive and the kernel report: the entry, its weight, the claim and the advice.
+fn cache_words(
+    disk: &Layer,
+    kernel: Option<&str>,
+) -> (&'static Entry, Weight, String, &'static str) {
     let name = named(disk);
     match (disk.drive_write_cache, kernel) {
         (Some(true), Some("write through")) => (
-            "stack.flush_suppressed",
+            &catalogue::STACK_FLUSH_SUPPRESSED,
             Bad,
             format!(
                 "{name} says that it has a volatile write cache, but the kernel is told write through and sends it no flushes."
             ),
-            "Write \"write back\" to the device's queue/write_cache, find out who changed it, and measure again.",
+            catalogue::STACK_FLUSH_SUPPRESSED.advice,
         ),
         (Some(true), _) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
                 "{name} has a volatile write cache by its own word: a commit is safe only through its flush."
@@ -142,7 +135,7 @@ fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, Str
             PROVE,
         ),
         (Some(false), Some("write back")) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Info,
             format!(
                 "{name} says that it has no volatile write cache; the kernel flushes it all the same."
@@ -150,13 +143,13 @@ fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, Str
             "",
         ),
         (Some(false), _) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Info,
             format!("{name} says that it has no volatile write cache."),
             "",
         ),
         (None, Some("write through")) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
                 "The kernel takes {name} for write-through and sends it no flushes; the drive's own word could not be read."
@@ -164,7 +157,7 @@ fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, Str
             "Read the drive's own setting (nvme id-ctrl, sdparm --get=WCE) as root; this file alone proves nothing.",
         ),
         (None, Some(_)) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
                 "The kernel takes {name} for write-back: a commit is safe only through its flush; the drive's own word could not be read."
@@ -172,7 +165,7 @@ fn cache_words(disk: &Layer, kernel: Option<&str>) -> (&'static str, Weight, Str
             PROVE,
         ),
         (None, None) => (
-            "stack.write_cache",
+            &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!("Nothing tells whether {name} has a volatile write cache."),
             "Run as root, or --declare plp from the data sheet.",
@@ -204,13 +197,7 @@ fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
         )
     };
     notes.push(
-        Note::new(DECLARED, Good, claim)
-            .number("disks", disks.len() as f64)
-            .rule(
-                "declared from VWC or WCE = 0, a sourced model entry, the controller's tool, or --declare",
-                STACK_RULE,
-            )
-            .advice("A power test turns the declaration into a test."),
+        Note::of(&catalogue::DURABILITY_DECLARED, Good, claim).number("disks", disks.len() as f64),
     );
 }
 
@@ -232,14 +219,13 @@ fn turns(run: &Run, disks: &[&Layer], t: &Thresholds, notes: &mut Vec<Note>) {
             Caution
         };
         notes.push(
-            Note::new(
-                "stack.too_fast_to_turn",
+            Note::of(
+                &catalogue::STACK_TOO_FAST_TO_TURN,
                 weight,
                 format!("{} is shown as rotating, yet a durable write takes {}: either it does not turn, or a cache answers for it.", disk.name, format::latency(ns)),
             )
             .number("durable_write_ms", ns / 1e6)
-            .limit(format!("a turning disk needs about {} ms", limit.value), limit)
-            .advice("Find the cache that answers and show that it survives power loss."),
+            .limit(format!("a turning disk needs about {} ms", limit.value), limit),
         );
     }
 }

@@ -2,6 +2,7 @@
 //! load above which delaying commits to group them is pointless.
 
 use super::Info;
+use super::catalogue;
 use super::note::Note;
 use crate::format;
 use crate::rows::{COMMITS, rows_of, workloads, write_of};
@@ -38,8 +39,8 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         format!(" The need is {} of the knee.", format::percent(pct))
     });
     notes.push(
-        Note::new(
-            "concurrency.knee",
+        Note::of(
+            &catalogue::CONCURRENCY_KNEE,
             Info,
             format!(
                 "{workload} has its knee at {}: {} commits/s; with {} throughput changes by {:+.1} % while latency goes from {} to {} ms.{need}",
@@ -55,8 +56,7 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("knee_tps", at.commit_throughput_tps)
         .number("gain_pct", gain)
         .maybe("need_over_knee_pct", share)
-        .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit)
-        .advice("More sessions than this mostly wait longer."),
+        .limit(format!("throughput grows by less than {} % while latency grows", limit.value), limit),
     );
 }
 
@@ -73,8 +73,8 @@ fn grouping(run: &Run, notes: &mut Vec<Note>) {
         return;
     };
     notes.push(
-        Note::new(
-            "concurrency.group_commit",
+        Note::of(
+            &catalogue::CONCURRENCY_GROUP_COMMIT,
             Info,
             format!(
                 "A log write serves {} commits in {} and {} in {}.",
@@ -85,8 +85,7 @@ fn grouping(run: &Run, notes: &mut Vec<Note>) {
             ),
         )
         .number("lowest_factor", low.commits_per_write.mean)
-        .number("highest_factor", high.commits_per_write.mean)
-        .rule("", "group-commit factor: commits for each log write"),
+        .number("highest_factor", high.commits_per_write.mean),
     );
 }
 
@@ -122,8 +121,8 @@ fn delay(run: &Run, notes: &mut Vec<Note>) {
         None => "not reached here".to_owned(),
     };
     notes.push(
-        Note::new(
-            "concurrency.delay",
+        Note::of(
+            &catalogue::CONCURRENCY_DELAY,
             Info,
             format!(
                 "Above {} commits/s (2/F, F = {} from {from}) delaying commits to group them is pointless: two or more arrive during each log write anyway; {seen}.",
@@ -132,8 +131,6 @@ fn delay(run: &Run, notes: &mut Vec<Note>) {
             ),
         )
         .number("load_tps", load)
-        .number("floor_ms", floor / 1e6)
-        .rule("2/F", "redolab: with one log write in flight, closed sessions split in two groups around it")
-        .advice("Leave commit delays (commit_delay, BATCH with WAIT) off above this load."),
+        .number("floor_ms", floor / 1e6),
     );
 }

@@ -1,7 +1,7 @@
 //! How long the drive's rated endurance lasts: at the rate that is needed, else at the highest that
 //! was measured, written without a pause.
 
-use super::need::ENDURANCE;
+use super::catalogue;
 use super::note::Note;
 use super::space::amplification_factor;
 use super::{Bad, Caution, Good, Info};
@@ -31,10 +31,10 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let years = rated / written / YEAR_S;
     let limit = wanted(run, t);
     let lasts = years >= limit.value;
-    let id = if load.needed {
-        ENDURANCE
+    let entry = if load.needed {
+        &catalogue::NEED_ENDURANCE
     } else {
-        "space.endurance"
+        &catalogue::SPACE_ENDURANCE
     };
     let weight = match (load.needed, lasts) {
         (_, true) => Good,
@@ -49,8 +49,8 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     };
     let mb = measure::units::MB_BYTES;
     notes.push(
-        Note::new(
-            id,
+        Note::of(
+            entry,
             weight,
             format!(
                 "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device for each ({}).",
@@ -66,11 +66,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("written_bytes_per_s", written)
         .number("write_amplification", each)
         .limit(format!("at least {} years", limit.value), &limit)
-        .advice(match weight {
-            Good => "",
-            Info => "State the need (--redo-rate or --commit-rate) to have it judged by that.",
-            _ => "A drive of higher endurance, larger groups (less padding), or less redo.",
-        }),
+        .advice_if(weight != Good),
     );
 }
 

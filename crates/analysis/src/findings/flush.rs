@@ -1,5 +1,6 @@
 //! What becomes of flushes: the flush audit, and whether a flush takes longer with more to flush.
 
+use super::catalogue;
 use super::disk::disks;
 use super::note::Note;
 use super::protection::is_protected;
@@ -21,8 +22,6 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn audit(run: &Run, notes: &mut Vec<Note>) {
-    const SOURCE: &str =
-        "redolab: flushes that the kernel counted beside those that acknowledged writes need";
     let audits: Vec<(&Row, &FlushAudit)> = run
         .rows
         .iter()
@@ -38,52 +37,44 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
     let kernel_suppresses = disks(&run.target.stack).any(|d| {
         d.write_cache.as_deref() == Some("write through") && d.drive_write_cache != Some(true)
     });
-    let (id, weight, claim, advice) = match status {
+    let (entry, weight, claim) = match status {
         AuditStatus::Verified => (
-            "flush.audit",
+            &catalogue::FLUSH_AUDIT,
             Good,
             "The kernel counted the flushes that the acknowledged writes need, on a device that nobody else used.".to_owned(),
-            "",
         ),
         AuditStatus::LowerBound if nfs.is_some() => (
-            "flush.audit",
+            &catalogue::FLUSH_AUDIT,
             Info,
             "The client sent at least as many COMMIT and WRITE requests as the acknowledged writes need; whether its server made them durable cannot be seen from here.".to_owned(),
-            "",
         ),
         AuditStatus::LowerBound => (
-            "flush.audit",
+            &catalogue::FLUSH_AUDIT,
             Info,
             "The kernel counted enough flushes, but the device was not the log's alone: the count is an upper limit of ours.".to_owned(),
-            "",
         ),
         AuditStatus::Unavailable => (
-            "flush.audit",
+            &catalogue::FLUSH_AUDIT,
             Info,
             format!("The kernel counts no flushes for this target: {}", worst.1.note),
-            "",
         ),
         AuditStatus::Missing if kernel_suppresses => (
-            "durability.no_flushes_sent",
+            &catalogue::DURABILITY_NO_FLUSHES_SENT,
             Caution,
             "The kernel sent fewer flushes than were asked for, because it takes the disk for write-through: durability rests on that setting alone.".to_owned(),
-            "Read the drive's own word on its cache as root.",
         ),
         AuditStatus::Missing => (
-            "validity.flushes_missing",
+            &catalogue::VALIDITY_FLUSHES_MISSING,
             Bad,
             format!("The kernel counted fewer flushes than the acknowledged writes need ({}): {}", name_of(worst.0), worst.1.note),
-            "Something above the device drops flushes; find it before trusting any commit.",
         ),
     };
     notes.push(
-        Note::new(id, weight, claim)
+        Note::of(entry, weight, claim)
             .number("flushes_needed", needed as f64)
             .maybe("flushes_counted", counted.map(|c| c as f64))
             .maybe("nfs_commits", nfs.map(|n| n.commits as f64))
-            .maybe("nfs_writes", nfs.map(|n| n.writes as f64))
-            .rule("counted >= needed", SOURCE)
-            .advice(advice),
+            .maybe("nfs_writes", nfs.map(|n| n.writes as f64)),
     );
 }
 
@@ -127,8 +118,8 @@ fn flat(run: &Run, method: &str, t: &Thresholds, notes: &mut Vec<Note>) -> bool 
         return false;
     }
     notes.push(
-        Note::new(
-            "durability.flat_flush",
+        Note::of(
+            &catalogue::DURABILITY_FLAT_FLUSH,
             Caution,
             format!(
                 "A flush behind {} of {method} writes takes {}, one behind {} {}: a flush that takes no longer with more to make durable may be answered before the medium has it.",
@@ -148,8 +139,7 @@ fn flat(run: &Run, method: &str, t: &Thresholds, notes: &mut Vec<Note>) -> bool 
                 format::digits(span)
             ),
             limit,
-        )
-        .advice("Run a power test; in a virtual machine ask for the host's cache mode."),
+        ),
     );
     true
 }

@@ -1,6 +1,7 @@
 //! How long log writes and commits take: the mean in bands, the tail, outliers, and whether a
 //! commit's time is I/O or scheduling.
 
+use super::catalogue;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
@@ -58,13 +59,11 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         Weight::Info => {
             "Fair for a disk behind a cache; an NVMe drive of its own is usually under 1 ms."
         }
-        _ => {
-            "Look at the device first: cache policy, neighbours, path; then at block size and pre-writing."
-        }
+        _ => catalogue::LATENCY_WRITE_MEAN.advice,
     };
     notes.push(
-        Note::new(
-            "latency.write_mean",
+        Note::of(
+            &catalogue::LATENCY_WRITE_MEAN,
             weight,
             format!(
                 "The mean log file parallel write is {} ({}) at most, {} ({}) at least: the band {words}.",
@@ -109,8 +108,8 @@ fn tail(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         None => "not known (fewer than ten samples beyond it in every row)".to_owned(),
     };
     notes.push(
-        Note::new(
-            "latency.tail",
+        Note::of(
+            &catalogue::LATENCY_TAIL,
             if is_long { Caution } else { Info },
             format!(
                 "The 99.9th percentile of log file sync is {p999}; the longest wait was {} ({}).",
@@ -121,11 +120,7 @@ fn tail(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .maybe("p999_ms", worst.map(|(_, p)| p as f64 / 1e6))
         .number("longest_ms", longest.max_ns as f64 / 1e6)
         .limit(format!("99.9th percentile over {} ms", limit.value), limit)
-        .advice(if is_long {
-            "Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours."
-        } else {
-            ""
-        }),
+        .advice_if(is_long),
     );
 }
 
@@ -140,8 +135,8 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         return;
     }
     notes.push(
-        Note::new(
-            "latency.outliers",
+        Note::of(
+            &catalogue::LATENCY_OUTLIERS,
             Caution,
             format!(
                 "{} and {} took over 500 ms.",
@@ -152,8 +147,7 @@ fn outliers(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("log_write_outliers", writes as f64)
         .number("log_file_sync_outliers", syncs as f64)
         .number("log_file_sync_waits", waits as f64)
-        .limit(format!("more than {} over 500 ms", limit.value), limit)
-        .advice("A second log member on other hardware, or racing two devices, hides outliers of one; find their cause before that."),
+        .limit(format!("more than {} over 500 ms", limit.value), limit),
     );
 }
 
@@ -179,8 +173,8 @@ fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         }
     };
     notes.push(
-        Note::new(
-            "latency.io_share",
+        Note::of(
+            &catalogue::LATENCY_IO_SHARE,
             Info,
             format!(
                 "Write and flush are {} of log file sync in {} and {} in {}; the rest is queueing for the log writer and waking up.",

@@ -3,7 +3,7 @@
 //!
 //! Looks at kinds, names and options only; disks and their caches are in `cache`.
 
-use super::catalogue::STACK_RULE;
+use super::catalogue;
 use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
@@ -14,14 +14,12 @@ pub(super) fn collect(run: &Run, notes: &mut Vec<Note>) {
     let stack = &run.target.stack;
     if run.target.kind == "null" {
         notes.push(
-            Note::new(
-                "stack.null",
+            Note::of(
+                &catalogue::STACK_NULL,
                 Bad,
                 "The null device keeps nothing that is written to it.",
             )
-            .number("layers", stack.layers.len() as f64)
-            .rule("a log needs a medium", STACK_RULE)
-            .advice("Use it to measure the lab's own overhead; name a path to judge a device."),
+            .number("layers", stack.layers.len() as f64),
         );
     }
     for layer in &stack.layers {
@@ -36,33 +34,27 @@ fn kind(layer: &Layer, notes: &mut Vec<Note>) {
     match layer.kind {
         K::MemoryFileSystem | K::Zram | K::RamDisk => notes.push(volatile(layer)),
         K::Overlay => notes.push(
-            Note::new(
-                "stack.overlay",
+            Note::of(
+                &catalogue::STACK_OVERLAY,
                 Info,
                 format!("The path is on an overlay; its upper directory {} decides.", backing(layer)),
-            )
-            .rule("a union mount adds copies, not durability", STACK_RULE)
-            .advice("Put redo on a volume of its own rather than in a container's writable layer."),
+            ),
         ),
         K::FileSystem => file_system(layer, notes),
         K::NetworkFileSystem => notes.push(network(layer)),
         K::FuseFileSystem => notes.push(
-            Note::new(
-                "stack.fuse",
+            Note::of(
+                &catalogue::STACK_FUSE,
                 Caution,
                 format!("{} is served by a process: whether its flush reaches a medium is that process's word.", layer.name),
-            )
-            .rule("user-space file systems: conditional at best", STACK_RULE)
-            .advice("Put redo on a file system of the kernel, or have the server's fsync shown to flush."),
+            ),
         ),
         K::Loop => notes.push(
-            Note::new(
-                "stack.loop",
+            Note::of(
+                &catalogue::STACK_LOOP,
                 Caution,
                 format!("{} is a loop device on {}: each flush becomes an fsync of that file.", layer.name, backing(layer)),
-            )
-            .rule("a loop device adds a second file system to each commit", STACK_RULE)
-            .advice("Use the device below it directly."),
+            ),
         ),
         K::DeviceMapper => device_mapper(layer, notes),
         K::Md => md(layer, notes),
@@ -75,8 +67,8 @@ fn kind(layer: &Layer, notes: &mut Vec<Note>) {
 }
 
 fn volatile(layer: &Layer) -> Note {
-    Note::new(
-        "stack.volatile",
+    Note::of(
+        &catalogue::STACK_VOLATILE,
         Bad,
         format!(
             "{} keeps the log in memory: it is gone when power is.",
@@ -84,8 +76,6 @@ fn volatile(layer: &Layer) -> Note {
         ),
     )
     .maybe("size_bytes", layer.size_bytes.map(|b| b as f64))
-    .rule("tmpfs, ramfs, zram and RAM disks are volatile", STACK_RULE)
-    .advice("Put redo on a device that keeps data without power.")
 }
 
 fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
@@ -109,28 +99,25 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
     }
     if has(layer, &["data=journal"]) {
         notes.push(
-            Note::new(
-                "space.data_journal",
+            Note::of(
+                &catalogue::SPACE_DATA_JOURNAL,
                 Caution,
                 format!(
                     "{} is mounted data=journal: redo is written twice.",
                     layer.name
                 ),
             )
-            .number("writes_for_each_block", 2.0)
-            .rule("data=ordered or data=writeback for redo", STACK_RULE)
-            .advice("Mount the redo volume with data=ordered."),
+            .number("writes_for_each_block", 2.0),
         );
     }
 }
 
 fn copy_on_write(name: &str, advice: &str) -> Note {
-    Note::new(
-        "stack.copy_on_write",
+    Note::of(
+        &catalogue::STACK_COPY_ON_WRITE,
         Caution,
         format!("{name} writes each block to a new place: pre-writing log files doesn't help, and each commit also writes metadata."),
     )
-    .rule("copy on write: conditional", STACK_RULE)
     .advice(advice)
 }
 
@@ -150,27 +137,23 @@ fn zfs(layer: &Layer) -> Note {
         None => "a record size that could not be read".to_owned(),
     };
     let logbias = property("logbias").map_or_else(String::new, |l| format!(", logbias={l}"));
-    Note::new(
-        "stack.zfs",
+    Note::of(
+        &catalogue::STACK_ZFS,
         Caution,
         format!("{} is ZFS with {size}{logbias}; {sync}: commits go through its intent log, whose device decides.", place(layer)),
     )
     .maybe("record_bytes", record.map(|b| b as f64))
-    .rule("sync property unreadable: unverified; record size: conditional", STACK_RULE)
-    .advice("zfs get sync,recordsize,logbias: sync must not be disabled; a log device (SLOG) with power-loss protection decides the latency.")
 }
 
 fn network(layer: &Layer) -> Note {
-    Note::new(
-        "stack.network",
+    Note::of(
+        &catalogue::STACK_NETWORK,
         Caution,
         format!(
             "{} is a network or shared file system: how its server exports and flushes cannot be verified from here.",
             layer.name
         ),
     )
-    .rule("network file systems: conditional at best", STACK_RULE)
-    .advice("Ask for the server's export (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and its cache's protection.")
 }
 
 fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
@@ -185,12 +168,11 @@ fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
         _ => return,
     };
     notes.push(
-        Note::new(
-            "stack.mapper",
+        Note::of(
+            &catalogue::STACK_MAPPER,
             Caution,
             format!("{} is a device-mapper {target} target, which stands between a commit and its disk.", layer.name),
         )
-        .rule("caching, thin and snapshot targets: conditional", STACK_RULE)
         .advice(advice),
     );
 }
@@ -199,13 +181,11 @@ fn md(layer: &Layer, notes: &mut Vec<Note>) {
     let level = layer.detail.as_deref().unwrap_or("");
     if matches!(level, "raid4" | "raid5" | "raid6") {
         notes.push(
-            Note::new(
-                "stack.parity",
+            Note::of(
+                &catalogue::STACK_PARITY,
                 Caution,
                 format!("{} is {level}: a small log write reads and rewrites parity, and a crash during it can leave the stripe inconsistent.", layer.name),
-            )
-            .rule("parity RAID: conditional", STACK_RULE)
-            .advice("Use RAID 1 or 10 for redo, or a write journal or PPL against the write hole."),
+            ),
         );
     }
 }
@@ -214,32 +194,26 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
     const OFF: &[&str] = &["nobarrier", "barrier=0", "barrier=none", "sync=disabled"];
     let is_network = layer.kind == LayerKind::NetworkFileSystem;
     if let Some(option) = find(layer, OFF) {
-        notes.push(
-            Note::new(
-                "mount.barrier_off",
-                Bad,
-                format!(
-                    "{} is mounted with {option}: flushes never reach the device.",
-                    place(layer)
-                ),
-            )
-            .rule("nobarrier, barrier=0, sync=disabled: no", STACK_RULE)
-            .advice(
-                "Remove the option; a log whose flushes are dropped loses acknowledged commits.",
+        notes.push(Note::of(
+            &catalogue::MOUNT_BARRIER_OFF,
+            Bad,
+            format!(
+                "{} is mounted with {option}: flushes never reach the device.",
+                place(layer)
             ),
-        );
+        ));
     }
     if layer.kind == LayerKind::Overlay && has(layer, &["volatile"]) {
         notes.push(
-            Note::new(
-                "mount.barrier_off",
+            Note::of(
+                &catalogue::MOUNT_BARRIER_OFF,
                 Bad,
                 format!(
                     "{} is an overlay mounted volatile: every sync is dropped.",
                     place(layer)
                 ),
             )
-            .rule(
+            .rule_from(
                 "overlayfs volatile omits all syncs",
                 "Linux Documentation/filesystems/overlayfs",
             )
@@ -248,15 +222,13 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
     }
     if is_network && let Some(option) = find(layer, &["soft", "softerr"]) {
         notes.push(
-            Note::new(
-                "mount.soft",
+            Note::of(
+                &catalogue::MOUNT_SOFT,
                 Bad,
                 format!("{} is mounted {option}: after a time-out a write is reported failed or lost while the log goes on.", place(layer)),
             )
             .maybe("timeo", number_of(layer, "timeo="))
-            .maybe("retrans", number_of(layer, "retrans="))
-            .rule("soft network mounts: no", "nfs(5): soft can cause silent data corruption")
-            .advice("Mount it hard."),
+            .maybe("retrans", number_of(layer, "retrans=")),
         );
     }
     if is_network
@@ -265,54 +237,42 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
             &["cache=loose", "cache=mmap", "cache=fscache", "async"],
         )
     {
-        notes.push(
-            Note::new(
-                "mount.loose_cache",
-                Caution,
-                format!(
-                    "{} is mounted {option}: the client may answer before the server knows.",
-                    place(layer)
-                ),
-            )
-            .rule("client write-back caching: conditional", STACK_RULE)
-            .advice("Mount it with cache=none, or sync for NFS."),
-        );
+        notes.push(Note::of(
+            &catalogue::MOUNT_LOOSE_CACHE,
+            Caution,
+            format!(
+                "{} is mounted {option}: the client may answer before the server knows.",
+                place(layer)
+            ),
+        ));
     }
 }
 
 fn machine(stack: &Stack, notes: &mut Vec<Note>) {
     if let Some(library) = &stack.preload {
-        notes.push(
-            Note::new(
-                "stack.preload",
-                Bad,
-                format!("{library} is preloaded and turns flushes into nothing."),
-            )
-            .rule("eatmydata and its like: no", STACK_RULE)
-            .advice("Remove it from LD_PRELOAD and /etc/ld.so.preload and measure again."),
-        );
+        notes.push(Note::of(
+            &catalogue::STACK_PRELOAD,
+            Bad,
+            format!("{library} is preloaded and turns flushes into nothing."),
+        ));
     }
     if let Some(hypervisor) = &stack.hypervisor {
         notes.push(
-            Note::new(
-                "stack.hypervisor",
+            Note::of(
+                &catalogue::STACK_HYPERVISOR,
                 Caution,
                 format!("This is a virtual machine ({hypervisor}): its host decides what a flush does, and that cannot be seen from inside."),
-            )
-            .rule("a hypervisor is seen: unverified, never yes by itself", STACK_RULE)
-            .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; unsafe is not."),
+            ),
         );
     }
     if !stack.unknown.is_empty() {
         notes.push(
-            Note::new(
-                "stack.unknown",
+            Note::of(
+                &catalogue::STACK_UNKNOWN,
                 Info,
                 format!("Not readable of the stack: {}.", stack.unknown.join("; ")),
             )
-            .number("facts_not_readable", stack.unknown.len() as f64)
-            .rule("what could not be read is not judged", STACK_RULE)
-            .advice("Run as root to read the drive's own word on its cache."),
+            .number("facts_not_readable", stack.unknown.len() as f64),
         );
     }
 }

@@ -7,6 +7,7 @@
 //! is then compared with its second count. Nothing of this holds by construction.
 
 use super::Caution;
+use super::catalogue;
 use super::note::Note;
 use crate::format;
 use crate::rows::name_of;
@@ -38,10 +39,9 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .flat_map(|row| deviations(run, row, limit.value))
         .max_by(|a, b| a.pct.abs().total_cmp(&b.pct.abs()));
     let Some(worst) = worst else { return };
-    let mut note = Note::new("validity.little", Caution, worst.claim)
+    let mut note = Note::of(&catalogue::VALIDITY_LITTLE, Caution, worst.claim)
         .number("deviation_pct", worst.pct)
-        .limit(format!("within {} %", limit.value), limit)
-        .advice("Look for a starved load generator or lost samples, and measure again.");
+        .limit(format!("within {} %", limit.value), limit);
     for (name, value) in worst.numbers {
         note = note.number(name, value);
     }

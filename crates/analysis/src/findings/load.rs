@@ -1,5 +1,6 @@
 //! The machine that makes the load: whether its processors, or the lab itself, are the limit.
 
+use super::catalogue;
 use super::note::Note;
 use super::{Caution, Good, Info};
 use crate::format;
@@ -24,8 +25,8 @@ fn processors(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         return;
     };
     notes.push(
-        Note::new(
-            "load.processors",
+        Note::of(
+            &catalogue::LOAD_PROCESSORS,
             Caution,
             format!(
                 "Processors were {} busy in {}: in {} of {} rows the load generator, not the device, may be the limit.",
@@ -37,8 +38,7 @@ fn processors(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         )
         .number("busiest_pct", *busy)
         .number("rows_over", saturated.len() as f64)
-        .limit(format!("busy over {} %", limit.value), limit)
-        .advice("Read throughput of those rows as a lower bound of the device, and their latency as an upper one."),
+        .limit(format!("busy over {} %", limit.value), limit),
     );
 }
 
@@ -58,8 +58,8 @@ fn overhead(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.overhead_share_pct;
     let is_high = share > limit.value;
     notes.push(
-        Note::new(
-            "load.lab_overhead",
+        Note::of(
+            &catalogue::LOAD_LAB_OVERHEAD,
             if is_high { Info } else { Good },
             format!(
                 "The lab itself takes {} a commit (null device), {} of the commit measured with {}.",
@@ -71,10 +71,6 @@ fn overhead(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("lab_overhead_us", own / 1e3)
         .number("share_pct", share)
         .limit(format!("over {} % of a commit", limit.value), limit)
-        .advice(if is_high {
-            "The device is so fast that the lab is part of what was measured; compare devices by log file parallel write."
-        } else {
-            ""
-        }),
+        .advice_if(is_high),
     );
 }

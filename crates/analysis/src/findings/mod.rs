@@ -48,11 +48,11 @@ pub enum Axis {
 }
 
 /// A power test passed; made by whoever ran it.
-pub const TESTED: &str = "durability.tested";
+pub const TESTED: &str = catalogue::DURABILITY_TESTED.id;
 /// A power test lost acknowledged writes; made by whoever ran it.
-pub const REFUTED: &str = "durability.refuted";
+pub const REFUTED: &str = catalogue::DURABILITY_REFUTED.id;
 /// The drive, a sourced model entry or the user declares that acknowledged writes survive.
-pub const DECLARED: &str = "durability.declared";
+pub const DECLARED: &str = catalogue::DURABILITY_DECLARED.id;
 
 /// The axis of a finding, from the prefix of its id.
 #[must_use]

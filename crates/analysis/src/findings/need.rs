@@ -1,5 +1,6 @@
 //! The stated need against what was reached: commits a second, redo a second, 99th percentile.
 
+use super::catalogue;
 use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
 use super::sustained::{Sustained, sustained};
@@ -12,13 +13,13 @@ use measure::judgement::Weight;
 use measure::run::Run;
 
 /// Id of the finding on `--commit-rate`.
-pub const COMMIT_RATE: &str = "need.commit_rate";
+pub const COMMIT_RATE: &str = catalogue::NEED_COMMIT_RATE.id;
 /// Id of the finding on `--redo-rate`.
-pub const REDO_RATE: &str = "need.redo_rate";
+pub const REDO_RATE: &str = catalogue::NEED_REDO_RATE.id;
 /// Id of the finding on `--p99` without a commit rate.
-pub const P99: &str = "need.p99";
+pub const P99: &str = catalogue::NEED_P99.id;
 /// Id of the finding on `--tbw` and `--years` where a rate is needed.
-pub const ENDURANCE: &str = "need.endurance";
+pub const ENDURANCE: &str = catalogue::NEED_ENDURANCE.id;
 pub use super::sustained::UNKNOWN as SUSTAINED;
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
@@ -56,11 +57,7 @@ fn weigh(headroom_pct: f64, t: &Thresholds) -> (Weight, &'static str, &'static s
             "meets the need without headroom",
             "A peak of load or of the device will reach the limit; plan for more.",
         ),
-        _ => (
-            Bad,
-            "misses the need",
-            "Use a faster device, larger groups, or several logs.",
-        ),
+        _ => (Bad, "misses the need", catalogue::NEED_COMMIT_RATE.advice),
     }
 }
 
@@ -101,8 +98,8 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
         None => format!("no row of {COMMITS} was{at}"),
     };
     notes.push(
-        Note::new(
-            COMMIT_RATE,
+        Note::of(
+            &catalogue::NEED_COMMIT_RATE,
             weight,
             format!(
                 "{} commits/s are needed, {reached}: {words} ({}).",
@@ -152,8 +149,8 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
     let margin = headroom(reached_mbps, need_mbps);
     let (weight, words, advice) = weigh(margin, t);
     notes.push(
-        Note::new(
-            REDO_RATE,
+        Note::of(
+            &catalogue::NEED_REDO_RATE,
             weight,
             format!(
                 "{} MB/s of redo are needed, {} MB/s were reached{behind} ({}): {words} ({}).",
@@ -193,8 +190,8 @@ fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
     };
     let seen = best.map_or_else(|| "unknown".to_owned(), |p| format::latency(p as f64));
     notes.push(
-        Note::new(
-            P99,
+        Note::of(
+            &catalogue::NEED_P99,
             weight,
             format!(
                 "A 99th percentile of {} is needed; the lowest of {COMMITS} is {seen}: {words}.",
@@ -207,10 +204,6 @@ fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
             format!("headroom of {} %", t.headroom_pct.value),
             &t.headroom_pct,
         )
-        .advice(if weight == Bad {
-            "Use a device whose durable write is faster."
-        } else {
-            ""
-        }),
+        .advice_if(weight == Bad),
     );
 }

@@ -1,24 +1,36 @@
-//! A finding in the making.
+//! A finding in the making: what its catalogue entry says of it, and what was measured.
 
-use super::catalogue;
+use super::catalogue::{self, Entry};
 use crate::thresholds::Limit;
 use measure::judgement::{Confidence, Finding, Weight};
 
-/// Builder of a [`Finding`]; what is not given stays empty.
+/// Builder of a [`Finding`]. Rule, source, advice and confidence are those of its entry, unless
+/// this case has its own.
 pub(super) struct Note(Finding);
 
 impl Note {
-    pub(super) fn new(id: &str, weight: Weight, claim: impl Into<String>) -> Note {
+    pub(super) fn of(entry: &Entry, weight: Weight, claim: impl Into<String>) -> Note {
         Note(Finding {
-            id: id.to_owned(),
+            id: entry.id.to_owned(),
             weight,
             claim: claim.into(),
             numbers: Vec::new(),
-            threshold: String::new(),
-            source: String::new(),
-            confidence: catalogue::entry(id).map_or(Confidence::Medium, |e| e.confidence),
-            advice: String::new(),
+            threshold: entry.rule.to_owned(),
+            source: entry.source.to_owned(),
+            confidence: entry.confidence,
+            advice: entry.advice.to_owned(),
         })
+    }
+
+    /// A problem that was recorded while measuring. An id that this version does not know, as a run
+    /// of another version may have it, is kept.
+    pub(super) fn recorded(id: String, weight: Weight, claim: String) -> Note {
+        if let Some(entry) = catalogue::entry(&id) {
+            return Note::of(entry, weight, claim);
+        }
+        let mut note = Note::of(&catalogue::VALIDITY_INVALID, weight, claim);
+        (note.0.id, note.0.confidence) = (id, Confidence::default());
+        note
     }
 
     pub(super) fn number(mut self, name: impl Into<String>, value: f64) -> Note {
@@ -40,16 +52,33 @@ impl Note {
         self
     }
 
-    /// A rule without a number of its own.
-    pub(super) fn rule(mut self, words: impl Into<String>, source: &str) -> Note {
+    /// The rule with the number of this case; its source is the entry's.
+    pub(super) fn rule(mut self, words: impl Into<String>) -> Note {
         self.0.threshold = words.into();
-        source.clone_into(&mut self.0.source);
         self
     }
 
+    /// A rule of this case alone, with its own source.
+    pub(super) fn rule_from(self, words: impl Into<String>, source: &str) -> Note {
+        let mut note = self.rule(words);
+        source.clone_into(&mut note.0.source);
+        note
+    }
+
+    /// Advice for this case, where the entry's is too general.
     pub(super) fn advice(mut self, text: impl Into<String>) -> Note {
         self.0.advice = text.into();
         self
+    }
+
+    /// The entry's advice, where it is needed.
+    pub(super) fn advice_if(self, is_needed: bool) -> Note {
+        if is_needed { self } else { self.no_advice() }
+    }
+
+    /// Nothing has to be done.
+    pub(super) fn no_advice(self) -> Note {
+        self.advice("")
     }
 
     pub(super) fn id(&self) -> &str {

@@ -1,6 +1,7 @@
 //! Peaks of log file parallel write, and what they did to log file sync: the claim against SSDs
 //! that study 000 put to the test.
 
+use super::catalogue;
 use super::note::Note;
 use super::{Caution, Good, Info};
 use crate::format;
@@ -37,8 +38,8 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             .to_owned(),
     };
     notes.push(
-        Note::new(
-            "latency.peaks",
+        Note::of(
+            &catalogue::LATENCY_PEAKS,
             if is_felt { Caution } else { Info },
             format!(
                 "The longest log file parallel write took {}, {} times the mean ({}); {what}. The longest log file sync was {}.",
@@ -59,18 +60,14 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
             limit,
         )
-        .advice(if is_felt {
-            "Sessions feel these peaks: a longer run tells whether they come regularly."
-        } else {
-            ""
-        }),
+        .advice_if(is_felt),
     );
 }
 
 fn none(row: &Row, ratio: f64, longest_ns: u64, t: &Thresholds) -> Note {
     let limit = &t.peak_ratio;
-    Note::new(
-        "latency.peaks",
+    Note::of(
+        &catalogue::LATENCY_PEAKS,
         Good,
         format!(
             "No peaks: the longest log file parallel write is {} times the mean ({}).",
@@ -81,6 +78,7 @@ fn none(row: &Row, ratio: f64, longest_ns: u64, t: &Thresholds) -> Note {
     .number("longest_over_mean", ratio)
     .number("longest_write_ms", longest_ns as f64 / 1e6)
     .limit(format!("a peak is {} times the mean", limit.value), limit)
+    .no_advice()
 }
 
 /// Longest log write over the mean.

@@ -4,7 +4,7 @@
 //! Invariant: a model stands here only with the document that says so. Protection of data at rest
 //! alone, as many consumer drives have it, is not enough and not listed.
 
-use super::catalogue::STACK_RULE;
+use super::catalogue;
 use super::disk::{Behind, behind, named};
 use super::note::Note;
 use super::{Bad, Caution, Info};
@@ -103,8 +103,8 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
         (None, true) => "no tool told its state".to_owned(),
         (None, false) => told.join("; "),
     };
-    Note::new(
-        "stack.controller",
+    Note::of(
+        &catalogue::STACK_CONTROLLER,
         if shelter.is_some() { Info } else { Caution },
         format!(
             "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is ({state}).",
@@ -112,11 +112,10 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
         ),
     )
     .maybe("cache_bytes", cache_bytes(stack).map(|b| b as f64))
-    .rule("RAID controllers: conditional on the battery", STACK_RULE)
     .advice(if shelter.is_some() {
         "Watch the battery's state: the answer holds while it is in order."
     } else {
-        "Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection."
+        catalogue::STACK_CONTROLLER.advice
     })
 }
 
@@ -146,32 +145,26 @@ fn words(c: &ControllerCache) -> String {
 pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
     for c in &stack.controllers {
         if c.forced_write_back == Some(true) && c.protected != Some(true) {
-            notes.push(
-                Note::new(
-                    "stack.controller_unprotected",
-                    Bad,
-                    format!(
-                        "{} writes back although its battery or flash backup is not in order ({}).",
-                        c.name,
-                        c.protection.as_deref().unwrap_or("none is shown")
-                    ),
-                )
-                .rule("write back without protection: no", STACK_RULE)
-                .advice("Replace the battery, and set the volume to write back only with a sound one (WB, not AWB)."),
-            );
+            notes.push(Note::of(
+                &catalogue::STACK_CONTROLLER_UNPROTECTED,
+                Bad,
+                format!(
+                    "{} writes back although its battery or flash backup is not in order ({}).",
+                    c.name,
+                    c.protection.as_deref().unwrap_or("none is shown")
+                ),
+            ));
         }
         if c.drive_caches == Some(true) {
             notes.push(
-                Note::new(
-                    "stack.drive_caches",
+                Note::of(
+                    &catalogue::STACK_DRIVE_CACHES,
                     Caution,
                     format!(
                         "{}: the caches of the disks behind it are on, and its battery does not protect those.",
                         c.name
                     ),
-                )
-                .rule("disk caches behind a controller: off", STACK_RULE)
-                .advice("Turn them off (storcli /cN/vN set pdcache=off; ssacli ctrl slot=N modify drivewritecache=disable)."),
+                ),
             );
         }
     }

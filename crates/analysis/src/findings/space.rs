@@ -1,5 +1,6 @@
 //! Bytes: redo wastage, write amplification, log switches, and whether the log fits in a cache.
 
+use super::catalogue;
 use super::disk::has_controller;
 use super::note::Note;
 use super::peaks::split;
@@ -38,8 +39,8 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.wastage_pct;
     let is_high = pct > limit.value;
     notes.push(
-        Note::new(
-            "space.wastage",
+        Note::of(
+            &catalogue::SPACE_WASTAGE,
             if is_high { Caution } else { Info },
             format!(
                 "Redo wastage is {} of what the log writes at most ({}).",
@@ -50,11 +51,7 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("wastage_pct", pct)
         .number("seal_bytes", f64::from(run.target.seal_bytes))
         .limit(format!("over {} %", limit.value), limit)
-        .advice(if is_high {
-            "Normal for small commits by few sessions on 4096-byte blocks; 512-byte blocks waste less where the media sector is 512."
-        } else {
-            ""
-        }),
+        .advice_if(is_high),
     );
 }
 
@@ -78,8 +75,8 @@ fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let limit = &t.write_amplification;
     let is_high = factor > limit.value;
     notes.push(
-        Note::new(
-            "space.write_amplification",
+        Note::of(
+            &catalogue::SPACE_WRITE_AMPLIFICATION,
             if is_high { Caution } else { Info },
             format!(
                 "The device wrote {} bytes for each byte of redo at most ({}), as the kernel counted.",
@@ -89,11 +86,7 @@ fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         )
         .number("write_amplification", factor)
         .limit(format!("over {}", limit.value), limit)
-        .advice(if is_high {
-            "Padding of small commits, a copy-on-write or journalled file system, a mirror, or neighbours on the device; the drive's inner amplification comes on top."
-        } else {
-            ""
-        }),
+        .advice_if(is_high),
     );
 }
 
@@ -122,8 +115,8 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         None => "they fell in every interval, so their effect cannot be set apart".to_owned(),
     };
     notes.push(
-        Note::new(
-            "space.log_switches",
+        Note::of(
+            &catalogue::SPACE_LOG_SWITCHES,
             if is_felt { Caution } else { Info },
             format!(
                 "{}; {what}.",
@@ -133,11 +126,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("log_switches", total as f64)
         .maybe("sync_rise_pct", worst.as_ref().map(|(_, e)| e.rise_pct))
         .limit(format!("log file sync higher by {} %", limit.value), limit)
-        .advice(if is_felt {
-            "Use larger log files, so that switches are rare."
-        } else {
-            ""
-        }),
+        .advice_if(is_felt),
     );
 }
 
@@ -147,14 +136,14 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
     let stalls = [
         (
             WaitEvent::LogFileSwitchCheckpointIncomplete,
-            "Make log files larger or more numerous: the checkpoint cannot keep up.",
+            &catalogue::SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE,
         ),
         (
             WaitEvent::LogBufferSpace,
-            "Expected where sessions do not wait; otherwise make the log buffer larger or the device faster.",
+            &catalogue::SPACE_LOG_BUFFER_SPACE,
         ),
     ];
-    for (event, advice) in stalls {
+    for (event, entry) in stalls {
         let rows = run.rows.iter().filter_map(|r| Some((r, r.wait(event)?)));
         let Some((row, stats)) = rows
             .filter(|(_, w)| w.count > 0)
@@ -170,8 +159,8 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
         };
         let per_s = stats.total_ns as f64 / (row.elapsed_ns.max(1)) as f64;
         notes.push(
-            Note::new(
-                &format!("space.{}", event.key()),
+            Note::of(
+                entry,
                 if is_expected { Info } else { Caution },
                 format!(
                     "{}: {}, {} of all sessions together{longest} ({}).",
@@ -186,12 +175,7 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
             .maybe(
                 "log_file_parallel_write_ms",
                 write_of(row).map(|w| w.mean_ns / 1e6),
-            )
-            .rule(
-                "any such wait",
-                "Oracle Database Reference, wait event of the same name",
-            )
-            .advice(advice),
+            ),
         );
     }
 }
@@ -208,8 +192,8 @@ fn switch_completion(run: &Run, notes: &mut Vec<Note>) {
     };
     let is_long = stats.max_ns > measure::waits::OUTLIER_NS;
     notes.push(
-        Note::new(
-            &format!("space.{}", event.key()),
+        Note::of(
+            &catalogue::SPACE_LOG_FILE_SWITCH_COMPLETION,
             if is_long { Caution } else { Info },
             format!(
                 "{}: {}, the longest {} ({}).",
@@ -222,15 +206,7 @@ fn switch_completion(run: &Run, notes: &mut Vec<Note>) {
         .number("switches", stats.count as f64)
         .number("longest_ms", stats.max_ns as f64 / 1e6)
         .number("mean_ms", stats.mean_ns / 1e6)
-        .rule(
-            "a longest one over 500 ms",
-            "Oracle Database Reference, wait event of the same name",
-        )
-        .advice(if is_long {
-            "Look at what else happens at a switch: control file, checkpoint, archiving."
-        } else {
-            ""
-        }),
+        .advice_if(is_long),
     );
 }
 
@@ -259,8 +235,8 @@ fn resident(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     }
     let behind_cache = has_controller(&run.target.stack);
     notes.push(
-        Note::new(
-            "space.cache_resident",
+        Note::of(
+            &catalogue::SPACE_CACHE_RESIDENT,
             if behind_cache { Caution } else { Info },
             format!(
                 "The log files cover {}, which a cache in the path could hold: the rates are those of that cache, if there is one.",
@@ -268,7 +244,6 @@ fn resident(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             ),
         )
         .number("log_footprint_bytes", footprint(run) as f64)
-        .limit(format!("under {}", format::bytes(bound_bytes(run, t) as u64)), &t.cache_multiple)
-        .advice("Larger log files, or a soak, show the rate behind the cache. Production logs of the same size are held by it too."),
+        .limit(format!("under {}", format::bytes(bound_bytes(run, t) as u64)), &t.cache_multiple),
     );
 }

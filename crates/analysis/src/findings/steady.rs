@@ -3,6 +3,7 @@
 //!
 //! Rates are redo a second from the rows' intervals; a row that is too short is not spoken of.
 
+use super::catalogue;
 use super::disk::has_cloud_volume;
 use super::note::Note;
 use super::{Caution, Good, Info};
@@ -79,8 +80,8 @@ fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
     let is_tilted = slope_pct.abs() > slope.value && span_pct <= range.value;
     let rate = found.mean / MB_BYTES;
     notes.push(
-        Note::new(
-            "steady.state",
+        Note::of(
+            &catalogue::STEADY_STATE,
             if found.at_end { Good } else { Caution },
             format!(
                 "The rate was {words} in the second half of {} ({} s): {} MB/s of redo, five rounds within {} of their mean, with a trend of {:+.1} %.",
@@ -99,11 +100,7 @@ fn state(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
             format!("span at most {} %, slope at most {} %", range.value, slope.value),
             if is_tilted { slope } else { range },
         )
-        .advice(if found.at_end {
-            ""
-        } else {
-            "Run longer; a rate that has not settled is no rate to plan with."
-        }),
+        .advice_if(!found.at_end),
     );
 }
 
@@ -125,9 +122,9 @@ fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
         format::digits(found.after / MB_BYTES)
     );
     let is_step = found.segments == 2 && lost >= t.step_pct.value;
-    let (id, limit, claim, advice) = if is_step {
+    let (entry, limit, claim) = if is_step {
         (
-            "steady.step",
+            &catalogue::STEADY_STEP,
             &t.step_pct,
             format!(
                 "After {} s of {} the rate fell by {}, {levels}, and stayed there.",
@@ -135,11 +132,10 @@ fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
                 name_of(row),
                 format::percent(lost),
             ),
-            "Spent burst credits or a full fast cache: the lower level is the sustained rate.",
         )
     } else {
         (
-            "steady.decay",
+            &catalogue::STEADY_DECAY,
             &t.decay_pct,
             format!(
                 "The rate decayed by {} in {} s of {}, {levels}.",
@@ -147,18 +143,16 @@ fn fall(row: &Row, t: &Thresholds, notes: &mut Vec<Note>) {
                 format::digits(row.elapsed_s),
                 name_of(row),
             ),
-            "A fast cache that fills, heat, or garbage collection: plan with the rate at the end, and soak.",
         )
     };
     notes.push(
-        Note::new(id, Caution, claim)
+        Note::of(entry, Caution, claim)
             .number("at_s", at_s)
             .number("before_mbps", found.before / MB_BYTES)
             .number("after_mbps", found.after / MB_BYTES)
             .number("lost_pct", lost)
             .number("levels", found.segments as f64)
-            .limit(format!("a fall of at least {} %", limit.value), limit)
-            .advice(advice),
+            .limit(format!("a fall of at least {} %", limit.value), limit),
     );
 }
 
@@ -195,8 +189,8 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
     }
     let is_cloud = has_cloud_volume(&run.target.stack);
     notes.push(
-        Note::new(
-            "steady.cap",
+        Note::of(
+            &catalogue::STEADY_CAP,
             if is_cloud { Caution } else { Info },
             format!(
                 "{workload} is flat at {} MB/s from {} to {} while the wait grows from {} to {}: a plateau that looks provisioned.",
@@ -215,8 +209,7 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
         .limit(
             format!("within {} % over 4 times the jobs and in time, while waits grow as the jobs do", limit.value),
             limit,
-        )
-        .advice("Compare the level with what is provisioned; a larger volume or instance type may raise it."),
+        ),
     );
 }
 

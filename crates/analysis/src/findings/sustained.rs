@@ -1,6 +1,7 @@
 //! What a rate is worth that was seen in a burst: a RAID controller's cache takes redo faster than
 //! its disks, a cloud volume may spend credits. The sustained rate is one that was measured beyond.
 
+use super::catalogue;
 use super::disk::{has_cloud_volume, has_controller};
 use super::note::Note;
 use super::protection::cache_bytes;
@@ -11,7 +12,7 @@ use crate::thresholds::Thresholds;
 use measure::run::{Row, Run};
 
 /// Id of the finding that a sustained rate is not known.
-pub const UNKNOWN: &str = "need.sustained";
+pub const UNKNOWN: &str = catalogue::NEED_SUSTAINED.id;
 
 /// The rate behind a burst.
 pub(super) enum Sustained<'a> {
@@ -49,8 +50,8 @@ fn after_credits<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
     }
     let longest = run.rows.iter().map(|r| r.elapsed_s).fold(0.0, f64::max);
     Sustained::Unknown(Box::new(
-        Note::new(
-            UNKNOWN,
+        Note::of(
+            &catalogue::NEED_SUSTAINED,
             Caution,
             format!(
                 "The sustained rate of a cloud volume is undetermined: the longest row took {} s, and burst credits can last {} minutes.",
@@ -92,8 +93,8 @@ fn behind_cache<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
         )
     });
     Sustained::Unknown(Box::new(
-        Note::new(
-            UNKNOWN,
+        Note::of(
+            &catalogue::NEED_SUSTAINED,
             Caution,
             format!(
                 "The rate at which the controller's cache drains is not known: the log files cover {}{seen}; its cache of {} takes that by itself.",

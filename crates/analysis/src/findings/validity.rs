@@ -2,6 +2,7 @@
 //! in `flush`, Little's law in `little`.
 
 use super::block::copies_on_write;
+use super::catalogue;
 use super::note::Note;
 use super::{Bad, Caution, Good, Info};
 use crate::format;
@@ -20,45 +21,30 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn origin(run: &Run, notes: &mut Vec<Note>) {
-    let (id, claim) = match run.origin {
+    let (entry, weight, claim) = match run.origin {
         Origin::Measured => return,
         Origin::Simulated => (
-            "validity.simulated",
+            &catalogue::VALIDITY_SIMULATED,
+            Caution,
             "These figures are simulated: they say what a model does, not what a device did.",
         ),
         Origin::Imported => (
-            "origin.imported",
+            &catalogue::ORIGIN_IMPORTED,
+            Info,
             "These figures were recorded by others; what was not recorded is not judged.",
         ),
     };
-    let weight = if id == "validity.simulated" {
-        Caution
-    } else {
-        Info
-    };
-    notes.push(
-        Note::new(id, weight, claim)
-            .number("rows", run.rows.len() as f64)
-            .rule("simulated time is never reported as measured", "redolab")
-            .advice("Measure on the device before deciding."),
-    );
+    notes.push(Note::of(entry, weight, claim).number("rows", run.rows.len() as f64));
 }
 
 /// What the log does without. The figures are right for what it does instead.
 fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
     for fallback in &run.target.fallbacks {
-        notes.push(
-            Note::new(
-                "validity.fallback",
-                Info,
-                format!("Asked for and done without: {fallback}."),
-            )
-            .rule(
-                "what was asked for is what is measured, or it is said",
-                "redolab: a run says what it measured",
-            )
-            .advice("Allow it and measure again, if it is what you want to know."),
-        );
+        notes.push(Note::of(
+            &catalogue::VALIDITY_FALLBACK,
+            Info,
+            format!("Asked for and done without: {fallback}."),
+        ));
     }
 }
 
@@ -69,33 +55,19 @@ fn problems(run: &Run, notes: &mut Vec<Note>) {
         } else {
             (Caution, "Doubtful")
         };
-        notes.push(
-            Note::new(
-                &format!("validity.{}", problem.id),
-                weight,
-                format!("{what}: {}", problem.detail),
-            )
-            .rule(
-                "any such problem",
-                "redolab: validity is part of the result",
-            )
-            .advice("Remove the cause and measure again."),
-        );
+        notes.push(Note::recorded(
+            format!("validity.{}", problem.id),
+            weight,
+            format!("{what}: {}", problem.detail),
+        ));
     }
     let is_explained = run.validity.problems.iter().any(|p| p.invalidates);
     if !run.validity.valid && !is_explained {
-        notes.push(
-            Note::new(
-                "validity.invalid",
-                Bad,
-                "Invalid: the run is marked so without a reason.",
-            )
-            .rule(
-                "any such problem",
-                "redolab: validity is part of the result",
-            )
-            .advice("Measure again."),
-        );
+        notes.push(Note::of(
+            &catalogue::VALIDITY_INVALID,
+            Bad,
+            "Invalid: the run is marked so without a reason.",
+        ));
     }
 }
 
@@ -120,11 +92,11 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let over = watched.clone().filter(|pct| *pct > limit.value).count();
     let is_high = is_over && over * DOUBTFUL_ROWS_DIVISOR > watched.count();
     notes.push(
-        Note::new(
+        Note::of(
             if is_high {
-                "validity.background"
+                &catalogue::VALIDITY_BACKGROUND
             } else {
-                "load.background"
+                &catalogue::LOAD_BACKGROUND
             },
             match (is_over, own_metadata) {
                 (true, _) => Caution,
@@ -148,11 +120,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .number("background_write_pct", pct)
         .limit(format!("over {} %", limit.value), limit)
         .number("rows_over", over as f64)
-        .advice(if is_over {
-            "Measure when the device is quiet, or put redo on a device of its own."
-        } else {
-            ""
-        }),
+        .advice_if(is_over),
     );
 }
 
@@ -165,8 +133,8 @@ fn unanswered(run: &Run, notes: &mut Vec<Note>) {
         return;
     };
     notes.push(
-        Note::new(
-            "validity.no_commits",
+        Note::of(
+            &catalogue::VALIDITY_NO_COMMITS,
             Caution,
             format!(
                 "No commit was completed in {}, within {}.",
@@ -174,8 +142,6 @@ fn unanswered(run: &Run, notes: &mut Vec<Note>) {
                 format::latency(row.elapsed_ns as f64)
             ),
         )
-        .number("rows", run.rows.iter().filter(empty).count() as f64)
-        .rule("at least one commit a row", "redolab")
-        .advice("Measure for longer, or when the machine is quiet."),
+        .number("rows", run.rows.iter().filter(empty).count() as f64),
     );
 }

@@ -2,7 +2,16 @@
 //! to do about it, and which figure shows it. `docs/findings.md` and `redolab findings` are made
 //! from it.
 //!
-//! Invariant: every id that the product can make stands here once, and none that it cannot.
+//! Invariants: each kind of finding is a constant, from which the code takes its id, rule, source
+//! and advice, so that an unknown id does not compile; none is here that the product cannot make.
+
+/// Constants, and the list of all of them.
+macro_rules! entries {
+    ($($name:ident = $entry:expr;)+) => {
+        $(pub(crate) const $name: Entry = $entry;)+
+        pub(super) const ENTRIES: &[&Entry] = &[$(&$name),+];
+    };
+}
 
 mod durability;
 mod evidence;
@@ -10,12 +19,18 @@ mod need;
 mod performance;
 mod validity;
 
+pub(crate) use durability::*;
+pub(crate) use evidence::*;
+pub(crate) use need::*;
+pub(crate) use performance::*;
+pub(crate) use validity::*;
+
 use super::{Axis, axis};
 use crate::thresholds::{Limit, Thresholds};
 use measure::judgement::Confidence;
 
 /// The rules of the storage stack, as the project's verdict document states them.
-pub(super) const STACK_RULE: &str = "redolab's rules for storage stacks: the worst layer decides";
+const STACK_RULE: &str = "redolab's rules for storage stacks: the worst layer decides";
 
 /// What a figure of a report shows; where a finding is best looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +154,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         validity::ENTRIES,
         evidence::ENTRIES,
     ];
-    parts.into_iter().flatten()
+    parts.into_iter().flatten().copied()
 }
 
 /// The kind of a finding.

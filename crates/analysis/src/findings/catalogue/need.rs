@@ -3,25 +3,25 @@
 use super::{Entry, Figure};
 use measure::judgement::Confidence::{High, Medium};
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry::new("need.commit_rate", Medium, "The commits a second that are needed (--commit-rate, with --p99 as their bound) against what LGWR-LAT1 reached.")
+entries! {
+    NEED_COMMIT_RATE = Entry::new("need.commit_rate", Medium, "The commits a second that are needed (--commit-rate, with --p99 as their bound) against what LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
-        .advice("A faster device, larger groups, or several logs.")
-        .at(Figure::Throughput),
-    Entry::new("need.redo_rate", Medium, "The redo a second that is needed (--redo-rate) against what was reached; of a RAID controller against what its disks take, of a cloud volume against the rate after a soak.")
+        .advice("Use a faster device, larger groups, or several logs.")
+        .at(Figure::Throughput);
+    NEED_REDO_RATE = Entry::new("need.redo_rate", Medium, "The redo a second that is needed (--redo-rate) against what was reached; of a RAID controller against what its disks take, of a cloud volume against the rate after a soak.")
         .limit("capacity above the need", &["headroom_pct"])
-        .advice("A faster device, larger groups, or several logs.")
-        .at(Figure::Throughput),
-    Entry::new("need.p99", Medium, "The 99th percentile of log file sync that is needed (--p99) against the lowest that LGWR-LAT1 reached.")
+        .advice("Use a faster device, larger groups, or several logs.")
+        .at(Figure::Throughput);
+    NEED_P99 = Entry::new("need.p99", Medium, "The 99th percentile of log file sync that is needed (--p99) against the lowest that LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
-        .advice("A device whose durable write is faster.")
-        .at(Figure::LogFileSync),
-    Entry::new("need.sustained", High, "A rate is needed, and only the rate of a burst was seen: of a controller's cache, or of a cloud volume before its credits end.")
+        .advice("Use a device whose durable write is faster.")
+        .at(Figure::LogFileSync);
+    NEED_SUSTAINED = Entry::new("need.sustained", High, "A rate is needed, and only the rate of a burst was seen: of a controller's cache, or of a cloud volume before its credits end.")
         .limit("bytes written over the cache, or minutes of one row", &["destage_multiple", "assumed_cache_gib", "soak_min"])
         .advice("Soak: for 45 minutes on a cloud volume; with log files larger than the controller's cache behind one.")
-        .at(Figure::Seconds),
-    Entry::new("need.endurance", Medium, "How long the drive's rated endurance lasts at the rate that is needed (--tbw, --years).")
+        .at(Figure::Seconds);
+    NEED_ENDURANCE = Entry::new("need.endurance", Medium, "How long the drive's rated endurance lasts at the rate that is needed (--tbw, --years).")
         .limit("years at the needed rate", &["endurance_years"])
         .advice("A drive of higher endurance, larger groups (less padding), or less redo.")
-        .at(Figure::Throughput),
-];
+        .at(Figure::Throughput);
+}

@@ -26,58 +26,31 @@ fn code(folder: &Path, out: &mut String) {
     }
 }
 
-/// Strings of the form `"prefix.word"`, as ids have it.
-fn ids(code: &str) -> BTreeSet<&str> {
-    const PREFIXES: &[&str] = &[
-        "stack",
-        "mount",
-        "durability",
-        "need",
-        "validity",
-        "origin",
-        "evidence",
-        "latency",
-        "flush",
-        "block",
-        "concurrency",
-        "steady",
-        "load",
-        "space",
-    ];
-    let is_id = |text: &&str| {
-        let Some((prefix, rest)) = text.split_once('.') else {
-            return false;
-        };
-        let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        PREFIXES.contains(&prefix) && !rest.is_empty() && rest.chars().all(word)
-    };
-    code.split('"').filter(is_id).collect()
+/// The name of an entry's constant.
+fn constant(entry: &Entry) -> String {
+    entry.id.replace('.', "_").to_uppercase()
+}
+
+/// Whether `name` is in `code` as a word of its own.
+fn has_word(code: &str, name: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        !before.ends_with(joins) && !after.starts_with(joins)
+    })
 }
 
 #[test]
-fn it_holds_every_id_of_the_code_and_no_other() {
+fn the_code_makes_each_finding() {
     let mut text = String::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     code(&root.join("src/findings"), &mut text);
-    let made = ids(&text);
-    assert!(made.len() > 60, "{}", made.len());
-    for id in &made {
-        assert!(entry(id).is_some(), "{id} is not in the catalogue");
-    }
-    // Made from a wait event's key, from a recorded problem, or by a power test.
-    let others = [
-        "space.log_",
-        "validity.",
-        "durability.tested",
-        "durability.refuted",
-    ];
+    // Made from a recorded problem, or by a power test.
+    let others = ["validity.", "durability.tested", "durability.refuted"];
     for entry in entries() {
         let elsewhere = others.iter().any(|begin| entry.id.starts_with(begin));
-        assert!(
-            elsewhere || made.contains(entry.id),
-            "{}: nothing makes it",
-            entry.id
-        );
+        let made = has_word(&text, &format!("catalogue::{}", constant(entry)));
+        assert!(elsewhere || made, "{}: nothing makes it", entry.id);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Wait events: averages against time and number, printed averages that hide a ratio, shares
 //! against the time that they are shares of.
 
+use super::super::catalogue;
 use super::super::note::Note;
 use super::super::{Bad, Caution};
-use super::RULE;
 use super::view::{Line, Tables, lines, place, show};
 use measure::imported::Table;
 use measure::printed;
@@ -81,10 +81,10 @@ fn averages(table: &Table, notes: &mut Vec<Note>) {
             place(table)
         );
         notes.push(
-            Note::new("evidence.average", Caution, claim)
+            Note::of(&catalogue::EVIDENCE_AVERAGE, Caution, claim)
                 .number("computed_ms", mean)
                 .number("printed_ms", average)
-                .rule(format!("within rounding, {} ms", show(allowed)), RULE),
+                .rule(format!("within rounding, {} ms", show(allowed))),
         );
     }
 }
@@ -123,13 +123,12 @@ fn ratios(a: &Table, b: &Table, notes: &mut Vec<Note>) {
             place(b)
         );
         notes.push(
-            Note::new("evidence.rounding", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_ROUNDING, Bad, claim)
                 .number("printed_ratio", shown)
                 .number("ratio", real)
                 .number("a_ms", mx)
                 .number("b_ms", my)
-                .rule(format!("ratios within a factor of {HIDDEN}"), RULE)
-                .advice("compare time / waits, never averages in whole milliseconds"),
+                .rule(format!("ratios within a factor of {HIDDEN}")),
         );
     }
 }
@@ -170,9 +169,8 @@ fn shares(table: &Table, notes: &mut Vec<Note>) {
         high.2
     );
     notes.push(
-        Note::new("evidence.shares", Caution, claim)
+        Note::of(&catalogue::EVIDENCE_SHARES, Caution, claim)
             .number("lowest_total_s", low.0)
-            .number("highest_total_s", high.0)
-            .rule("one total within rounding", RULE),
+            .number("highest_total_s", high.0),
     );
 }

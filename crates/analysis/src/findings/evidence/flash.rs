@@ -1,8 +1,8 @@
 //! Counters of the flash log: they only grow, and a test's share is not the cell's.
 
+use super::super::catalogue;
 use super::super::note::Note;
 use super::super::{Bad, Caution};
-use super::RULE;
 use super::view::{Tables, place, show};
 use std::collections::BTreeMap;
 
@@ -33,11 +33,10 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             place(line.table())
         );
         notes.push(
-            Note::new("evidence.other_load", Caution, claim)
+            Note::of(&catalogue::EVIDENCE_OTHER_LOAD, Caution, claim)
                 .number("flash_first_pct", run)
                 .number("flash_first_life_pct", life)
-                .rule(format!("shares within a factor of {OTHER_LOAD}"), RULE)
-                .advice("do not carry the test's share over to what the cell does otherwise"),
+                .rule(format!("shares within a factor of {OTHER_LOAD}")),
         );
     }
 }
@@ -71,11 +70,9 @@ fn counters(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             place(line.table())
         );
         notes.push(
-            Note::new("evidence.counter_back", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_COUNTER_BACK, Bad, claim)
                 .number("before", before)
-                .number("after", value)
-                .rule("counters do not fall", RULE)
-                .advice("differences across this point mean nothing"),
+                .number("after", value),
         );
     }
 }

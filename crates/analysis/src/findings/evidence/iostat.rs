@@ -1,8 +1,8 @@
 //! Little's law over samples of `iostat`: the mean queue is the rate times the mean time.
 
 use super::super::Caution;
+use super::super::catalogue;
 use super::super::note::Note;
-use super::RULE;
 use super::view::{Line, Tables, place, show};
 
 /// Queues shorter than this are below what rounding shows.
@@ -41,14 +41,10 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     let count = off.len();
     if let Some((_, words)) = off.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
         notes.push(
-            Note::new("evidence.queue", Caution, words)
+            Note::of(&catalogue::EVIDENCE_QUEUE, Caution, words)
                 .number("samples", judged as f64)
                 .number("samples_off", count as f64)
-                .rule(
-                    format!("queue = rate x time within {:.0} %", 100.0 * SLACK),
-                    RULE,
-                )
-                .advice("one of the three columns is not what its heading says"),
+                .rule(format!("queue = rate x time within {:.0} %", 100.0 * SLACK)),
         );
     }
 }

@@ -15,9 +15,6 @@ use measure::imported::Imported;
 use measure::judgement::Finding;
 use measure::run::Run;
 
-/// The rule behind each finding here.
-const RULE: &str = "arithmetic on the evidence's own figures, within their printed digits";
-
 /// What the evidence's own figures say against each other, the gravest first.
 #[must_use]
 pub fn findings(run: &Run) -> Vec<Finding> {

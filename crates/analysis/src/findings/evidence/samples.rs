@@ -1,8 +1,8 @@
 //! Samples in short: maxima cut at a ceiling, and what a t test says beside what it does not.
 
+use super::super::catalogue;
 use super::super::note::Note;
 use super::super::{Bad, Caution};
-use super::RULE;
 use super::view::{Line, Tables, place, show};
 
 /// How near maxima stand to each other and below a round number to look cut.
@@ -59,11 +59,9 @@ fn ceiling(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         place(line.table())
     );
     notes.push(
-        Note::new("evidence.ceiling", Bad, claim.replace("  ", " "))
+        Note::of(&catalogue::EVIDENCE_CEILING, Bad, claim.replace("  ", " "))
             .number("ceiling", round)
-            .number("maximum", *max)
-            .rule("maxima of different samples differ", RULE)
-            .advice("look for a filter in how the samples were taken; longer values are missing"),
+            .number("maximum", *max),
     );
 }
 
@@ -126,7 +124,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
         crate::format::digits(n),
         place(line.table())
     );
-    let note = Note::new("evidence.small_effect", Caution, claim)
+    let note = Note::of(&catalogue::EVIDENCE_SMALL_EFFECT, Caution, claim)
         .number("cohens_d", effect)
         .number("difference_pct", 100.0 * difference / y)
         .number("difference", difference)
@@ -135,7 +133,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
     notes.push(
         note.maybe("assumed_sd_larger", solved.map(|(a, b)| a.max(b)))
             .maybe("assumed_sd_smaller", solved.map(|(a, b)| a.min(b)))
-            .rule(
+            .rule_from(
                 format!("p under 0.001 and d under {SMALL}"),
                 "Cohen, 1988, for the effect's size",
             )
@@ -168,9 +166,8 @@ fn interval(line: &Line<'_>, difference: f64, error: f64, df: f64, notes: &mut V
         place(line.table())
     );
     notes.push(
-        Note::new("evidence.interval", Caution, claim)
+        Note::of(&catalogue::EVIDENCE_INTERVAL, Caution, claim)
             .number("ci_low", a)
-            .number("ci_high", b)
-            .rule("within the printed digits", RULE),
+            .number("ci_high", b),
     );
 }

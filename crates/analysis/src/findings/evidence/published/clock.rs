@@ -1,7 +1,7 @@
 //! A latency column that grows with the clock is a clock.
 
 use crate::findings::Bad;
-use crate::findings::evidence::RULE;
+use crate::findings::catalogue;
 use crate::findings::evidence::view::{Tables, show};
 use crate::findings::note::Note;
 use measure::imported::{Cell, Table};
@@ -80,16 +80,14 @@ fn judge(tables: &Tables<'_>, (id, x, y): (&str, &str, &str), notes: &mut Vec<No
         show(tick_ms)
     );
     notes.push(
-        Note::new("evidence.clock", Bad, claim)
+        Note::of(&catalogue::EVIDENCE_CLOCK, Bad, claim)
             .number("slope_per_s", slope)
             .number("r_squared", fit)
             .number("rows", points.len() as f64)
             .number("tick_ms", tick_ms)
-            .rule(
-                format!("R\u{b2} of at least {FIT_MIN} over {ROWS_MIN} rows"),
-                RULE,
-            )
-            .advice("do not read this column as a latency; the rows' number and sizes still hold"),
+            .rule(format!(
+                "R\u{b2} of at least {FIT_MIN} over {ROWS_MIN} rows"
+            )),
     );
 }
 

@@ -1,7 +1,7 @@
 //! Shares: buckets against totals, percentages against their formula, processors against 100 %,
 //! two histograms that are said to be alike.
 
-use crate::findings::evidence::RULE;
+use crate::findings::catalogue;
 use crate::findings::evidence::view::{Tables, lines, place, show};
 use crate::findings::note::Note;
 use crate::findings::{Bad, Caution};
@@ -39,10 +39,10 @@ fn stated(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             place(line.table())
         );
         notes.push(
-            Note::new("evidence.percentage", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_PERCENTAGE, Bad, claim)
                 .number("stated_pct", said)
                 .number("computed_pct", gives)
-                .rule(format!("within {half} of the formula"), RULE),
+                .rule(format!("within {half} of the formula")),
         );
     }
 }
@@ -70,9 +70,9 @@ fn buckets(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             place(line.table())
         );
         notes.push(
-            Note::new("evidence.buckets", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_BUCKETS, Bad, claim)
                 .number("sum_pct", sum)
-                .rule(format!("100 % within {slack:.2}"), RULE),
+                .rule(format!("100 % within {slack:.2}")),
         );
     }
 }
@@ -133,10 +133,9 @@ fn total(name: &str, sum: f64, all: f64, place: &str) -> Note {
         show(all),
         show((all - sum).abs())
     );
-    Note::new("evidence.buckets", Bad, claim)
+    Note::of(&catalogue::EVIDENCE_BUCKETS, Bad, claim)
         .number("in_buckets", sum)
         .number("total", all)
-        .rule("the sum of the buckets is the total", RULE)
 }
 
 fn processors(tables: &Tables<'_>, notes: &mut Vec<Note>) {
@@ -153,11 +152,7 @@ fn processors(tables: &Tables<'_>, notes: &mut Vec<Note>) {
              waiting), not 100 ({})",
             place(line.table())
         );
-        notes.push(
-            Note::new("evidence.cpu", Caution, claim)
-                .number("sum_pct", with)
-                .rule("100 % within 3", RULE),
-        );
+        notes.push(Note::of(&catalogue::EVIDENCE_CPU, Caution, claim).number("sum_pct", with));
     }
 }
 
@@ -185,10 +180,7 @@ fn workers(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             line.text("process"),
             place(line.table())
         );
-        notes.push(
-            Note::new("evidence.thresholds", Bad, claim)
-                .rule("shares fall with the threshold", RULE),
-        );
+        notes.push(Note::of(&catalogue::EVIDENCE_THRESHOLDS, Bad, claim));
     }
 }
 
@@ -230,14 +222,13 @@ fn alike(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             crate::format::digits(*m)
         );
         notes.push(
-            Note::new("evidence.not_alike", Caution, claim)
+            Note::of(&catalogue::EVIDENCE_NOT_ALIKE, Caution, claim)
                 .number("first_pct", 100.0 * p)
                 .number("second_pct", 100.0 * q)
                 .number("standard_errors", z)
-                .rule(
-                    format!("within {DIFFERENT} standard errors or a factor of {MATTERS}"),
-                    RULE,
-                ),
+                .rule(format!(
+                    "within {DIFFERENT} standard errors or a factor of {MATTERS}"
+                )),
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Sweeps of jobs: identities between columns, Little's law, waits against the commit mode, the
 //! block size that shows, and knees.
 
-use crate::findings::evidence::RULE;
+use crate::findings::catalogue;
 use crate::findings::evidence::view::{Line, Tables, place, show};
 use crate::findings::note::Note;
 use crate::findings::{Bad, Caution, Info};
@@ -56,13 +56,10 @@ fn pairing(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             place(line.table())
         );
         notes.push(
-            Note::new("evidence.columns", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_COLUMNS, Bad, claim)
                 .number("failing_before", get("failing_before"))
                 .number("failing_after", get("failing_after"))
-                .rule("as many names as values", RULE)
-                .advice(
-                    "read such a table by the identities between its columns, not by its heading",
-                ),
+                .rule("as many names as values"),
         );
     }
 }
@@ -98,9 +95,10 @@ fn identity(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             lines.len()
         );
         notes.push(
-            Note::new("evidence.columns", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_COLUMNS, Bad, claim)
                 .number("lines_off", off as f64)
-                .rule("redo a transaction x throughput is redo a second", RULE),
+                .rule("redo a transaction x throughput is redo a second")
+                .no_advice(),
         );
     }
 }
@@ -131,10 +129,9 @@ fn little(groups: &Groups<'_>, notes: &mut Vec<Note>) {
                     show(tps * ms / 1000.0)
                 );
                 notes.push(
-                    Note::new("evidence.little", Bad, claim)
+                    Note::of(&catalogue::EVIDENCE_LITTLE, Bad, claim)
                         .number("jobs", jobs)
-                        .number("busy", tps * ms / 1000.0)
-                        .rule("throughput x latency is at most the jobs", RULE),
+                        .number("busy", tps * ms / 1000.0),
                 );
             }
         }
@@ -146,10 +143,10 @@ fn little(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             100.0 * far
         );
         notes.push(
-            Note::new("evidence.response_time", Info, claim)
+            Note::of(&catalogue::EVIDENCE_RESPONSE_TIME, Info, claim)
                 .number("lines", all as f64)
                 .number("largest_difference_pct", 100.0 * far)
-                .rule(format!("within {} % in every line", 100.0 * LITTLE), RULE),
+                .rule(format!("within {} % in every line", 100.0 * LITTLE)),
         );
     }
 }
@@ -195,11 +192,9 @@ fn commit_mode(tables: &Tables<'_>, groups: &Groups<'_>, notes: &mut Vec<Note>) 
             waits.1
         );
         notes.push(
-            Note::new("evidence.commit_mode", Bad, claim)
+            Note::of(&catalogue::EVIDENCE_COMMIT_MODE, Bad, claim)
                 .number("synch_writes_per_txn", ratios.0)
-                .number("log_file_sync_max_ms", waits.1)
-                .rule("NOWAIT commits do not wait for log file sync", RULE)
-                .advice("reproduce it with a workload that waits"),
+                .number("log_file_sync_max_ms", waits.1),
         );
     }
 }
@@ -234,7 +229,7 @@ fn blocks(groups: &Groups<'_>, notes: &mut Vec<Note>) {
                 show(*full)
             );
             notes.push(
-                Note::new("evidence.block_size", Bad, claim).rule("at most 4096 bytes", RULE),
+                Note::of(&catalogue::EVIDENCE_BLOCK_SIZE, Bad, claim).rule("at most 4096 bytes"),
             );
             continue;
         };
@@ -244,11 +239,8 @@ fn blocks(groups: &Groups<'_>, notes: &mut Vec<Note>) {
                  (redo a second / blocks a second)",
                 show(*full)
             );
-            let note = Note::new("evidence.block_size", Info, claim);
-            notes.push(
-                note.number("block_bytes", *size)
-                    .rule("the smallest block that holds it", RULE),
-            );
+            let note = Note::of(&catalogue::EVIDENCE_BLOCK_SIZE, Info, claim);
+            notes.push(note.number("block_bytes", *size));
         }
         wastage(groups, platform, *size, notes);
     }
@@ -276,12 +268,11 @@ fn wastage(groups: &Groups<'_>, platform: &str, size: f64, notes: &mut Vec<Note>
             bytes(low)
         );
         notes.push(
-            Note::new("evidence.wastage", Caution, claim)
+            Note::of(&catalogue::EVIDENCE_WASTAGE, Caution, claim)
                 .number("wastage_low_pct", 100.0 * low)
                 .number("wastage_high_pct", 100.0 * high)
                 .number("block_bytes", size)
-                .rule(format!("under {:.0} %", 100.0 * WASTE), RULE)
-                .advice("smaller blocks, or more commits a write, waste less"),
+                .rule(format!("under {:.0} %", 100.0 * WASTE)),
         );
     }
 }
@@ -318,13 +309,10 @@ fn knees(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             last.2
         );
         notes.push(
-            Note::new("evidence.knee", Info, claim)
+            Note::of(&catalogue::EVIDENCE_KNEE, Info, claim)
                 .number("jobs", jobs)
                 .number("throughput", tps)
-                .rule(
-                    format!("two lines past the peak, latency up by {KNEE}"),
-                    RULE,
-                ),
+                .rule(format!("two lines past the peak, latency up by {KNEE}")),
         );
     }
 }

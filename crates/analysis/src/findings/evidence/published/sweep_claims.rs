@@ -1,7 +1,7 @@
 //! Claims of factors in words, held against the sweeps: at equal jobs and from peak to peak.
 
 use super::sweep::{Groups, groups};
-use crate::findings::evidence::RULE;
+use crate::findings::catalogue;
 use crate::findings::evidence::view::{Line, Tables, place, show};
 use crate::findings::note::Note;
 use crate::findings::{Bad, Caution, Info};
@@ -179,12 +179,8 @@ fn judge(claim: &Line<'_>, groups: &Groups<'_>, pairs: &[(&str, &str)], notes: &
         .find(|c| (c.ratio - factor).abs() <= half * 1.0001);
     if let Some(fits) = fits {
         let words = format!("`{}` holds: {} ({place})", claim.text("claim"), fits.words);
-        let note = Note::new("evidence.claim_holds", Info, words);
-        notes.push(
-            note.number("claimed", factor)
-                .number("found", fits.ratio)
-                .rule("within its digits", RULE),
-        );
+        let note = Note::of(&catalogue::EVIDENCE_CLAIM_HOLDS, Info, words);
+        notes.push(note.number("claimed", factor).number("found", fits.ratio));
         return;
     }
     let mut ranked: Vec<&Candidate> = all.iter().collect();
@@ -195,14 +191,13 @@ fn judge(claim: &Line<'_>, groups: &Groups<'_>, pairs: &[(&str, &str)], notes: &
         claim.text("claim"),
         said.join("; ")
     );
-    let mut note = Note::new("evidence.claim", Bad, words).number("claimed", factor);
+    let mut note = Note::of(&catalogue::EVIDENCE_CLAIM, Bad, words).number("claimed", factor);
     for (i, c) in ranked.iter().take(4).enumerate() {
         note = note.number(format!("found_{}", i + 1), c.ratio);
     }
-    notes.push(note.rule(
-        "the largest ratio at equal jobs, or peak to peak, within the claim's digits",
-        RULE,
-    ));
+    notes.push(
+        note.rule("the largest ratio at equal jobs, or peak to peak, within the claim's digits"),
+    );
 }
 
 /// Where the faster platform is the slower one.
@@ -228,11 +223,10 @@ fn losses(groups: &Groups<'_>, old: &str, new: &str, notes: &mut Vec<Note>) {
     }
     let claim = format!("{new} loses to {old} at {}", worse.join(", "));
     notes.push(
-        Note::new("evidence.claim_exception", Caution, claim)
+        Note::of(&catalogue::EVIDENCE_CLAIM_EXCEPTION, Caution, claim)
             .number("lines", worse.len() as f64)
-            .rule(
-                format!("at least {WORSE} of the other's throughput at equal jobs"),
-                RULE,
-            ),
+            .rule(format!(
+                "at least {WORSE} of the other's throughput at equal jobs"
+            )),
     );
 }

@@ -1,7 +1,7 @@
 //! A volume and a rate imply a window: held against the one that is stated, in both unit systems.
 
 use crate::findings::Caution;
-use crate::findings::evidence::RULE;
+use crate::findings::catalogue;
 use crate::findings::evidence::view::{Tables, duration, lines, place};
 use crate::findings::note::Note;
 use measure::imported::Table;
@@ -70,15 +70,14 @@ fn judge(tables: &Tables<'_>, table: &Table, notes: &mut Vec<Note>) {
         window.text("words"),
     );
     notes.push(
-        Note::new("evidence.window", Caution, claim)
+        Note::of(&catalogue::EVIDENCE_WINDOW, Caution, claim)
             .number("stated_s", seconds)
             .number("implied_s", binary)
             .number("implied_decimal_s", decimal)
-            .rule(
-                format!("volume / rate within {:.1} % of the window", 100.0 * slack),
-                RULE,
-            )
-            .advice("figures per second hold; totals belong to another window than the stated one"),
+            .rule(format!(
+                "volume / rate within {:.1} % of the window",
+                100.0 * slack
+            )),
     );
 }
 
@@ -101,10 +100,9 @@ fn load_average(tables: &Tables<'_>, notes: &mut Vec<Note>) {
              table has the processors {busy:.1} % busy (100 - idle)"
         );
         notes.push(
-            Note::new("evidence.load_average", Caution, claim)
+            Note::of(&catalogue::EVIDENCE_LOAD_AVERAGE, Caution, claim)
                 .number("load_average", load)
-                .number("cpu_busy_pct", busy)
-                .rule("a load average has no percent", RULE),
+                .number("cpu_busy_pct", busy),
         );
     }
 }
