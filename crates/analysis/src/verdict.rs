@@ -247,10 +247,9 @@ fn summary(
             };
             format!("Conditional: {condition}; {figures}.")
         }
-        Answer::Yes => format!(
-            "Yes: acknowledged commits survive power loss ({}); {figures}.",
-            word(durability)
-        ),
+        Answer::Yes => {
+            format!("Yes: acknowledged commits survive power loss ({durability}); {figures}.")
+        }
     }
 }
 
@@ -267,18 +266,6 @@ fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
         Envelope::of(run).sentence()
     } else {
         claims.join("; ")
-    }
-}
-
-/// The word of JSON and reports.
-#[must_use]
-pub fn word(durability: Durability) -> &'static str {
-    match durability {
-        Durability::Tested => "tested",
-        Durability::Declared => "declared",
-        Durability::Unverified => "unverified",
-        Durability::Volatile => "volatile",
-        Durability::Refuted => "refuted",
     }
 }
 

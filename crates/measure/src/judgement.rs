@@ -1,5 +1,6 @@
 //! Findings and the verdict as plain data (VERDICT.md). Made by `analysis`, stored in a run.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 /// Should a redo log live here?
@@ -15,6 +16,13 @@ pub enum Answer {
     /// The measurement does not allow an answer.
     Undetermined,
 }
+
+words!(Answer {
+    Yes => "yes",
+    Conditional => "conditional",
+    No => "no",
+    Undetermined => "undetermined",
+});
 
 /// Does an acknowledged write survive power loss?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +40,14 @@ pub enum Durability {
     Refuted,
 }
 
+words!(Durability {
+    Tested => "tested",
+    Declared => "declared",
+    Unverified => "unverified",
+    Volatile => "volatile",
+    Refuted => "refuted",
+});
+
 /// Are commits fast and steady enough for the stated need?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -45,6 +61,13 @@ pub enum Performance {
     /// No need was stated; the envelope is given instead.
     NoNeedStated,
 }
+
+words!(Performance {
+    Meets => "meets the need",
+    Marginal => "marginal for the need",
+    Misses => "misses the need",
+    NoNeedStated => "no need stated",
+});
 
 /// How a reason weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,17 +99,11 @@ pub enum Confidence {
     High,
 }
 
-impl Confidence {
-    /// Its word in JSON and reports.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
-    }
-}
+words!(Confidence {
+    Low => "low",
+    Medium => "medium",
+    High => "high",
+});
 
 /// A finding: a claim with its numbers, its threshold and that threshold's source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

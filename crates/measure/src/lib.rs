@@ -20,6 +20,7 @@ pub mod run;
 pub mod stack;
 pub mod units;
 pub mod waits;
+mod words;
 pub mod workload;
 
 pub use clock::{Clock, RealClock};

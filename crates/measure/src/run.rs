@@ -12,6 +12,7 @@ pub use target::{ProbeRow, Target};
 
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
+use crate::words::words;
 use crate::workload::arrivals::Arrivals;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,12 @@ pub enum Origin {
     /// Read from evidence that others recorded.
     Imported,
 }
+
+words!(Origin {
+    Measured => "measured",
+    Simulated => "simulated",
+    Imported => "imported",
+});
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use crate::findings::latency::io_share_pct;
 use crate::format;
 use crate::published;
 use crate::rows::{rows_of, sync_of, workloads};
-use measure::run::{Origin, Row, Run};
+use measure::run::{Row, Run};
 use std::collections::BTreeSet;
 
 /// Most workloads that get figures of their own.
@@ -22,14 +22,6 @@ pub(super) const SMALL: (f64, f64) = (460.0, 264.0);
 
 pub(super) fn names(run: &Run) -> Vec<&str> {
     workloads(run).into_iter().take(MAX_WORKLOADS).collect()
-}
-
-fn origin_word(run: &Run) -> &'static str {
-    match run.origin {
-        Origin::Measured => "measured",
-        Origin::Simulated => "simulated",
-        Origin::Imported => "imported",
-    }
 }
 
 pub(super) fn load(run: &Run) -> Option<Section> {
@@ -188,7 +180,7 @@ pub(super) fn percentiles(run: &Run) -> Option<Section> {
             .collect();
         let title = format!("{name}: log file sync by percentile");
         let id = format!("pc{i}");
-        let desc = format!("Percentile curves of log file sync, {}.", origin_word(run));
+        let desc = format!("Percentile curves of log file sync, {}.", run.origin);
         let axes = (Axis::percentile(), Axis::latency("log file sync"));
         let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
         let how = "Each step to the right is ten times rarer; a line that turns up sharply has a second cause beyond its knee. The last point is the longest wait itself.";

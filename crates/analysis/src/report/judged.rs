@@ -6,8 +6,7 @@ use super::{Content, MAX_ENTRIES, Section, entries, origin_tag};
 use crate::envelope::{Envelope, best_commits};
 use crate::format;
 use crate::rows::{rows_of, sync_of, workloads};
-use crate::verdict::word;
-use measure::judgement::{Answer, Finding, Performance, Verdict, Weight};
+use measure::judgement::{Finding, Verdict, Weight};
 use measure::run::Run;
 
 pub(super) fn banner(run: &Run) -> String {
@@ -40,24 +39,6 @@ fn place(run: &Run) -> &str {
     }
 }
 
-fn answer_word(answer: Answer) -> (&'static str, &'static str) {
-    match answer {
-        Answer::Yes => ("yes", "Yes"),
-        Answer::Conditional => ("conditional", "Conditional"),
-        Answer::No => ("no", "No"),
-        Answer::Undetermined => ("undetermined", "Undetermined"),
-    }
-}
-
-fn performance_word(performance: Performance) -> &'static str {
-    match performance {
-        Performance::Meets => "meets the need",
-        Performance::Marginal => "marginal",
-        Performance::Misses => "misses the need",
-        Performance::NoNeedStated => "no need stated",
-    }
-}
-
 fn verdict_card(run: &Run) -> String {
     let Some(verdict) = &run.verdict else {
         return format!(
@@ -65,16 +46,17 @@ fn verdict_card(run: &Run) -> String {
             esc(&Envelope::of(run).sentence())
         );
     };
-    let (class, answer) = answer_word(verdict.answer);
+    let class = verdict.answer.word();
+    let answer = capitalised(class);
     format!(
         "<div class=\"banner {class}\"><p class=\"a\">{answer}</p><p class=\"s\">{}</p>\
          <dl class=\"axes\"><div><dt>Durability</dt><dd>{}</dd></div>\
          <div><dt>Performance</dt><dd>{}</dd></div>\
          <div><dt>Need</dt><dd>{}</dd></div>\
          <div><dt>Rests on</dt><dd>{}</dd></div></dl></div>",
-        esc(&without_answer(&verdict.summary, answer)),
-        word(verdict.durability),
-        performance_word(verdict.performance),
+        esc(&without_answer(&verdict.summary, &answer)),
+        verdict.durability,
+        verdict.performance,
         esc(&need(run)),
         esc(&rests_on(verdict)),
     )
@@ -86,7 +68,11 @@ fn without_answer(summary: &str, answer: &str) -> String {
         .strip_prefix(answer)
         .and_then(|s| s.strip_prefix(": "))
         .unwrap_or(summary);
-    let mut chars = rest.chars();
+    capitalised(rest)
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()
     })

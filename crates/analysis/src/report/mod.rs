@@ -119,12 +119,11 @@ fn origin_tag(run: &Run) -> String {
 }
 
 fn origin_class(origin: Origin) -> String {
-    let (word, class) = match origin {
-        Origin::Measured => ("measured", "tag"),
-        Origin::Simulated => ("simulated", "tag loud"),
-        Origin::Imported => ("imported", "tag loud"),
+    let class = match origin {
+        Origin::Measured => "tag",
+        Origin::Simulated | Origin::Imported => "tag loud",
     };
-    format!("<span class=\"{class}\">{word}</span>")
+    format!("<span class=\"{class}\">{origin}</span>")
 }
 
 /// A list of at most [`MAX_ENTRIES`] of what `entry` makes, and how many more there are.

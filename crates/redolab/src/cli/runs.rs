@@ -4,7 +4,7 @@ use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE};
 use crate::input;
-use crate::output::{csv, imported, sanitize, table, verdict, workers};
+use crate::output::{imported, sanitize, table, verdict, workers};
 use crate::store::{Entry, LAST, State, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
@@ -108,7 +108,7 @@ impl<'a> From<&'a Entry> for Line<'a> {
             state: state(entry.state),
             detail: &entry.detail,
             created: summary.map(|s| s.created.as_str()),
-            origin: summary.map(|s| csv::origin(s.origin)),
+            origin: summary.map(|s| s.origin.word()),
             target_kind: summary.map(|s| s.target.0.as_str()),
             target_path: summary.map(|s| s.target.1.as_str()),
             workloads: summary.map(|s| s.workloads.as_slice()),

@@ -11,7 +11,6 @@
 //! writes them; those of `redolab` say where the figures come from.
 
 use super::{ExportedFile, Source, component};
-use crate::output::csv::origin;
 use crate::store::Series;
 use measure::Histogram;
 use measure::run::{Row, Run};
@@ -91,7 +90,7 @@ fn envelope(run: &Run, jobs: Vec<Value>) -> Value {
         "time": run.created,
         "redolab": {
             "run_id": run.run_id,
-            "origin": origin(run.origin),
+            "origin": run.origin.word(),
             "valid": run.validity.valid,
             "problems": run.validity.problems.iter().map(|p| &p.id).collect::<Vec<_>>(),
             "target": run.target.path,

@@ -4,7 +4,6 @@
 //! end too, so they are exact: a wait of exactly such a bound, and no other, counts in the next.
 
 use super::Source;
-use crate::output::csv::origin;
 use measure::Histogram;
 use measure::run::Row;
 use std::fmt::Write;
@@ -113,7 +112,7 @@ fn about(source: &Source<'_>, out: &mut String) {
     );
     let labels = [
         ("run_id", run.run_id.as_str()),
-        ("origin", origin(run.origin)),
+        ("origin", run.origin.word()),
         ("version", &run.redolab_version),
         ("target", &run.target.path),
         ("sync_method", &run.target.sync_method),
@@ -171,7 +170,7 @@ fn labels(source: &Source<'_>, number: usize, row: &Row) -> String {
     let run = source.run;
     [
         label("run_id", &run.run_id),
-        label("origin", origin(run.origin)),
+        label("origin", run.origin.word()),
         label("row", &number.to_string()),
         label("workload", &row.workload),
         label("jobs", &row.jobs.to_string()),

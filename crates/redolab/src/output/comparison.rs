@@ -4,7 +4,7 @@
 //! in the words that the comparison carries; what is not comparable is listed, never left out.
 
 use super::cells::{self, grouped};
-use super::csv::{origin, safe};
+use super::csv::safe;
 use super::sanitize;
 use super::table::{Style, draw};
 use measure::comparison::{Basis, Comparison, Difference};
@@ -80,7 +80,7 @@ fn runs(c: &Comparison) -> String {
         };
         out.push_str(&format!(
             "{role} {name}{id}  origin: {}  target: {} {}",
-            origin(run.origin),
+            run.origin.word(),
             sanitize::line(&run.target_kind),
             sanitize::line(&run.target_path)
         ));

@@ -5,7 +5,7 @@
 //! is preceded by an apostrophe; numbers never are.
 
 use super::cells::{Cell, cell};
-use measure::run::{Origin, Run};
+use measure::run::Run;
 use std::io::{self, Write};
 
 /// Writes the runs' rows under one heading.
@@ -20,7 +20,7 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
         for row in &run.rows {
             let mut record = vec![
                 safe(&run.run_id),
-                origin(run.origin).to_owned(),
+                run.origin.word().to_owned(),
                 run.validity.valid.to_string(),
             ];
             record.extend(measure::catalogue::ROW.iter().map(|metric| {
@@ -34,16 +34,6 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writer.flush()
-}
-
-/// The origin as every format spells it.
-#[must_use]
-pub const fn origin(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Measured => "measured",
-        Origin::Simulated => "simulated",
-        Origin::Imported => "imported",
-    }
 }
 
 /// Text that no spreadsheet runs and no terminal obeys: an apostrophe before what begins like a

@@ -6,7 +6,6 @@
 //! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
 use super::cells::{self, Cell, cell, grouped, ns_as_ms};
-use super::csv::origin;
 use super::sanitize;
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use measure::catalogue::{Metric, ROW};
@@ -79,7 +78,7 @@ pub fn caption(run: &Run) -> String {
     let mut text = format!(
         "Run {}  origin: {}  target: {} {}",
         sanitize::line(&run.run_id),
-        origin(run.origin),
+        run.origin.word(),
         sanitize::line(&run.target.kind),
         sanitize::line(&run.target.path),
     );

@@ -5,7 +5,7 @@
 
 use super::sanitize;
 use super::table::Style;
-use measure::judgement::{Answer, Confidence, Durability, Finding, Performance, Verdict, Weight};
+use measure::judgement::{Confidence, Finding, Verdict, Weight};
 
 /// Longer lines are hard to read, however wide the terminal is.
 const LINE_MAX: usize = 110;
@@ -16,9 +16,9 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
     let width = style.width.min(LINE_MAX);
     let mut out = format!(
         "Verdict: {}   durability: {}   performance: {}\n",
-        answer(verdict.answer),
-        durability(verdict.durability),
-        performance(verdict.performance)
+        verdict.answer.word().to_uppercase(),
+        verdict.durability,
+        verdict.performance
     );
     wrap(&mut out, "  ", &verdict.summary, width);
     let mut facts = 0;
@@ -70,34 +70,6 @@ fn claim(reason: &Finding, verbose: bool) -> String {
     format!("{doubt}{}{id}", reason.claim)
 }
 
-fn answer(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "YES",
-        Answer::Conditional => "CONDITIONAL",
-        Answer::No => "NO",
-        Answer::Undetermined => "UNDETERMINED",
-    }
-}
-
-fn durability(durability: Durability) -> &'static str {
-    match durability {
-        Durability::Tested => "tested",
-        Durability::Declared => "declared",
-        Durability::Unverified => "unverified",
-        Durability::Volatile => "volatile",
-        Durability::Refuted => "refuted",
-    }
-}
-
-fn performance(performance: Performance) -> &'static str {
-    match performance {
-        Performance::Meets => "meets the need",
-        Performance::Marginal => "marginal for the need",
-        Performance::Misses => "misses the need",
-        Performance::NoNeedStated => "no need stated",
-    }
-}
-
 /// Appends `text` behind `mark`, broken at blanks; further lines are indented as far as the mark.
 pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
     let indent = mark.len();
@@ -122,7 +94,7 @@ pub fn wrap(out: &mut String, mark: &str, text: &str, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::judgement::Scope;
+    use measure::judgement::{Answer, Durability, Performance, Scope};
 
     fn verdict() -> Verdict {
         let finding = |weight, claim: &str| Finding {
