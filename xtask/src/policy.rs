@@ -87,8 +87,6 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "fuzz/promises/redo_recovery",
     "crates/redolab/src/last_resort",
 ];
-/// How far above an `unsafe` its SAFETY comment may begin or end, in lines.
-pub const SAFETY_REACH_LINES: usize = 8;
 
 /// Width of a line, in characters.
 pub const COLUMNS_MAX: usize = 100;
@@ -103,13 +101,7 @@ pub const FILE_LINES_MAX: usize = 500;
 pub const TEST_FILE_LINES_MAX: usize = 800;
 /// Lines of `lib.rs`.
 pub const LIB_LINES_MAX: usize = 80;
-/// Lines of a function, from `fn` to its closing brace.
-pub const FUNCTION_LINES_MAX: usize = 70;
-/// The same in tests, where a table may stand inside.
-pub const TEST_FUNCTION_LINES_MAX: usize = 120;
 
-/// Macros that must not be left in code.
-pub const UNFINISHED_MACROS: &[&str] = &["todo", "unimplemented", "dbg"];
 /// Whole words that mark unfinished work, in code, comments and documents.
 pub const MARKERS: &[&str] = &["TODO", "FIXME", "XXX"];
 /// Beginnings of paths that exist on one machine only.

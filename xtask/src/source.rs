@@ -1,90 +1,131 @@
-//! A Rust file taken apart as far as the rules need: words and marks of its code with their
-//! lines, its comments by line, and which lines belong to tests.
+//! A Rust file as the rules read it: its tokens with their lines, its documentation, and which
+//! lines belong to tests.
 //!
-//! Invariant: what stands in a comment or a literal never becomes a token. It is a lexer, not a
-//! parser: braces are matched, nothing is resolved, macros are read as they stand.
+//! Tokens come from `proc-macro2`, so that a comment or a literal is never taken for code. Nothing
+//! is parsed beyond matching braces, nothing is resolved, macros are read as they are written.
 
 use crate::tree::File;
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 
-/// What a character belongs to.
+/// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Code.
+pub enum Kind {
+    /// A word or a mark of punctuation.
     Code,
-    /// A comment of any kind.
-    Comment,
-    /// A string or character literal, with its quotes.
+    /// A literal of any kind, spelled as in the file.
     Literal,
+    /// One line of documentation, or a `doc` attribute: its text.
+    Doc,
 }
 
-/// A word (identifier, keyword, number) or a single mark of punctuation.
+/// A word, a mark of punctuation, a literal or a line of documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its characters.
+    /// Characters of the token.
     pub text: String,
-    /// Line, from 1.
+    /// Line on which it begins, from 1.
     pub line: usize,
-}
-
-/// A function with a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// Line of `fn`.
-    pub line: usize,
-    /// Lines from `fn` to the closing brace.
-    pub lines: usize,
+    /// What it is.
+    pub kind: Kind,
 }
 
 /// A Rust file.
 #[derive(Debug)]
 pub struct Source {
-    /// From the root.
+    /// Path from the root.
     pub path: String,
-    /// Each line's characters, with what they belong to.
-    pub lines: Vec<Vec<(char, Class)>>,
-    /// Its code.
+    /// Lines as they are in the file.
+    pub lines: Vec<String>,
+    /// Code, literals and documentation; no comments.
     pub tokens: Vec<Token>,
+    /// Why the file could not be read as Rust.
+    pub error: Option<String>,
+    /// Columns of each line that are inside a literal.
+    literal_columns: Vec<usize>,
     /// For each line, whether it belongs to a test.
     in_test: Vec<bool>,
 }
 
 impl Source {
-    /// Takes a file apart.
+    /// Reads a file.
     pub fn new(file: &File) -> Source {
-        let characters: Vec<char> = file.text.chars().collect();
-        let classes = classify(&characters);
-        let mut lines = vec![Vec::new()];
-        for (character, class) in characters.into_iter().zip(classes) {
-            if character == '\n' {
-                lines.push(Vec::new());
-            } else if let Some(line) = lines.last_mut() {
-                line.push((character, class));
-            }
-        }
-        if lines.last().is_some_and(Vec::is_empty) {
-            lines.pop();
-        }
-        let tokens = tokens(&lines);
+        let lines: Vec<String> = file.text.lines().map(str::to_owned).collect();
         let whole = is_test_path(&file.path);
-        let mut in_test = vec![whole; lines.len()];
-        for (first, last) in test_regions(&tokens) {
-            for flag in in_test.iter_mut().take(last).skip(first - 1) {
-                *flag = true;
+        let mut source = Source {
+            path: file.path.clone(),
+            tokens: Vec::new(),
+            error: None,
+            literal_columns: vec![0; lines.len()],
+            in_test: vec![whole; lines.len()],
+            lines,
+        };
+        match file.text.parse::<TokenStream>() {
+            Ok(stream) => source.flatten(stream),
+            Err(e) => source.error = Some(format!("{e}, line {}", e.span().start().line)),
+        }
+        for (first, last) in test_regions(&source.tokens) {
+            let region = source.in_test.iter_mut().take(last).skip(first - 1);
+            region.for_each(|flag| *flag = true);
+        }
+        source
+    }
+
+    fn push(&mut self, text: String, span: Span, kind: Kind) {
+        let line = span.start().line;
+        self.tokens.push(Token { text, line, kind });
+    }
+
+    fn flatten(&mut self, stream: TokenStream) {
+        for tree in stream {
+            match tree {
+                TokenTree::Group(group) => {
+                    if let Some(text) = documentation(&group) {
+                        self.push(text, group.span_open(), Kind::Doc);
+                        continue;
+                    }
+                    let (open, close) = match group.delimiter() {
+                        Delimiter::Parenthesis => ("(", ")"),
+                        Delimiter::Brace => ("{", "}"),
+                        Delimiter::Bracket => ("[", "]"),
+                        Delimiter::None => ("", ""),
+                    };
+                    self.push(open.to_owned(), group.span_open(), Kind::Code);
+                    self.flatten(group.stream());
+                    self.push(close.to_owned(), group.span_close(), Kind::Code);
+                }
+                TokenTree::Literal(literal) => {
+                    self.count_columns(literal.span());
+                    self.push(literal.to_string(), literal.span(), Kind::Literal);
+                }
+                other => self.push(other.to_string(), other.span(), Kind::Code),
             }
         }
-        Source {
-            path: file.path.clone(),
-            lines,
-            tokens,
-            in_test,
+    }
+
+    /// Adds a literal's columns to those of its lines.
+    fn count_columns(&mut self, literal: Span) {
+        let (start, end) = (literal.start(), literal.end());
+        for line in start.line..=end.line {
+            let width = |l: &String| l.chars().count();
+            let from = if line == start.line { start.column } else { 0 };
+            let to = match line == end.line {
+                true => end.column,
+                false => self.lines.get(line - 1).map_or(0, width),
+            };
+            if let Some(columns) = self.literal_columns.get_mut(line - 1) {
+                *columns += to.saturating_sub(from);
+            }
         }
     }
 
     /// Whether the line (from 1) belongs to a test.
     pub fn is_test(&self, line: usize) -> bool {
         self.in_test.get(line - 1).copied().unwrap_or(false)
+    }
+
+    /// Columns of a line (from 1) that are inside a literal.
+    pub fn literal_columns(&self, line: usize) -> usize {
+        self.literal_columns.get(line - 1).copied().unwrap_or(0)
     }
 
     /// Lines that are not in a test module; all of them in a file that is nothing but tests.
@@ -95,60 +136,27 @@ impl Source {
         self.in_test.iter().filter(|flag| !**flag).count()
     }
 
-    /// Text of one class on a line (from 1).
-    pub fn text(&self, line: usize, class: Class) -> String {
-        let line = self.lines.get(line - 1).map_or(&[][..], Vec::as_slice);
-        line.iter()
-            .filter(|(_, c)| *c == class)
-            .map(|(character, _)| character)
-            .collect()
-    }
-
     /// Whether the tokens from `at` read as `expected`.
     pub fn reads(&self, at: usize, expected: &[&str]) -> bool {
         reads(&self.tokens, at, expected)
     }
 
-    /// Every function that has a body.
-    pub fn functions(&self) -> Vec<Function> {
-        let mut found = Vec::new();
-        for (at, token) in self.tokens.iter().enumerate() {
-            let Some(name) = self.tokens.get(at + 1) else {
-                break;
-            };
-            if token.text != "fn" || !name.text.starts_with(is_word) {
-                continue;
-            }
-            if let Some((end, true)) = item_end(&self.tokens, at + 2) {
-                found.push(Function {
-                    name: name.text.clone(),
-                    line: token.line,
-                    lines: end - token.line + 1,
-                });
-            }
-        }
-        found
-    }
-
     /// The code without comments, blanks and test modules: what changes when the program does.
     pub fn essence(&self) -> String {
         let mut text = String::new();
-        for (index, line) in self.lines.iter().enumerate() {
-            if self.is_test(index + 1) {
-                continue;
-            }
-            for (character, class) in line {
-                let blank = *class == Class::Code && character.is_whitespace();
-                if *class != Class::Comment && !blank {
-                    text.push(*character);
-                }
+        for (at, token) in self.tokens.iter().enumerate() {
+            let next = self.tokens.get(at + 1).map(|t| t.kind);
+            let before_doc = next == Some(Kind::Doc) && ["#", "!"].contains(&token.text.as_str());
+            if token.kind != Kind::Doc && !before_doc && !self.is_test(token.line) {
+                text.push_str(&token.text);
+                text.push(' ');
             }
         }
         text
     }
 }
 
-/// Whether a whole file is tests, by where it stands and how it is named: in a folder `tests` or
+/// Whether a whole file is tests, by where it is and how it is named: in a folder `tests` or
 /// `benches`, or `tests.rs`, or `module_tests.rs`.
 pub fn is_test_path(path: &str) -> bool {
     let folder = path
@@ -157,35 +165,25 @@ pub fn is_test_path(path: &str) -> bool {
     folder || path.ends_with("/tests.rs") || path.ends_with("_tests.rs")
 }
 
+/// Text of an attribute `[doc = "text"]`, as which the lexer gives each line of documentation.
+fn documentation(group: &proc_macro2::Group) -> Option<String> {
+    let mut trees = group.stream().into_iter();
+    let (Some(TokenTree::Ident(name)), Some(TokenTree::Punct(is))) = (trees.next(), trees.next())
+    else {
+        return None;
+    };
+    match trees.next() {
+        Some(TokenTree::Literal(text)) if name == "doc" && is.as_char() == '=' => {
+            Some(text.to_string())
+        }
+        _ => None,
+    }
+}
+
 fn reads(tokens: &[Token], at: usize, expected: &[&str]) -> bool {
     let rest = tokens.get(at..).unwrap_or(&[]);
-    rest.len() >= expected.len() && rest.iter().zip(expected).all(|(t, e)| t.text == *e)
-}
-
-fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
-}
-
-fn tokens(lines: &[Vec<(char, Class)>]) -> Vec<Token> {
-    let mut found: Vec<Token> = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let mut grows = false;
-        for (character, class) in line {
-            let word = *class == Class::Code && is_word(*character);
-            if word && grows {
-                if let Some(last) = found.last_mut() {
-                    last.text.push(*character);
-                }
-            } else if *class == Class::Code && !character.is_whitespace() {
-                found.push(Token {
-                    text: character.to_string(),
-                    line: index + 1,
-                });
-            }
-            grows = word;
-        }
-    }
-    found
+    let same = |(token, text): (&Token, &&str)| token.kind != Kind::Doc && token.text == **text;
+    rest.len() >= expected.len() && rest.iter().zip(expected).all(same)
 }
 
 /// First and last line of every item under `#[cfg(test)]` or `#[cfg(all(test, …))]`.
@@ -197,28 +195,28 @@ fn test_regions(tokens: &[Token]) -> Vec<(usize, usize)> {
         }
         let close = closing(tokens, at + 1, "[", "]").unwrap_or(at);
         let condition = tokens.get(at + 4..close).unwrap_or(&[]);
-        let says = |word: &str| condition.iter().any(|t| t.text == word);
-        if !says("test") || says("any") || says("not") {
+        let has = |word: &str| condition.iter().any(|t| t.text == word);
+        if !has("test") || has("any") || has("not") {
             continue;
         }
-        if let Some((last, _)) = item_end(tokens, close + 1) {
+        if let Some(last) = item_end(tokens, close + 1) {
             found.push((token.line, last));
         }
     }
     found
 }
 
-/// Last line of the item that goes on at `at`, and whether it has a body.
-fn item_end(tokens: &[Token], at: usize) -> Option<(usize, bool)> {
+/// Last line of the item that goes on at `at`.
+fn item_end(tokens: &[Token], at: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (index, token) in tokens.iter().enumerate().skip(at) {
         match token.text.as_str() {
             "(" | "[" => depth += 1,
             ")" | "]" => depth = depth.saturating_sub(1),
-            ";" if depth == 0 => return Some((token.line, false)),
+            ";" if depth == 0 => return Some(token.line),
             "{" if depth == 0 => {
                 let end = closing(tokens, index, "{", "}")?;
-                return tokens.get(end).map(|t| (t.line, true));
+                return tokens.get(end).map(|t| t.line);
             }
             _ => {}
         }
@@ -242,88 +240,6 @@ fn closing(tokens: &[Token], at: usize, open: &str, close: &str) -> Option<usize
     None
 }
 
-/// What each character belongs to.
-fn classify(c: &[char]) -> Vec<Class> {
-    let mut classes = vec![Class::Code; c.len()];
-    let mut at = 0;
-    while at < c.len() {
-        let found = match (c.get(at), c.get(at + 1)) {
-            (Some('/'), Some('/')) => Some((line_end(c, at), Class::Comment)),
-            (Some('/'), Some('*')) => Some((block_end(c, at), Class::Comment)),
-            _ => literal_end(c, at).map(|end| (end, Class::Literal)),
-        };
-        let (end, class) = found.unwrap_or((at + 1, Class::Code));
-        classes
-            .iter_mut()
-            .take(end)
-            .skip(at)
-            .for_each(|slot| *slot = class);
-        at = end;
-    }
-    classes
-}
-
-fn line_end(c: &[char], at: usize) -> usize {
-    (at..c.len())
-        .find(|i| c.get(*i) == Some(&'\n'))
-        .unwrap_or(c.len())
-}
-
-fn block_end(c: &[char], at: usize) -> usize {
-    let (mut depth, mut i) = (0usize, at);
-    while i < c.len() {
-        match (c.get(i), c.get(i + 1)) {
-            (Some('/'), Some('*')) => (depth, i) = (depth + 1, i + 2),
-            (Some('*'), Some('/')) => (depth, i) = (depth - 1, i + 2),
-            _ => i += 1,
-        }
-        if depth == 0 {
-            return i;
-        }
-    }
-    c.len()
-}
-
-/// End of the literal that begins at `at`, if one does.
-fn literal_end(c: &[char], at: usize) -> Option<usize> {
-    let fresh = at == 0 || c.get(at - 1).is_none_or(|before| !is_word(*before));
-    let mut i = at;
-    if fresh && matches!(c.get(i), Some('b' | 'c')) {
-        i += 1;
-    }
-    if fresh && c.get(i) == Some(&'r') {
-        let hashes = c.iter().skip(i + 1).take_while(|h| **h == '#').count();
-        let quote = i + 1 + hashes;
-        if c.get(quote) != Some(&'"') {
-            return None;
-        }
-        let closes = |q: &usize| {
-            c.get(*q) == Some(&'"') && (1..=hashes).all(|h| c.get(*q + h) == Some(&'#'))
-        };
-        let end = (quote + 1..c.len()).find(closes).map(|q| q + 1 + hashes);
-        return Some(end.unwrap_or(c.len()));
-    }
-    match c.get(i)? {
-        '"' => Some(quoted_end(c, i, '"')),
-        '\'' if c.get(i + 1) == Some(&'\\') || c.get(i + 2) == Some(&'\'') => {
-            Some(quoted_end(c, i, '\''))
-        }
-        _ => None,
-    }
-}
-
-fn quoted_end(c: &[char], at: usize, quote: char) -> usize {
-    let mut i = at + 1;
-    while let Some(character) = c.get(i) {
-        match *character {
-            '\\' => i += 2,
-            other if other == quote => return i + 1,
-            _ => i += 1,
-        }
-    }
-    c.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,45 +251,36 @@ mod tests {
         })
     }
 
-    fn words(text: &str) -> Vec<String> {
-        source(text).tokens.into_iter().map(|t| t.text).collect()
+    #[test]
+    fn comments_are_no_tokens_and_literals_keep_their_kind() {
+        let text = "/// One.\nfn f() {\n    // unsafe\n    g(\"unsafe { \\\" }\", 'x')\n}\n";
+        let source = source(text);
+        let of = |kind| -> Vec<(&str, usize)> {
+            let all = source.tokens.iter().filter(move |t| t.kind == kind);
+            all.map(|t| (t.text.as_str(), t.line)).collect()
+        };
+        assert_eq!(of(Kind::Doc), [("\" One.\"", 1)]);
+        assert_eq!(of(Kind::Literal), [("\"unsafe { \\\" }\"", 4), ("'x'", 4)]);
+        assert!(!of(Kind::Code).contains(&("unsafe", 3)));
     }
 
     #[test]
-    fn comments_and_literals_are_not_code() {
-        for (text, expected) in [
-            ("a // b\nc", "a c"),
-            ("a /* b /* c */ d */ e", "a e"),
-            (r#"f("unsafe { \" }")"#, "f ( )"),
-            (r###"r#"x " y"# z"###, "z"),
-            ("br\"\\\" b", "b"),
-            ("'{' x", "x"),
-            ("'\\'' x", "x"),
-            ("b'{' x", "x"),
-            ("&'a str", "& ' a str"),
-            ("r#fn x", "r # fn x"),
-            ("\"a\nb\" c", "c"),
-        ] {
-            assert_eq!(words(text).join(" "), expected, "{text}");
-        }
+    fn columns_of_literals_are_counted_on_each_of_their_lines() {
+        let source = source("f(\"abc\", 12);\ng(r\"ab\ncd\");\n");
+        let counted: Vec<usize> = (1..=3).map(|line| source.literal_columns(line)).collect();
+        assert_eq!(counted, [7, 4, 3]);
     }
 
     #[test]
-    fn functions_are_measured_from_fn_to_brace() {
-        let text = "trait T { fn none(&self, a: [u8; 4]); }\n\
-            fn one() -> bool { \"}\"; true }\n\
-            fn three(\n    f: fn(u8),\n) { /* } */ }\n";
-        let found: Vec<(String, usize, usize)> = source(text)
-            .functions()
-            .into_iter()
-            .map(|f| (f.name, f.line, f.lines))
-            .collect();
-        let expected = [("one".to_string(), 2, 1), ("three".to_string(), 3, 3)];
-        assert_eq!(found, expected);
+    fn a_file_that_is_not_rust_says_where() {
+        let error = source("fn f() {\n    }}\n")
+            .error
+            .expect("braces do not match");
+        assert!(error.contains("line 2"), "{error}");
     }
 
     #[test]
-    fn test_modules_are_told_apart() {
+    fn test_modules_are_recognised() {
         let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
         let source = source(text);
         let flags: Vec<bool> = (1..=6).map(|line| source.is_test(line)).collect();
@@ -392,8 +299,8 @@ mod tests {
 
     #[test]
     fn essence_ignores_what_the_program_does_not_see() {
-        let a = source("const A: u8 = 1; // one\n#[cfg(test)]\nmod tests {}\n").essence();
-        let b = source("/* other */ const A:u8=1;\n").essence();
+        let a = source("/// A.\nconst A: u8 = 1; // one\n#[cfg(test)]\nmod tests {}\n").essence();
+        let b = source("//! Head.\n/* other */ const A:u8=1;\n").essence();
         let c = source("const A: u8 = 2;\n").essence();
         assert_eq!(a, b);
         assert_ne!(a, c);

@@ -1,18 +1,17 @@
-//! Rules about the shape of a Rust file: its opening, its widths and lengths, and what must not
-//! be left in code.
+//! Rules about the shape of a Rust file: its opening, its width and length, and that its tests run.
+//! Lengths of functions, `unwrap` and unfinished code are clippy's (`clippy.toml`, Cargo.toml).
 
 use super::Violation;
 use crate::policy;
-use crate::source::{Class, Source, is_test_path};
+use crate::source::{Kind, Source, is_test_path};
 
 /// Every violation of shape in one file.
 pub fn check(source: &Source) -> Vec<Violation> {
     let mut found = Vec::new();
     header(source, &mut found);
     columns(source, &mut found);
-    lengths(source, &mut found);
-    leftovers(source, &mut found);
-    reasons(source, &mut found);
+    length(source, &mut found);
+    tests_run(source, &mut found);
     if source.path.ends_with("/src/lib.rs") {
         lib_root(source, &mut found);
     }
@@ -28,32 +27,31 @@ pub fn note(source: &Source) -> Option<String> {
 }
 
 fn header(source: &Source, found: &mut Vec<Violation>) {
-    if !source.text(1, Class::Comment).starts_with("//!") {
-        let message = "a file opens with `//!`: what lives here, its invariants, what it must \
+    if !source.lines.first().is_some_and(|l| l.starts_with("//!")) {
+        let message = "a file opens with `//!`: what is in it, its invariants, what it must \
                        not know";
         found.push(Violation::new(&source.path, 1, "header", message));
+    }
+    if let Some(error) = &source.error {
+        found.push(Violation::new(&source.path, 1, "not-rust", error));
     }
 }
 
 fn columns(source: &Source, found: &mut Vec<Violation>) {
     for (index, line) in source.lines.iter().enumerate() {
-        let indent = line
-            .iter()
-            .take_while(|(character, _)| *character == ' ')
-            .count();
-        let is_literal = |(_, class): &&(char, Class)| *class == Class::Literal;
-        let literal = line.iter().skip(indent).filter(is_literal).count();
-        let beside = line.len() - indent - literal;
-        let text: String = line.iter().map(|(character, _)| character).collect();
+        let width = line.chars().count();
+        let indent = line.chars().take_while(|c| *c == ' ').count();
+        let literal = source.literal_columns(index + 1);
+        let beside = (width - indent).saturating_sub(literal);
         let one_string = literal > 0 && beside <= policy::COLUMNS_BESIDE_STRING;
-        if line.len() > policy::COLUMNS_MAX && !one_string && !text.contains("://") {
-            let message = format!("{} columns, {} allowed", line.len(), policy::COLUMNS_MAX);
+        if width > policy::COLUMNS_MAX && !one_string && !line.contains("://") {
+            let message = format!("{width} columns, {} allowed", policy::COLUMNS_MAX);
             found.push(Violation::new(&source.path, index + 1, "columns", message));
         }
     }
 }
 
-fn lengths(source: &Source, found: &mut Vec<Violation>) {
+fn length(source: &Source, found: &mut Vec<Violation>) {
     let lines = source.lines_without_tests();
     let allowed = if is_test_path(&source.path) {
         policy::TEST_FILE_LINES_MAX
@@ -64,61 +62,34 @@ fn lengths(source: &Source, found: &mut Vec<Violation>) {
         let message = format!("{lines} lines without tests, {allowed} allowed: split it");
         found.push(Violation::new(&source.path, 1, "file-length", message));
     }
-    for function in source.functions() {
-        let allowed = if source.is_test(function.line) {
-            policy::TEST_FUNCTION_LINES_MAX
-        } else {
-            policy::FUNCTION_LINES_MAX
-        };
-        if function.lines > allowed {
-            let (name, lines) = (&function.name, function.lines);
-            let message = format!("`{name}` has {lines} lines, {allowed} allowed");
-            found.push(Violation::new(
-                &source.path,
-                function.line,
-                "function-length",
-                message,
-            ));
-        }
-    }
 }
 
-fn leftovers(source: &Source, found: &mut Vec<Violation>) {
+/// A test runs: none is ignored, and one that skips itself prints `skipped: ` with the reason, the
+/// only form that is counted.
+fn tests_run(source: &Source, found: &mut Vec<Violation>) {
+    let mut add = |line: usize, rule, message: &str| {
+        found.push(Violation::new(&source.path, line, rule, message));
+    };
     for (at, token) in source.tokens.iter().enumerate() {
-        let mut told = |rule, message: String| {
-            found.push(Violation::new(&source.path, token.line, rule, message));
-        };
-        if source.reads(at, &[".", "unwrap", "(", ")"]) && !source.is_test(token.line) {
-            told(
-                "unwrap",
-                "`expect` with the reason, or an error".to_string(),
-            );
-        }
-        let name = token.text.as_str();
-        if policy::UNFINISHED_MACROS.contains(&name) && source.reads(at + 1, &["!"]) {
-            told("unfinished", format!("`{name}!` is left in the code"));
-        }
         let ignored = source.reads(at, &["#", "[", "ignore", "]"])
             || source.reads(at, &["#", "[", "ignore", "="]);
         if ignored {
-            let message = "a test runs, or says at run time why it is skipped";
-            told("unfinished", message.to_string());
+            let message = "a test runs, or prints at run time why it is skipped";
+            add(token.line, "unfinished", message);
         }
-    }
-}
-
-/// A test that skips itself prints `skipped: ` and the reason: no other form is counted.
-fn reasons(source: &Source, found: &mut Vec<Violation>) {
-    let prints = |line: usize| line > 0 && source.text(line, Class::Code).contains("print");
-    for line in (1..=source.lines.len()).filter(|line| source.is_test(*line)) {
-        let literal = source.text(line, Class::Literal).to_lowercase();
+        let literal = token.text.to_lowercase();
         let skips = ["\"skipped", "\"skipping"]
             .iter()
             .any(|s| literal.starts_with(s));
         let counted = literal.starts_with("\"skipped: ");
-        if skips && !counted && (prints(line) || prints(line - 1)) {
+        let prints = at.checked_sub(3).is_some_and(|macro_at| {
+            source.reads(macro_at + 1, &["!", "("])
+                && source.tokens[macro_at].text.contains("print")
+        });
+        if token.kind == Kind::Literal && source.is_test(token.line) && skips && !counted && prints
+        {
             let message = "begin the line with `skipped: `, or the test counts as passed";
-            found.push(Violation::new(&source.path, line, "skipped", message));
+            add(token.line, "skipped", message);
         }
     }
 }
@@ -143,7 +114,7 @@ fn lib_root(source: &Source, found: &mut Vec<Violation>) {
         let message = format!("{lines} lines, {} allowed", policy::LIB_LINES_MAX);
         found.push(Violation::new(&source.path, 1, "lib-root", message));
     }
-    for token in &source.tokens {
+    for token in source.tokens.iter().filter(|t| t.kind == Kind::Code) {
         if ITEMS.contains(&token.text.as_str()) && !source.is_test(token.line) {
             let message = format!(
                 "`{}` here: lib.rs is a doc, modules, re-exports",
@@ -180,17 +151,6 @@ mod tests {
                 vec![],
             ),
             (format!("// https://example.org/{wide}"), vec![]),
-            ("fn f() { a.unwrap() }".to_string(), vec![("unwrap", 2)]),
-            (
-                "fn f() { a.unwrap_or(0); b(\".unwrap()\") }".to_string(),
-                vec![],
-            ),
-            (
-                "#[cfg(test)]\nmod t { fn f() { a.unwrap() } }".to_string(),
-                vec![],
-            ),
-            ("fn f() { todo!() }".to_string(), vec![("unfinished", 2)]),
-            ("fn f(todo: bool) -> bool { !todo }".to_string(), vec![]),
             (
                 "#[ignore = \"slow\"]\nfn f() {}".to_string(),
                 vec![("unfinished", 2)],
@@ -242,38 +202,26 @@ mod tests {
 
     #[test]
     fn lengths_count_tests_apart() {
-        let function = |lines: usize| format!("fn f() {{\n{}}}\n", "    a();\n".repeat(lines - 2));
-        let (most, tests) = (policy::FUNCTION_LINES_MAX, policy::TEST_FUNCTION_LINES_MAX);
-        let module = |lines| format!("#[cfg(test)]\nmod t {{\n{}}}\n", function(lines));
-        for (text, expected) in [
-            (function(most), vec![]),
-            (function(most + 1), vec![("function-length", 2)]),
-            (module(tests), vec![]),
-            (module(tests + 1), vec![("function-length", 4)]),
-            ("a();\n".repeat(policy::FILE_LINES_MAX - 1), vec![]),
+        let module = "#[cfg(test)]\nmod t {\n    fn f() {}\n}\n";
+        let lines = |count: usize| "//! A.\n".to_owned() + &"a();\n".repeat(count - 1);
+        let (most, tests) = (policy::FILE_LINES_MAX, policy::TEST_FILE_LINES_MAX);
+        for (path, text, expected) in [
+            ("crates/x/src/a.rs", lines(most), vec![]),
             (
-                "a();\n".repeat(policy::FILE_LINES_MAX),
+                "crates/x/src/a.rs",
+                lines(most + 1),
                 vec![("file-length", 1)],
             ),
+            ("crates/x/src/a.rs", lines(most) + module, vec![]),
+            ("crates/x/src/a_tests.rs", lines(tests), vec![]),
             (
-                module(3) + &"a();\n".repeat(policy::FILE_LINES_MAX - 1),
-                vec![],
+                "crates/x/src/a_tests.rs",
+                lines(tests + 1),
+                vec![("file-length", 1)],
             ),
         ] {
-            assert_eq!(
-                at("crates/x/src/a.rs", &format!("//! A.\n{text}")),
-                expected
-            );
+            assert_eq!(at(path, &text), expected, "{path}");
         }
-        let text = format!("//! A.\n{}", function(tests));
-        assert_eq!(at("crates/x/tests/a.rs", &text), []);
-        let text = |lines: usize| format!("//! A.\n{}", "a();\n".repeat(lines - 1));
-        let most = policy::TEST_FILE_LINES_MAX;
-        assert_eq!(at("crates/x/src/a_tests.rs", &text(most)), []);
-        assert_eq!(
-            at("crates/x/src/a_tests.rs", &text(most + 1)),
-            [("file-length", 1)]
-        );
     }
 
     #[test]
