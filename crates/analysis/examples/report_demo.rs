@@ -135,7 +135,7 @@ fn target() -> Target {
             depths: vec![0, 1, 2, 3],
             hypervisor: Some("KVM".to_owned()),
             preload: None,
-            unknown: vec!["vda: the drive's own word on its write cache".to_owned()],
+            unknown: vec!["vda: the drive's own report of its write cache".to_owned()],
             ..Stack::default()
         },
         sync_method: "direct".to_owned(),

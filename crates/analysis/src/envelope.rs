@@ -1,5 +1,5 @@
-//! What the target can do at most, where no need was stated: commits a second within a bound on
-//! the 99th percentile of log file sync, and redo a second.
+//! What the target can do at most, where no need was stated: commits per second within a bound on
+//! the 99th percentile of log file sync, and redo per second.
 
 use crate::format;
 use crate::rows::{COMMITS, rows_of, sync_of};
@@ -15,7 +15,7 @@ pub struct Envelope {
     pub commits: Option<(f64, u64, u32)>,
     /// The highest rate of commits whatever their latency, with its 99th percentile.
     pub best: Option<(f64, Option<u64>)>,
-    /// MB (1024 kB) of redo a second at most, and the workload.
+    /// MB (1024 kB) of redo per second at most, and the workload.
     pub redo_mbps: Option<(f64, String)>,
 }
 

@@ -12,7 +12,7 @@ use std::fmt;
 /// The file with the defaults.
 pub const DEFAULTS: &str = include_str!("thresholds.toml");
 
-/// What is wrong with a file of thresholds, and in which line. Whoever read the file names it.
+/// What is wrong with a file of thresholds, and in which line. The caller names the file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ThresholdError {
     /// No TOML, or a value of the wrong type.

@@ -59,7 +59,7 @@ fn durability(findings: &[Finding]) -> Durability {
     }
 }
 
-/// Stated needs on which no finding speaks: nothing was run that could tell.
+/// Stated needs that no finding judges: nothing was run that could answer.
 fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
     let mut out = Vec::new();
     if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
@@ -174,7 +174,7 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
     let longest = run.rows.iter().map(|r| r.elapsed_s).fold(0.0, f64::max);
     if longest < SOAK_S {
         out.push(
-            "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes tells"
+            "steady state, decay, burst credits and provisioned caps: a soak of 45 minutes shows them"
                 .to_owned(),
         );
     }

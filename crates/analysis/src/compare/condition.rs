@@ -20,7 +20,9 @@ use measure::comparison::{Condition, Difference};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// It does not read as one.
-    #[error("`{text}` is no condition: {why}; write METRIC > +10%, METRIC < 500/s or METRIC > 2ms")]
+    #[error(
+        "`{text}` is not a condition: {why}; write METRIC > +10%, METRIC < 500/s or METRIC > 2ms"
+    )]
     Syntax {
         /// As it was written.
         text: String,
@@ -121,9 +123,9 @@ fn bound(text: &str, unit: &str) -> Result<Bound, &'static str> {
     let number: f64 = number
         .replace('−', "-")
         .parse()
-        .map_err(|_| "the bound is no number")?;
+        .map_err(|_| "the bound is not a number")?;
     if !number.is_finite() {
-        return Err("the bound is no number");
+        return Err("the bound is not a number");
     }
     let suffix = suffix.trim();
     if suffix == "%" && (signed || unit != "%") {

@@ -71,7 +71,7 @@ pub struct WaitMetric {
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
-    /// How it is drawn anew; `None` where no drawing tells its error.
+    /// How it is drawn anew; `None` where drawing anew gives no error of it.
     pub statistic: Option<Statistic>,
 }
 

@@ -120,7 +120,7 @@ fn whole(base: &Run, other: &Run) -> Vec<(String, String)> {
 
 fn shown(text: &str) -> String {
     if text.is_empty() {
-        "not told".to_owned()
+        "unknown".to_owned()
     } else {
         text.to_owned()
     }

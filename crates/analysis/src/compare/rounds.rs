@@ -94,7 +94,7 @@ fn notes(rounds: usize) -> Vec<String> {
         "A ratio is the geometric mean of the pairs' ratios; interval and p-value are those of a \
          paired t test of their logarithms. Figures of A and B are of all rounds together."
             .to_owned(),
-        "Each p-value stands for itself: of 100 metrics of two equal targets, about 5 come out \
+        "P-values are not corrected for their number: of 100 metrics of two equal targets, about 5 come out \
          significant."
             .to_owned(),
     ]

@@ -125,7 +125,7 @@ fn notes(sides: &[Side]) -> Vec<String> {
          autocorrelation asks; ratio, interval and p-value come from one standard error, so they \
          never contradict each other."
             .to_owned(),
-        "Each p-value stands for itself: of 100 metrics of two equal runs, about 5 come out \
+        "P-values are not corrected for their number: of 100 metrics of two equal runs, about 5 come out \
          significant."
             .to_owned(),
         "Two runs made one after the other also differ by what changed on the machine between \
@@ -134,8 +134,8 @@ fn notes(sides: &[Side]) -> Vec<String> {
     ];
     if sides.iter().any(|s| s.run.origin != Origin::Measured) {
         notes.push(
-            "Not every run was measured here: its origin stands beside its name, and a difference \
-             between origins is no difference between devices."
+            "Not every run was measured here: its origin is printed with its name, and a difference \
+             between origins is not a difference between devices."
                 .to_owned(),
         );
     }
@@ -380,9 +380,10 @@ pub(super) fn judged(d: &mut Difference, ratio: Result<blocks::Ratio, Refusal>, 
             let why = format!("{found} intervals, at least {needed} are needed");
             words::tell_bare(d, &why);
         }
-        Err(Refusal::Constant) => {
-            words::tell_bare(d, "nothing varies, so nothing tells noise from difference")
-        }
+        Err(Refusal::Constant) => words::tell_bare(
+            d,
+            "nothing varies, so noise cannot be distinguished from a difference",
+        ),
         Err(other) => words::tell_bare(d, &other.to_string()),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn change(ratio: f64) -> String {
     text.replace('-', "−")
 }
 
-/// Fills in what a ratio with an error tells.
+/// Fills in what follows from a ratio with an error.
 pub(super) fn tell(d: &mut Difference, r: &Ratio) {
     let found = r.ratio.low > 1.0 || r.ratio.high < 1.0;
     let size = size(r.ratio.value);

@@ -1,6 +1,6 @@
 //! Disks at the bottom of the stack: what they are, and whether their write cache survives.
 //!
-//! Evidence is ranked: the drive's own word (NVMe VWC, SCSI WCE) before the kernel's
+//! Evidence is ranked: what the drive reports (NVMe VWC, SCSI WCE) before the kernel's
 //! `queue/write_cache`, which an administrator can write and which is never sole evidence.
 
 use super::catalogue::{self, Entry};
@@ -82,7 +82,7 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     // Of a disk that a host makes, the host is asked.
     let advice = match (&stack.hypervisor, advice) {
         (Some(_), PROVE) => {
-            "It is the host's word: ask there what lies below, or run a power test."
+            "The host made this disk: ask there which device and cache mode are below it, or run a power test."
         }
         (_, advice) => advice,
     };
@@ -90,10 +90,7 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
         None => (weight, claim, advice),
         Some(by) => (
             Info,
-            format!(
-                "{} What is in it survives power loss by the word of {by}.",
-                claim
-            ),
+            format!("{} Its power-loss protection is declared by: {by}.", claim),
             "",
         ),
     };
@@ -122,7 +119,7 @@ fn cache_words(
             &catalogue::STACK_FLUSH_SUPPRESSED,
             Bad,
             format!(
-                "{name} says that it has a volatile write cache, but the kernel is told write through and sends it no flushes."
+                "{name} reports a volatile write cache, but queue/write_cache is set to write through and the kernel sends it no flushes."
             ),
             catalogue::STACK_FLUSH_SUPPRESSED.advice,
         ),
@@ -130,29 +127,27 @@ fn cache_words(
             &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
-                "{name} has a volatile write cache by its own word: a commit is safe only through its flush."
+                "{name} reports a volatile write cache: a commit is durable only after its flush."
             ),
             PROVE,
         ),
         (Some(false), Some("write back")) => (
             &catalogue::STACK_WRITE_CACHE,
             Info,
-            format!(
-                "{name} says that it has no volatile write cache; the kernel flushes it all the same."
-            ),
+            format!("{name} reports no volatile write cache; the kernel sends it flushes anyway."),
             "",
         ),
         (Some(false), _) => (
             &catalogue::STACK_WRITE_CACHE,
             Info,
-            format!("{name} says that it has no volatile write cache."),
+            format!("{name} reports no volatile write cache."),
             "",
         ),
         (None, Some("write through")) => (
             &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
-                "The kernel takes {name} for write-through and sends it no flushes; the drive's own word could not be read."
+                "The kernel treats {name} as write-through and sends it no flushes; what the drive itself reports could not be read."
             ),
             "Read the drive's own setting (nvme id-ctrl, sdparm --get=WCE) as root; this file alone proves nothing.",
         ),
@@ -160,14 +155,14 @@ fn cache_words(
             &catalogue::STACK_WRITE_CACHE,
             Caution,
             format!(
-                "The kernel takes {name} for write-back: a commit is safe only through its flush; the drive's own word could not be read."
+                "The kernel treats {name} as write-back: a commit is durable only after its flush; what the drive itself reports could not be read."
             ),
             PROVE,
         ),
         (None, None) => (
             &catalogue::STACK_WRITE_CACHE,
             Caution,
-            format!("Nothing tells whether {name} has a volatile write cache."),
+            format!("It is not known whether {name} has a volatile write cache."),
             "Run as root, or --declare plp from the data sheet.",
         ),
     }
@@ -189,10 +184,10 @@ fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
     let mut words: Vec<String> = disks.iter().filter_map(|d| shelter(stack, d)).collect();
     words.dedup();
     let claim = if words.is_empty() {
-        "Every disk below declares that it has no volatile write cache: a completed write survives power loss by the drive's word.".to_owned()
+        "Every disk below reports that it has no volatile write cache: a completed write survives power loss, if that is true.".to_owned()
     } else {
         format!(
-            "What the disks below acknowledge survives power loss by the word of {}.",
+            "Power-loss protection of the disks below is declared by: {}.",
             words.join(", ")
         )
     };
@@ -222,10 +217,10 @@ fn turns(run: &Run, disks: &[&Layer], t: &Thresholds, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::STACK_TOO_FAST_TO_TURN,
                 weight,
-                format!("{} is shown as rotating, yet a durable write takes {}: either it does not turn, or a cache answers for it.", disk.name, format::latency(ns)),
+                format!("{} is reported as a rotating disk, but a durable write takes only {}: faster than a rotating disk can be. It is not rotating, or a cache acknowledged the write.", disk.name, format::latency(ns)),
             )
             .number("durable_write_ms", ns / 1e6)
-            .limit(format!("a turning disk needs about {} ms", limit.value), limit),
+            .limit(format!("a rotating disk needs about {} ms", limit.value), limit),
         );
     }
 }

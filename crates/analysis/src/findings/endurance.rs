@@ -12,7 +12,8 @@ use measure::run::{Row, Run};
 
 const YEAR_S: f64 = 365.25 * 86_400.0;
 
-/// Redo that is written: bytes a second, the row whose padding goes with it, and whose rate it is.
+/// Redo that is written: bytes per second, the row whose padding goes with it, and whose rate it
+/// is.
 struct Load<'a> {
     bytes_per_s: f64,
     row: &'a Row,

@@ -61,7 +61,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::Missing if kernel_suppresses => (
             &catalogue::DURABILITY_NO_FLUSHES_SENT,
             Caution,
-            "The kernel sent fewer flushes than were asked for, because it takes the disk for write-through: durability rests on that setting alone.".to_owned(),
+            "The kernel sent fewer flushes than were requested, because it treats the disk as write-through: durability depends on that setting alone.".to_owned(),
         ),
         AuditStatus::Missing => (
             &catalogue::VALIDITY_FLUSHES_MISSING,

@@ -33,8 +33,8 @@ fn band(mean_ms: f64, t: &Thresholds) -> (Weight, String) {
     );
     match mean_ms {
         m if m < good => (Good, format!("under {good} ms")),
-        m if m < fair => (Info, format!("{good} to {fair} ms")),
-        m if m <= problem => (Caution, format!("{fair} to {problem} ms")),
+        m if m < fair => (Info, format!("from {good} to {fair} ms")),
+        m if m <= problem => (Caution, format!("from {fair} to {problem} ms")),
         _ => (Bad, format!("over {problem} ms")),
     }
 }
@@ -57,7 +57,7 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let advice = match weight {
         Weight::Good => "",
         Weight::Info => {
-            "Fair for a disk behind a cache; an NVMe drive of its own is usually under 1 ms."
+            "Fair for a disk behind a cache; a dedicated NVMe drive is usually under 1 ms."
         }
         _ => catalogue::LATENCY_WRITE_MEAN.advice,
     };
@@ -66,18 +66,18 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::LATENCY_WRITE_MEAN,
             weight,
             format!(
-                "The mean log file parallel write is {} ({}) at most, {} ({}) at least: the band {words}.",
-                format::latency(slow.mean_ns),
-                name_of(worst),
+                "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the slowest: {words}.",
                 format::latency(fast.mean_ns),
                 name_of(best),
+                format::latency(slow.mean_ns),
+                name_of(worst),
             ),
         )
         .number("worst_mean_ms", slow.mean_ns / 1e6)
         .number("best_mean_ms", fast.mean_ns / 1e6)
         .limit(
             format!(
-                "bands of the mean: under {}, to {}, to {}, over {} ms",
+                "bands of the mean: under {} ms, to {} ms, to {} ms, over {} ms",
                 t.write_mean_good_ms.value,
                 t.write_mean_fair_ms.value,
                 t.write_mean_problem_ms.value,
@@ -168,9 +168,7 @@ fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         (_, true) => {
             "A faster device would not help: look at run queues, wake-ups and group commit."
         }
-        _ => {
-            "At low load the device decides, at high load queueing and scheduling; both are worth a look."
-        }
+        _ => "At low load the device decides, at high load queueing and scheduling: look at both.",
     };
     notes.push(
         Note::of(

@@ -46,7 +46,7 @@ fn kind(layer: &Layer, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::STACK_FUSE,
                 Caution,
-                format!("{} is served by a process: whether its flush reaches a medium is that process's word.", layer.name),
+                format!("{} is a FUSE file system: a user-space process serves it, and whether a flush reaches a medium depends on that process.", layer.name),
             ),
         ),
         K::Loop => notes.push(
@@ -71,7 +71,7 @@ fn volatile(layer: &Layer) -> Note {
         &catalogue::STACK_VOLATILE,
         Bad,
         format!(
-            "{} keeps the log in memory: it is gone when power is.",
+            "{} keeps the log in memory: the log is lost when power is.",
             layer.name
         ),
     )
@@ -87,7 +87,7 @@ fn file_system(layer: &Layer, notes: &mut Vec<Note>) {
         "btrfs" if copies => {
             Some("Set NOCOW on the empty log directory (chattr +C), or use XFS or ext4.")
         }
-        "zfs" => Some("Read what ZFS itself says (the next finding), or use XFS or ext4."),
+        "zfs" => Some("See the next finding for the ZFS properties, or use XFS or ext4."),
         "bcachefs" | "nilfs2" if copies => Some("Use XFS or ext4 for redo."),
         _ => None,
     };
@@ -171,7 +171,10 @@ fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
         Note::of(
             &catalogue::STACK_MAPPER,
             Caution,
-            format!("{} is a device-mapper {target} target, which stands between a commit and its disk.", layer.name),
+            format!(
+                "{} is a device-mapper {target} target: every commit passes through it.",
+                layer.name
+            ),
         )
         .advice(advice),
     );
@@ -241,7 +244,7 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
             &catalogue::MOUNT_LOOSE_CACHE,
             Caution,
             format!(
-                "{} is mounted {option}: the client may answer before the server knows.",
+                "{} is mounted {option}: the client may acknowledge a write before the server has it.",
                 place(layer)
             ),
         ));
@@ -261,7 +264,7 @@ fn machine(stack: &Stack, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::STACK_HYPERVISOR,
                 Caution,
-                format!("This is a virtual machine ({hypervisor}): its host decides what a flush does, and that cannot be seen from inside."),
+                format!("This is a virtual machine ({hypervisor}): its host decides what a flush does, which cannot be seen from inside."),
             ),
         );
     }
@@ -270,7 +273,10 @@ fn machine(stack: &Stack, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::STACK_UNKNOWN,
                 Info,
-                format!("Not readable of the stack: {}.", stack.unknown.join("; ")),
+                format!(
+                    "Facts of the storage stack that could not be read: {}.",
+                    stack.unknown.join("; ")
+                ),
             )
             .number("facts_not_readable", stack.unknown.len() as f64),
         );

@@ -62,7 +62,7 @@ fn overhead(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::LOAD_LAB_OVERHEAD,
             if is_high { Info } else { Good },
             format!(
-                "The lab itself takes {} a commit (null device), {} of the commit measured with {}.",
+                "redolab's own overhead is {} per commit (measured on the null device), {} of the commit measured with {}.",
                 format::latency(own),
                 format::percent(share),
                 format::jobs(row.jobs),

@@ -34,7 +34,7 @@ use measure::judgement::{Finding, Weight};
 use measure::run::Run;
 use note::Note;
 
-/// What a finding speaks about.
+/// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// Whether an acknowledged write survives power loss.
@@ -47,11 +47,12 @@ pub enum Axis {
     Validity,
 }
 
-/// A power test passed; made by whoever ran it.
+/// Id of the finding that a power test passed; the power test makes it.
 pub const TESTED: &str = catalogue::DURABILITY_TESTED.id;
-/// A power test lost acknowledged writes; made by whoever ran it.
+/// Id of the finding that a power test lost acknowledged writes; the power test makes it.
 pub const REFUTED: &str = catalogue::DURABILITY_REFUTED.id;
-/// The drive, a sourced model entry or the user declares that acknowledged writes survive.
+/// Id of the finding that the drive, a sourced model entry or the user declares that acknowledged
+/// writes survive.
 pub const DECLARED: &str = catalogue::DURABILITY_DECLARED.id;
 
 /// The axis of a finding, from the prefix of its id.

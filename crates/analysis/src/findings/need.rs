@@ -1,4 +1,4 @@
-//! The stated need against what was reached: commits a second, redo a second, 99th percentile.
+//! The stated need against what was reached: commits per second, redo per second, 99th percentile.
 
 use super::catalogue;
 use super::disk::{has_cloud_volume, has_controller};

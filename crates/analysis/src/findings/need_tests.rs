@@ -166,7 +166,7 @@ fn whose_word_protects_a_disk() {
     };
     let mut cases: Vec<(&str, Run, Durability, Answer)> = Vec::new();
     cases.push((
-        "its own word",
+        "the drive itself",
         clean_run(),
         Durability::Declared,
         Answer::Yes,

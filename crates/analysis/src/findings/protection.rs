@@ -62,7 +62,7 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
     }
 }
 
-/// Nothing in a disk's cache is lost with the power: by its own word, or somebody's.
+/// Nothing in a disk's cache is lost with the power, as the drive or somebody else declares.
 pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
     let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
     by_itself || shelter(stack, disk).is_some()
@@ -78,7 +78,7 @@ fn model(disk: &Layer) -> Option<String> {
     Some(found.source.to_owned())
 }
 
-/// Every controller that was looked at is sound in all that its tool tells.
+/// Every controller that was looked at is in order in all that its tool reports.
 fn tool(stack: &Stack) -> Option<String> {
     let sound = |c: &ControllerCache| {
         c.protected == Some(true)
@@ -99,8 +99,8 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
     let shelter = shelter(stack, disk);
     let told: Vec<String> = stack.controllers.iter().map(words).collect();
     let state = match (&shelter, told.is_empty()) {
-        (Some(by), _) => format!("protected by the word of {by}"),
-        (None, true) => "no tool told its state".to_owned(),
+        (Some(by), _) => format!("protection declared by: {by}"),
+        (None, true) => "no tool reported its state".to_owned(),
         (None, false) => told.join("; "),
     };
     Note::of(
@@ -119,7 +119,7 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
     })
 }
 
-/// Bytes of the largest controller cache that a tool told.
+/// Bytes of the largest controller cache that a tool reported.
 pub(super) fn cache_bytes(stack: &Stack) -> Option<u64> {
     stack.controllers.iter().filter_map(|c| c.cache_bytes).max()
 }
@@ -127,7 +127,7 @@ pub(super) fn cache_bytes(stack: &Stack) -> Option<u64> {
 fn words(c: &ControllerCache) -> String {
     let mut parts = vec![match &c.protection {
         Some(state) => format!("battery or flash backup: {state}"),
-        None => "no battery or flash backup is shown".to_owned(),
+        None => "no battery or flash backup is reported".to_owned(),
     }];
     parts.extend(
         c.cache_bytes
@@ -136,12 +136,12 @@ fn words(c: &ControllerCache) -> String {
     parts.extend(match c.drive_caches {
         Some(true) => Some("disk caches on".to_owned()),
         Some(false) => None,
-        None => Some("disk caches not told".to_owned()),
+        None => Some("disk caches not reported".to_owned()),
     });
     format!("{}: {}", c.name, parts.join(", "))
 }
 
-/// What a controller's tool says that speaks against it, whatever the user declares.
+/// What a controller's tool reports against it, whatever the user declares.
 pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
     for c in &stack.controllers {
         if c.forced_write_back == Some(true) && c.protected != Some(true) {
@@ -151,7 +151,7 @@ pub(super) fn against(stack: &Stack, notes: &mut Vec<Note>) {
                 format!(
                     "{} writes back although its battery or flash backup is not in order ({}).",
                     c.name,
-                    c.protection.as_deref().unwrap_or("none is shown")
+                    c.protection.as_deref().unwrap_or("none is reported")
                 ),
             ));
         }

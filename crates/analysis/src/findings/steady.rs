@@ -1,7 +1,7 @@
 //! Whether rates hold: steady state over a window of rounds, decay, steps down to another level,
 //! and plateaus that look like a provisioned cap.
 //!
-//! Rates are redo a second from the rows' intervals; a row that is too short is not spoken of.
+//! Rates are redo per second from the rows' intervals; a row that is too short is not spoken of.
 
 use super::catalogue;
 use super::disk::has_cloud_volume;
@@ -33,7 +33,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     }
 }
 
-/// Mean rates, bytes a second, of `n` parts of equal length of the seconds from `from` on. `None`
+/// Mean rates, bytes per second, of `n` parts of equal length of the seconds from `from` on. `None`
 /// where a part has no interval.
 fn parts(intervals: &[Interval], from: f64, to: f64, n: usize) -> Option<Vec<f64>> {
     let length = (to - from) / n as f64;

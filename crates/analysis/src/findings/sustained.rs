@@ -18,7 +18,7 @@ pub const UNKNOWN: &str = catalogue::NEED_SUSTAINED.id;
 pub(super) enum Sustained<'a> {
     /// Nothing below makes bursts.
     NoBursts,
-    /// Bytes of redo a second at the end of a row that was long enough.
+    /// Bytes of redo per second at the end of a row that was long enough.
     Rate(f64, &'a Row),
     /// Not seen, and why.
     Unknown(Box<Note>),

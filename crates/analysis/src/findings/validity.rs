@@ -26,7 +26,7 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
         Origin::Simulated => (
             &catalogue::VALIDITY_SIMULATED,
             Caution,
-            "These figures are simulated: they say what a model does, not what a device did.",
+            "These figures are simulated: they show what a model does, not what a device did.",
         ),
         Origin::Imported => (
             &catalogue::ORIGIN_IMPORTED,
@@ -43,7 +43,7 @@ fn fallbacks(run: &Run, notes: &mut Vec<Note>) {
         notes.push(Note::of(
             &catalogue::VALIDITY_FALLBACK,
             Info,
-            format!("Asked for and done without: {fallback}."),
+            format!("A requested feature was unavailable and was not used: {fallback}."),
         ));
     }
 }
@@ -66,7 +66,7 @@ fn problems(run: &Run, notes: &mut Vec<Note>) {
         notes.push(Note::of(
             &catalogue::VALIDITY_INVALID,
             Bad,
-            "Invalid: the run is marked so without a reason.",
+            "The run is marked invalid without a reason.",
         ));
     }
 }
@@ -105,7 +105,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             },
             if own_metadata {
                 format!(
-                    "{} of what the device wrote was not the log's at most ({}): the file system's metadata, and others if there were any; the two cannot be told apart.",
+                    "{} of what the device wrote was not the log's at most ({}): the file system's metadata, and others if there were any; the two cannot be distinguished.",
                     format::percent(pct),
                     name_of(row)
                 )
@@ -125,7 +125,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 /// A row in which nothing was committed: the device stood still, or the machine gave the sessions
-/// no processor. Which of the two, no figure tells, and nothing follows for the device.
+/// no processor. No figure shows which of the two, and nothing follows for the device.
 fn unanswered(run: &Run, notes: &mut Vec<Note>) {
     let measured = run.origin == Origin::Measured;
     let empty = |r: &&Row| measured && r.commits == 0;

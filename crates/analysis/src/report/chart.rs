@@ -332,7 +332,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// A name as a chart has room for it: its end tells more than its middle.
+/// A name as a chart has room for it: its end distinguishes it better than its middle.
 fn short(name: &str) -> String {
     let count = name.chars().count();
     if count <= NAME_MAX {

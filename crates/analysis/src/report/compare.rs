@@ -71,7 +71,7 @@ fn header(c: &Comparison) -> String {
     let names: Vec<String> = c.runs.iter().map(|r| esc(&r.name)).collect();
     let doubtful = c.runs.iter().any(|r| !r.valid || !r.complete);
     let invalid = if doubtful {
-        "<p class=\"warn\">A run here is invalid or unfinished: its figures are not to be used. The runs below say why.</p>"
+        "<p class=\"warn\">A run here is invalid or unfinished: do not use its figures. The list of runs below gives the reason.</p>"
     } else {
         ""
     };
@@ -85,7 +85,7 @@ fn header(c: &Comparison) -> String {
     )
 }
 
-/// The differences that are told apart, the largest first, in words.
+/// The differences that are statistically significant, the largest first, in words.
 fn headline(c: &Comparison) -> String {
     let mut told: Vec<&Difference> = c
         .differences
@@ -100,7 +100,7 @@ fn headline(c: &Comparison) -> String {
         .filter(|d| d.significant.is_some())
         .count();
     let sum = format!(
-        "<p class=\"s\">{} of {} differences with an interval are told apart from none.</p>",
+        "<p class=\"s\">{} of {} differences with an interval are statistically significant.</p>",
         format::count(told.len() as u64),
         format::count(with_interval as u64),
     );
@@ -154,7 +154,7 @@ fn runs(c: &Comparison) -> Option<Section> {
     )
 }
 
-/// What speaks against the runs.
+/// Problems of the runs.
 fn problems(c: &Comparison) -> String {
     let each = c
         .runs
@@ -167,7 +167,7 @@ fn problems(c: &Comparison) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("<p class=\"how\">What speaks against them:</p><ul class=\"plain\">{lines}</ul>")
+    format!("<p class=\"how\">Their problems:</p><ul class=\"plain\">{lines}</ul>")
 }
 
 fn table_of(heads: &[&str], body: &str) -> String {
@@ -202,7 +202,7 @@ fn conditions(c: &Comparison) -> Option<Section> {
     Section::html(
         "conditions",
         "Conditions",
-        "What was asked for, and whether it holds.",
+        "Conditions of --fail-if, and whether they hold.",
         list,
     )
 }
@@ -244,7 +244,7 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         caption: format!("Ratio to {}", name(c, 0)),
         tags: tags(c),
         how: format!(
-            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not told apart, + without an interval: a bar that crosses the line is no difference that was shown, not a proof that there is none.{more}"
+            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval: a bar that crosses the line shows no difference, and does not prove that there is none.{more}"
         ),
         table: forest::numbers(&labelled),
         is_wide: true,
@@ -430,7 +430,7 @@ fn not_compared(c: &Comparison) -> Option<Section> {
     Section::html(
         "not-compared",
         "Not comparable",
-        "What does not stand beside each other, and why.",
+        "Rows without a counterpart, and why.",
         list,
     )
 }

@@ -1,5 +1,5 @@
-//! What a report shows beside the run itself, as plain data: whoever can read the store hands it
-//! in. Empty parts are figures that are not drawn.
+//! What a report shows beside the run itself, as plain data: the caller that can read the store
+//! hands it in. Empty parts are figures that are not drawn.
 
 use super::grid::LatencyGrid;
 use super::sample::EventSample;

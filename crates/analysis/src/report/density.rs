@@ -19,7 +19,7 @@ const CURVES_MAX: usize = 5;
 const FULL: u64 = 200;
 
 /// How to read a density.
-pub(super) const HOW: &str = "Where waits are: the area under a curve between two latencies is the share of waits there, so that a hump is a way of being served (a cache hit, a flush, a collision) and its height says how often it happened.";
+pub(super) const HOW: &str = "Where waits are: the area under a curve between two latencies is the share of waits there, so that each hump is a distinct code path (a cache hit, a flush, a collision) and its height shows how often it was taken.";
 
 /// Points of a density: latency in nanoseconds, percent of all waits per decade.
 pub(super) fn points(grid: &LatencyGrid) -> Vec<(f64, f64)> {
@@ -148,7 +148,7 @@ pub(super) fn histograms(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "histograms",
         "Histograms",
-        "In the buckets of v$event_histogram_micro, of the number of jobs that committed most: to be held against those of a database.",
+        "In the buckets of v$event_histogram_micro, of the number of jobs that committed most: compare with those of a database.",
         figures,
     )
 }

@@ -1,5 +1,5 @@
 //! A figure as the page shows it: caption, a sentence on how to read it, the drawing, the findings
-//! that rest on it, and its numbers as a table for whoever cannot or would not read a drawing.
+//! that rest on it, and its numbers as a table for readers who cannot or would not read a drawing.
 //!
 //! Invariants: a figure's id is made of digits and our own words, never of a run's text; a figure
 //! without a drawing is nothing; tables are bounded and say what they leave out.

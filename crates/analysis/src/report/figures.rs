@@ -55,7 +55,7 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
         .collect();
     let title = format!("{name}: throughput");
     let id = format!("tp{i}");
-    let desc = describe(&points, "jobs", "commits a second", format::digits);
+    let desc = describe(&points, "jobs", "commits per second", format::digits);
     let line = Series {
         name: String::new(),
         points,
@@ -108,7 +108,7 @@ fn nobody_waited(id: String, caption: String) -> Figure {
         caption,
         tags: String::new(),
         how: String::new(),
-        drawing: "<p class=\"none-drawn\">Nobody waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to set beside published waits.</p>".to_owned(),
+        drawing: "<p class=\"none-drawn\">Nobody waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to compare with published waits.</p>".to_owned(),
         table: Numbers::default(),
         is_wide: false,
         zoom: None,

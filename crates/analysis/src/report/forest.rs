@@ -28,7 +28,7 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// What a difference means for whoever chooses.
+/// What a difference means for the choice between the two.
 pub(super) fn outcome(d: &Difference) -> Outcome {
     match (d.significant, d.ratio, d.better) {
         (Some(true), Some(r), Better::Lower) if r < 1.0 => Outcome::Better,
@@ -46,7 +46,7 @@ impl Outcome {
             Outcome::Better => "better",
             Outcome::Worse => "worse",
             Outcome::Differs => "differs",
-            Outcome::Undecided => "not told apart",
+            Outcome::Undecided => "not significant",
             Outcome::Unknown => "no interval",
         }
     }

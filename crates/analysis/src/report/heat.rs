@@ -234,7 +234,7 @@ pub(super) fn map(
         legend(range, f, svg);
         rug(&strip.switches, f, svg);
     }));
-    let mut how = "A cell's colour says how many waits fell into it, each colour a fixed multiple of the one before; the line is the longest wait of each stretch, exactly. Look for bands that split, climb or come back at intervals.".to_owned();
+    let mut how = "The colour of a cell shows how many waits fell into it; each colour is a fixed multiple of the one before. The line is the exact longest wait of each stretch. Look for bands that split, climb or repeat at intervals.".to_owned();
     if !strip.switches.is_empty() {
         how.push_str(" Ticks along the top: a log switch began.");
     }
@@ -303,7 +303,7 @@ fn legend(range: Range, f: &Frame, svg: &mut Svg) {
     svg.text("tk", (right, 11.0), Anchor::Start, &most);
 }
 
-/// A tick for each second in which a log switch began, as far as they can be told apart.
+/// A tick for each second in which a log switch began, as far as they can be distinguished.
 pub(super) fn rug(seconds: &[f64], f: &Frame, svg: &mut Svg) {
     let mut last = f64::NEG_INFINITY;
     for second in seconds {

@@ -51,7 +51,7 @@ pub(super) fn sections(run: &Run, imported: &Imported, data: &ReportData) -> Vec
     out
 }
 
-/// The evidence tells throughput for several numbers of jobs.
+/// The evidence contains throughput for several numbers of jobs.
 fn is_sweep(run: &Run) -> bool {
     let told = |name: &&str| {
         let rows = rows_of(run, name);
@@ -282,7 +282,7 @@ fn stretch(s: &imported::Series, is_single: bool) -> String {
         imported::Axis::Sequence => format::plural(s.width as u64, "wait"),
         imported::Axis::Time => format!("{} s", digits(s.width)),
     };
-    format!("Two dots stand for {each}: the longest wait, exactly, and the mean.")
+    format!("Two dots show {each}: the exact longest wait, and the mean.")
 }
 
 fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
@@ -354,7 +354,7 @@ fn blocks(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     );
     let desc = "Mean latency against the mean number of blocks of each stretch.";
     let chart = scatter::chart((&id, &title, desc), SMALL, axes, &dots);
-    let how = "A cloud that climbs to the right is bandwidth; one that lies flat is the cost of a write whatever its size.";
+    let how = "A cloud that climbs to the right shows bandwidth; a flat one shows the cost of a write whatever its size.";
     Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how)
 }
 

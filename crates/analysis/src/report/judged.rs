@@ -349,7 +349,7 @@ pub(super) fn scope(run: &Run) -> Option<Section> {
     Section::html(
         "not-judged",
         "Not judged",
-        "What this verdict says nothing about.",
+        "What this verdict does not cover.",
         format!("<ul class=\"cols\">{list}</ul>"),
     )
 }

@@ -22,7 +22,7 @@ pub struct Event {
     pub at: u64,
     /// How long it was.
     pub ns: u64,
-    /// Bytes written, where the evidence tells.
+    /// Bytes written, where the evidence contains it.
     pub bytes: Option<u64>,
 }
 

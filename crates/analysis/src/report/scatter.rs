@@ -114,7 +114,7 @@ fn against_size(run: &Run, i: usize, sample: &[Event], what: &str) -> Figure {
     let axes = (Axis::bytes("bytes written"), Axis::latency("latency"));
     let desc = "Latency of single log writes by their size.";
     let chart = chart((&id, &title, desc), SMALL, axes, &dots);
-    let how = "A cloud that climbs to the right is bandwidth; one that lies flat is the cost of being durable, whatever the size.";
+    let how = "A cloud that climbs to the right shows bandwidth; a flat one shows the cost of a durable write whatever its size.";
     let mut figure = Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how);
     figure.table = Numbers::default();
     figure

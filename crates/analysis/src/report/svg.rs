@@ -143,7 +143,7 @@ impl Svg {
         }
     }
 
-    /// One of six marker shapes, so that series are told apart without colour.
+    /// One of six marker shapes, so that series can be distinguished without colour.
     pub(super) fn marker(&mut self, shape: usize, at: (f64, f64)) {
         let (x, y) = (n(at.0), n(at.1));
         let d = match shape % 6 {

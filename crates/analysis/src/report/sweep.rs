@@ -136,7 +136,7 @@ pub(super) fn figure(sweep: &SizeSweep, id: &str, tags: String) -> Figure {
         chart.marks = vec![(*bytes as f64, format!("break at {}", format::bytes(*bytes)))];
     }
     let how = format!(
-        "Left, where it is flat, a commit pays for being durable; right, where it climbs in step with the size, it pays for bandwidth. A break is a size past which redo was written before the commit asked for it. {desc}"
+        "On the left, where the line is flat, a commit pays for durability; on the right, where it climbs with the size, it pays for bandwidth. A break is a size above which redo was written before the commit requested it. {desc}"
     );
     Figure::of_chart(Topic::SizeSweep, &chart, tags, &how)
 }

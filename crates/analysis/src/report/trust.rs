@@ -9,7 +9,7 @@ use measure::run::{AuditStatus, Row, Run};
 
 pub(super) fn validity(run: &Run) -> Option<Section> {
     let state = match (run.validity.valid, run.validity.problems.is_empty()) {
-        (true, true) => "Valid: nothing that was checked speaks against the figures.",
+        (true, true) => "Valid: no check found a problem with the figures.",
         (true, false) => "Valid, with doubts:",
         (false, _) => "Invalid: do not use these figures.",
     };
@@ -61,7 +61,7 @@ fn audits(run: &Run) -> String {
         return String::new();
     }
     format!(
-        "<h3>Flush audit and neighbours</h3><p class=\"how\">Flushes that the acknowledged commits need, beside those that the kernel counted on the device; the share of its writes that came from others.</p>\
+        "<h3>Flush audit and neighbours</h3><p class=\"how\">Flushes that the acknowledged commits need, and those that the kernel counted on the device; the share of its writes that came from others.</p>\
          <div class=\"scroll\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th class=\"t\">Audit</th>\
          <th>Needed</th><th>Counted</th><th>Writes of others</th><th class=\"t\">Note</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )

@@ -1,4 +1,5 @@
-//! How much a value tells of the next ones, and how long the blocks of a bootstrap have to be.
+//! How strongly a value determines the next ones, and how long the blocks of a bootstrap have to
+//! be.
 //!
 //! Block length: Politis and White (2004) with the correction of Patton, Politis and White (2009).
 //! The autocorrelations count up to the lag m after which K_n = max(5, √(log₁₀ n)) in a row are

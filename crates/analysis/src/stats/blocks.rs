@@ -72,7 +72,7 @@ impl Grid {
 /// Figures of one run's intervals with their errors, in the order of `statistics`.
 ///
 /// # Errors
-/// Fewer than four intervals, or a plan that cannot be. What one figure lacks is told in it.
+/// Fewer than four intervals, or a plan that cannot be. What one figure lacks is in that figure.
 pub fn figures(
     blocks: &Blocks,
     statistics: &[Statistic],

@@ -2,8 +2,8 @@
 //!
 //! A **plateau** over depth: from some depth on throughput stays within a few percent while latency
 //! grows as the depth does. Any saturated server shows it; a provisioned cap shows it flatter than
-//! noise, also in time (`spread` tells). **Decay** in time: the level of the throughput falls at a
-//! change point and stays down (burst credits, a fast cache that is full), or step by step.
+//! noise, also in time (`spread` shows it). **Decay** in time: the level of the throughput falls at
+//! a change point and stays down (burst credits, a fast cache that is full), or step by step.
 
 use super::{Refusal, change, checked, mean};
 

@@ -65,7 +65,7 @@ pub enum Refusal {
         /// What there is.
         found: usize,
     },
-    /// All values are equal, so that nothing tells noise from difference.
+    /// All values are equal, so that noise cannot be distinguished from a difference.
     #[error("all values are equal")]
     Constant,
     /// A value is infinite or not a number.

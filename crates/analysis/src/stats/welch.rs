@@ -61,10 +61,10 @@ pub fn test(a: &Moments, b: &Moments, level: f64) -> Result<Welch, Refusal> {
 }
 
 /// The standard deviations that a published t, degrees of freedom, both means and numbers imply:
-/// two equations, two unknowns. `(first, second)`; which of the two is the larger is not told by
-/// the figures, so the first is taken as the larger.
+/// two equations, two unknowns. `(first, second)`; which of the two is the larger does not follow
+/// from the figures, so the first is taken as the larger.
 ///
-/// They are back-solved, and whoever shows them has to say so, with the numbers assumed.
+/// They are back-solved; a text that shows them has to say so, with the numbers assumed.
 ///
 /// # Errors
 /// Figures that no two samples of these sizes can give.

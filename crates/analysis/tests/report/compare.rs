@@ -169,7 +169,7 @@ fn everything_of_a_comparison_is_shown() {
         "6.40 ×",
         "+60.0 % worse",
         "+28.0 % better",
-        "+2.0 % not told apart",
+        "+2.0 % not significant",
         "&lt; 2.2e-16",
     ] {
         assert!(html.contains(part), "`{part}` is not in the report");

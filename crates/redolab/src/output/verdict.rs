@@ -1,6 +1,6 @@
 //! A verdict as text: the answer, its reasons with advice, and what was not judged.
 //!
-//! Invariant: nothing that speaks against the target is left out; plain facts are counted where
+//! Invariant: nothing against the target is left out; plain facts are counted where
 //! they are not listed.
 
 use super::sanitize;
@@ -38,7 +38,7 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
             wrap(&mut out, "      -> ", &reason.advice, width);
         }
         if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
-            let held = format!("held against: {} ({})", reason.threshold, reason.source);
+            let held = format!("threshold: {} ({})", reason.threshold, reason.source);
             wrap(&mut out, "      ", &held, width);
         }
     }
@@ -47,7 +47,7 @@ pub fn text(verdict: &Verdict, style: Style, verbose: bool) -> String {
         out.push_str(&format!("  ({facts} with -v)\n"));
     }
     if verbose {
-        out.push_str("  (redolab findings ID explains what stands in brackets)\n");
+        out.push_str("  (redolab findings ID explains the id in brackets)\n");
     }
     out.push_str("Not judged:\n");
     for what in &verdict.scope.not_judged {

@@ -64,7 +64,7 @@ const WRONG: &[Wrong] = &[
     Wrong {
         files: &["003/tables.tsv"],
         finding: "evidence.columns",
-        claim: &["21 names stand over 20 values"],
+        claim: &["21 names for 20 values"],
         number: ("failing_after", 0.0, 0.0),
     },
     Wrong {

@@ -1,10 +1,9 @@
-//! What speaks about durability: the layers of the stack, their caches, and flushes.
+//! Findings about durability: the layers of the stack, their caches, and flushes.
 
 use super::{Entry, Figure, STACK_RULE};
 use measure::judgement::Confidence::{High, Low, Medium};
 
-const WORD: &str =
-    "the drive's own word before queue/write_cache, which an administrator can write";
+const WORD: &str = "what the drive reports (NVMe VWC, SCSI WCE) counts before queue/write_cache, which an administrator can change";
 
 entries! {
     STACK_NULL = Entry::new("stack.null", High, "The target is the null device, which keeps nothing.")
@@ -46,15 +45,15 @@ entries! {
         .rule("network file systems: conditional at best", STACK_RULE)
         .advice("Ask for the server's export (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and its cache's protection.")
         .at(Figure::Stack);
-    STACK_FUSE = Entry::new("stack.fuse", High, "The file system is served by a process.")
+    STACK_FUSE = Entry::new("stack.fuse", High, "The file system is a FUSE file system: a user-space process serves it.")
         .rule("user-space file systems: conditional at best", STACK_RULE)
-        .advice("Put redo on a file system of the kernel, or have the server's fsync shown to flush.")
+        .advice("Put redo on a file system of the kernel (XFS, ext4), or show that the FUSE server's fsync flushes.")
         .at(Figure::Stack);
-    STACK_LOOP = Entry::new("stack.loop", High, "A loop device stands between: each flush becomes an fsync of its file.")
+    STACK_LOOP = Entry::new("stack.loop", High, "The path is on a loop device: each flush becomes an fsync of its file.")
         .rule("a loop device adds a second file system to each commit", STACK_RULE)
         .advice("Use the device below it directly.")
         .at(Figure::Stack);
-    STACK_MAPPER = Entry::new("stack.mapper", High, "A caching, thin or snapshot target of the device mapper stands between.")
+    STACK_MAPPER = Entry::new("stack.mapper", High, "The path is on a caching, thin or snapshot target of the device mapper.")
         .rule("caching, thin and snapshot targets: conditional", STACK_RULE)
         .advice("Use a plain linear volume for redo, or show that the caching device survives power loss.")
         .at(Figure::Stack);
@@ -68,12 +67,12 @@ entries! {
         .at(Figure::Stack);
     STACK_UNKNOWN = Entry::new("stack.unknown", High, "Facts of the stack that could not be read.")
         .rule("what could not be read is not judged", STACK_RULE)
-        .advice("Run as root to read the drive's own word on its cache.")
+        .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(Figure::Stack);
     STACK_DISK = Entry::new("stack.disk", Medium, "What a disk below is: NVMe drive, solid-state drive, rotating disk, virtual disk; and whether it takes forced unit access.")
         .rule("from transport, name and model", STACK_RULE)
         .at(Figure::Stack);
-    STACK_CONTROLLER = Entry::new("stack.controller", Medium, "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool tells.")
+    STACK_CONTROLLER = Entry::new("stack.controller", Medium, "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool reports it.")
         .rule("RAID controllers: conditional on the battery", STACK_RULE)
         .advice("Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection.")
         .at(Figure::Stack);
@@ -91,21 +90,21 @@ entries! {
         .at(Figure::Stack);
     STACK_INSTANCE_STORE = Entry::new("stack.instance_store", Medium, "A disk is local storage of a cloud instance, gone when the instance stops or its host fails.")
         .rule("instance storage: conditional on redundancy elsewhere", STACK_RULE)
-        .advice("Use it for redo only beside a synchronous copy on another machine.")
+        .advice("Use it for redo only with a synchronous copy on another machine.")
         .at(Figure::Stack);
-    STACK_WRITE_CACHE = Entry::new("stack.write_cache", Medium, "Whether a disk has a volatile write cache: by its own word, or only by the kernel's setting.")
+    STACK_WRITE_CACHE = Entry::new("stack.write_cache", Medium, "Whether a disk has a volatile write cache, as the drive reports it or only as the kernel's queue/write_cache has it.")
         .rule(WORD, STACK_RULE)
         .advice("Prove the flush with a power test, or --declare plp from the data sheet.")
         .at(Figure::Stack);
-    STACK_FLUSH_SUPPRESSED = Entry::new("stack.flush_suppressed", High, "A disk has a volatile cache by its own word, and the kernel is told to send it no flushes.")
+    STACK_FLUSH_SUPPRESSED = Entry::new("stack.flush_suppressed", High, "A disk reports a volatile write cache, and the kernel is set to send it no flushes.")
         .rule(WORD, STACK_RULE)
         .advice("Write \"write back\" to the device's queue/write_cache, find out who changed it, and measure again.")
         .at(Figure::Stack);
-    STACK_TOO_FAST_TO_TURN = Entry::new("stack.too_fast_to_turn", Medium, "A disk is shown as rotating, yet makes writes durable faster than it can turn.")
-        .limit("a durable write under the time of half a turn", &["rotating_floor_ms"])
-        .advice("Find the cache that answers and show that it survives power loss.")
+    STACK_TOO_FAST_TO_TURN = Entry::new("stack.too_fast_to_turn", Medium, "A disk is reported as rotating, but makes writes durable faster than a rotating disk can.")
+        .limit("a durable write under the time of half a rotation", &["rotating_floor_ms"])
+        .advice("Find the cache that acknowledges the writes, and show that it survives power loss.")
         .at(Figure::Floor);
-    DURABILITY_DECLARED = Entry::new("durability.declared", Medium, "Every disk below is declared to keep what it acknowledged: by its own word, a data sheet, its controller's tool, or the user.")
+    DURABILITY_DECLARED = Entry::new("durability.declared", Medium, "Every disk below is declared to keep what it acknowledged, by the drive itself, a data sheet, its controller's tool or the user.")
         .rule("declared from VWC or WCE = 0, a sourced model entry, the controller's tool, or --declare", STACK_RULE)
         .advice("A power test turns the declaration into a test.")
         .at(Figure::Stack);
@@ -116,9 +115,9 @@ entries! {
         .rule("any loss", STACK_RULE)
         .advice("Do not put redo here.")
         .at(Figure::Trust);
-    DURABILITY_NO_FLUSHES_SENT = Entry::new("durability.no_flushes_sent", High, "The kernel sent fewer flushes than were asked for, since it takes the disk for write-through.")
+    DURABILITY_NO_FLUSHES_SENT = Entry::new("durability.no_flushes_sent", High, "The kernel sent fewer flushes than were requested, since it treats the disk as write-through.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
-        .advice("Read the drive's own word on its cache as root.")
+        .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(Figure::Trust);
     DURABILITY_FLAT_FLUSH = Entry::new("durability.flat_flush", Low, "A flush takes no longer with 64 MiB to make durable than with 4 KiB, on a device that has a volatile cache or belongs to a host.")
         .limit("growth of the flush over growth of what is dirty", &["flush_growth_ratio", "flush_growth_span"])

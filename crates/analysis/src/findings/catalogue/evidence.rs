@@ -6,14 +6,14 @@ use measure::judgement::Confidence::{High, Low, Medium};
 const RULE: &str = "arithmetic on the evidence's own figures, within their printed digits";
 
 entries! {
-    EVIDENCE_CLOCK = Entry::new("evidence.clock", High, "A column that is named a latency grows with the clock: it is a clock.")
+    EVIDENCE_CLOCK = Entry::new("evidence.clock", High, "A column that is named a latency contains a clock: it grows with the time.")
         .rule("slope and fit against the time column", RULE)
         .advice("Do not read this column as a latency; the rows' number and sizes still hold.");
     EVIDENCE_WINDOW = Entry::new("evidence.window", High, "A volume and a rate imply another window than the one that is stated.")
         .rule("volume / rate, in both unit systems", RULE)
         .advice("Figures per second hold; totals belong to another window than the stated one.");
     EVIDENCE_LOAD_AVERAGE = Entry::new("evidence.load_average", High, "A load average is stated as a percentage.")
-        .rule("a load average has no percent", RULE);
+        .rule("a load average is a number of processes, not a percentage", RULE);
     EVIDENCE_AVERAGE = Entry::new("evidence.average", High, "A printed average is not the time over the number.")
         .rule("within rounding", RULE);
     EVIDENCE_ROUNDING = Entry::new("evidence.rounding", High, "Printed averages hide the ratio between them.")
@@ -52,16 +52,16 @@ entries! {
         .advice("Read such a table by the identities between its columns, not by its heading.");
     EVIDENCE_LITTLE = Entry::new("evidence.little", High, "Throughput times latency exceeds the jobs.")
         .rule("throughput x latency is at most the jobs", RULE);
-    EVIDENCE_RESPONSE_TIME = Entry::new("evidence.response_time", High, "A latency is jobs over throughput in every line: a response time, no sampled wait.")
+    EVIDENCE_RESPONSE_TIME = Entry::new("evidence.response_time", High, "A latency is jobs over throughput in every line: a response time, not a sampled wait.")
         .rule("within 1 % in every line", RULE);
     EVIDENCE_COMMIT_MODE = Entry::new("evidence.commit_mode", High, "Commits that are said not to wait, wait.")
         .rule("NOWAIT commits do not wait for log file sync", RULE)
         .advice("Reproduce it with a workload that waits.");
-    EVIDENCE_BLOCK_SIZE = Entry::new("evidence.block_size", Medium, "The redo block size that bytes a block show.")
+    EVIDENCE_BLOCK_SIZE = Entry::new("evidence.block_size", Medium, "The redo block size, from bytes per block.")
         .rule("the smallest block that holds it", RULE);
-    EVIDENCE_WASTAGE = Entry::new("evidence.wastage", Medium, "Redo wastage that blocks and bytes show.")
+    EVIDENCE_WASTAGE = Entry::new("evidence.wastage", Medium, "Redo wastage, from blocks and bytes.")
         .rule("share of the block", RULE)
-        .advice("Smaller blocks, or more commits a write, waste less.");
+        .advice("Smaller blocks, or more commits per write, waste less.");
     EVIDENCE_KNEE = Entry::new("evidence.knee", Medium, "Where throughput peaks and only latency grows.")
         .rule("two lines past the peak", RULE);
     EVIDENCE_CLAIM = Entry::new("evidence.claim", Low, "A factor that is claimed in words fits neither equal jobs nor peaks.")

@@ -1,4 +1,4 @@
-//! The catalogue of findings: what each can claim, what it is held against, how sure it is, what
+//! The catalogue of findings: what each can claim, its threshold, how sure it is, what
 //! to do about it, and which figure shows it. `docs/findings.md` and `redolab findings` are made
 //! from it.
 //!

@@ -1,18 +1,18 @@
-//! What speaks about the stated need.
+//! Findings about the stated need.
 
 use super::{Entry, Figure};
 use measure::judgement::Confidence::{High, Medium};
 
 entries! {
-    NEED_COMMIT_RATE = Entry::new("need.commit_rate", Medium, "The commits a second that are needed (--commit-rate, with --p99 as their bound) against what LGWR-LAT1 reached.")
+    NEED_COMMIT_RATE = Entry::new("need.commit_rate", Medium, "The commits per second that are needed (--commit-rate, with --p99 as their bound), compared with what LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, larger groups, or several logs.")
         .at(Figure::Throughput);
-    NEED_REDO_RATE = Entry::new("need.redo_rate", Medium, "The redo a second that is needed (--redo-rate) against what was reached; of a RAID controller against what its disks take, of a cloud volume against the rate after a soak.")
+    NEED_REDO_RATE = Entry::new("need.redo_rate", Medium, "The redo per second that is needed (--redo-rate), compared with what was reached: behind a RAID controller with what its disks take, on a cloud volume with the rate after a soak.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, larger groups, or several logs.")
         .at(Figure::Throughput);
-    NEED_P99 = Entry::new("need.p99", Medium, "The 99th percentile of log file sync that is needed (--p99) against the lowest that LGWR-LAT1 reached.")
+    NEED_P99 = Entry::new("need.p99", Medium, "The 99th percentile of log file sync that is needed (--p99), compared with the lowest that LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a device whose durable write is faster.")
         .at(Figure::LogFileSync);

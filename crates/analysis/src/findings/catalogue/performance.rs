@@ -1,4 +1,4 @@
-//! What speaks about speed and steadiness.
+//! Findings about speed and steadiness.
 
 use super::{Entry, Figure};
 use measure::judgement::Confidence::{High, Low, Medium};
@@ -14,13 +14,13 @@ entries! {
         .limit("bands of the mean", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms"])
         .advice("Look at the device first: cache policy, neighbours, path; then at block size and pre-writing.")
         .at(Figure::Percentiles);
-    LATENCY_TAIL = Entry::new("latency.tail", High, "The 99.9th percentile and the longest log file sync, said whatever they are.")
+    LATENCY_TAIL = Entry::new("latency.tail", High, "The 99.9th percentile and the longest log file sync, always reported.")
         .limit("99.9th percentile", &["tail_p999_ms"])
         .advice("Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours.")
         .at(Figure::Percentiles);
     LATENCY_PEAKS = Entry::new("latency.peaks", Medium, "Peaks of log file parallel write, and what they did to log file sync.")
         .limit("longest over mean; rise of log file sync in the seconds with peaks", &["peak_ratio", "peak_effect_pct"])
-        .advice("Sessions feel these peaks: a longer run tells whether they come regularly.")
+        .advice("Sessions wait longer because of these peaks: a longer run shows whether they come regularly.")
         .at(Figure::Longest);
     LATENCY_OUTLIERS = Entry::new("latency.outliers", High, "Log writes and log file sync waits over 500 ms.")
         .limit("number over 500 ms", &["outliers_allowed"])
@@ -57,15 +57,15 @@ entries! {
     BLOCK_UNWRITTEN_EXTENTS = Entry::new("block.unwritten_extents", High, "The log files hold unwritten extents: first writes commit the file system's journal too.")
         .rule("no unwritten extent in a log file", UNWRITTEN)
         .advice("Write log files once before use; fallocate alone is not enough.");
-    BLOCK_EXTENTS_UNKNOWN = Entry::new("block.extents_unknown", High, "The file system does not tell whether extents are unwritten.")
+    BLOCK_EXTENTS_UNKNOWN = Entry::new("block.extents_unknown", High, "The file system does not report whether extents are unwritten.")
         .rule("no unwritten extent in a log file", UNWRITTEN);
-    BLOCK_RAW_DEVICE = Entry::new("block.raw_device", High, "The log stands on the device itself.")
+    BLOCK_RAW_DEVICE = Entry::new("block.raw_device", High, "The log is on the raw device.")
         .rule("a raw device is written in full before its first use", UNWRITTEN)
-        .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what stands on it.");
+        .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what is on it.");
     BLOCK_PRE_WRITING = Entry::new("block.pre_writing", Medium, "What writing a file beforehand is worth here.")
         .rule("", "measured by the probe, same method and size")
         .at(Figure::Floor);
-    CONCURRENCY_KNEE = Entry::new("concurrency.knee", Medium, "The number of jobs beyond which throughput hardly grows and latency does, and where the stated need lies to it.")
+    CONCURRENCY_KNEE = Entry::new("concurrency.knee", Medium, "The number of jobs beyond which throughput hardly grows and latency does, and whether the stated need is below it.")
         .limit("growth of throughput", &["knee_gain_pct"])
         .advice("More sessions than this mostly wait longer.")
         .at(Figure::Throughput);
@@ -78,9 +78,9 @@ entries! {
         .at(Figure::Throughput);
     STEADY_STATE = Entry::new("steady.state", Medium, "Whether the rate was steady: span and slope over five rounds of a row's end.")
         .limit("span and slope over five rounds", &["steady_range_pct", "steady_slope_pct", "steady_min_s"])
-        .advice("Run longer; a rate that has not settled is no rate to plan with.")
+        .advice("Run longer: do not plan with a rate that has not settled.")
         .at(Figure::Seconds);
-    STEADY_DECAY = Entry::new("steady.decay", Medium, "The rate fell from level to level by and by, and was lower at the end of a row.")
+    STEADY_DECAY = Entry::new("steady.decay", Medium, "The rate fell gradually and was lower at the end of a row.")
         .limit("fall of the level", &["decay_pct", "steady_min_s"])
         .advice("A fast cache that fills, heat, or garbage collection: plan with the rate at the end, and soak.")
         .at(Figure::Seconds);
@@ -96,9 +96,9 @@ entries! {
         .limit("processors busy", &["cpu_busy_pct"])
         .advice("Read throughput of those rows as a lower bound of the device, and their latency as an upper one.")
         .at(Figure::Throughput);
-    LOAD_LAB_OVERHEAD = Entry::new("load.lab_overhead", High, "The lab's own time in a commit, from the null device.")
+    LOAD_LAB_OVERHEAD = Entry::new("load.lab_overhead", High, "redolab's own overhead per commit, measured on the null device.")
         .limit("share of a commit", &["overhead_share_pct"])
-        .advice("The device is so fast that the lab is part of what was measured; compare devices by log file parallel write.")
+        .advice("The device is so fast that redolab's own overhead is a visible part of a commit; compare devices by log file parallel write.")
         .at(Figure::Trust);
     LOAD_BACKGROUND = Entry::new("load.background", Medium, "How much of what the device wrote came from others.")
         .limit("writes of others", &["background_write_pct"])

@@ -1,4 +1,4 @@
-//! What speaks about the measurement itself.
+//! Findings about the measurement itself.
 
 use super::{Entry, Figure};
 use measure::judgement::Confidence::{High, Medium};
@@ -33,9 +33,9 @@ entries! {
     VALIDITY_SIMULATED = Entry::new("validity.simulated", High, "The figures come from a model.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
-    VALIDITY_FALLBACK = Entry::new("validity.fallback", High, "Something that was asked for was done without.")
-        .rule("what was asked for is what is measured, or it is said", "redolab: a run says what it measured")
-        .advice("Allow it and measure again, if it is what you want to know.");
+    VALIDITY_FALLBACK = Entry::new("validity.fallback", High, "A requested feature was unavailable and was not used.")
+        .rule("what was requested is measured, or the run says what was measured instead", "redolab: a run says what it measured")
+        .advice("Allow it and measure again, if that is what you want to measure.");
     VALIDITY_FLUSHES_MISSING = Entry::new("validity.flushes_missing", High, "Fewer flushes were counted than the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
         .advice("Something above the device drops flushes; find it before trusting any commit.")
@@ -45,7 +45,7 @@ entries! {
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(Figure::Trust);
     VALIDITY_NO_COMMITS = Entry::new("validity.no_commits", High, "Nothing was committed in a row.")
-        .rule("at least one commit a row", "redolab")
+        .rule("at least one commit per row", "redolab")
         .advice("Measure for longer, or when the machine is quiet.");
     VALIDITY_LITTLE = Entry::new("validity.little", Medium, "Throughput times latency is not the number of jobs.")
         .limit("deviation from Little's law", &["little_tolerance_pct"])

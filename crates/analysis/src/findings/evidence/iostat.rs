@@ -27,7 +27,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
             continue;
         }
         let words = format!(
-            "{} has {} requests a second of {} ms each, so {} are in the queue on average (Little's \
+            "{} has {} requests per second of {} ms each, so {} are in the queue on average (Little's \
              law), and {} is printed ({})",
             line.text("device"),
             show(rate),

@@ -51,7 +51,7 @@ fn ceiling(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     let shown: Vec<String> = cut.iter().map(|(m, _)| format!("{m}")).collect();
     let unit = line.text("unit");
     let claim = format!(
-        "the maxima of {} samples, {}, stand within {} % of each other right below {round} {unit}: the \
+        "the maxima of {} samples, {}, are within {} % of each other right below {round} {unit}: the \
          data looks cut there, and cannot judge outliers ({})",
         cut.len(),
         shown.join(" and "),
@@ -137,7 +137,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
                 format!("p under 0.001 and d under {SMALL}"),
                 "Cohen, 1988, for the effect's size",
             )
-            .advice("say both: with this many values every difference is significant"),
+            .advice("Report both: with this many values every difference is significant."),
     );
 }
 

@@ -72,7 +72,7 @@ fn judge(tables: &Tables<'_>, (id, x, y): (&str, &str, &str), notes: &mut Vec<No
     }
     let tick_ms = 1000.0 / slope;
     let claim = format!(
-        "{} is a clock, not a latency: over {} rows it grows by {slope:.2} a second of {} \
+        "{} is a clock, not a latency: over {} rows it grows by {slope:.2} per second of {} \
          (R\u{b2} = {fit:.10}), which is ticks of {} ms",
         y.to_uppercase(),
         points.len(),

@@ -46,7 +46,7 @@ fn pairing(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     for line in tables.lines("column_pairing") {
         let get = |key: &str| line.number(key).unwrap_or(0.0);
         let claim = format!(
-            "{} names stand over {} values: read by the names alone {} checks between columns fail, \
+            "The heading has {} names for {} values: read by the names alone {} checks between columns fail, \
              without `{}` {} do ({})",
             get("names"),
             get("values"),
@@ -64,7 +64,7 @@ fn pairing(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     }
 }
 
-/// kB a transaction x transactions a second / 1024 is MB a second.
+/// kB a transaction x transactions a second / 1024 is MB per second.
 fn identity(groups: &Groups<'_>, notes: &mut Vec<Note>) {
     for ((platform, workload), lines) in groups {
         let mut off = 0;
@@ -97,7 +97,7 @@ fn identity(groups: &Groups<'_>, notes: &mut Vec<Note>) {
         notes.push(
             Note::of(&catalogue::EVIDENCE_COLUMNS, Bad, claim)
                 .number("lines_off", off as f64)
-                .rule("redo a transaction x throughput is redo a second")
+                .rule("redo per transaction x throughput is redo per second")
                 .no_advice(),
         );
     }
@@ -124,7 +124,7 @@ fn little(groups: &Groups<'_>, notes: &mut Vec<Note>) {
             same += u64::from(off.abs() <= LITTLE.max(rounding));
             if off > 0.02 + rounding {
                 let claim = format!(
-                    "{workload} on {platform}, {jobs} jobs: {tps} transactions a second of {ms} ms each \
+                    "{workload} on {platform}, {jobs} jobs: {tps} transactions per second of {ms} ms each \
                      keep {} jobs busy (Little's law), more than there are",
                     show(tps * ms / 1000.0)
                 );
@@ -236,7 +236,7 @@ fn blocks(groups: &Groups<'_>, notes: &mut Vec<Note>) {
         if differ {
             let claim = format!(
                 "{platform} writes redo blocks of {size} bytes: up to {} bytes of redo are in a block \
-                 (redo a second / blocks a second)",
+                 (redo per second / blocks per second)",
                 show(*full)
             );
             let note = Note::of(&catalogue::EVIDENCE_BLOCK_SIZE, Info, claim);

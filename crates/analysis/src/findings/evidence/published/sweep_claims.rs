@@ -1,4 +1,4 @@
-//! Claims of factors in words, held against the sweeps: at equal jobs and from peak to peak.
+//! Claims of factors in words, compared with the sweeps: at equal jobs and from peak to peak.
 
 use super::sweep::{Groups, groups};
 use crate::findings::catalogue;
@@ -163,7 +163,7 @@ fn judge(claim: &Line<'_>, groups: &Groups<'_>, pairs: &[(&str, &str)], notes: &
             ("commit_latency_ms", "commit latency", true),
             ("log_file_sync_ms", "log file sync", true),
         ],
-        "data throughput" => &[("redo_data_mbps", "redo a second", false)],
+        "data throughput" => &[("redo_data_mbps", "redo per second", false)],
         _ => &[("commit_throughput_tps", "throughput", false)],
     };
     let all: Vec<Candidate> = pairs

@@ -1,4 +1,4 @@
-//! A volume and a rate imply a window: held against the one that is stated, in both unit systems.
+//! A volume and a rate imply a window, which is compared with the stated one, in both unit systems.
 
 use crate::findings::Caution;
 use crate::findings::catalogue;
@@ -60,7 +60,7 @@ fn judge(tables: &Tables<'_>, table: &Table, notes: &mut Vec<Note>) {
         return;
     }
     let claim = format!(
-        "{} wrote {volume} at {rate} a second: that takes {} in units of 1024 and {} in units of 1000, \
+        "{} wrote {volume} at {rate} per second: that takes {} in units of 1024 and {} in units of 1000, \
          not the {} that {} states (`{}`)",
         row.text("name"),
         duration(binary),
