@@ -110,14 +110,14 @@ pub const ROW: &[Metric] = &[
         key: "redo_writes_iops",
         heading: "Writes IOPS",
         unit: "1/s",
-        definition: "Log writes a second: one for each batch.",
+        definition: "Log writes per second: one for each batch.",
         source: ORACLE,
     },
     Metric {
         key: "redo_synch_writes_iops",
         heading: "Synch IOPS",
         unit: "1/s",
-        definition: "Commits a second that asked to wait for their redo.",
+        definition: "Commits per second that requested to wait for their redo.",
         source: ORACLE,
     },
     Metric {
@@ -222,7 +222,7 @@ pub const ROW: &[Metric] = &[
         key: "log_file_sync_switches",
         heading: "Sync switches",
         unit: "",
-        definition: "With adaptive learning: changes between post/wait and polling that stayed. Trials are none.",
+        definition: "With adaptive learning: changes between post/wait and polling that lasted; trials are not counted.",
         source: "Oracle's messages of the log writer on switching to polling or post/wait",
     },
     Metric {
@@ -243,7 +243,7 @@ pub const ROW: &[Metric] = &[
         key: "offered_tps",
         heading: "Offered tps",
         unit: "1/s",
-        definition: "Open loop: transactions a second that were meant to begin, bursts included, over a long time. What was achieved is commit_throughput_tps: all that returned in the measured time, whenever they were due. commits and every latency are of those due in it, counted from the intended start; log_file_sync counts from asking for the commit, as everywhere.",
+        definition: "Open loop: transactions per second that were meant to begin, bursts included, over a long time. What was achieved is commit_throughput_tps: all that returned in the measured time, whenever they were due. commits and every latency are of those due in it, counted from the intended start; log_file_sync counts from asking for the commit, as everywhere.",
         source: OWN,
     },
     Metric {
@@ -257,7 +257,7 @@ pub const ROW: &[Metric] = &[
         key: "lateness_ms",
         heading: "Late ms",
         unit: "ms",
-        definition: "Open loop: mean time from when a transaction was due and a session was free until it began. It is the lab's own, is part of the latency, and is told so that it can be taken off.",
+        definition: "Open loop: mean time from when a transaction was due and a session was free until it began. redolab itself causes it; it is part of the latency and is reported so that it can be subtracted.",
         source: OWN,
     },
 ];

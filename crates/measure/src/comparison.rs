@@ -1,9 +1,9 @@
 //! `Comparison`: runs beside each other, as plain data. `redolab compare` prints it, a report draws
-//! it; whoever shows it computes nothing.
+//! it; what shows it computes nothing.
 //!
 //! Invariants: units are in the key or stand beside the figure; what could not be computed is
 //! `None` and says why; the first run is the base, and every ratio is another run over it. Text
-//! that came from runs is made harmless by whoever shows it.
+//! that came from runs is made harmless by what shows it.
 
 use crate::imported::Table;
 use crate::run::{Origin, Problem};
@@ -71,7 +71,7 @@ pub struct ComparedRun {
     pub complete: bool,
     /// No problem makes its figures wrong.
     pub valid: bool,
-    /// What speaks against it.
+    /// Problems of the run.
     pub problems: Vec<Problem>,
     /// Kind of its target.
     pub target_kind: String,

@@ -12,7 +12,7 @@ use crate::waits::OUTLIER_NS;
 /// Significant decimal digits that buckets keep.
 pub const DIGITS: u8 = 3;
 /// Largest value that is bucketed: ten minutes. Longer values count in the last bucket; the
-/// exact maximum still tells them.
+/// exact maximum still contains them.
 pub const MAX_NS: u64 = 600_000_000_000;
 
 /// Values in nanoseconds (or any other unit that its owner names).

@@ -3,7 +3,7 @@
 //!
 //! Invariants: exact values stay exact; the source's own name of a thing stands beside ours; a
 //! cell that the evidence leaves blank is [`Cell::Blank`], never zero. All text here came from a
-//! file of somebody else: whoever shows it makes it harmless first.
+//! file of somebody else: what shows it makes it harmless first.
 
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +143,6 @@ pub struct Point {
     pub mean_ns: f64,
     /// The longest.
     pub max_ns: u64,
-    /// Blocks written, where the evidence tells.
+    /// Blocks written, where the evidence contains it.
     pub blocks: u64,
 }

@@ -91,8 +91,8 @@ pub enum Weight {
 pub enum Confidence {
     /// Suspicion: it fits what was seen, and so do other explanations.
     Low,
-    /// Inferred from a sample, or told by somebody who can be mistaken. Runs of earlier versions
-    /// do not say, and are read as this.
+    /// Inferred from a sample, or reported by somebody who can be mistaken. Runs of earlier
+    /// versions do not say, and are read as this.
     #[default]
     Medium,
     /// Counted exactly, or read where it is decided.
@@ -165,7 +165,7 @@ pub struct Verdict {
 pub struct Need {
     /// Commits a second.
     pub commit_rate: Option<f64>,
-    /// Bytes of redo a second.
+    /// Bytes of redo per second.
     pub redo_bytes_per_s: Option<f64>,
     /// 99th percentile of log file sync, nanoseconds.
     pub p99_ns: Option<u64>,

@@ -6,7 +6,7 @@
 
 use crate::imported::Cell;
 
-/// A number with what its text tells beside its value.
+/// A number with what its text shows besides its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number<'a> {
     /// The value without its suffix.

@@ -201,7 +201,7 @@ pub struct FloorRow {
     pub pre_written: bool,
     /// Bytes of each write.
     pub write_bytes: u64,
-    /// Durable writes a second, queue depth 1.
+    /// Durable writes per second, queue depth 1.
     pub writes_per_s: f64,
     /// Time of write and flush.
     pub latency: WaitStats,
@@ -216,11 +216,11 @@ pub struct FloorRow {
 pub struct Validity {
     /// No problem makes the figures wrong.
     pub valid: bool,
-    /// What speaks against them.
+    /// Problems of the figures.
     pub problems: Vec<Problem>,
 }
 
-/// Something that speaks against a run.
+/// A problem of a run: a reason not to believe its figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// Stable identifier, such as `io_error`.

@@ -95,7 +95,7 @@ pub struct Layer {
     /// administrator set it*, so no sole evidence either; of virtio disks what the host says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_type: Option<String>,
-    /// The drive's own word on its volatile cache (NVMe VWC, SCSI WCE, virtio), only where no
+    /// What the drive reports of its volatile cache (NVMe VWC, SCSI WCE, virtio), only where no
     /// administrator's setting can stand in for it. Of a virtual disk it is the host's claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drive_write_cache: Option<bool>,
@@ -164,7 +164,7 @@ pub struct Stack {
     pub preload: Option<String>,
     /// What could not be read, in words.
     pub unknown: Vec<String>,
-    /// RAID controllers, as their own tool tells (storcli, perccli, ssacli).
+    /// RAID controllers, as their own tool reports them (storcli, perccli, ssacli).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controllers: Vec<ControllerCache>,
     /// What the user declares of the storage (`--declare`).
@@ -172,7 +172,7 @@ pub struct Stack {
     pub declared: Vec<Declaration>,
 }
 
-/// The write cache of a RAID controller, as its own tool tells.
+/// The write cache of a RAID controller, as its own tool reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerCache {
     /// The tool, and the controller's model where it says so.

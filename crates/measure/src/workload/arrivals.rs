@@ -57,7 +57,7 @@ impl std::str::FromStr for Burst {
     /// Reads `500@1s`.
     fn from_str(text: &str) -> Result<Burst, String> {
         let accepted = "write SIZE@PERIOD such as 500@1s: 1 to 10000000 commits, 1ms or longer";
-        let bad = || format!("`{text}` is no burst; {accepted}");
+        let bad = || format!("`{text}` is not a burst; {accepted}");
         let (size, period) = text.split_once('@').ok_or_else(bad)?;
         let size = parse_count(size).ok().and_then(|n| u32::try_from(n).ok());
         let size = size.ok_or_else(bad)?;
@@ -92,7 +92,7 @@ impl Arrivals {
     ) -> Result<Arrivals, String> {
         if !rate_per_s.is_finite() || !(RATE_MIN..=RATE_MAX).contains(&rate_per_s) {
             return Err(format!(
-                "{rate_per_s} commits a second make no sense; use {RATE_MIN} to {RATE_MAX}"
+                "{rate_per_s} commits per second are out of range; use from {RATE_MIN} to {RATE_MAX}"
             ));
         }
         let arrivals = Arrivals {
@@ -102,7 +102,7 @@ impl Arrivals {
         };
         if arrivals.offered_per_s() > RATE_MAX {
             return Err(format!(
-                "with its bursts that is {:.0} commits a second; use at most {RATE_MAX} together",
+                "with its bursts that is {:.0} commits per second; use at most {RATE_MAX} together",
                 arrivals.offered_per_s()
             ));
         }

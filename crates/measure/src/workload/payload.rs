@@ -78,7 +78,7 @@ pub fn parse_ratio(text: &str) -> Result<f64, String> {
     ratio
         .filter(|ratio| (1.0..=RATIO_MAX).contains(ratio))
         .ok_or_else(|| {
-            format!("`{text}` is no ratio; write 1 to {RATIO_MAX}, such as 2 or 2.5:1 (1 is none)")
+            format!("`{text}` is not a ratio; write a number from 1 to {RATIO_MAX}, such as 2 or 2.5:1 (1 is none)")
         })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::units::parse_bytes;
 
-/// What study 002 varies, as far as its text tells: 1 kB to 16 MB.
+/// Sizes that study 002 varies, as far as its text states them: from 1 kB to 16 MB.
 pub const DEFAULT: &str = "1k..16M";
 /// The least redo of a transaction: a record's stamp and something behind it.
 pub const MIN_BYTES: u32 = 64;
@@ -72,7 +72,13 @@ fn step_of(part: &str, whole: &str) -> Result<u32, String> {
     u32::try_from(bytes)
         .ok()
         .filter(|b| (1..=MAX_BYTES).contains(b))
-        .ok_or_else(|| format!("`{whole}`: `+{}` is no step; {}", part.trim(), accepted()))
+        .ok_or_else(|| {
+            format!(
+                "`{whole}`: `+{}` is not a step; {}",
+                part.trim(),
+                accepted()
+            )
+        })
 }
 
 fn range(first: u32, last: u32, step: Option<u32>, sizes: &mut Vec<u32>) {
