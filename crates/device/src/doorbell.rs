@@ -61,7 +61,8 @@ impl Doorbell {
         &self.word
     }
 
-    /// Counts a sleeper until what is returned is dropped: whoever rings makes the system call.
+    /// Counts a sleeper until what is returned is dropped: the thread that rings makes the system
+    /// call.
     #[must_use]
     pub fn asleep(&self) -> Asleep<'_> {
         self.sleepers.fetch_add(1, Ordering::SeqCst);

@@ -98,7 +98,7 @@ struct Plan {
 }
 
 impl FaultDevice {
-    /// A device that does as `inner` does until told otherwise.
+    /// A device that does as `inner` does until a fault is planted.
     #[must_use]
     pub fn new(inner: Arc<dyn LogDevice>) -> FaultDevice {
         FaultDevice {

@@ -7,7 +7,7 @@
 //! Invariants:
 //! - The rules of [`Queue`] hold across workers, because a device keeps them across its queues: a
 //!   flush covers the writes whose completion *this* queue's poll has returned before it was
-//!   submitted, whoever carries out either.
+//!   submitted, whichever worker carries out either.
 //! - Every operation completes exactly once, also when a worker dies in it: then as EIO.
 //! - Dropping the queue waits for what is being carried out; what no worker had begun is dropped.
 //!
@@ -43,7 +43,7 @@ pub struct Workers {
     in_flight: usize,
 }
 
-/// What a worker did, for whoever asks while it works.
+/// What a worker did, for callers that ask while it works.
 #[derive(Debug, Default)]
 pub struct WorkerStats {
     operations: AtomicU64,

@@ -156,9 +156,9 @@ pub unsafe trait LogDevice: Send + Sync {
     /// When the device fails or the range lies outside it.
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Makes durable everything that may be in a cache, whoever wrote it: also what a process left
-    /// behind that was killed. Unlike [`OpKind::Flush`], which covers this device's own writes and
-    /// may find nothing to do, it always asks. Blocking; the fence of recovery.
+    /// Makes durable everything that may be in a cache, also what others wrote: also what a process
+    /// left behind that was killed. Unlike [`OpKind::Flush`], which covers this device's own writes
+    /// and may find nothing to do, it always asks. Blocking; the fence of recovery.
     ///
     /// # Errors
     /// When the device fails, or was opened only to be read: nothing is known to be durable then.

@@ -3,7 +3,7 @@
 //! What lives here: the way from a path to a device that may be written, a step each:
 //! [`Look`] (read only: what it is, what it carries, who uses it), [`Look::consent`] (its owner
 //! has repeated its path), [`Look::hold`] (held exclusively, and still the device that was looked
-//! at), [`Held::clear`] (it still carries what its owner was told). Only [`Cleared`] may be
+//! at), [`Held::clear`] (it still carries what its owner was shown). Only [`Cleared`] may be
 //! overwritten; only [`Held`] may be written at all.
 //!
 //! Invariants: nothing is written here, not even by a refusal. A device in use is refused whatever
@@ -379,7 +379,7 @@ impl Held {
         FileSet::open_block(&self.look.path, self.look.facts.bytes, method)
     }
 
-    /// The device may be overwritten: it still carries what its owner was told.
+    /// The device may be overwritten: it still carries what its owner was shown.
     ///
     /// # Errors
     /// [`Refusal::Replaced`] when it carries something else by now.

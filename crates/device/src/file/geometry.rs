@@ -45,7 +45,7 @@ pub(super) fn caps(file: &OwnedFd, method: SyncMethod, node: Node) -> Caps {
     }
 }
 
-/// Those of a block device, by its own word.
+/// Those of a block device, as it reports them.
 fn block_caps(device: &OwnedFd, method: SyncMethod) -> Caps {
     let (logical, physical) = ioctl::sectors(device).unwrap_or((UNKNOWN_BYTES, UNKNOWN_BYTES));
     let memory = direct_alignment(device).map_or(logical, |(memory, _)| memory.max(1));

@@ -1,7 +1,7 @@
 //! What a log may stand on: a regular file, or a block device.
 //!
-//! Invariants: the kind is named by whoever opens, never taken from what is found; symbolic links
-//! are not followed; a path that changed hands while it was opened is refused.
+//! Invariants: the caller that opens names the kind, which is never taken from what is found;
+//! symbolic links are not followed; a path that changed hands while it was opened is refused.
 
 use crate::error::DeviceError;
 use crate::file::{DirectoryEntry, io_error};
@@ -55,8 +55,8 @@ impl Node {
         Ok(file)
     }
 
-    /// What tells it from others, whatever its path: device and inode of a file, the number of
-    /// the device itself.
+    /// What distinguishes it from others, whatever its path: device and inode of a file, the number
+    /// of the device itself.
     pub(crate) fn identity(self, file: &OwnedFd) -> Result<(u64, u64), Errno> {
         rustix::fs::fstat(file).map(|stat| self.identity_of(&stat))
     }

@@ -35,7 +35,7 @@ pub(super) fn facts(root: &Root, directory: &Path, block: &mut Block) {
     }
     if block.layer.drive_write_cache.is_none() {
         block.unknown.push(format!(
-            "{name}: the drive's own word on its write cache could not be read"
+            "{name}: the drive's own report of its write cache could not be read"
         ));
     }
     block.layer.detail = transport;

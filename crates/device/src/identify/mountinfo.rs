@@ -92,7 +92,7 @@ impl MountTable {
         path.starts_with(&here.point).then_some(here)
     }
 
-    /// The mount of a file: by its mount id where the kernel told it, else by its path, checked
+    /// The mount of a file: by its mount id where the kernel reports it, else by its path, checked
     /// against its device number.
     #[must_use]
     pub fn find(&self, path: &Path, dev: Option<Dev>, id: Option<u64>) -> Option<&Mount> {

@@ -1,8 +1,8 @@
 //! Who uses a block device: mounts, swap, devices that stand on it, loop devices, processes. Also
 //! of the disk that it is a part of, and of the partitions that it has.
 //!
-//! Invariants: facts only; what cannot be read is told as such and never taken for unused. What it
-//! must not know: what a device carries, and what may be done with it.
+//! Invariants: facts only; what cannot be read is reported as such and never treated as unused.
+//! What it must not know: what a device carries, and what may be done with it.
 
 use super::Probe;
 use super::block;

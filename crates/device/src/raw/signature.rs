@@ -1,8 +1,8 @@
 //! What a device carries, by the magic numbers of known formats.
 //!
 //! Invariants: only reading; every known place is looked at, so that a device with several
-//! signatures tells all of them; what is not known is not called empty: [`Content::is_blank`]
-//! speaks of bytes. What it must not know: what follows from a signature.
+//! signatures reports all of them; what is not known is not called empty: [`Content::is_blank`]
+//! is about bytes. What it must not know: what follows from a signature.
 
 use super::prepare::END_BYTES;
 use super::table::{

@@ -38,7 +38,7 @@ pub(super) struct Underway {
 }
 
 impl Underway {
-    /// Of several failures the one that lies first is told.
+    /// Of several failures the one at the lowest offset is reported.
     pub(super) fn fail(&mut self, before: u64, errno: i32) {
         if self.failed.is_none_or(|(at, _)| before < at) {
             self.failed = Some((before, errno));

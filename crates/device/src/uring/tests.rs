@@ -395,7 +395,7 @@ fn a_refused_ring_is_replaced_and_says_so() {
             refuse_setup: Some(errno),
             ..UringOptions::default()
         };
-        let refused = options.check().expect_err("as told").to_string();
+        let refused = options.check().expect_err("as asked").to_string();
         assert!(refused.contains(word), "{refused}");
     }
     let options = UringOptions {
@@ -414,7 +414,7 @@ fn a_refused_ring_is_replaced_and_says_so() {
     );
 }
 
-/// A thread that may lock no more memory than the limit gets plain writes, and is told.
+/// A thread that may lock no more memory than the limit gets plain writes, which is noted.
 #[test]
 fn memory_that_may_not_be_locked_is_written_from_plainly() {
     use rustix::process::{Resource, getrlimit};

@@ -69,7 +69,7 @@ impl FileSet {
         FileSet::open_as(&at, bytes_each, method, access, Node::File)
     }
 
-    /// Opens a block device of `bytes` as one space. Whoever holds it sees to it that nobody else
+    /// Opens a block device of `bytes` as one space. Its holder sees to it that nobody else
     /// writes there.
     ///
     /// # Errors
