@@ -1,4 +1,4 @@
-//! See [`promise`]: the kind is told from the content, look-alikes are refused.
+//! See [`promise`]: the kind is recognised from the content, look-alikes are refused.
 
 #![no_main]
 

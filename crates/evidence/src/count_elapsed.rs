@@ -1,4 +1,4 @@
-//! `count,elapsed`: what the script of study 000 wrote of a trace, and whoever did alike.
+//! `count,elapsed`: what the script of study 000 wrote of a trace, and what similar scripts wrote.
 //!
 //! The script wrote no heading and microseconds. A heading may name another unit and the event.
 
@@ -12,7 +12,7 @@ use super::{Gathered, Options, Sink, number};
 use measure::WaitEvent;
 use measure::imported::{Axis, Series, Severity};
 
-/// Lines from which such a file is told.
+/// Lines from which such a file is recognised.
 const TOLD_FROM: usize = 20;
 
 /// Where the numbers of a line stand.
@@ -247,7 +247,7 @@ impl State {
                     "csv.not_a_pair",
                     at,
                     Some(column),
-                    || format!("{} is no `count,elapsed` and was left out", quote(text)),
+                    || format!("{} is not `count,elapsed` and was left out", quote(text)),
                 );
             }
         }

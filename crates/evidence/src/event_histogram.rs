@@ -104,7 +104,7 @@ struct Columns {
     separator: Option<u8>,
 }
 
-/// The columns that a heading names, if it is one. `unit_ns` is what the query above tells: a
+/// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
 /// heading may be cut to `WAIT_TIME_MI`.
 fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
     let text = upper(line);
@@ -424,7 +424,7 @@ fn short(mut name: String) -> String {
     name
 }
 
-/// The fields of a line by its columns: by position where the hyphens told it, else by words, the
+/// The fields of a line by its columns: by position where the hyphens show it, else by words, the
 /// event being what the other columns leave.
 fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
     let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();

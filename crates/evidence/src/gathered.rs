@@ -28,7 +28,7 @@ pub struct Ended {
     pub facts: Vec<(String, String)>,
 }
 
-/// Fields of a row that hold zero when nothing tells them.
+/// Fields of a row that hold zero when the evidence does not contain them.
 const UNTOLD: &[&str] = &[
     "commit_throughput_tps",
     "commit_latency_ms",
@@ -51,7 +51,7 @@ const UNTOLD: &[&str] = &[
     "threads",
 ];
 
-/// A row of evidence that tells nothing yet but its name. `jobs` is 1: one process.
+/// A row of evidence that contains nothing yet but its name. `jobs` is 1: one process.
 #[must_use]
 pub fn row(name: &str) -> Row {
     Row {
@@ -63,7 +63,7 @@ pub fn row(name: &str) -> Row {
     }
 }
 
-/// Says that the evidence tells `fields` of the row.
+/// Notes that the evidence contains `fields` of the row.
 pub fn tells(row: &mut Row, fields: &[&str]) {
     row.not_measured.retain(|f| !fields.contains(&f.as_str()));
 }

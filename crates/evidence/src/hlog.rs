@@ -121,7 +121,10 @@ impl State {
         let Some((tag, _, seconds, max, payload)) = fields(text).filter(|_| !line.cut) else {
             sink.notes
                 .add(Severity::Warning, "hlog.no_interval", at, None, || {
-                    format!("{} is no interval of a histogram log", quote(line.bytes))
+                    format!(
+                        "{} is not an interval of a histogram log",
+                        quote(line.bytes)
+                    )
                 });
             return;
         };

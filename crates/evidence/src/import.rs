@@ -39,7 +39,7 @@ pub enum Refusal {
         /// What it is.
         what: &'static str,
     },
-    /// It is a report or the output of a tool that tells too little.
+    /// It is a report or the output of a tool that contains too little.
     #[error("{file}: this is {what}: nothing in it is read; {instead}")]
     NotRead {
         /// The file.

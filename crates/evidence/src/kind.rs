@@ -1,4 +1,4 @@
-//! The kinds of evidence, and how each is told from its content.
+//! The kinds of evidence, and how each is recognised from its content.
 //!
 //! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
 //! says whether the head of a file is one. They are asked in order, the most specific first.
@@ -171,7 +171,7 @@ impl fmt::Display for Kind {
 
 /// A name that is no kind.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{given}` is no kind of evidence: use {known}")]
+#[error("`{given}` is not a kind of evidence: use {known}")]
 pub struct KindError {
     given: String,
     known: String,

@@ -1,5 +1,6 @@
 //! Files that look like evidence and are none: of other databases, of other tools, reports of
-//! Oracle's without the figures that are needed. They are told by what only they hold, and named.
+//! Oracle's without the figures that are needed. They are recognised by what only they contain, and
+//! named.
 
 use super::head::Head;
 
@@ -76,7 +77,7 @@ const OTHER_REPORTS: &[Other] = &[
     ),
 ];
 
-/// Tools whose output tells nothing of single log writes.
+/// Tools whose output contains nothing about single log writes.
 const OTHER_TOOLS: &[Other] = &[
     (
         "a profile of tkprof, which has sums only",

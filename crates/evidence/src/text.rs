@@ -23,7 +23,7 @@ pub struct Decoder {
     high: Option<u16>,
 }
 
-/// Bytes that the encoding is told from.
+/// Bytes from which the encoding is recognised.
 const MARK_BYTES: usize = 4;
 
 impl Decoder {

@@ -9,7 +9,7 @@ use crate::sheets::{Sheets, text};
 use measure::imported::Cell;
 use measure::printed::{self, Number};
 
-/// What a column holds: volume, requests a second, rate; of reads or writes.
+/// What a column holds: volume, requests per second, rate; of reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Data(Side),

@@ -1,5 +1,5 @@
 //! Passages of a report as pages quote them: no rule, headings one below the other, columns run
-//! together, values lost. What can be told is told; what cannot stays blank and is said.
+//! together, values lost. What can be recognised is read; what cannot stays blank and is reported.
 
 use super::events::{self, Role};
 use super::{Grid, io};

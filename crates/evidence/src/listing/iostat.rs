@@ -163,7 +163,7 @@ impl Samples {
                     "iostat.misspelt_column",
                     Some(number),
                     None,
-                    || format!("column `{word}` is no name of iostat: taken as its likeness"),
+                    || format!("column `{word}` is not a column of iostat: read as the most similar one"),
                 );
             }
         }
@@ -238,7 +238,7 @@ impl Samples {
                     "iostat.no_number",
                     Some(number),
                     None,
-                    || format!("`{}` of {device} is no number", heading),
+                    || format!("`{}` of {device} is not a number", heading),
                 );
                 continue;
             };

@@ -153,7 +153,7 @@ impl State {
                 "listing.long_line",
                 Some(n),
                 None,
-                || format!("a line of over {LINE_MAX} bytes is none of a listing: left out"),
+                || format!("a line of over {LINE_MAX} bytes is not part of a listing: left out"),
             );
             return;
         }

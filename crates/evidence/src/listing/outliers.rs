@@ -1,5 +1,5 @@
 //! `V$LGWRIO_OUTLIER` and `X$KSFDSTLL`: log writes over 500 ms, as SQL*Plus lists them. Columns are
-//! told by the rule and heading, or, where a page lost the heading, by the query above.
+//! recognised by the rule and heading, or, where a page lost the heading, by the query above.
 
 use crate::Notes;
 use crate::awr::text::{slice, spans};
@@ -23,7 +23,7 @@ pub fn opens(line: &str) -> bool {
 /// The listings of a file.
 #[derive(Debug, Default)]
 pub struct Outliers {
-    /// Names of columns, once a query or heading told them.
+    /// Names of columns, once a query or heading has named them.
     names: Vec<String>,
     spans: Vec<(usize, usize)>,
     wrapped: Wrapped,

@@ -1,4 +1,4 @@
-//! `pg_test_fsync`: operations a second of each way to make a write durable.
+//! `pg_test_fsync`: operations per second of each way to make a write durable.
 
 use crate::Notes;
 use crate::sheets::{Sheets, text};

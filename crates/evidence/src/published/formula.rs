@@ -1,5 +1,5 @@
 //! Percentages that a text gives beside their own formula, `3.8% … (7-2)*100/(7-2+9-1)`: both are
-//! kept, so that they can be held against each other.
+//! kept, so that they can be compared with each other.
 
 use crate::sheets::{Sheets, text};
 use measure::imported::Cell;

@@ -1,5 +1,5 @@
 //! Windows that a text states in words, `a 3 Hour Workload`, `a test for 10 minutes`: kept with
-//! their line, to be held against what volumes and rates say.
+//! their line, to be compared with what volumes and rates imply.
 
 use crate::sheets::{Sheets, text};
 use measure::imported::Cell;

@@ -1,6 +1,6 @@
 //! Tables of published studies, as pages hold them: sweeps of jobs with redo and commit figures
 //! (study 003, tabs or commas), workers' shares over 1, 10 and 20 ms (study 000), the commit mode
-//! of each workload, and claims of factors in words, to be held against the tables.
+//! of each workload, and claims of factors in words, to be compared with the tables.
 
 use super::sweep::{self, Point};
 use crate::sheets::{Sheets, text};

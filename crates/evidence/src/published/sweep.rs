@@ -189,8 +189,8 @@ impl Heading {
         sheets.found -= 1;
         notes.add(Severity::Warning, "columns.do_not_pair", line, None, || {
             format!(
-                "{} names stand over {values} values; read by the names alone {before} checks \
-                 between columns fail (redo a transaction x throughput / 1024 = MB/s, log file sync \
+                "the heading has {} names for {values} values; read by the names alone {before} checks \
+                 between columns fail (redo per transaction x throughput / 1024 = MB/s, log file sync \
                  within the commit's latency, shares within 100 %), without `{}` {after}: so \
                  that name is left out",
                 names.len(),

@@ -16,7 +16,7 @@ pub struct Cell {
     pub track: Option<Box<Track>>,
 }
 
-/// Latency over whatever the trace tells.
+/// Latency over what the trace contains.
 #[derive(Debug)]
 pub struct Track {
     sequence: Binned,
@@ -41,7 +41,7 @@ impl Default for Track {
     }
 }
 
-/// When a wait was, as far as the trace tells.
+/// When a wait was, as far as the trace contains it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct When {
     /// Microseconds since the first `tim` of the process.

@@ -5,8 +5,8 @@
 //! sums what is only summed. It knows nothing of the blocks before: which process a block begins
 //! in, and which of its numbers are known, is [`super::join`]'s.
 //!
-//! Invariant: whoever takes the groups in order, each with its process's part of the summary, has
-//! what taking the waits one by one gives. A block that cannot promise it has no groups.
+//! Invariant: a reader that takes the groups in order, each with its process's part of the summary,
+//! has what taking the waits one by one gives. A block that cannot promise it has no groups.
 
 use super::header::Said;
 use super::merge::{Mixed, PROCESSES_MAX};
@@ -18,12 +18,12 @@ const GROUPS_MAX: usize = 16_384;
 /// Changes of the process below which sorting gains nothing.
 const SWITCHES_MIN: usize = 32;
 
-/// A process, as far as a block tells.
+/// A process, as far as a block contains it.
 #[derive(Debug, Default)]
 pub struct Local {
     /// Its number; `None` of the process that the block begins in.
     pub pid: Option<u64>,
-    /// Its name, if the block tells it: the first one.
+    /// Name of the process, if the block contains it: the first one.
     pub name: Option<String>,
     /// Transactions that ended with a change.
     pub commits: u64,

@@ -9,7 +9,7 @@ use measure::imported::Severity;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Processes that are told apart.
+/// Processes that are distinguished.
 pub const PROCESSES_MAX: usize = 4096;
 /// Pairs of process and event.
 pub const CELLS_MAX: usize = 16_384;
@@ -30,7 +30,7 @@ const CENTISECOND_NS: u64 = 10_000_000;
 /// A traced process.
 #[derive(Debug, Default)]
 pub struct Process {
-    /// Its number, if the trace tells it.
+    /// Number of the process, if the trace contains it.
     pub pid: Option<u64>,
     /// Its name, such as `LG00`.
     pub name: Option<String>,
@@ -427,7 +427,7 @@ fn told(id: OddId) -> (Severity, &'static str, &'static str) {
         OddId::NoNumber => (
             Warning,
             "trace.no_number",
-            "the elapsed time is no number of 64 bits; left out",
+            "the elapsed time is not a 64-bit number; left out",
         ),
         OddId::Glued => (
             Note,

@@ -9,7 +9,7 @@
 //! Where processes take turns `group` sorts a block's waits and `join` takes them sorted.
 //!
 //! The unit of `ela` is the release's: centiseconds until 8i, microseconds since 9i. Where neither
-//! a header nor anything that only newer releases write tells the release, microseconds are taken
+//! a header nor anything that only newer releases write shows the release, microseconds are taken
 //! and an error says so.
 
 mod cell;

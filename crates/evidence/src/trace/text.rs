@@ -195,7 +195,7 @@ pub fn begins_like_a_record(line: &[u8]) -> bool {
     line.starts_with(b"WAIT #") || line.starts_with(b"*** ") || is_call(line) || matters(line)
 }
 
-/// Beginnings of lines that whoever joins the blocks has to see.
+/// Beginnings of lines that the thread that joins the blocks has to see.
 const MATTERS: &[&[u8]] = &[
     b"*** ",
     b"Trace file ",

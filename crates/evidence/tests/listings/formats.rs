@@ -211,7 +211,7 @@ fn fio_with_bins_and_syncs() {
     let t = table(&out, "fio_jobs");
     assert_eq!(number(t, 0, "mb_per_s"), 2.0);
     assert_eq!(table(&out, "fio_bins").rows.len(), 3);
-    // fio 2: microseconds and kB a second.
+    // fio 2: microseconds and kB per second.
     let two = "{\"fio version\": \"fio-2.2\", \"jobs\": [{\"jobname\": \"a\", \"write\": {\"iops\": 10.0, \"bw\": 40,\n\
         \"clat\": {\"min\": 5, \"max\": 900, \"mean\": 80.5, \"stddev\": 1.0}}}]}";
     assert_eq!(

@@ -27,7 +27,7 @@ fn read(made: &Generated, end: usize, step: usize) -> Option<Outcome> {
     import_in(&[bytes], step, Some(kind_of(made))).ok()
 }
 
-/// Rows and sum of what a fact speaks of.
+/// Rows and sum of what a fact is about.
 fn found(out: &Outcome, fact: &Fact) -> (u64, f64) {
     if fact.table == "rows" {
         let waits = out.rows.iter().flat_map(|r| r.waits.values());
