@@ -1,6 +1,6 @@
 //! Asynchronous commits of 2,000 bytes: thousands in flight on one and two threads, on the null
 //! device and in a directory, beside sessions that each wait on a thread of their own (goals G13
-//! and G14 of the engine: commits a second with 1,024 and 4,096 in flight; many sessions against
+//! and G14 of the engine: commits per second with 1,024 and 4,096 in flight; many sessions against
 //! 256 threads). Rounds are interleaved in one process; one line of CSV a turn.
 //!
 //! `cargo bench -p redolab-redo --bench asynchronous -- [DIRECTORY] [ROUNDS] [SECONDS]`

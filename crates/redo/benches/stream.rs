@@ -193,7 +193,7 @@ fn files(
     run(log, stream, time)
 }
 
-/// Megabytes of redo a second, the last flush counted.
+/// Megabytes of redo per second, the last flush counted.
 fn run(log: Log, stream: Stream, time: Duration) -> Result<f64, AnyError> {
     let log = Arc::new(log);
     let stop = Arc::new(AtomicBool::new(false));

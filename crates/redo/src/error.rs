@@ -220,7 +220,7 @@ pub enum Error {
     #[error("no thread for the log writer: {0}; nothing was written")]
     Thread(#[source] std::io::Error),
     /// The log was closed while its next block lay in a log that the checkpoint still needs: redo
-    /// that nobody was told is durable was not written.
+    /// that was reported durable to nobody was not written.
     #[error(
         "the log is full up to its checkpoint: what was not acknowledged could not be written before it was closed"
     )]

@@ -3,7 +3,7 @@
 //! an order of its own. Everything that happens follows from the schedule.
 //!
 //! Somewhere in each schedule the power is cut: what had been acknowledged by then must be
-//! recovered from what the cut left. At the end everything is told or refused, nobody sleeps.
+//! recovered from what the cut left. At the end everything is reported or refused, nobody sleeps.
 //!
 //! A failure prints its schedule; `REDO_SCHEDULE` replays it. `REDO_SCHEDULES` sets how many are
 //! drawn, `REDO_SCHEDULE_SEED` which. What it leaves out: orders of memory (loom's part).
@@ -324,8 +324,8 @@ fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
     }
 }
 
-/// No flush trigger writes for who finds the log buffer full while another one leads who wants
-/// nothing afterwards.
+/// No flush trigger writes for a session that finds the log buffer full while another one leads who
+/// wants nothing afterwards.
 #[test]
 fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     let triggers = Triggers {
@@ -349,7 +349,7 @@ fn who_looks_at_the_history_hands_the_baton_on() {
     draw(2_000, move || history(case));
 }
 
-/// After the first failure nothing more is acknowledged, and everybody is told.
+/// After the first failure nothing more is acknowledged, and every session gets an error.
 #[test]
 fn a_failure_is_told_to_all() {
     for (log_writer, depth, blocking) in [

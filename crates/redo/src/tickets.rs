@@ -1,10 +1,10 @@
 //! Tickets of commits that nobody waits for one by one, and the queue in which a thread keeps them
 //! until their outcome is known.
 //!
-//! A queue is first in, first out: a ticket's outcome is told after those of the tickets before
+//! A queue is first in, first out: a ticket's outcome is reported after those of the tickets before
 //! it. So it is enough to look at the durable position, and after the first ticket that failed no
-//! later one is told durable. Each ticket is told once. Nothing here allocates but the making of
-//! a queue.
+//! later one is reported durable. Each ticket is reported once. Nothing here allocates but the
+//! making of a queue.
 //!
 //! What it must not know: devices, clocks, who leads (`crate::turn`).
 
@@ -14,7 +14,7 @@ use crate::planted::{Bug, Planted};
 use crate::turn::{Led, Turn};
 use std::collections::VecDeque;
 
-/// A commit that was requested: what tells later that it is durable.
+/// A commit that was requested, which is reported durable later.
 #[must_use = "without its ticket nobody learns whether the commit is durable"]
 #[derive(Debug)]
 pub struct Ticket {
@@ -133,7 +133,7 @@ impl<T> Tickets<T> {
     }
 
     /// Decides what can be decided. `open` must have been read before `durable`: what was durable
-    /// when the log failed is told so.
+    /// when the log failed is reported as failed.
     #[inline]
     pub(crate) fn decide(&mut self, open: bool, durable: u64) {
         if !self.failed {
@@ -192,7 +192,7 @@ impl<T> Tickets<T> {
     }
 }
 
-/// The number of batches that tickets may be told durable for.
+/// Number of batches whose tickets may be reported durable.
 #[inline]
 pub(crate) fn durable_batches(buffer: &LogBuffer, planted: Planted) -> u64 {
     if planted.has(Bug::TicketAtWritten) {

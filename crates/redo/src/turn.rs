@@ -12,7 +12,7 @@
 //! sleeps only if its wake word is still what it was before it tried.
 //!
 //! After [`Turn::close`] nobody leads but [`Turn::drain`], and a leader that led before is waited
-//! for: whoever closes knows that nothing is written behind his back.
+//! for: after closing, nothing is written any more.
 //!
 //! What it must not know: devices, clocks, control information.
 
@@ -52,7 +52,7 @@ pub(crate) enum Led {
     From(u64),
 }
 
-/// What all threads of a log share; `H` belongs to whoever holds the baton.
+/// What all threads of a log share; `H` belongs to the holder of the baton.
 pub(crate) struct Turn<H> {
     pub(crate) buffer: LogBuffer,
     baton: Mutex<H>,
@@ -70,7 +70,7 @@ pub(crate) struct Turn<H> {
     cause: Mutex<Option<Cause>>,
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
-    /// Only whoever holds the baton feeds it.
+    /// Only the holder of the baton feeds it.
     learner: Option<Mutex<Learner>>,
     /// Foregrounds lead; otherwise a dedicated log writer does.
     pub(crate) inline: bool,
@@ -158,8 +158,8 @@ impl<H> Turn<H> {
         self.wake_everybody();
     }
 
-    /// Refuses new redo; what waits is told that the log is closed. When it returns nobody leads
-    /// any more.
+    /// Refuses new redo; waiting commits get an error: the log is closed. When it returns nobody
+    /// leads any more.
     pub(crate) fn close(&self) {
         // A poisoned log stays poisoned.
         let _ = self
@@ -230,7 +230,7 @@ impl<H> Turn<H> {
         })
     }
 
-    /// Looks at what the baton guards, and hands on to whoever found it taken meanwhile.
+    /// Looks at what the baton guards, and hands on to a thread that found it taken meanwhile.
     #[cfg(not(feature = "loom"))]
     pub(crate) fn look<R>(&self, look: impl FnOnce(&H) -> R) -> Result<R, Error> {
         let holder = self.baton()?;
@@ -377,8 +377,8 @@ impl<H> Turn<H> {
         self.post.wake(1);
     }
 
-    /// Posts so far, to be read before the open batch is looked at: whoever had posted then is
-    /// served by what is sealed after.
+    /// Posts so far, to be read before the open batch is looked at: a thread that had posted then
+    /// is served by what is sealed after.
     #[inline]
     pub(crate) fn asked(&self) -> u32 {
         self.asked.load(Ordering::SeqCst)

@@ -210,7 +210,7 @@ fn odd_uses_are_answered() {
     }));
     assert!(
         mixed_up.is_err(),
-        "a ticket of another log tells nothing here"
+        "a ticket of another log reports nothing here"
     );
 }
 
@@ -316,7 +316,7 @@ fn poisoned_run(
                         break;
                     }
                 }
-                assert_eq!(next, sent, "every ticket was told");
+                assert_eq!(next, sent, "every ticket was reported");
                 assert!(session.commit_async(CommitPost::Immediate).is_err());
             });
         }
@@ -386,7 +386,7 @@ fn dropping_the_log_or_the_queue_with_tickets_outstanding() {
         drop(log);
         assert_eq!(queue.wait(), 8);
         for which in 8..16 {
-            let done = queue.take().expect("told");
+            let done = queue.take().expect("reported");
             assert_eq!(done.tag, which);
             assert!(matches!(done.outcome, Err(Error::Closed)), "{done:?}");
         }

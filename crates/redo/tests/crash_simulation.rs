@@ -2,7 +2,7 @@
 //! planted bug is found.
 //!
 //! `REDOLAB_CRASH_SEEDS` sets how many, `REDOLAB_CRASH_FROM` the first, `REDOLAB_CRASH_SEED`
-//! replays one and tells what happened.
+//! replays one and prints what happened.
 #![cfg(feature = "crash")]
 
 use redo::crash::{Coverage, Report, run, trace};

@@ -1,6 +1,6 @@
 //! Failing devices under the threaded engine: after the first failed operation nothing is
-//! acknowledged, everybody is told, and what was acknowledged before is recovered. And a gate
-//! that completes operations in an order of its own.
+//! acknowledged, everybody gets the error, and what was acknowledged before is recovered. And a
+//! gate that completes operations in an order of its own.
 
 mod common;
 
@@ -101,7 +101,7 @@ impl Rig {
     }
 }
 
-/// Threads commit until the log fails; how many commits each was told of, and the cause that all
+/// Threads commit until the log fails; how many commits each got, and the cause that all
 /// of them were given.
 fn until_it_fails(log: &Log, sessions: u32) -> (Vec<u32>, Cause) {
     let told: Vec<_> = std::thread::scope(|scope| {
@@ -206,7 +206,7 @@ fn in_memory() -> Scratch {
 
 const COMMITS: u32 = 200;
 
-/// What a script left behind, to be found by whoever opens the log next.
+/// What a script left behind, to be found by the next opening of the log.
 #[derive(Default)]
 struct Left {
     acknowledged: u32,
@@ -215,7 +215,7 @@ struct Left {
 }
 
 /// Opens the log and sees that what was acknowledged is recovered, with the one record more at
-/// most that nobody was told of; then the log is empty again.
+/// most that nobody got an answer for; then the log is empty again.
 fn open_after(rig: &Rig, left: &Left) -> Log {
     let (data, control) = (Arc::clone(&rig.data), Arc::clone(&rig.control));
     let (log, recovery) = common::open_on(data, control, options()).expect("the log opens");
@@ -377,8 +377,8 @@ fn rings_with_batches_in_flight_fail_once_and_for_all() {
     }
 }
 
-/// A device that answers late is waited for, however late: nobody is told before, and then each
-/// is told what the answer was.
+/// A device that answers late is waited for, however late: nobody gets an answer before, and then
+/// each gets what the answer was.
 #[test]
 fn a_stalled_device_acknowledges_nothing_until_it_answers() {
     let directory = in_memory();

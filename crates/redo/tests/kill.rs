@@ -234,7 +234,7 @@ impl Drop for Ended {
     }
 }
 
-/// Starts a child that commits, and tells through its standard error.
+/// Starts a child that commits, and reports through its standard error.
 fn begin(directory: &Path, way: u64) -> Ended {
     let test = "what_was_acknowledged_survives_kill_9_at_any_moment";
     let exe = std::env::current_exe().expect("a test has a path");
@@ -250,7 +250,7 @@ fn begin(directory: &Path, way: u64) -> Ended {
 }
 
 /// Starts a child, kills it `moment` after its start (`early`) or after its first acknowledged
-/// commit, and gives what it was told, in order.
+/// commit, and gives what it reported, in order.
 fn life(directory: &Path, way: u64, early: bool, moment: Duration) -> Vec<(u32, u32)> {
     let mut child = begin(directory, way);
     let mut pipe = child.0.stderr.take().expect("piped");

@@ -231,8 +231,8 @@ impl Queue for LateQueue {
     }
 }
 
-/// Whoever opens the log next must not be overtaken by a write of who had it before, though
-/// sessions that live on still hold its queue.
+/// The next process that opens the log must not be overtaken by a write of who had it before,
+/// though sessions that live on still hold its queue.
 #[test]
 fn what_is_in_flight_when_the_log_is_closed_is_waited_for() {
     for log_writer in [LogWriter::Inline, LogWriter::Lgwr] {

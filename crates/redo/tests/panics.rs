@@ -1,4 +1,5 @@
-//! Threads that die where it hurts: whoever waits for them is told, and nobody else is harmed.
+//! Threads that die where it hurts: threads that wait for them get an error, and no others are
+//! harmed.
 
 mod common;
 
@@ -13,7 +14,7 @@ const WAIT_BATCH: CommitMode = CommitMode {
     post: CommitPost::Batch,
 };
 
-/// The observer is the embedder's code, run by whoever holds the baton. When it panics, all whom
+/// The observer is the embedder's code, run by the holder of the baton. When it panics, all whom
 /// the leader would have served must learn of it, not only who comes to the baton later.
 #[test]
 fn a_leader_that_dies_leaves_nobody_waiting() {

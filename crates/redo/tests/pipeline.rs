@@ -44,8 +44,8 @@ fn a_failure_of_any_operation_in_any_order_acknowledges_nothing_more() {
     }
 }
 
-/// A worker hangs in its device while another one's write fails: everybody is told at once, and the
-/// log's memory stays until the worker has come back.
+/// A worker hangs in its device while another one's write fails: everybody gets the error at once,
+/// and the log's memory stays until the worker has come back.
 #[test]
 fn a_worker_that_hangs_keeps_nobody_waiting_but_the_end() {
     for close in [true, false] {
@@ -67,7 +67,7 @@ fn a_worker_that_hangs_keeps_nobody_waiting_but_the_end() {
             .collect();
         gate.release(gate.pending()[0].ticket);
         for told in &told {
-            let answer = told.recv_timeout(PATIENCE).expect("told at once");
+            let answer = told.recv_timeout(PATIENCE).expect("answered at once");
             let poisoned = matches!(answer, Err(Error::Poisoned(Cause::Write(_))));
             assert!(poisoned, "{answer:?}");
         }

@@ -109,7 +109,7 @@ fn a_log_made_for_smaller_sectors_is_not_opened() {
     }
 }
 
-/// Whoever asks for no batch in flight, or for more than there may be, is told.
+/// A request for no batch in flight, or for more than there may be, is refused.
 #[test]
 fn an_impossible_policy_is_refused() {
     for depth in [0, 9, u32::MAX] {

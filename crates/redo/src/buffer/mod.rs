@@ -2,14 +2,14 @@
 //!
 //! The protocol, in the order in which a byte meets it:
 //! 1. **Reserve.** One word holds `batch: u32 | bytes in batch: u32`. A compare-and-swap moves the
-//!    bytes on and tells the appender its batch (hence its wake word) and its place. The batch's
+//!    bytes on and gives the appender its batch (hence its wake word) and its place. The batch's
 //!    first block was written to its slot before the word named the batch.
-//! 2. **Copy.** Each piece that lands in a block is counted into the block's fill word. Whoever
-//!    fills payload byte 0 writes `first_record`. Whoever makes the count complete checksums the
-//!    block while it is in cache, writes its header and marks it `DONE`.
+//! 2. **Copy.** Each piece that lands in a block is counted into the block's fill word. The thread
+//!    that fills payload byte 0 writes `first_record`. The one that completes the count checksums
+//!    the block while it is in cache, writes its header and marks it `DONE`.
 //! 3. **Seal.** The holder of the baton moves the word to the next batch, which begins on the next
 //!    seal boundary. It counts the padding into the last block as if it were redo; the amount
-//!    travels in the fill word's upper half, so whoever completes the block knows `used`.
+//!    travels in the fill word's upper half, so the one that completes the block knows `used`.
 //! 4. **Release.** After a batch was written its fill words are zeroed, then `released` moves on;
 //!    a reservation reads `released` first, so a slot is reused only after it was released.
 //!

@@ -36,7 +36,7 @@ counters! {
     acknowledged,
     /// Commits whose waiters were refused, because the log was poisoned.
     refused,
-    /// Tickets told durable, and told that the log failed.
+    /// Tickets reported durable, and reported as failed with the log.
     tickets_durable,
     /// See `tickets_durable`.
     tickets_refused,

@@ -1,4 +1,4 @@
-//! The writer's host in the simulation: carries out actions and tells the writer what came of
+//! The writer's host in the simulation: carries out actions and gives the writer what came of
 //! them, at moments that are drawn. No policy.
 
 use super::disk::EIO;
@@ -125,7 +125,7 @@ impl Life {
         self.queue.poll(&mut self.inbox, false);
     }
 
-    /// The writer is told of an operation that ended, in any order.
+    /// Gives the writer an operation that ended, in any order.
     pub(super) fn deliver(&mut self, env: &mut Env) {
         if self.inbox.is_empty() {
             self.collect();

@@ -82,7 +82,7 @@ pub(super) struct Life {
     pub(super) history: History,
     pub(super) now: Nanos,
     sessions: Vec<Session>,
-    /// Completions that were returned and that the writer was not told of.
+    /// Completions that were returned and that the writer has not received.
     pub(super) inbox: Vec<Completion>,
     pub(super) flights: Vec<Flight>,
     /// Sealed batches of which the writer does not know that they are filled.
@@ -93,7 +93,7 @@ pub(super) struct Life {
     pub(super) awaits_checkpoint: bool,
     pub(super) carried: u32,
     pub(super) poisoned: bool,
-    /// The writer was told of a failure.
+    /// The writer has received a failure.
     pub(super) failed: bool,
     pub(super) closing: bool,
     pub(super) control_failed: bool,

@@ -49,7 +49,7 @@ pub fn run(seed: u64, planted: Planted) -> Report {
     World::live(Plan::draw(seed), planted, false)
 }
 
-/// As [`run`], and tells what happened.
+/// As [`run`], and returns what happened.
 #[must_use]
 pub fn trace(seed: u64, planted: Planted) -> Report {
     World::live(Plan::draw(seed), planted, true)

@@ -32,7 +32,7 @@ pub struct Explored {
     pub interrupted: u64,
     /// Damaged logs that were rightly refused.
     pub refused: u64,
-    /// Damaged last batches: no later block tells, so they count as a torn tail.
+    /// Damaged last batches: no later block shows the damage, so they count as a torn tail.
     pub untold: u64,
 }
 

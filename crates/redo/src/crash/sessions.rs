@@ -16,7 +16,7 @@ pub(super) struct Session {
     phase: Phase,
     /// The batch and number of its last record.
     last: Option<(u64, usize)>,
-    /// Commits that are told later, with the numbers of their last records.
+    /// Commits whose outcome is reported later, with the numbers of their last records.
     tickets: Tickets<usize>,
 }
 

@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// What the system has been given it ends, in any order; nobody is told.
+    /// The system ends what it was given, in any order; nobody receives the outcome.
     fn kill(&mut self) -> Over {
         self.env.note(|| String::from("killed"));
         self.env.coverage.kills += 1;

@@ -2,7 +2,7 @@
 //! without where the system refuses.
 //!
 //! Invariant: everything that differs from what was asked for ends in [`BackEnd::fallbacks`], in
-//! words, so that whoever measures the log can say so.
+//! words, so that a program that measures the log can report it.
 
 use super::options::{LogWriter, Options};
 use crate::planted::Bug;

@@ -2,7 +2,7 @@
 //!
 //! A thread appends and commits for many sessions without waiting, and learns from a queue which
 //! commits are durable, in order, each with the tag it was queued with. Nobody is called back: the
-//! outcome is told to the thread that asks. See docs/decisions/2026-11-20-tickets.md.
+//! outcome is given to the thread that asks. See docs/decisions/2026-11-20-tickets.md.
 
 use super::core::Core;
 use crate::buffer::Stations;
@@ -10,9 +10,9 @@ use crate::tickets::{Completion, QueueFull, Ticket, Tickets};
 use std::sync::Arc;
 
 /// The tickets of one thread's asynchronous commits, first in, first out; `T` is what a ticket is
-/// told apart by. Made by [`super::Log::completions`].
+/// distinguished by. Made by [`super::Log::completions`].
 ///
-/// Dropping it forgets its tickets: their commits go on, and nobody is told.
+/// Dropping it forgets its tickets: their commits go on, and nobody gets their outcome.
 ///
 /// ```
 /// use redo::commit::CommitPost;
@@ -117,7 +117,7 @@ impl<T> Completions<T> {
         })
     }
 
-    /// Tickets that are queued, told or not.
+    /// Tickets that are queued, reported or not.
     #[must_use]
     pub fn len(&self) -> usize {
         self.tickets.len()

@@ -12,7 +12,7 @@ pub(crate) struct Core {
     pub(crate) geometry: Geometry,
     pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
-    /// Tells the open logs of a process apart.
+    /// Distinguishes the open logs of a process.
     pub(crate) id: u64,
 }
 

@@ -1,5 +1,5 @@
 //! The host of the log writer: carries out its actions on a queue and the log buffer. It holds no
-//! policy. Whoever holds the baton (the mutex around it) runs it: the inline leader, the fallback
+//! policy. The holder of the baton (the mutex around it) runs it: the inline leader, the fallback
 //! log writer or the dedicated one.
 
 use super::core::Core;
@@ -46,7 +46,7 @@ pub struct LogWrite {
     pub stations: Stations,
 }
 
-/// Called for each log write by whoever holds the baton: it must be quick and must not call the
+/// Called for each log write by the holder of the baton: it must be quick and must not call the
 /// log.
 pub type Observer = Box<dyn FnMut(&LogWrite) + Send>;
 
@@ -146,7 +146,7 @@ impl Host {
         }
     }
 
-    /// Waits for what a leader left in flight that gave up: its outcome is told to nobody, but its
+    /// Waits for what a leader left in flight that gave up: nobody receives its outcome, but its
     /// bytes must not reach the device later than those of who opens the log next. Then gives the
     /// queue up, and with it the files: sessions that outlive the log hold this host.
     pub(crate) fn retire(&mut self) {
@@ -270,7 +270,7 @@ impl Host {
 }
 
 /// A step's actions being carried out. `DIRECT` ones are submitted at once, to the host's own
-/// queue; others are left in the outbox for who submits them without the baton.
+/// queue; others are left in the outbox for the thread that submits them without the baton.
 struct Acting<'a, const DIRECT: bool> {
     hands: &'a mut Hands,
     core: &'a Core,
@@ -435,7 +435,7 @@ impl Hands {
         core.buffer.publish(batches, block);
     }
 
-    /// Tells the observer of the oldest batch underway.
+    /// Reports the oldest batch underway to the observer.
     #[cold]
     fn report(&mut self, core: &Core) {
         let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {

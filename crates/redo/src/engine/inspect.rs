@@ -164,7 +164,7 @@ impl Inspection {
     }
 
     /// Verifies every block of every group, also those that recovery does not need. `progress`
-    /// is told of the bytes read.
+    /// is called with the bytes read.
     ///
     /// # Errors
     /// A device that fails.

@@ -23,7 +23,7 @@ use measure::workload::split_mix;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Told while log files are written: bytes done, bytes in all.
+/// Called while log files are written: bytes done, bytes in all.
 pub(super) type Progress<'a> = &'a dyn Fn(u64, u64);
 
 impl Log {

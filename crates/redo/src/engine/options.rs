@@ -204,7 +204,7 @@ pub struct Options {
     /// CPUs that the log writer's threads, workers included, stay on; none in particular when
     /// empty.
     pub log_writer_cpus: Vec<usize>,
-    /// Told of each log write.
+    /// Called for each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
     pub record_history: bool,

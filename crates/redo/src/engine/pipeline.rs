@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(super) struct Between {
     /// Operations that the queue has not been given.
     pub(super) outbox: Vec<Op>,
-    /// Completions that the writer has not been told of.
+    /// Completions that the writer has not received.
     inbox: Vec<Completion>,
     /// Posts that were served.
     handled: u32,
@@ -84,7 +84,7 @@ pub(super) fn run(core: &Core, mut queue: Box<dyn Queue>) {
 }
 
 impl Host {
-    /// One turn: tells the writer of all that has come, and seals what it wants.
+    /// One turn: gives the writer all that has come, and seals what it wants.
     fn turn(&mut self, core: &Core) -> Turned {
         if self.history.is_some() {
             self.turn_on::<true>(core)
@@ -133,7 +133,7 @@ impl Host {
         self.hands.stuck || self.writer.is_poisoned() || core.is_poisoned()
     }
 
-    /// Tells the writer what has ended.
+    /// Gives the writer what has ended.
     fn deliver<const RECORD: bool>(&mut self, core: &Core) {
         let mut inbox = std::mem::take(&mut self.hands.between.inbox);
         for completion in inbox.drain(..) {
@@ -162,7 +162,7 @@ impl Host {
         }
     }
 
-    /// Tells the writer of the checkpoint that it waits for. To be called after every step that
+    /// Gives the writer the checkpoint that it waits for. To be called after every step that
     /// may have made it wait: nobody rings for a checkpoint that had come before.
     fn look_at_checkpoint<const RECORD: bool>(&mut self, core: &Core, closing: bool) {
         while let Some(since) = self.hands.between.awaits_checkpoint {

@@ -145,12 +145,12 @@ impl Session {
 
     /// Commits everything that this session appended, and returns at once: without waiting,
     /// without a system call but for the post of a batch, and without reading the clock. The
-    /// ticket tells later whether it is durable: give it to a [`super::Completions`].
+    /// ticket shows later whether it is durable: give it to a [`super::Completions`].
     ///
     /// With [`CommitPost::Immediate`] a dedicated log writer is posted, once for each batch; where
-    /// foregrounds write for themselves, whoever waits or looks for the ticket sees to it. With
-    /// [`CommitPost::Batch`] it is left to the next log write. Nobody need keep a ticket: without
-    /// it the commit is one with NOWAIT.
+    /// foregrounds write for themselves, the thread that waits or asks for the ticket sees to it.
+    /// With [`CommitPost::Batch`] it is left to the next log write. Nobody need keep a ticket:
+    /// without it the commit is one with NOWAIT.
     ///
     /// # Errors
     /// A poisoned or closed log: nothing was committed.

@@ -1,5 +1,5 @@
-//! Models of turn-taking: nobody sleeps for ever, who returns is durable, who cannot be served is
-//! told.
+//! Models of turn-taking: nobody sleeps for ever, who returns is durable, who cannot be served gets
+//! an error.
 
 use super::*;
 use crate::Error;
@@ -61,8 +61,9 @@ fn a_dedicated_log_writer_serves_who_posts_it() {
     });
 }
 
-/// The log fails at its first or second write: who was told yes is on it, who was told no knows
-/// why, and nobody waits on, be it for durability or for room (records of three blocks).
+/// The log fails at its first or second write: a commit that returned is on it, a commit that
+/// failed knows why, and nobody waits on, be it for durability or for room (records of three
+/// blocks).
 #[test]
 fn a_failed_write_is_told_to_everybody() {
     let large: [&[u8]; 2] = [b"0123456789abc", b"ABCDEFGHIJKLM"];
@@ -86,7 +87,7 @@ fn a_failed_write_is_told_to_everybody() {
 }
 
 /// A thread dies between reserving and filling: the leader, who waits for its bytes, and the
-/// committers are told.
+/// committers learn of it.
 #[test]
 fn a_filler_that_dies_is_waited_for_by_nobody() {
     explore(2, || {
@@ -107,8 +108,8 @@ fn a_filler_that_dies_is_waited_for_by_nobody() {
     });
 }
 
-/// The log is closed while one thread commits and another appends: who was told yes is on it, and
-/// behind `drain` nothing is written any more, not even what was appended late.
+/// The log is closed while one thread commits and another appends: a commit that returned is on it,
+/// and behind `drain` nothing is written any more, not even what was appended late.
 #[test]
 fn closing_waits_for_who_leads_and_refuses_who_comes() {
     explore(3, || {

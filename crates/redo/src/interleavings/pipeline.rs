@@ -208,8 +208,8 @@ fn two_committers_are_served_with_two_batches_in_flight() {
     });
 }
 
-/// The log is closed while a commit is on its way: what is in flight is waited for, who was told
-/// yes is on the log, and nobody hangs.
+/// The log is closed while a commit is on its way: what is in flight is waited for, a commit
+/// that returned is on the log, and nobody hangs.
 #[test]
 fn closing_waits_for_what_is_in_flight() {
     explore(2, || {

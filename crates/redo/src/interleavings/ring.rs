@@ -115,7 +115,7 @@ fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
     });
 }
 
-/// Records of three blocks each in a ring of four: whoever comes second waits for room, and the
+/// Records of three blocks each in a ring of four: the second one waits for room, and the
 /// log writer, posted by the first, makes it. Inline appenders may write for themselves.
 fn appenders_wait_for_room(way: Way) {
     let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, way, Planted::none()));

@@ -1,4 +1,4 @@
-//! Models of what does not sleep: tickets that are told later, and foregrounds that poll.
+//! Models of what does not sleep: tickets that are reported later, and foregrounds that poll.
 
 use super::*;
 use crate::Error;
@@ -28,8 +28,8 @@ fn request(log: &Log, queue: &mut Tickets<u64>, body: &[u8]) -> Result<(), Error
     Ok(())
 }
 
-/// Waits for all tickets of the queue; how many are durable, and that each is told once, in order,
-/// and none durable after one that failed.
+/// Waits for all tickets of the queue; how many are durable, and that each is reported once, in
+/// order, and none durable after one that failed.
 fn tell_all(log: &Log, queue: &mut Tickets<u64>, waits: bool) -> usize {
     let (mut durable, mut failed, mut last) = (0, false, 0);
     while queue.len() > 0 {
@@ -47,13 +47,16 @@ fn tell_all(log: &Log, queue: &mut Tickets<u64>, waits: bool) -> usize {
             last = batch;
             let yes = yes.is_some();
             if yes {
-                assert!(log.buffer.published() > batch, "who is told so is durable");
+                assert!(
+                    log.buffer.published() > batch,
+                    "what is reported durable is durable"
+                );
                 assert!(!failed, "durable behind one that failed");
                 durable += 1;
             }
             failed |= !yes;
         }
-        assert!(queue.take().is_none(), "told twice");
+        assert!(queue.take().is_none(), "reported twice");
     }
     durable
 }
@@ -139,7 +142,7 @@ fn tickets_of_a_failed_log_are_told_once() {
             let durable = foreground(&log, &[b"bc", b"def"], true);
             let durable = durable + other.join().expect("no panic");
             let records = log.baton().expect("whole").records().len();
-            assert!(durable <= records, "{durable} were told of {records}");
+            assert!(durable <= records, "{durable} were reported of {records}");
         });
     }
 }
@@ -215,7 +218,10 @@ fn a_ticket_told_when_its_redo_is_written_is_found() {
         let log = shared(Way::Inline, LogFileSync::PostWait, planted);
         tickets_beside_a_committer(log, true, false);
     });
-    assert!(reason.contains("who is told so is durable"), "{reason}");
+    assert!(
+        reason.contains("what is reported durable is durable"),
+        "{reason}"
+    );
     assert_eq!(durable_batches_of_nothing(), 0);
 }
 

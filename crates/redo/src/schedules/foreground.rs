@@ -17,11 +17,11 @@ fn record(who: u32, which: u32) -> Vec<u8> {
         .collect()
 }
 
-/// Commits that are told later, by what is to be recovered of each.
+/// Commits whose outcome is reported later, by what is to be recovered of each.
 pub(super) type Later = Completions<(Rba, Vec<u8>)>;
 
-/// A foreground: appends and commits, in whatever way it draws. It may leave commits that it was
-/// not told of.
+/// A foreground: appends and commits, in whatever way it draws. It may leave commits
+/// whose outcome it has not seen.
 pub(super) fn foreground(world: &World, mut session: Session, mut later: Later, who: u32) -> Later {
     for which in 0..EACH {
         let bytes = record(who, which);

@@ -26,10 +26,10 @@ pub(crate) enum Turned {
 impl<H> Turn<H> {
     /// The life of a pipelined log writer. `turn` has the baton and says what comes next; `carry`
     /// has not: it hands over what the turn wanted done, takes what has ended, and sleeps where it
-    /// is told to, while the word is what it is given.
+    /// is asked to, while the word is what it is given.
     ///
     /// Nothing is lost: the word is read before the turn looks at posts, at the open batch and at
-    /// what has ended; whoever changes one of these rings after it.
+    /// what has ended; a thread that changes one of these rings after it.
     pub(crate) fn pipeline(
         &self,
         mut turn: impl FnMut(&mut H) -> Turned,
@@ -58,7 +58,7 @@ impl<H> Turn<H> {
         self.post.wake(1);
     }
 
-    /// One turn of a pipelined log writer with the baton; whoever it served is woken without.
+    /// One turn of a pipelined log writer with the baton; threads that it served are woken without.
     #[inline]
     fn attend(&self, turn: impl FnOnce(&mut H) -> Turned) -> Result<Turned, Error> {
         let mut holder = self.baton()?;

@@ -141,7 +141,7 @@ impl<H> Turn<H> {
         self.buffer.open_batch().0 <= batch && !self.rules.planted.has(Bug::PollerNeverLeads)
     }
 
-    /// Tells the policy of adaptive learning what was published, and does what it says. Who sleeps
+    /// Gives the policy of adaptive learning what was published, and does what it says. Who sleeps
     /// is woken all the same when foregrounds begin to poll, who polls sleeps when they stop.
     #[inline]
     pub(super) fn learn(&self, first: u64, upto: u64) {

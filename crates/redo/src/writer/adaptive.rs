@@ -1,7 +1,8 @@
-//! Alone or with workers: how an adaptive writer chooses, from what it is told and nothing else.
+//! Alone or with workers: how an adaptive writer chooses, from the events that it is given and
+//! nothing else.
 //!
 //! It begins alone. While more than one session keeps it busy it tries the workers for a window of
-//! batches and keeps what published more redo a second: the workers only if they are better by a
+//! batches and keeps what published more redo per second: the workers only if they are better by a
 //! margin, since alone costs fewer switches of threads. The mode that lost is tried again after a
 //! number of windows that doubles with each trial in vain. When the load is gone it works alone.
 //!

@@ -208,7 +208,7 @@ impl Learner {
 }
 
 impl Window {
-    /// Counts a log write; commits a second when the window is over.
+    /// Counts a log write; commits per second when the window is over.
     fn add(&mut self, now: Nanos, commits: u64) -> Option<f64> {
         let Some(since) = self.since.filter(|_| now.since(self.last) < IDLE) else {
             // The commits of the first write came before the window.
@@ -307,7 +307,7 @@ mod tests {
         assert!(share < 0.02, "{share} of the commits were experiments");
     }
 
-    /// The load doubles while the other mode is tried: the second window at home tells.
+    /// The load doubles while the other mode is tried: the second window at home shows it.
     #[test]
     fn a_load_that_changes_is_no_evidence() {
         let mut model = Model::new();

@@ -2,7 +2,7 @@
 //! no clock and knows no threads. Policy lives here and nowhere else: when to gather, seal,
 //! issue, flush, publish, wait for the checkpoint, poison.
 //!
-//! It works by batch and position, never by commit or byte; whoever holds the baton owns it.
+//! It works by batch and position, never by commit or byte; the holder of the baton owns it.
 //!
 //! Invariants:
 //! - A batch is published only when all of it and all before it is durable: its writes completed

@@ -1,4 +1,4 @@
-//! What passes the line: the events that the writer is told and the actions that it wants done.
+//! What passes the line: the events that the writer is given and the actions that it wants done.
 //! Plain data; neither side's workings show here.
 
 use crate::buffer::Batch;
@@ -16,7 +16,7 @@ pub const MAX_ACTIONS: usize = MAX_DEPTH + 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member(pub u8);
 
-/// What the writer is told.
+/// What the writer is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The open batch holds redo that somebody wants written. Sent when the host takes the baton

@@ -1,5 +1,5 @@
 //! A pipelined log on a device behind a gate: three batches in flight, whose writes and flushes
-//! end in an order that is chosen. What must then be acknowledged is told by a model of its own:
+//! end in an order that is chosen. What must then be acknowledged follows from a model of its own:
 //! of the writes, the contiguous ones; of those, what the flush that has ended was submitted after.
 #![allow(unsafe_code)]
 
@@ -117,7 +117,7 @@ pub fn pipelined(planted: Planted) -> Options {
     options
 }
 
-/// Starts a session that commits record `which`; what it is told.
+/// Starts a session that commits record `which`; returns its answer.
 pub fn committer(log: &Log, which: usize) -> Receiver<Result<(), Error>> {
     let (tell, told) = channel();
     let mut session = log.session();
@@ -270,7 +270,7 @@ fn release_all(
     Ok(options)
 }
 
-/// Whoever must have been told is told, and nobody else.
+/// Each session that must have an answer has one, and no other.
 fn hear(told: &mut Told, model: &Model, patience: Duration) -> Result<(), String> {
     for (which, slot) in told.iter_mut().enumerate() {
         let Some(waits) = slot else { continue };
@@ -279,7 +279,7 @@ fn hear(told: &mut Told, model: &Model, patience: Duration) -> Result<(), String
             let answer = answer.map_err(|e| format!("batch {which} waits on: {e}"))?;
             match (answer, which < model.durable) {
                 (Ok(()), true) | (Err(Error::Poisoned(_)), false) => *slot = None,
-                (answer, _) => return Err(format!("batch {which} was told {answer:?}")),
+                (answer, _) => return Err(format!("batch {which} was answered {answer:?}")),
             }
         }
     }
@@ -287,12 +287,12 @@ fn hear(told: &mut Told, model: &Model, patience: Duration) -> Result<(), String
     acknowledged_late(told)
 }
 
-/// Nobody who waits has been told anything.
+/// No session that waits has an answer.
 fn acknowledged_late(told: &Told) -> Result<(), String> {
     for (which, waits) in told.iter().enumerate() {
         let heard = waits.as_ref().and_then(|waits| waits.try_recv().ok());
         if let Some(heard) = heard {
-            return Err(format!("batch {which} was told {heard:?} too early"));
+            return Err(format!("batch {which} was answered {heard:?} too early"));
         }
     }
     Ok(())

@@ -104,7 +104,7 @@ const INTERRUPT: u32 = 36;
 const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
 
-/// Opens the kernel's end; `mount` is told its number, and inherits it.
+/// Opens the kernel's end; `mount` gets its number, and inherits it.
 pub fn open() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/fuse")
 }

@@ -1,4 +1,4 @@
-//! A life of a log between two power cuts: the child that commits and tells, the parent that
+//! A life of a log between two power cuts: the child that commits and reports, the parent that
 //! listens and cuts, and what must be there afterwards.
 //!
 //! Invariants: an acknowledgement is written to the pipe after the commit returned, and the pipe
@@ -74,7 +74,7 @@ pub struct Running {
     drain: JoinHandle<std::io::Result<Vec<u8>>>,
 }
 
-/// Starts a child; `heard` is told of each acknowledgement as it is read.
+/// Starts a child; `heard` is called for each acknowledgement as it is read.
 pub fn start(
     directory: &Path,
     way: &Way,
@@ -180,7 +180,7 @@ pub fn until_cut(
     Ok(told)
 }
 
-/// Every commit fails once the power is gone: all threads of the child are told, and it ends.
+/// Every commit fails once the power is gone: all threads of the child get an error, and it ends.
 fn ends(running: &mut Running) -> Result<(), &'static str> {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
@@ -237,7 +237,7 @@ pub fn verify(directory: &Path, acknowledged: &Known) -> Result<Known, String> {
     Ok(found.map(|found| found.map(|(_, next)| next - 1)))
 }
 
-/// As [`verify`], where the session may have been told of more than is known, and a checkpoint
+/// As [`verify`], where the session may have had more acknowledged than is known, and a checkpoint
 /// have left out what is: nothing acknowledged is missing at the end.
 pub fn verify_end(directory: &Path, options: Options, acknowledged: &Known) -> Result<(), String> {
     let found = recovered(directory, options)?;
@@ -279,7 +279,7 @@ pub fn is_child() -> bool {
     std::env::var_os(DIRECTORY).is_some()
 }
 
-/// Tells the parent that record `which` of session `who` is acknowledged. One write of a few
+/// Reports to the parent that record `which` of session `who` is acknowledged. One write of a few
 /// bytes is atomic on a pipe; without a parent there is nothing left to do.
 pub fn tell(who: u32, which: u32) {
     let ack = u64::from(who) << 32 | u64::from(which);
@@ -288,7 +288,7 @@ pub fn tell(who: u32, which: u32) {
     }
 }
 
-/// Tells the parent that the log has been made.
+/// Reports to the parent that the log has been made.
 pub fn tell_created() {
     tell(CREATED, 0);
 }

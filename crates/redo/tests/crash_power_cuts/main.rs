@@ -169,7 +169,7 @@ fn csv(explored: &Explored, [method, io, writer]: [&str; 3], seed: u64) {
     common::csv_line("REDO_CUT_STATES_CSV", heading, &line);
 }
 
-/// Records a life and recovers from `count` crash states of it; tells what came of them.
+/// Records a life and recovers from `count` crash states of it; returns what came of them.
 fn crash_states(bench: &Bench, what: &str, way: &Way, count: u64, state: &mut u64) -> Explored {
     let name = what.replace([' ', ',', ':'], "-");
     let recording = bench.record(&name, way);
@@ -328,7 +328,7 @@ fn cut_and_recover(
     Ok(tally)
 }
 
-/// What must be there from now on: `None` where the log was being made and nobody was told.
+/// What must be there from now on: `None` where the log was being made and not yet reported.
 fn after(directory: &Path, known: Option<Known>, told: &Told) -> Result<Option<Known>, String> {
     let mut acknowledged = match known {
         Some(known) => known,

@@ -198,7 +198,7 @@ fn mapped(log: &Path) -> Result<Vec<Mapped>, String> {
     for path in std::iter::once(paths.control()).chain(paths.logs(crate::common::SMALL.groups)) {
         let said = done("filefrag", &["-v", "-b512", &text(&path)])?;
         let (size, extents) = states::extents(&said)
-            .ok_or_else(|| format!("filefrag tells no written extents: {said}"))?;
+            .ok_or_else(|| format!("filefrag prints no written extents: {said}"))?;
         let end = extents.iter().map(|e| e.logical + e.len).max();
         let name = path
             .file_name()
