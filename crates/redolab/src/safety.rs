@@ -1,7 +1,7 @@
 //! Whether a run may start on a machine that matters, and go on.
 //!
 //! Pure functions over plain inputs: the caller reads the volume, the device and the processes,
-//! and prints what these say. Promises: what will be written is told first; max(10 %, 5 GiB) of
+//! and prints what these say. Promises: what will be written is printed first; max(10 %, 5 GiB) of
 //! the volume stays free, also while running; a busy device, or one that holds another process's
 //! redo or WAL files, is left alone unless the user insists. How much may be written is in
 //! `budget`, and what of it each part gets in `cli::limits`.
@@ -18,7 +18,7 @@ pub const BUSY_PCT: f64 = 5.0;
 /// How long to watch the device before a run, seconds.
 pub const BUSY_WINDOW_S: u64 = 2;
 
-/// A volume's room, as statvfs tells it.
+/// A volume's room, as statvfs reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Volume {
     /// Its size in bytes.

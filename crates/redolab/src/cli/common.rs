@@ -30,9 +30,9 @@ pub(crate) enum Format {
     Table,
     /// One JSON document with a schema.
     Json,
-    /// One line a row, the study's columns.
+    /// One line per row, with the study's columns.
     Csv,
-    /// fio's JSON, a job a row, for what reads fio's results
+    /// fio's JSON, one job per row, for programs that read fio's results
     FioJson,
     /// OpenMetrics text, for Prometheus and node_exporter
     Openmetrics,
@@ -50,7 +50,7 @@ pub(crate) struct OutputArgs {
     /// No progress, only the result and errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Say more on standard error
+    /// Print more on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// What the command reads.
@@ -179,8 +179,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) sync_method: String,
-    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
-    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
+    /// Log writer: inline (a committing session writes), lgwr (a dedicated thread), workers=N (a
+    /// thread with from 1 to 8 workers) or adaptive (lgwr or workers, whichever is faster)
     #[arg(
         long,
         value_name = "MODE",
@@ -191,7 +191,7 @@ pub(crate) struct LogArgs {
     /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log")]
     pub(crate) log_writer_cpu: Option<String>,
-    /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
+    /// How sessions wait for durability: post-wait (sleep), polling (spin) or adaptive
     #[arg(
         long,
         value_name = "MODE",
@@ -199,8 +199,9 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_file_sync: String,
-    /// What has redo written: any of commit (one that is IMMEDIATE), third (of the log buffer), a
-    /// size, a time; or none. Commits that WAIT for a trigger that never comes end with the row
+    /// What makes the log writer write: any of commit (IMMEDIATE commits), third (log buffer one
+    /// third full), a size, an interval; or none. WAIT commits whose trigger never fires end with
+    /// the row
     #[arg(
         long,
         value_name = "LIST",
@@ -208,7 +209,7 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) flush_triggers: String,
-    /// Redo block size in bytes, one of two values: 512 or 4096 [default: the physical sector's]
+    /// Redo block size in bytes: 512 or 4096 [default: the physical sector's]
     #[arg(long, value_name = "512|4096", help_heading = "The log")]
     pub(crate) block_size: Option<String>,
     /// Log groups
@@ -230,8 +231,8 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) log_buffer: String,
-    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
-    /// suits the log writer, and with --sync-method auto what a probe finds faster)
+    /// How writes are submitted: threads (blocking calls), io_uring, or auto (what suits the log
+    /// writer; with --sync-method auto, what a probe finds faster)
     #[arg(
         long,
         value_name = "ENGINE",
@@ -239,11 +240,11 @@ pub(crate) struct LogArgs {
         help_heading = "The log"
     )]
     pub(crate) io: String,
-    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    /// Most batches in flight, from 1 to 8; more than 1 needs --log-writer lgwr and io_uring
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
     pub(crate) io_depth: u32,
-    /// Put the log buffer in huge pages that were reserved; without it, it has transparent ones
-    /// where the system gives them
+    /// Put the log buffer in reserved huge pages; without this option it uses transparent ones
+    /// where the system provides them
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
     /// Lock the log buffer in memory where the system allows it
@@ -359,7 +360,8 @@ pub(crate) fn cpus(setup: &Setup) -> Vec<u32> {
 /// How sessions run.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// How they commit: sync (each on its own thread) or async (many on a few threads, by tickets)
+    /// How sessions commit: sync (each on its own thread) or async (many on a few threads, with
+    /// tickets)
     #[arg(
         long,
         value_name = "API",
@@ -407,19 +409,19 @@ impl SessionArgs {
 /// Safety of a machine that matters.
 #[derive(Debug, Args)]
 pub(crate) struct SafetyArgs {
-    /// Measure although others use the device; the run says so
+    /// Measure although others use the device; the run records it
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_busy: bool,
     /// Write at most this much in all, such as 20G: log files, rows, store and report together, by
-    /// the kernel's count of this process. What the file system adds (metadata, its journal) is not
-    /// in it. Rows are ended early or left out as --dry-run says
+    /// the kernel's count of this process, without what the file system adds (metadata, its
+    /// journal). Rows are ended early or left out, as --dry-run prints
     #[arg(long, value_name = "SIZE", help_heading = "Safety")]
     pub(crate) max_write: Option<String>,
-    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
-    /// or otherwise in use is refused all the same
+    /// Repeat the device path to confirm that the raw block device PATH may be overwritten. A
+    /// device that is mounted or otherwise in use is refused even so
     #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
     pub(crate) destroy: Option<PathBuf>,
-    /// Say what would be done and written, and do nothing
+    /// Print what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
 }

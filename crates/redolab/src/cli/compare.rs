@@ -49,10 +49,10 @@ pub(crate) struct CompareArgs {
     /// A target to measure: a name and a directory or raw device; twice or more
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
-    /// Rounds on each target; two at least for any interval
+    /// Rounds on each target; intervals need at least two
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
-    /// Exit code 3 where this holds, such as 'log_file_sync.p99 > +10%'
+    /// Exit with code 3 if this holds, such as 'log_file_sync.p99 > +10%'
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
     /// Confidence of the intervals

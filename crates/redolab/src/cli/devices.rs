@@ -90,7 +90,7 @@ fn top(stack: &Stack) -> String {
     point.unwrap_or_else(|| first.map_or_else(String::new, |l| format!("/dev/{}", l.name)))
 }
 
-/// No interface tells of capacitors; what comes nearest is whether the drive admits a volatile
+/// No interface reports capacitors; what comes nearest is whether the drive admits a volatile
 /// cache.
 fn power_loss(disk: &Layer, virtual_machine: bool) -> &'static str {
     match (disk.drive_write_cache, virtual_machine) {

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub(crate) struct ExportArgs {
     /// The run
     pub(crate) id: String,
-    /// For whom
+    /// Format of the export
     #[arg(long, value_enum, default_value = "redolab")]
     format: ExportFormat,
     /// The file, for formats of one file [default: standard output]
@@ -31,9 +31,10 @@ pub(crate) struct ExportArgs {
 enum ExportFormat {
     /// One JSON file that `runs load` takes (events stay behind)
     Redolab,
-    /// fio's JSON: one document, or with --into what fio-plot reads, a folder a workload
+    /// fio's JSON: one document, or with --into the files that fio-plot reads, one folder per
+    /// workload
     FioJson,
-    /// HdrHistogram logs (V2), one a series; needs --into
+    /// HdrHistogram logs (V2), one per series; needs --into
     Hlog,
     /// Parquet datasets hist, interval, device and events, by run_id and node; needs --into
     Parquet,

@@ -1,4 +1,4 @@
-//! `redolab findings`: what each finding claims, what it is held against and where that comes
+//! `redolab findings`: what each finding claims, its threshold and where that comes
 //! from, how sure it is and what to do.
 
 use super::CommandError;

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files may be packed with gzip, bzip2, xz or zstd. In a directory, and by a pattern, what is no
-evidence is passed over and said; a file that is named has to be evidence.")]
+Files may be packed with gzip, bzip2, xz or zstd. In a directory, and by a pattern, files that
+are not evidence are skipped and listed; a file that is named must be evidence.")]
 pub(crate) struct ImportArgs {
     /// Files, directories, patterns in quotes, or - for standard input
     #[arg(required = true, value_name = "FILE")]
@@ -35,7 +35,7 @@ pub(crate) struct ImportArgs {
     /// Print count,elapsed (µs) of every log file parallel write, as study 000 did; -o names a file
     #[arg(long)]
     csv: bool,
-    /// The wait of --csv, by its own name
+    /// Name of the wait event that --csv prints
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
     /// Unit of ela in traces: us (9i and later) or cs (8i) [default: what the trace's header says]
@@ -44,7 +44,7 @@ pub(crate) struct ImportArgs {
     /// Replace statements and bind values before anything is kept
     #[arg(long)]
     redact_sql: bool,
-    /// What a packed file may unpack to, such as 64G
+    /// Largest size to which a packed file may unpack, such as 64G
     #[arg(long, value_name = "SIZE", default_value = "64G")]
     max_unpacked: String,
     #[command(flatten)]

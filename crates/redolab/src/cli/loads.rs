@@ -36,14 +36,14 @@ const BLOCK_PAYLOAD_BYTES: f64 = 4096.0 - 40.0;
 /// The load's options.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Open loop: so many commits per second are due (5000 or 5k), whatever became of those before;
-    /// latencies count from when each was due. --jobs are the sessions that serve them
+    /// Open loop: start this many commits per second (5000 or 5k), whether or not earlier ones have
+    /// finished. Latencies count from when each was due; --jobs is the number of sessions
     #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
-    /// How they are spread: constant or poisson [default: constant]
+    /// Distribution of the arrivals: constant or poisson [default: constant]
     #[arg(long, value_name = "PROCESS", requires = "rate", help_heading = "Load")]
     arrivals: Option<String>,
-    /// Bursts beside them, such as 500@1s: 500 at once, every second
+    /// Additional bursts, such as 500@1s: 500 commits at once, every second
     #[arg(
         long,
         value_name = "SIZE@PERIOD",
@@ -51,10 +51,11 @@ pub(crate) struct LoadArgs {
         help_heading = "Load"
     )]
     burst: Option<String>,
-    /// Compressibility of the redo, uncompressed to compressed: 1 (incompressible) to 20
+    /// Compressibility of the redo, as uncompressed : compressed size: from 1 (incompressible) to
+    /// 20
     #[arg(long, value_name = "RATIO", default_value = "1", help_heading = "Load")]
     compressibility: String,
-    /// Duplicates in the redo, all units of 4 KiB to distinct ones: 1 (unique) to 20
+    /// Duplicates in the redo, as all : distinct units of 4 KiB: from 1 (unique) to 20
     #[arg(long, value_name = "RATIO", default_value = "1", help_heading = "Load")]
     dedupe: String,
 }
@@ -137,7 +138,7 @@ pub(crate) fn announced(specs: &[Spec]) -> Vec<String> {
                 n.saturating_mul(u64::from(spec.jobs))
             ),
             (None, Some(open)) => format!(
-                "{} commits a second for {} s",
+                "{} commits per second for {} s",
                 open.offered_per_s(),
                 spec.time.as_secs()
             ),

@@ -68,21 +68,22 @@ breached, 4 incomplete or undetermined, 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Should a redo log live on this device, and why? Identifies, probes, runs, judges, reports
+    /// Judge whether a redo log should be on this device: identify, probe, run, judge, report
     Check(check::CheckArgs),
     /// Run one workload on one target
     Run(run::RunArgs),
-    /// What differs between runs, by how much and how surely; stored ones, or interleaved live ones
+    /// Compare runs, stored or live (interleaved): what differs, by how much, with which confidence
     Compare(Box<compare::CompareArgs>),
-    /// Measure the device's floor: each sync method and write size, without a log in the way
+    /// Measure the device's floor: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
-    /// File systems and devices as a log sees them, layer by layer
+    /// List file systems and devices as a log sees them, layer by layer
     Devices(devices::DevicesArgs),
-    /// Evidence that others recorded (traces, histograms, listings) into a run, with its tables
+    /// Import evidence that others recorded (traces, histograms, listings) into a run, with its
+    /// tables
     Import(import::ImportArgs),
-    /// What is in a log, read-only: shape, records, how it ends, damage
+    /// Inspect a log, read-only: its shape, records, end and damage
     Inspect(inspect::InspectArgs),
-    /// What each finding of a verdict claims, its thresholds with their sources, and what to do
+    /// Explain the findings: their claims, thresholds with sources, and what to do
     Findings(findings::FindingsArgs),
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),

@@ -1,4 +1,4 @@
-//! What `check` is told beside the target: the need, what the user declares of the storage, and
+//! What `check` is given besides the target: the need, what the user declares of the storage, and
 //! thresholds of their own.
 
 use super::CommandError;
@@ -31,9 +31,9 @@ pub(crate) struct NeedArgs {
     /// Years that the drive has to last; needs --tbw [default: 5]
     #[arg(long, value_name = "N", requires = "tbw", help_heading = "The need")]
     years: Option<f64>,
-    /// What is known of the storage: plp (every drive keeps its cache over power loss) or battery
-    /// (the RAID controller's is in order, and its disks' caches are off), with what it rests on:
-    /// --declare plp="data sheet of the maker". May be given twice
+    /// Declare the storage protected: plp (every drive keeps its cache over power loss) or battery
+    /// (the RAID controller's is in order, and its disks' caches are off), with the evidence for
+    /// it: --declare plp="data sheet of the maker". May be given twice
     #[arg(long, value_name = "WHAT[=BASIS]", help_heading = "What is known")]
     declare: Vec<String>,
     /// Thresholds that override the built-in ones; `redolab findings` lists those
@@ -73,7 +73,7 @@ impl NeedArgs {
             return Err(CommandError::usage("--p99: must be over 0"));
         }
         Ok(Need {
-            commit_rate: positive("commit-rate", self.commit_rate, "commits a second")?,
+            commit_rate: positive("commit-rate", self.commit_rate, "commits per second")?,
             redo_bytes_per_s: redo,
             p99_ns: p99.map(|p| p.0),
             rated_bytes: self.rated_bytes()?.map(|bytes| bytes as f64),

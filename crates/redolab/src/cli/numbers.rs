@@ -23,7 +23,7 @@ pub(super) fn cpu_list(text: &str) -> Result<Vec<usize>, String> {
     let number = |part: &str| {
         let cpu = part.trim().parse::<usize>().ok();
         cpu.filter(|cpu| *cpu <= MAX_CPU)
-            .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
+            .ok_or_else(|| format!("`{part}` in `{text}` is not a CPU; use a list such as 0,2-3"))
     };
     let mut cpus = Vec::new();
     for part in text.split(',') {

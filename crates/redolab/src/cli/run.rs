@@ -49,7 +49,7 @@ pub(crate) struct RunArgs {
     /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
-    /// Run on the null device: what the lab itself costs
+    /// Run on the null device, to measure redolab's own overhead
     #[arg(long, conflicts_with_all = ["path", "destroy"])]
     null: bool,
     #[command(flatten)]
@@ -82,11 +82,11 @@ pub(crate) struct RunOptions {
         conflicts_with_all = ["time", "rate"]
     )]
     commits: Option<u64>,
-    /// A long run, such as 45m, in place of --time: it says now and then how it goes, and keeps at
-    /// most 1200 intervals
+    /// A long run, such as 45m, in place of --time: prints progress every minute and keeps at most
+    /// 1200 intervals
     #[arg(long, value_name = "TIME", conflicts_with_all = ["time", "commits"])]
     soak: Option<String>,
-    /// Redo of a transaction in a size-sweep, as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
+    /// Redo per transaction in a size-sweep, as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
     /// [default: 1k..16M]
     #[arg(long, value_name = "SIZES")]
     sizes: Option<String>,

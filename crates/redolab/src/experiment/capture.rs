@@ -288,7 +288,7 @@ fn full<T>(buffer: &Vec<T>) -> bool {
     buffer.len() >= BUFFER_EVENTS.min(buffer.capacity())
 }
 
-/// The thread: stores until it is told to finish.
+/// The thread: stores until it has to finish.
 fn store(mut writer: EventWriter, receiver: &Receiver<Message>, shared: &Shared) {
     for message in receiver {
         match message {
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(lost(), 6400 + 64);
         capture.hand_over_syncs(0);
         let taken = received(&receiver);
-        assert_eq!(taken + lost(), room + 6400 + 64, "every event is told of");
+        assert_eq!(taken + lost(), room + 6400 + 64, "every event is counted");
         assert_eq!(taken, room - BUFFER_EVENTS as u64);
     }
 

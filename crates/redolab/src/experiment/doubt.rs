@@ -7,8 +7,8 @@ use measure::run::{Row, Validity};
 /// The lab's own lateness may make up this share of an open loop's latencies, and of the time in
 /// which sessions had a backlog, percent: more, and the figures are as much the lab's as the log's.
 pub const LAB_SHARE_PCT: f64 = 10.0;
-/// A mean lateness up to this is what a timer takes to wake a thread, milliseconds: it is told, and
-/// makes nothing doubtful.
+/// A mean lateness up to this is what a timer takes to wake a thread, milliseconds: it is reported,
+/// and makes nothing doubtful.
 pub const TIMER_MS: f64 = 0.1;
 /// One transaction in a hundred may begin so late by the lab's own doing, milliseconds.
 pub const LATE_P99_MS: f64 = 1.0;
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(ids(&share), ["generator_late"]);
         assert_eq!(ids(&open(10, 1.0, 5, 2.0)), ["backlog"]);
         assert_eq!(ids(&open(10, 1.0, 5, 50.0)), ["generator_late", "backlog"]);
-        let told = backlog(&open(10, 1.0, 5, 2.0), WHOLE).expect("told");
+        let told = backlog(&open(10, 1.0, 5, 2.0), WHOLE).expect("reported");
         assert!(
             told.contains("5 of 1000") && told.contains("2.5 s"),
             "{told}"

@@ -45,7 +45,7 @@ fn number(part: &str, whole: &str, most: u32) -> Result<u32, String> {
         Ok(n) if (1..=u64::from(most)).contains(&n) => Ok(n as u32),
         Ok(n) => Err(format!("jobs `{whole}`: {n} is out of range; {accepted}")),
         Err(_) => Err(format!(
-            "jobs `{whole}`: `{part}` is no number of jobs; {accepted}"
+            "jobs `{whole}`: `{part}` is not a number of jobs; {accepted}"
         )),
     }
 }

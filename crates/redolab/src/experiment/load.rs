@@ -4,7 +4,7 @@
 //!
 //! A transaction of a closed loop begins when the one before has returned, and ends when its own
 //! commit has: a session that the system does not let run is a session that waits. Only while
-//! samples are put away time passes between two transactions; it is kept apart. The phase tells
+//! samples are put away time passes between two transactions; it is kept apart. The phase shows
 //! sessions whether to record: transactions that *begin* in the measured window count, however
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
@@ -65,7 +65,7 @@ impl CommitApi {
     }
 }
 
-/// What sessions of a row are told.
+/// What sessions of a row are given.
 #[derive(Debug)]
 pub struct Control {
     /// Transactions that begin before this time are not recorded.

@@ -1,7 +1,7 @@
 //! The pace of an open loop: when the next transaction is meant to begin, whatever became of those
 //! before, and what of its latency is whose.
 //!
-//! All sessions of a row take arrivals from one schedule, in order: whoever is free takes the next
+//! All sessions of a row take arrivals from one schedule, in order: a free session takes the next
 //! and begins it at its intended start, or at once if that has passed. The latency of each counts
 //! from the intended start, so a log that stands still for a second is felt by everybody who would
 //! have come in it. It has three parts: the *queue* (no session was free: the log's), the
@@ -35,7 +35,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// What whoever sent it waited: from the intended start.
+    /// What its sender waited: from the intended start.
     #[must_use]
     pub fn latency(&self) -> Nanos {
         self.ended.since(self.intended)
@@ -113,7 +113,7 @@ impl Pacer {
         }
     }
 
-    /// The next arrival, for whoever is free: when it is meant to begin. `None` once that is not
+    /// The next arrival, for a free session: when it is meant to begin. `None` once that is not
     /// in the row any more.
     pub fn claim(&self, control: &Control) -> Option<Nanos> {
         let mut schedule = lock(&self.schedule);
@@ -234,7 +234,7 @@ fn wait_until<C: Clock>(
 }
 
 /// One session of an open loop: takes arrivals until the row ends. `transact` makes a transaction
-/// and says when its commit had returned; `served` is told of each.
+/// and says when its commit had returned; `served` is called for each.
 ///
 /// # Errors
 /// What `transact` says.

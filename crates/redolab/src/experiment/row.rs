@@ -57,9 +57,9 @@ pub struct Lab<'a> {
     pub interrupt: &'a Interrupt,
     /// Asked once a second, with the redo written in this row.
     pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
-    /// Told once a second: part done (0 to 1), commits a second.
+    /// Called once per second: part done (0 to 1), commits a second.
     pub progress: &'a dyn Fn(f64, f64),
-    /// Told what is worth a line to who asked for more.
+    /// Called with what is worth a line with `-v`.
     pub log: &'a dyn Fn(&str),
 }
 

@@ -397,7 +397,7 @@ impl Dbwr {
     }
 }
 
-/// What is told of each log write.
+/// What is called for each log write.
 struct Observers {
     recorder: Arc<Recorder>,
     meter: Arc<Meter>,

@@ -1,4 +1,5 @@
-//! Packed evidence: gzip, bzip2, xz and zstd, told by their first bytes, streamed, and bounded.
+//! Packed evidence: gzip, bzip2, xz and zstd, recognised by their first bytes, streamed, and
+//! bounded.
 //!
 //! A bomb is stopped by size and by ratio; both say what to do. What was unpacked before a damage
 //! or a limit is read.

@@ -87,7 +87,7 @@ pub fn audit(evidence: &Evidence) -> FlushAudit {
         ),
         None => (
             AuditStatus::LowerBound,
-            "whether others used the device could not be told".to_owned(),
+            "whether others used the device could not be determined".to_owned(),
         ),
     };
     FlushAudit {

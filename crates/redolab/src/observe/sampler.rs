@@ -1,4 +1,4 @@
-//! A thread that reads processors and device once a second, and windows over what it has read.
+//! A thread that reads processors and device once per second, and windows over what it has read.
 //!
 //! Invariants: a window's totals are read at its own ends, not at the thread's ticks; what lies
 //! before the present window is forgotten, so memory stays bounded by the longest row; stopping
@@ -72,7 +72,7 @@ pub struct Window {
 struct Source {
     stat: Option<File>,
     counters: Option<Counters>,
-    /// Read at the ends of a window only: its file tells of all mounts.
+    /// Read at the ends of a window only: its file covers all mounts.
     share: Option<Share>,
 }
 

@@ -98,8 +98,8 @@ pub fn cell(row: &Row, key: &str) -> Option<Cell> {
     })
 }
 
-/// What tells a row's workload from the others' where jobs and waits alone are shown: its name, in
-/// a sweep over redo sizes with the size.
+/// What distinguishes a row's workload from the others' where jobs and waits alone are shown: its
+/// name, in a sweep over redo sizes with the size.
 #[must_use]
 pub fn label(row: &Row) -> String {
     let name = super::sanitize::line(&row.workload);

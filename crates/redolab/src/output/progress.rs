@@ -95,7 +95,7 @@ impl Progress {
 }
 
 impl Phase {
-    /// How far it is. Cheap; drawn at most four times a second.
+    /// How far it is. Cheap; drawn at most four times per second.
     pub fn at(&self, position: u64) {
         self.bar.set_position(position);
     }

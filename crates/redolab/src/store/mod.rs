@@ -14,7 +14,8 @@
 //! Invariants: a run is complete exactly when its manifest is in place; a finished run is never
 //! written again; listing reads manifests and nothing else, there is no index; one damaged run
 //! never hides another; nothing is followed or written outside the store (see [`crate::folder`]).
-//! A run that is being written holds a lock on its directory, so it is told from a dead one.
+//! A run that is being written holds a lock on its directory, so it is distinguished from a dead
+//! one.
 
 mod error;
 pub mod events;

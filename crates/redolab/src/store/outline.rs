@@ -364,7 +364,7 @@ impl<R: BufRead> Unescaped<R> {
         let text = std::str::from_utf8(&digits).ok();
         text.filter(|t| t.bytes().all(|b| b.is_ascii_hexdigit()))
             .and_then(|t| u32::from_str_radix(t, 16).ok())
-            .ok_or_else(|| bad("an escape that is none".to_owned()))
+            .ok_or_else(|| bad("an invalid escape sequence".to_owned()))
     }
 
     /// What stands behind a backslash.
@@ -390,7 +390,7 @@ impl<R: BufRead> Unescaped<R> {
                 }
                 char::from_u32(code).ok_or_else(|| bad("half a surrogate pair".to_owned()))?
             }
-            _ => return Err(bad("an escape that is none".to_owned())),
+            _ => return Err(bad("an invalid escape sequence".to_owned())),
         })
     }
 }

@@ -129,7 +129,7 @@ pub struct Histograms {
 }
 
 impl Store {
-    /// All runs, oldest first: by the second in their names, within one by `created`, which tells
+    /// All runs, oldest first: by the second in their names, within one by `created`, which has
     /// milliseconds. One bad run is an entry like any other.
     ///
     /// # Errors

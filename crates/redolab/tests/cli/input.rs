@@ -3,8 +3,8 @@
 
 use crate::harness::{Done, LoopVolume, Place, entries, tmpfs};
 
-/// What is wrong on the command line is told at once: with `-v` each phase is announced, and none
-/// was.
+/// What is wrong on the command line is reported at once: with `-v` each phase is announced, and
+/// none was.
 fn expect_at_once(done: &Done) {
     let begun = done.err.lines().find(|line| line.ends_with(" ..."));
     assert_eq!(begun, None, "{}", done.err);
@@ -16,7 +16,7 @@ fn options_that_make_no_sense() {
         (&["--jobs", "0"], &["--jobs `0`", "out of range"]),
         (&["--jobs", "1000000"], &["1000000", "out of range"]),
         (&["--jobs", "8..2"], &["8 is more than 2"]),
-        (&["--jobs", "two"], &["`two` is no number of jobs"]),
+        (&["--jobs", "two"], &["`two` is not a number of jobs"]),
         (&["--jobs", ""], &["jobs"]),
         (&["--log-file-size", "12Q"], &["--log-file-size", "`Q`"]),
         (&["--log-file-size", "big"], &["`big` is not a size"]),
@@ -73,7 +73,7 @@ fn options_that_make_no_sense() {
     expect_refused(cases);
 }
 
-/// `check` with each of these options is a mistake of usage, told at once in these words.
+/// `check` with each of these options is a mistake of usage, reported at once in these words.
 fn expect_refused(cases: &[(&[&str], &[&str])]) {
     let place = Place::new();
     let target = place.target.display().to_string();

@@ -1,5 +1,5 @@
 //! What docs/interchange.md says other programs read, they read: its snippets are run as they stand
-//! there, and what they print is held against redolab's own figures.
+//! there, and what they print is compared with redolab's own figures.
 //!
 //! Python's packages are looked for in `target/interchange`, where `cargo xtask setup` puts them,
 //! or with the interpreter that REDOLAB_PYTHON names.

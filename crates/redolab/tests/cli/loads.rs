@@ -132,7 +132,7 @@ fn a_sweep_has_a_row_for_each_size_and_number_of_jobs() {
     assert_eq!(run.workload.jobs, [1, 2]);
 }
 
-/// Every arrival that was due in the measured time is either in the latencies or told as not
+/// Every arrival that was due in the measured time is either in the latencies or reported as not
 /// served, and each latency is the queue, the lab's lateness and the transaction.
 fn adds_up(run: &Run, row: &Row) {
     let open = row.open_loop.as_ref().expect("an open loop");
@@ -218,7 +218,7 @@ fn bursts_and_poisson_arrivals_are_repeated_by_the_seed_and_said() {
     adds_up(&run, row);
 }
 
-/// More is offered than any session takes: told as a backlog, with what was not served, and not
+/// More is offered than any session takes: reported as a backlog, with what was not served, and not
 /// as good latencies.
 #[test]
 fn a_log_that_cannot_keep_pace_is_told() {
@@ -320,7 +320,7 @@ fn a_dry_run_says_what_each_row_would_write() {
     dry(&limited).expect(
         0,
         &[
-            "1000 commits a second for 3600 s",
+            "1000 commits per second for 3600 s",
             "write up to 1.0 GiB",
             "Writes at most 1.0 GiB",
             "ends at",

@@ -90,7 +90,7 @@ impl Recording {
         .device(&[("model", model), ("transport", "pcie")])
     }
 
-    /// A SATA disk: what the kernel is told, and what the drive was last read to say.
+    /// A SATA disk: what the kernel is set to, and what the drive was last read to report.
     pub fn sata(kernel: &str, drive: &str) -> Recording {
         let parent = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block";
         let one = Recording::new("8:0", "sda", parent);

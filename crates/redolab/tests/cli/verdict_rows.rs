@@ -153,7 +153,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
     };
     vec![
         case(
-            (RAID, "nobody told of the battery"),
+            (RAID, "nobody reported the battery"),
             raid(),
             same,
             (Conditional, Unverified),
@@ -178,7 +178,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
             raid(),
             |run| {
                 controller(run);
-                let told = run.target.stack.controllers.last_mut().expect("told");
+                let told = run.target.stack.controllers.last_mut().expect("reported");
                 (told.protected, told.forced_write_back) = (Some(false), Some(true));
             },
             (No, Volatile),

@@ -1,4 +1,4 @@
-//! The run store: what is written reads back; what is damaged, cut, newer or hostile is told.
+//! The run store: what is written reads back; what is damaged, cut, newer or hostile is reported.
 
 use crate::common::{full_run, histogram};
 use measure::{Histogram, Nanos};

@@ -1,4 +1,4 @@
-//! Signals and kills, on a child process: this very program, told by its environment to be one.
+//! Signals and kills, on a child process: this very program, asked by its environment to be one.
 
 use crate::common::{full_run, histogram};
 use measure::Nanos;

@@ -16,7 +16,7 @@ use measure::stack::Stack;
 use measure::workload::Workload;
 use std::sync::Arc;
 
-/// What strikes, its problem's id, and a word of what is told.
+/// What strikes, its problem's id, and a word of what is reported.
 const FAULTS: [(&str, Target, Fault, &str, &str); 6] = [
     (
         "EIO of a write",

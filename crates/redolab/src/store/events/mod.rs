@@ -231,7 +231,7 @@ fn part_name(kind: EventKind, row: u32, sequence: u32) -> String {
     format!("{}-{row:03}-{sequence:05}{PARQUET}", kind.name())
 }
 
-/// The kind of event and the row that a part's name tells.
+/// The kind of event and the row that a part's name contains.
 fn parse_part_name(name: &str) -> Option<(EventKind, u32)> {
     let stem = name.strip_suffix(PARQUET)?;
     let mut fields = stem.split('-');

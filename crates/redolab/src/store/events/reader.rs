@@ -1,7 +1,7 @@
 //! Reading a run's events in chunks: the columns that are asked for, in bounded memory.
 //!
 //! Invariants: of a finished run every part has the length and the sum that were stated when it was
-//! written; of an unfinished one a part that cannot be read is left out and told, and events of
+//! written; of an unfinished one a part that cannot be read is left out and reported, and events of
 //! parts that were not in place are not there. Files are read as hostile: what the decoder does not
 //! take is an error that names the file.
 

@@ -81,7 +81,7 @@ struct Parts {
     sums: BTreeMap<String, FileSum>,
     /// A part could not be put in place: nothing more is written.
     broken: bool,
-    /// Why, until it was told.
+    /// Why, until it was reported.
     failure: Option<StoreError>,
 }
 
