@@ -73,7 +73,7 @@ pub enum Flushed {
     Yes,
     /// It did, but not by more than others had asked of it before: measure on a quieter one.
     Unclear,
-    /// It did not, whoever asked: something was acknowledged that was not durable.
+    /// It did not: something was acknowledged that was not durable.
     No,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be measured: the plan of a whole run, and one cell of it as its child is told.
+//! What is to be measured: the plan of a whole run, and one cell of it as its child receives it.
 //!
 //! Invariant: a cell's arguments are those that the Go program reads too (pebble/main.go).
 

@@ -1,11 +1,11 @@
 //! The logs that are compared: a table of how each is opened and what it is set to.
 //!
 //! What lives here: [`all`], the one list; below it one file a log. A peer gives a step for each
-//! committer; a step makes commits durable and tells the tape. Most steps make one commit and
-//! wait; one that keeps many in flight tells the tape of each as it is acknowledged.
+//! committer; a step makes commits durable and notes them on the tape. Most steps make one commit
+//! and wait; one that keeps many in flight notes each on the tape as it is acknowledged.
 //!
 //! Invariants: settings are the best that were found for durable commits, and are said here, where
-//! they are made; a step never tells the tape of what is not acknowledged as durable.
+//! they are made; a step never notes on the tape what is not acknowledged as durable.
 
 mod fjall;
 mod fsys;
