@@ -1,7 +1,7 @@
 //! The one check command: what a change must pass, the same here and in CI.
 //!
 //! What lives here: the table of steps, and running them with their time and processor time. It
-//! stops at the first step that fails, unless told to keep going. The last line is always
+//! stops at the first step that fails, unless it has to keep going. The last line is always
 //! `N passed, N failed, N skipped`: tests, and beside them each step that failed without a failed
 //! test (format, lints, rules, a build) and each that could not run.
 

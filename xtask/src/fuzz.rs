@@ -8,7 +8,7 @@ use crate::Outcome;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Seconds of each target, unless told otherwise.
+/// Seconds of each target, unless an option states others.
 const SECONDS: u64 = 45;
 /// Memory of a target, MiB: what files of a few kilobytes may never take.
 const RSS_MIB: u64 = 1024;

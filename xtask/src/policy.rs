@@ -108,6 +108,16 @@ pub const MARKERS: &[&str] = &["TODO", "FIXME", "XXX"];
 pub const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/", "/work/"];
 /// Hosts that only a package client needs to know.
 pub const REGISTRY_HOSTS: &[&str] = &["index.crates.io", "static.crates.io"];
+/// Phrases that readers stumble over, and what to write instead.
+pub const DIALECT: &[(&str, &str)] = &[
+    ("told", "reported, given, distinguished"),
+    ("tells", "reports, shows, distinguishes"),
+    ("whoever", "who it is"),
+    ("for who", "for those who"),
+    ("own word", "reports, reported by"),
+    ("held against", "compared with, threshold:"),
+    ("speaks", "is about, counts"),
+];
 /// Endings of the files that the word rules read; a file without an ending is read too.
 /// Samples of foreign evidence (traces, snapshots) keep whatever their origin wrote.
 pub const WORDED: &[&str] = &[

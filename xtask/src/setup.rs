@@ -1,8 +1,8 @@
 //! What the tests need from the system, and installing it where that is allowed.
 //!
 //! Invariants: it asks nothing and ends in bounded time; it only adds packages, as root, through
-//! apt, and Python's in a folder of its own under `target`; what cannot be had is told with what
-//! will be skipped, and is not an error, since a test that lacks something skips itself with a
+//! apt, and Python's in a folder of its own under `target`; what cannot be had is reported with
+//! what will be skipped, and is not an error, since a test that lacks something skips itself with a
 //! reason.
 
 mod python;
@@ -71,7 +71,7 @@ const KERNEL: &[(&str, &str)] = &[
 const UPDATE_MAX: Duration = Duration::from_secs(120);
 const INSTALL_MAX: Duration = Duration::from_secs(600);
 
-/// Installs what is missing as far as it may, and tells what is still missing.
+/// Installs what is missing as far as it may, and prints what is still missing.
 pub fn run() {
     println!("== setup");
     let wanted = packages(&lacking());

@@ -67,8 +67,10 @@ pub fn run(root: &Path) -> Outcome<bool> {
     for source in &sources {
         found.extend(style::check(source));
         found.extend(unsafety::check(source));
+        found.extend(words::plain_code(source));
     }
     found.extend(files.iter().flat_map(words::check));
+    found.extend(files.iter().flat_map(words::plain_document));
     found.extend(documents::check(root, &files));
     found.extend(layers::check(root)?);
 

@@ -12,10 +12,10 @@ const HEAD: &str = "# Findings
 A finding is a claim with its numbers, the threshold that was applied, where that comes from, how
 sure it is and what to do. `redolab findings ID` prints one. The verdict follows from them.
 
-- **Weights**: *bad* speaks against, *caution* is to be watched or settled, *good* speaks in favour,
+- **Weights**: *bad* counts against, *caution* is to be watched or settled, *good* counts in favour,
   *info* is for the record.
 - **Confidence**: *high* was counted exactly or read where it is decided; *medium* is inferred from a
-  sample, or told by somebody who can be mistaken; *low* is suspicion, which other explanations fit.
+  sample, or reported by somebody who can be mistaken; *low* is suspicion, which other explanations fit.
 - **Thresholds** have the names below. A file that sets some of them, as `name = 2.5` or
   `name = { value = 2.5, source = \"our service level\" }`, is given with `check --thresholds FILE`.
 ";

@@ -223,8 +223,8 @@ fn peers_throughput(tables: &Tables<'_>) -> Chart {
         ["1", "8", "64", "256"].into_iter().filter_map(of).collect()
     });
     let mut chart = bars(
-        "Durable commits of 2,000 bytes a second, beside other logs and stores",
-        "commits a second, logarithmic",
+        "Durable commits of 2,000 bytes per second, compared with other logs and stores",
+        "commits per second, logarithmic",
         groups,
     );
     chart.kind = Kind::Dots;
@@ -313,8 +313,8 @@ fn mechanisms(tables: &Tables<'_>, prefix: &str) -> Vec<Group> {
 
 fn log_writers(tables: &Tables<'_>) -> Chart {
     bars(
-        "Who writes: commits a second by log writer",
-        "commits a second",
+        "Who writes: commits per second by log writer",
+        "commits per second",
         mechanisms(tables, "writer-"),
     )
 }
@@ -322,7 +322,7 @@ fn log_writers(tables: &Tables<'_>) -> Chart {
 fn gathering(tables: &Tables<'_>) -> Chart {
     bars(
         "Gathering: the leader waits a moment for those who are about to commit",
-        "commits a second",
+        "commits per second",
         mechanisms(tables, "gather-"),
     )
 }
@@ -330,7 +330,7 @@ fn gathering(tables: &Tables<'_>) -> Chart {
 fn log_file_sync(tables: &Tables<'_>) -> Chart {
     let mut chart = bars(
         "How foregrounds learn that their commit is durable",
-        "commits a second, logarithmic",
+        "commits per second, logarithmic",
         mechanisms(tables, "learn-"),
     );
     chart.kind = Kind::Dots;
@@ -353,7 +353,7 @@ fn asynchronous(tables: &Tables<'_>) -> Chart {
     });
     bars(
         "Asynchronous commits in flight, beside threads that wait",
-        "commits a second",
+        "commits per second",
         groups,
     )
 }

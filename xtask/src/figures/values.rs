@@ -16,7 +16,7 @@
 //! - `as`: `range` (the default: median, and in brackets least and most), `median`, `least`,
 //!   `most`, `sum`, `rows`, or `bound`: with none in so many tries, below 3/N with 95 % confidence,
 //!   percent.
-//! - `digits`: after the point, 2 unless told; with 0 thousands are parted by commas.
+//! - `digits`: after the point, 2 unless stated; with 0 thousands are parted by commas.
 //!
 //! Invariant: a mark that cannot be computed is an error, and so is a figure that differs.
 
