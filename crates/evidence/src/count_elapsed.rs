@@ -7,7 +7,7 @@ use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::series::Binned;
-use super::tally::{Budget, Tally};
+use super::tally::{TallyBudget, Tally};
 use super::{Gathered, Options, Sink, number};
 use measure::WaitEvent;
 use measure::imported::{Axis, Series, Severity};
@@ -150,7 +150,7 @@ const UNITS: &[(&[&str], u64)] = &[
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct CountElapsedReader {
     lines: Lines,
     state: State,
 }
@@ -162,15 +162,15 @@ struct State {
     started: bool,
     last: Option<u64>,
     tally: Tally,
-    budget: Budget,
+    budget: TallyBudget,
     series: Binned,
 }
 
-impl Reader {
+impl CountElapsedReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> CountElapsedReader {
+        CountElapsedReader {
             lines: Lines::default(),
             state: State {
                 file: file.to_owned(),
@@ -178,7 +178,7 @@ impl Reader {
                 started: false,
                 last: None,
                 tally: Tally::default(),
-                budget: Budget::default(),
+                budget: TallyBudget::default(),
                 series: Binned::new(Axis::Sequence),
             },
         }

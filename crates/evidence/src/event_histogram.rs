@@ -11,7 +11,7 @@ use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
-use super::wrapped::{Took, Wrapped, is_heading as is_heading_line};
+use super::wrapped::{WrappedLine, Wrapped, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 
@@ -152,7 +152,7 @@ fn whole(name: &str, unit_ns: Option<u64>) -> &str {
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct HistogramReader {
     lines: Lines,
     state: State,
 }
@@ -174,11 +174,11 @@ struct State {
     buckets: usize,
 }
 
-impl Reader {
+impl HistogramReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> HistogramReader {
+        HistogramReader {
             lines: Lines::default(),
             state: State {
                 file: file.to_owned(),
@@ -278,11 +278,11 @@ impl State {
     }
 
     /// Rows of several lines.
-    fn wrapped(&mut self, took: Took, line: u64, sink: &mut Sink) -> bool {
+    fn wrapped(&mut self, took: WrappedLine, line: u64, sink: &mut Sink) -> bool {
         let cells = match took {
-            Took::No => return false,
-            Took::Part => return self.wrapped_columns().is_some(),
-            Took::Row(cells) => cells,
+            WrappedLine::No => return false,
+            WrappedLine::Part => return self.wrapped_columns().is_some(),
+            WrappedLine::Row(cells) => cells,
         };
         let Some(columns) = self.wrapped_columns() else {
             return false;

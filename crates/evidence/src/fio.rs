@@ -3,7 +3,7 @@
 //!
 //! Latencies are in nanoseconds (`clat_ns`, fio 3) or microseconds (`clat`, fio 2).
 
-use super::json::{Met, Step, key};
+use super::json::{Met, JsonStep, key};
 use super::sheets::{Sheets, text};
 use measure::imported::Cell;
 use measure::printed;
@@ -50,7 +50,7 @@ const PERCENTILES: [(&str, &str); 5] = [
 
 impl Fio {
     /// Takes what was met: `jobs[].write.clat_ns.bins.4321 = 17`.
-    pub fn met(&mut self, path: &[Step], met: Met<'_>, sheets: &mut Sheets) {
+    pub fn met(&mut self, path: &[JsonStep], met: Met<'_>, sheets: &mut Sheets) {
         let in_job = matches!(key(path, 0), Some("jobs" | "client_stats"));
         match met {
             Met::Value(v) if in_job => self.value(path, v),
@@ -62,7 +62,7 @@ impl Fio {
             }
             Met::Value(v) => {
                 let last = path.last();
-                if let (Some(Step::Key(k)), true) = (last, path.len() <= 2) {
+                if let (Some(JsonStep::Key(k)), true) = (last, path.len() <= 2) {
                     let known = [
                         "fio version",
                         "time",
@@ -82,7 +82,7 @@ impl Fio {
         }
     }
 
-    fn value(&mut self, path: &[Step], v: &str) {
+    fn value(&mut self, path: &[JsonStep], v: &str) {
         let (Some(a), b, c, d) = (key(path, 2), key(path, 3), key(path, 4), key(path, 5)) else {
             return;
         };

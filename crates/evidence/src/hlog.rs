@@ -55,7 +55,7 @@ struct Merged {
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct HlogReader {
     lines: Lines,
     state: State,
 }
@@ -68,11 +68,11 @@ struct State {
     first: u64,
 }
 
-impl Reader {
+impl HlogReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> HlogReader {
+        HlogReader {
             lines: Lines::default(),
             state: State {
                 sheets: Sheets::new(file),

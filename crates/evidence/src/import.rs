@@ -4,7 +4,7 @@
 //! Invariant: a file's kind is decided once, from its first [`HEAD_BYTES`] or from
 //! [`Options::kind`]; diagnostics are bounded, and those that were not kept are counted.
 
-use crate::readers::Reader;
+use crate::readers::KindReader;
 use crate::{Gathered, Kind, Notes, Sink, kind, sink, snapshots, tables, text, trace};
 use measure::imported::{Diagnostic, Imported, Severity, Source};
 use measure::run::Row;
@@ -190,7 +190,7 @@ pub struct Reading {
     decoder: text::Decoder,
     /// Text before the kind is known.
     head: Vec<u8>,
-    reader: Option<Reader>,
+    reader: Option<KindReader>,
     sink: Sink,
 }
 
@@ -217,21 +217,21 @@ impl Reading {
     /// anywhere ([`trace::scan`]) and absorbed in order ([`Reading::absorb`]) instead of fed.
     #[must_use]
     pub fn is_scannable(&self) -> bool {
-        matches!(self.reader, Some(Reader::OracleTrace(_))) && !self.decoder.is_utf16()
+        matches!(self.reader, Some(KindReader::OracleTrace(_))) && !self.decoder.is_utf16()
     }
 
     /// Cuts the next bytes of a scannable file into a block of whole lines.
     pub fn cut_block(&mut self, bytes: &[u8], block: &mut Vec<u8>) {
         self.source.bytes += bytes.len() as u64;
         block.clear();
-        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+        if let Some(KindReader::OracleTrace(reader)) = &mut self.reader {
             reader.cut(bytes, block);
         }
     }
 
     /// Takes the next block and what was found in it.
     pub fn absorb(&mut self, block: &[u8], scanned: &mut trace::Scanned) {
-        if let Some(Reader::OracleTrace(reader)) = &mut self.reader {
+        if let Some(KindReader::OracleTrace(reader)) = &mut self.reader {
             reader.absorb(block, scanned, &mut self.sink);
         }
     }
@@ -257,7 +257,7 @@ impl Reading {
             None => kind::recognise(file, head)?,
         };
         self.source.kind = kind.name().to_owned();
-        let mut reader = Reader::new(kind, &self.options, file);
+        let mut reader = KindReader::new(kind, &self.options, file);
         let head = std::mem::take(&mut self.head);
         reader.feed(&head, &mut self.sink);
         self.reader = Some(reader);

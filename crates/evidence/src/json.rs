@@ -10,7 +10,7 @@ const TEXT_MAX: usize = 4096;
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum JsonStep {
     /// A member of an object.
     Key(String),
     /// An element of an array.
@@ -28,7 +28,7 @@ pub enum Met<'a> {
 
 /// Where and what the text stops being JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct JsonError {
     /// Line, from 1.
     pub line: u64,
     /// What was found.
@@ -57,14 +57,14 @@ pub struct Json {
     state: In,
     /// Whether each open container is an object.
     open: Vec<bool>,
-    path: Vec<Step>,
+    path: Vec<JsonStep>,
     text: Vec<u8>,
     code: u32,
     at_line_start: bool,
     /// Lines so far.
     pub line: u64,
     /// Where it broke; nothing is read after that.
-    pub broken: Option<Broken>,
+    pub broken: Option<JsonError>,
     /// Documents that began.
     pub documents: u64,
 }
@@ -87,7 +87,7 @@ impl Default for Json {
 
 impl Json {
     /// Takes the next text; hands what is met to `each` with its path.
-    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&[Step], Met<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
         for &b in bytes {
             if self.broken.is_none() {
                 self.byte(b, each);
@@ -104,7 +104,7 @@ impl Json {
         !self.open.is_empty()
     }
 
-    fn byte(&mut self, b: u8, each: &mut impl FnMut(&[Step], Met<'_>)) {
+    fn byte(&mut self, b: u8, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
         match self.state {
             In::Outside => self.outside(b),
             In::Text {
@@ -159,7 +159,7 @@ impl Json {
                 (b',', Some(true)) => self.state = In::Key,
                 (b',', Some(false)) => {
                     let depth = self.open.len();
-                    if let Some(Step::Index(i)) = self.path.get_mut(depth - 1) {
+                    if let Some(JsonStep::Index(i)) = self.path.get_mut(depth - 1) {
                         *i += 1;
                     }
                     self.state = In::Value;
@@ -188,7 +188,7 @@ impl Json {
         key: bool,
         escaped: bool,
         unicode: u8,
-        each: &mut impl FnMut(&[Step], Met<'_>),
+        each: &mut impl FnMut(&[JsonStep], Met<'_>),
     ) {
         let text = |escaped, unicode| In::Text {
             key,
@@ -240,7 +240,7 @@ impl Json {
         let name = String::from_utf8_lossy(&self.text).into_owned();
         self.text.clear();
         if let Some(step) = self.path.get_mut(self.open.len() - 1) {
-            *step = Step::Key(name);
+            *step = JsonStep::Key(name);
         }
     }
 
@@ -250,7 +250,7 @@ impl Json {
         }
     }
 
-    fn give(&mut self, each: &mut impl FnMut(&[Step], Met<'_>)) {
+    fn give(&mut self, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
         if self.open.len() <= KEPT_DEPTH {
             let text = String::from_utf8_lossy(&self.text);
             each(&self.path, Met::Value(&text));
@@ -260,7 +260,7 @@ impl Json {
 
     fn push(&mut self, object: bool) {
         if self.open.len() >= DEPTH_MAX {
-            self.broken = Some(Broken {
+            self.broken = Some(JsonError {
                 line: self.line,
                 what: format!("nested over {DEPTH_MAX} deep"),
             });
@@ -269,14 +269,14 @@ impl Json {
         self.open.push(object);
         if self.open.len() <= KEPT_DEPTH {
             self.path.push(match object {
-                true => Step::Key(String::new()),
-                false => Step::Index(0),
+                true => JsonStep::Key(String::new()),
+                false => JsonStep::Index(0),
             });
         }
         self.state = if object { In::Key } else { In::Value };
     }
 
-    fn pop(&mut self, each: &mut impl FnMut(&[Step], Met<'_>)) {
+    fn pop(&mut self, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
         if self.open.len() <= KEPT_DEPTH {
             self.path.pop();
             each(&self.path, Met::Close);
@@ -290,7 +290,7 @@ impl Json {
     }
 
     fn breaks(&mut self, b: u8, wanted: &str) {
-        self.broken = Some(Broken {
+        self.broken = Some(JsonError {
             line: self.line,
             what: format!(
                 "`{}` where {wanted} is expected",
@@ -302,9 +302,9 @@ impl Json {
 
 /// The name at a depth of a path.
 #[must_use]
-pub fn key(path: &[Step], depth: usize) -> Option<&str> {
+pub fn key(path: &[JsonStep], depth: usize) -> Option<&str> {
     match path.get(depth) {
-        Some(Step::Key(name)) => Some(name),
+        Some(JsonStep::Key(name)) => Some(name),
         _ => None,
     }
 }
@@ -320,8 +320,8 @@ mod tests {
                 let path: Vec<String> = path
                     .iter()
                     .map(|s| match s {
-                        Step::Key(k) => k.clone(),
-                        Step::Index(i) => i.to_string(),
+                        JsonStep::Key(k) => k.clone(),
+                        JsonStep::Index(i) => i.to_string(),
                     })
                     .collect();
                 if let Met::Value(v) = met {

@@ -3,7 +3,7 @@
 use super::fio::Fio;
 use super::gathered::Ended;
 use super::head::Head;
-use super::json::{Json, Met, Step, key};
+use super::json::{Json, Met, JsonStep, key};
 use super::listing::{IostatSamples, iostat_reading};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};
@@ -22,7 +22,7 @@ pub(super) fn is_fio(head: &Head<'_>) -> bool {
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct JsonReader {
     json: Json,
     sheets: Sheets,
     what: What,
@@ -44,11 +44,11 @@ struct Iostat {
     reports: u64,
 }
 
-impl Reader {
+impl JsonReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(kind: Kind, _options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(kind: Kind, _options: &Options, file: &str) -> JsonReader {
+        JsonReader {
             json: Json::default(),
             sheets: Sheets::new(file),
             what: match kind {
@@ -61,7 +61,7 @@ impl Reader {
     /// Takes the next text.
     pub fn feed(&mut self, text: &[u8], _sink: &mut Sink) {
         let (what, sheets) = (&mut self.what, &mut self.sheets);
-        let mut each = |path: &[Step], met: Met<'_>| match what {
+        let mut each = |path: &[JsonStep], met: Met<'_>| match what {
             What::Iostat(iostat) => iostat.met(path, met, sheets),
             What::Fio(fio) => fio.met(path, met, sheets),
         };
@@ -105,13 +105,13 @@ impl Reader {
 
 impl Iostat {
     /// `sysstat.hosts[].statistics[].disk[]`.
-    fn met(&mut self, path: &[Step], met: Met<'_>, sheets: &mut Sheets) {
+    fn met(&mut self, path: &[JsonStep], met: Met<'_>, sheets: &mut Sheets) {
         let keys = [key(path, 0), key(path, 1), key(path, 3), key(path, 5)];
         match met {
             Met::Value(v) => {
                 let name = path.last().and_then(|s| match s {
-                    Step::Key(k) => Some(k.as_str()),
-                    Step::Index(_) => None,
+                    JsonStep::Key(k) => Some(k.as_str()),
+                    JsonStep::Index(_) => None,
                 });
                 let Some(name) = name else { return };
                 if keys[3] == Some("disk") {
@@ -136,7 +136,7 @@ impl Iostat {
                     return;
                 }
                 let report = match path.get(4) {
-                    Some(Step::Index(i)) => *i,
+                    Some(JsonStep::Index(i)) => *i,
                     _ => 0,
                 };
                 if self.report != Some(report) {

@@ -84,14 +84,14 @@ pub fn trim_cr(mut bytes: &[u8]) -> &[u8] {
 
 /// Cuts chunks into blocks that end where a line ends.
 #[derive(Debug, Default)]
-pub struct Blocks {
+pub struct LineBlocks {
     carry: Vec<u8>,
     /// Inside a line of which [`LINE_MAX`] bytes were kept.
     dropping: bool,
     dropped: u64,
 }
 
-impl Blocks {
+impl LineBlocks {
     /// Fills `block`, which is emptied first, with the whole lines up to the last end in `chunk`.
     /// It stays empty where no line ends.
     pub fn feed(&mut self, mut chunk: &[u8], block: &mut Vec<u8>) {
@@ -166,7 +166,7 @@ mod tests {
     fn a_long_line_costs_no_memory() {
         let mut lines = Lines::default();
         let chunk = vec![b'x'; 1 << 20];
-        let mut blocks = Blocks::default();
+        let mut blocks = LineBlocks::default();
         let mut block = Vec::new();
         for _ in 0..64 {
             lines.feed(&chunk, |_| panic!("no line ends here"));

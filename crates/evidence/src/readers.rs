@@ -8,41 +8,41 @@ use super::{
 
 /// The reader of a file.
 #[derive(Debug)]
-pub enum Reader {
+pub enum KindReader {
     /// A 10046 trace.
-    OracleTrace(Box<trace::Reader>),
+    OracleTrace(Box<trace::TraceReader>),
     /// Listings of `v$event_histogram`.
-    EventHistogram(Box<event_histogram::Reader>),
+    EventHistogram(Box<event_histogram::HistogramReader>),
     /// `count,elapsed`.
-    CountElapsed(Box<count_elapsed::Reader>),
+    CountElapsed(Box<count_elapsed::CountElapsedReader>),
     /// A report of AWR or Statspack in HTML.
-    AwrHtml(Box<awr::Reader>),
+    AwrHtml(Box<awr::AwrReader>),
     /// Evidence in lines, of the kind that was recognised or asked for.
-    Listing(Kind, Box<listing::Reader>),
+    Listing(Kind, Box<listing::ListingReader>),
     /// Evidence in JSON.
-    Json(Kind, Box<json_reader::Reader>),
+    Json(Kind, Box<json_reader::JsonReader>),
     /// An HdrHistogram interval log.
-    Hlog(Box<hlog::Reader>),
+    Hlog(Box<hlog::HlogReader>),
 }
 
-impl Reader {
+impl KindReader {
     /// The reader of a kind, for the file of that name.
     #[must_use]
-    pub fn new(kind: Kind, options: &Options, file: &str) -> Reader {
+    pub fn new(kind: Kind, options: &Options, file: &str) -> KindReader {
         match kind {
-            Kind::OracleTrace => Reader::OracleTrace(Box::new(trace::Reader::new(options, file))),
+            Kind::OracleTrace => KindReader::OracleTrace(Box::new(trace::TraceReader::new(options, file))),
             Kind::EventHistogram => {
-                Reader::EventHistogram(Box::new(event_histogram::Reader::new(options, file)))
+                KindReader::EventHistogram(Box::new(event_histogram::HistogramReader::new(options, file)))
             }
             Kind::CountElapsed => {
-                Reader::CountElapsed(Box::new(count_elapsed::Reader::new(options, file)))
+                KindReader::CountElapsed(Box::new(count_elapsed::CountElapsedReader::new(options, file)))
             }
-            Kind::AwrHtml => Reader::AwrHtml(Box::new(awr::Reader::new(options, file))),
-            Kind::IostatJson | Kind::FioJson => Reader::Json(
+            Kind::AwrHtml => KindReader::AwrHtml(Box::new(awr::AwrReader::new(options, file))),
+            Kind::IostatJson | Kind::FioJson => KindReader::Json(
                 kind,
-                Box::new(json_reader::Reader::new(kind, options, file)),
+                Box::new(json_reader::JsonReader::new(kind, options, file)),
             ),
-            Kind::Hlog => Reader::Hlog(Box::new(hlog::Reader::new(options, file))),
+            Kind::Hlog => KindReader::Hlog(Box::new(hlog::HlogReader::new(options, file))),
             Kind::AwrText
             | Kind::Iostat
             | Kind::LgwrOutliers
@@ -50,7 +50,7 @@ impl Reader {
             | Kind::RSummary
             | Kind::PgTestFsync
             | Kind::StudyTable => {
-                Reader::Listing(kind, Box::new(listing::Reader::new(options, file)))
+                KindReader::Listing(kind, Box::new(listing::ListingReader::new(options, file)))
             }
         }
     }
@@ -59,38 +59,38 @@ impl Reader {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            Reader::OracleTrace(_) => Kind::OracleTrace,
-            Reader::EventHistogram(_) => Kind::EventHistogram,
-            Reader::CountElapsed(_) => Kind::CountElapsed,
-            Reader::AwrHtml(_) => Kind::AwrHtml,
-            Reader::Listing(kind, _) | Reader::Json(kind, _) => *kind,
-            Reader::Hlog(_) => Kind::Hlog,
+            KindReader::OracleTrace(_) => Kind::OracleTrace,
+            KindReader::EventHistogram(_) => Kind::EventHistogram,
+            KindReader::CountElapsed(_) => Kind::CountElapsed,
+            KindReader::AwrHtml(_) => Kind::AwrHtml,
+            KindReader::Listing(kind, _) | KindReader::Json(kind, _) => *kind,
+            KindReader::Hlog(_) => Kind::Hlog,
         }
     }
 
     /// Takes the next text.
     pub fn feed(&mut self, text: &[u8], sink: &mut Sink) {
         match self {
-            Reader::OracleTrace(r) => r.feed(text, sink),
-            Reader::EventHistogram(r) => r.feed(text, sink),
-            Reader::CountElapsed(r) => r.feed(text, sink),
-            Reader::AwrHtml(r) => r.feed(text, sink),
-            Reader::Listing(_, r) => r.feed(text, sink),
-            Reader::Json(_, r) => r.feed(text, sink),
-            Reader::Hlog(r) => r.feed(text, sink),
+            KindReader::OracleTrace(r) => r.feed(text, sink),
+            KindReader::EventHistogram(r) => r.feed(text, sink),
+            KindReader::CountElapsed(r) => r.feed(text, sink),
+            KindReader::AwrHtml(r) => r.feed(text, sink),
+            KindReader::Listing(_, r) => r.feed(text, sink),
+            KindReader::Json(_, r) => r.feed(text, sink),
+            KindReader::Hlog(r) => r.feed(text, sink),
         }
     }
 
     /// Ends the file, and gives what it held.
     pub fn end(self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         match self {
-            Reader::OracleTrace(r) => r.end(sink, out),
-            Reader::EventHistogram(r) => r.end(sink, out),
-            Reader::CountElapsed(r) => r.end(sink, out),
-            Reader::AwrHtml(r) => r.end(sink, out),
-            Reader::Listing(_, r) => r.end(sink, out),
-            Reader::Json(_, r) => r.end(sink, out),
-            Reader::Hlog(r) => r.end(sink, out),
+            KindReader::OracleTrace(r) => r.end(sink, out),
+            KindReader::EventHistogram(r) => r.end(sink, out),
+            KindReader::CountElapsed(r) => r.end(sink, out),
+            KindReader::AwrHtml(r) => r.end(sink, out),
+            KindReader::Listing(_, r) => r.end(sink, out),
+            KindReader::Json(_, r) => r.end(sink, out),
+            KindReader::Hlog(r) => r.end(sink, out),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! distribution for percentiles.
 //!
 //! Few values are kept as they are; a distribution is made when they become many, and not even
-//! then once [`Budget`] is spent: then percentiles are missing and everything else stays exact.
+//! then once [`TallyBudget`] is spent: then percentiles are missing and everything else stays exact.
 
 use measure::Histogram;
 use measure::run::WaitStats;
@@ -18,19 +18,19 @@ const OVER_NS: [u64; 4] = [1_000_000, 10_000_000, 20_000_000, OUTLIER_NS];
 
 /// How many distributions may still be made.
 #[derive(Debug)]
-pub struct Budget {
+pub struct TallyBudget {
     left: usize,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget {
+impl Default for TallyBudget {
+    fn default() -> TallyBudget {
+        TallyBudget {
             left: DISTRIBUTIONS_MAX,
         }
     }
 }
 
-impl Budget {
+impl TallyBudget {
     /// Whether so many more can be made, or none at all: then it does not matter which come first.
     #[must_use]
     pub fn grants_each(&self, more: usize) -> bool {
@@ -74,7 +74,7 @@ impl Default for Tally {
 impl Tally {
     /// Adds a wait.
     #[inline]
-    pub fn add(&mut self, ns: u64, budget: &mut Budget) {
+    pub fn add(&mut self, ns: u64, budget: &mut TallyBudget) {
         self.count += 1;
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -94,7 +94,7 @@ impl Tally {
     }
 
     #[cold]
-    fn widen(&mut self, ns: u64, budget: &mut Budget) {
+    fn widen(&mut self, ns: u64, budget: &mut TallyBudget) {
         let Spread::Few(few) = &self.spread else {
             return;
         };
@@ -109,7 +109,7 @@ impl Tally {
         self.spread = Spread::Many(Box::new(h));
     }
 
-    /// Whether a distribution is asked of the [`Budget`] while so many more are added.
+    /// Whether a distribution is asked of the [`TallyBudget`] while so many more are added.
     #[must_use]
     pub fn widens(&self, more: u32) -> bool {
         matches!(&self.spread, Spread::Few(few) if few.len() + more as usize > FEW)
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_tally_is_the_histogram_and_exact() {
         let (mut tally, mut h) = (Tally::default(), Histogram::new());
-        let mut budget = Budget::default();
+        let mut budget = TallyBudget::default();
         for n in 0..5000_u64 {
             let v = n * n * 1000;
             tally.add(v, &mut budget);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn without_a_budget_what_is_exact_stays() {
-        let (mut tally, mut budget) = (Tally::default(), Budget { left: 0 });
+        let (mut tally, mut budget) = (Tally::default(), TallyBudget { left: 0 });
         (1..=1000_u64).for_each(|n| tally.add(n * 1_000_000, &mut budget));
         let stats = tally.stats();
         assert!(tally.is_spread_unknown() && stats.p50_ns.is_none());

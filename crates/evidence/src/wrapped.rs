@@ -34,7 +34,7 @@ struct Head {
 
 /// What a line was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Took {
+pub enum WrappedLine {
     /// None of such a listing.
     No,
     /// A part of one.
@@ -53,11 +53,11 @@ impl Wrapped {
         self.heads.iter().flat_map(|h| h.names.clone()).collect()
     }
 
-    /// Takes a line. Of a listing whose rows take one line it is [`Took::No`].
-    pub fn line(&mut self, line: &str) -> Took {
+    /// Takes a line. Of a listing whose rows take one line it is [`WrappedLine::No`].
+    pub fn line(&mut self, line: &str) -> WrappedLine {
         if line.trim().is_empty() {
             self.row.clear();
-            return Took::No;
+            return WrappedLine::No;
         }
         if let Some(spans) = spans(line) {
             return self.rule(spans);
@@ -65,26 +65,26 @@ impl Wrapped {
         if is_heading(line) {
             self.row.clear();
             self.above = Some(line.to_owned());
-            return Took::No;
+            return WrappedLine::No;
         }
         self.above = None;
         self.in_heads = false;
         if self.heads.len() < 2 || line.contains("selected.") || line.starts_with("SQL>") {
             self.row.clear();
-            return Took::No;
+            return WrappedLine::No;
         }
         self.row.push(line.to_owned());
         if self.row.len() < self.heads.len() {
-            return Took::Part;
+            return WrappedLine::Part;
         }
         let lines = std::mem::take(&mut self.row);
         let cells = lines.iter().zip(&self.heads);
-        Took::Row(cells.flat_map(|(l, h)| slice(l, &h.spans)).collect())
+        WrappedLine::Row(cells.flat_map(|(l, h)| slice(l, &h.spans)).collect())
     }
 
-    fn rule(&mut self, spans: Vec<(usize, usize)>) -> Took {
+    fn rule(&mut self, spans: Vec<(usize, usize)>) -> WrappedLine {
         let Some(above) = self.above.take() else {
-            return Took::No;
+            return WrappedLine::No;
         };
         if !self.in_heads {
             self.heads.clear();
@@ -97,7 +97,7 @@ impl Wrapped {
                 spans,
             });
         }
-        Took::No
+        WrappedLine::No
     }
 }
 
@@ -123,13 +123,13 @@ mod tests {
 ---------- ----------\n        16\n/u01/redo01.log\n       812  170000111\n
        512\n/u01/redo02.log\n       501\n";
         let mut wrapped = Wrapped::default();
-        let took: Vec<Took> = text.lines().map(|l| wrapped.line(l)).collect();
+        let took: Vec<WrappedLine> = text.lines().map(|l| wrapped.line(l)).collect();
         assert_eq!(
             wrapped.names(),
             ["io_size", "file_name", "io_latency", "timestamp"]
         );
-        let rows: Vec<&Took> = took.iter().filter(|t| matches!(t, Took::Row(_))).collect();
-        let row = |cells: [&str; 4]| Took::Row(cells.map(str::to_owned).to_vec());
+        let rows: Vec<&WrappedLine> = took.iter().filter(|t| matches!(t, WrappedLine::Row(_))).collect();
+        let row = |cells: [&str; 4]| WrappedLine::Row(cells.map(str::to_owned).to_vec());
         assert_eq!(
             rows,
             [
@@ -147,7 +147,7 @@ mod tests {
             "--------- ----------",
             "       16        812",
         ] {
-            assert_eq!(wrapped.line(line), Took::No);
+            assert_eq!(wrapped.line(line), WrappedLine::No);
         }
         assert!(wrapped.names().is_empty());
     }

@@ -1,6 +1,6 @@
 //! Wait events and their histograms.
 
-use super::over::Over;
+use super::over::SharesOver;
 use super::{Grid, squeeze};
 use crate::sheets::{Sheets, text};
 use measure::imported::Cell;
@@ -196,7 +196,7 @@ fn bound(heading: &str) -> bool {
 
 /// A histogram of wait events: the headings, which move by release, are the buckets' bounds; the
 /// values are percent of the waits.
-pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut Over) {
+pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut SharesOver) {
     let keys: Vec<String> = grid.headings.iter().map(|h| key(h)).collect();
     let columns: Vec<(&str, &str)> = keys
         .iter()

@@ -1,6 +1,6 @@
 //! What each grid of a report is, by its headings; and the run's row that all of them give.
 
-use super::over::Over;
+use super::over::SharesOver;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
 use crate::gathered::{Gathered, row, tells};
@@ -28,7 +28,7 @@ const PARAMETERS: &[&str] = &[
 
 /// What the grids gave so far.
 #[derive(Debug, Default)]
-pub struct Give {
+pub struct ReportFigures {
     /// What the report says of itself.
     pub facts: Vec<(String, String)>,
     /// Seconds between the snapshots.
@@ -38,12 +38,12 @@ pub struct Give {
     sync_ms: Option<f64>,
     cpu: Option<[f64; 4]>,
     comma_said: bool,
-    over: Over,
+    over: SharesOver,
     /// The report prints decimal commas: `66.310` is grouped there.
     commas: bool,
 }
 
-impl Give {
+impl ReportFigures {
     /// Takes a grid, if it is one of those that are read.
     pub fn grid(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
         self.commas |= prints_commas(grid);

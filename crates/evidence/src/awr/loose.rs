@@ -13,7 +13,7 @@ const NAME_MAX: usize = 48;
 
 /// What a line did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Took {
+pub enum PassageLine {
     /// It belongs to the passage.
     Yes,
     /// The passage ended before it.
@@ -29,7 +29,7 @@ enum What {
 
 /// A passage that is being read.
 #[derive(Debug)]
-pub struct Loose {
+pub struct LoosePassage {
     what: What,
     label: String,
     line: u64,
@@ -39,10 +39,10 @@ pub struct Loose {
     rows: Vec<(u64, String, Vec<String>)>,
 }
 
-impl Loose {
+impl LoosePassage {
     /// The passage that a line begins, if it does.
     #[must_use]
-    pub fn open(trimmed: &str, label: &str, line: u64) -> Option<Loose> {
+    pub fn open(trimmed: &str, label: &str, line: u64) -> Option<LoosePassage> {
         let mut headings = Vec::new();
         let what = match trimmed {
             "Foreground Wait Events" => What::Events { background: false },
@@ -61,7 +61,7 @@ impl Loose {
             }
             _ => return None,
         };
-        Some(Loose {
+        Some(LoosePassage {
             what,
             label: label.to_owned(),
             line,
@@ -72,7 +72,7 @@ impl Loose {
     }
 
     /// Takes the next line that is not empty.
-    pub fn line(&mut self, trimmed: &str, number: u64) -> Took {
+    pub fn line(&mut self, trimmed: &str, number: u64) -> PassageLine {
         let words: Vec<&str> = trimmed.split_whitespace().collect();
         let is_number = |w: &str| printed::number(w).is_some_and(|n| n.suffix.len() <= 2);
         let name_end = words
@@ -91,25 +91,25 @@ impl Loose {
         let tail = words[last..].join(" ");
         let numbers = values.iter().all(|v| is_number(v));
         if trimmed.len() > 90 || !numbers || name.len() > NAME_MAX || words.len() > 12 {
-            return Took::Ended;
+            return PassageLine::Ended;
         }
         let heading = !self.headed && self.rows.is_empty() && self.is_heading(trimmed);
         if heading {
             self.headings.push(trimmed.to_owned());
-            return Took::Yes;
+            return PassageLine::Yes;
         }
         let named = name.chars().next().is_some_and(char::is_alphabetic);
         match (named, values.is_empty()) {
             (false, false) => {
                 // Values of the name above.
                 let Some((_, _, row)) = self.rows.last_mut() else {
-                    return Took::Ended;
+                    return PassageLine::Ended;
                 };
                 row.extend(values);
             }
             (true, empty) => {
                 if empty && (self.headed || !is_event(&name)) {
-                    return Took::Ended;
+                    return PassageLine::Ended;
                 }
                 let mut values = values;
                 if !tail.is_empty() {
@@ -117,9 +117,9 @@ impl Loose {
                 }
                 self.rows.push((number, name, values));
             }
-            (false, true) => return Took::Ended,
+            (false, true) => return PassageLine::Ended,
         }
-        Took::Yes
+        PassageLine::Yes
     }
 
     fn is_heading(&self, trimmed: &str) -> bool {

@@ -77,21 +77,21 @@ pub(super) fn recognise_html(head: &Head<'_>) -> bool {
 
 /// Reads a report in HTML.
 #[derive(Debug)]
-pub struct Reader {
+pub struct AwrReader {
     file: String,
     html: Html,
-    give: give::Give,
+    give: give::ReportFigures,
     sheets: Sheets,
 }
 
-impl Reader {
+impl AwrReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> AwrReader {
+        AwrReader {
             file: file.to_owned(),
             html: Html::default(),
-            give: give::Give::default(),
+            give: give::ReportFigures::default(),
             sheets: Sheets::new(file),
         }
     }

@@ -18,12 +18,12 @@ const EVENTS: [&str; 3] = [
 
 /// What was found so far, by event and bound.
 #[derive(Debug, Default)]
-pub struct Over {
+pub struct SharesOver {
     found: [[Option<f64>; BOUNDS_MS.len()]; EVENTS.len()],
     line: Option<u64>,
 }
 
-impl Over {
+impl SharesOver {
     /// Takes a row of a histogram: its headings as [`super::squeeze`] gives them, and its cells.
     pub fn row(&mut self, line: u64, headings: &[String], cells: &[Cell]) {
         let Some(Cell::Text(event)) = cells.first() else {

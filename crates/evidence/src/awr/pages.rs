@@ -7,13 +7,13 @@ const HEADING: &str = "OUTPUT";
 
 /// Takes pages out of a report.
 #[derive(Debug, Default)]
-pub struct Pages {
+pub struct ReportPages {
     /// Empty lines that may belong to the end of a page, and the number of the last.
     blanks: u64,
     behind_heading: bool,
 }
 
-impl Pages {
+impl ReportPages {
     /// Takes a line; hands on those of the report, each with its number. Of several empty lines one
     /// is handed on.
     pub fn line<'a>(&mut self, line: &'a str, number: u64) -> [Option<(&'a str, u64)>; 2] {
@@ -46,7 +46,7 @@ mod tests {
             "OUTPUT", "-----", "a", "", "OUTPUT", "-----", "b", "", "", "OUTPUT", "c", "", "d",
             "---",
         ];
-        let mut pages = Pages::default();
+        let mut pages = ReportPages::default();
         let mut out = Vec::new();
         for (i, line) in lines.iter().enumerate() {
             out.extend(pages.line(line, i as u64 + 1).into_iter().flatten());

@@ -1,9 +1,9 @@
 //! Reports as text: columns by the rule of dashes under their headings; and passages of reports as
 //! pages quote them, where rules, columns and blanks are lost.
 
-use super::give::Give;
-use super::loose::{self, Loose};
-use super::pages::Pages;
+use super::give::ReportFigures;
+use super::loose::{self, LoosePassage};
+use super::pages::ReportPages;
 use super::{Grid, squeeze};
 use crate::Notes;
 use crate::sheets::Sheets;
@@ -16,13 +16,13 @@ const HEADING_LINES: usize = 4;
 /// Reads a report line by line.
 #[derive(Debug, Default)]
 pub struct Text {
-    pages: Pages,
+    pages: ReportPages,
     recent: VecDeque<String>,
     title: String,
     grid: Option<(Grid, Vec<(usize, usize)>)>,
     profile: Option<Grid>,
     in_cpu: bool,
-    loose: Option<Loose>,
+    loose: Option<LoosePassage>,
     /// Words of the line before, as a page labels what follows: `SSD`.
     label: String,
 }
@@ -33,7 +33,7 @@ impl Text {
         &mut self,
         line: &str,
         number: u64,
-        give: &mut Give,
+        give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) {
@@ -46,7 +46,7 @@ impl Text {
         &mut self,
         line: &str,
         number: u64,
-        give: &mut Give,
+        give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) {
@@ -80,7 +80,7 @@ impl Text {
     }
 
     /// Ends the file.
-    pub fn end(&mut self, give: &mut Give, sheets: &mut Sheets, notes: &mut Notes) {
+    pub fn end(&mut self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
         self.close(give, sheets, notes);
     }
 
@@ -90,7 +90,7 @@ impl Text {
         &self.label
     }
 
-    fn close(&mut self, give: &mut Give, sheets: &mut Sheets, notes: &mut Notes) {
+    fn close(&mut self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
         if let Some((grid, _)) = self.grid.take() {
             give.grid(&grid, sheets, notes);
         }
@@ -162,7 +162,7 @@ impl Text {
         line: &str,
         trimmed: &str,
         number: u64,
-        give: &mut Give,
+        give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) -> bool {
@@ -188,7 +188,7 @@ impl Text {
             self.in_cpu = true;
             return true;
         }
-        let opened = Loose::open(trimmed, &self.label, number);
+        let opened = LoosePassage::open(trimmed, &self.label, number);
         if opened.is_some() {
             self.close(give, sheets, notes);
             self.loose = opened;
@@ -196,8 +196,8 @@ impl Text {
         }
         if let Some(loose) = &mut self.loose {
             match loose.line(trimmed, number) {
-                loose::Took::Yes => return true,
-                loose::Took::Ended => self.close(give, sheets, notes),
+                loose::PassageLine::Yes => return true,
+                loose::PassageLine::Ended => self.close(give, sheets, notes),
             }
         }
         self.profile_line(trimmed, number, give, sheets, notes)
@@ -208,7 +208,7 @@ impl Text {
         &mut self,
         trimmed: &str,
         number: u64,
-        give: &mut Give,
+        give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) -> bool {
@@ -236,7 +236,7 @@ impl Text {
         }
     }
 
-    fn cpu_line(&mut self, line: &str, number: u64, give: &mut Give, sheets: &mut Sheets) -> bool {
+    fn cpu_line(&mut self, line: &str, number: u64, give: &mut ReportFigures, sheets: &mut Sheets) -> bool {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
         if self.in_cpu && numbers {
@@ -250,7 +250,7 @@ impl Text {
 }
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.
-fn snapshot(trimmed: &str, give: &mut Give) -> bool {
+fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
     for name in ["Elapsed", "DB Time", "DB time", "Begin Snap", "End Snap"] {
         let Some(rest) = trimmed.strip_prefix(name) else {
             continue;

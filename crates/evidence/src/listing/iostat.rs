@@ -41,7 +41,7 @@ struct Held {
 
 /// The samples of a file.
 #[derive(Debug, Default)]
-pub struct Samples {
+pub struct IostatSamples {
     columns: Vec<String>,
     device_at: usize,
     table: Option<usize>,
@@ -62,7 +62,7 @@ pub struct Samples {
     comma: bool,
 }
 
-impl Samples {
+impl IostatSamples {
     /// Takes a line. `label` is what a page calls the listing that follows.
     pub fn line(
         &mut self,

@@ -11,10 +11,10 @@ mod iostat_columns;
 mod outliers;
 mod pg_test_fsync;
 
-pub use iostat::Samples as IostatSamples;
+pub use iostat::IostatSamples as IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
 
-use super::awr::{give::Give, text::Text};
+use super::awr::{give::ReportFigures, text::Text};
 use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
@@ -89,7 +89,7 @@ fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>>
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct ListingReader {
     lines: Lines,
     state: State,
 }
@@ -98,9 +98,9 @@ pub struct Reader {
 struct State {
     file: String,
     sheets: Sheets,
-    give: Give,
+    give: ReportFigures,
     report: Text,
-    iostat: iostat::Samples,
+    iostat: iostat::IostatSamples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
     fsync: pg_test_fsync::Tests,
@@ -108,18 +108,18 @@ struct State {
     published: Published,
 }
 
-impl Reader {
+impl ListingReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(_options: &Options, file: &str) -> ListingReader {
+        ListingReader {
             lines: Lines::default(),
             state: State {
                 file: file.to_owned(),
                 sheets: Sheets::new(file),
-                give: Give::default(),
+                give: ReportFigures::default(),
                 report: Text::default(),
-                iostat: iostat::Samples::default(),
+                iostat: iostat::IostatSamples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
                 fsync: pg_test_fsync::Tests::default(),

@@ -4,7 +4,7 @@
 use crate::Notes;
 use crate::awr::text::{slice, spans};
 use crate::sheets::{Sheets, text};
-use crate::wrapped::{Took, Wrapped};
+use crate::wrapped::{WrappedLine, Wrapped};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 
@@ -37,7 +37,7 @@ impl Outliers {
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         // Names of files are long: rows take several lines unless the user set a long one.
         match self.wrapped.line(line) {
-            Took::Row(cells) => {
+            WrappedLine::Row(cells) => {
                 let names = self.wrapped.names();
                 if names.iter().any(|n| n == "io_latency") {
                     self.names = names;
@@ -45,8 +45,8 @@ impl Outliers {
                     return;
                 }
             }
-            Took::Part if !self.names.is_empty() => return,
-            Took::Part | Took::No => {}
+            WrappedLine::Part if !self.names.is_empty() => return,
+            WrappedLine::Part | WrappedLine::No => {}
         }
         if opens(line) {
             let names = names(line);

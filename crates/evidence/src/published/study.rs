@@ -2,7 +2,7 @@
 //! (study 003, tabs or commas), workers' shares over 1, 10 and 20 ms (study 000), the commit mode
 //! of each workload, and claims of factors in words, to be compared with the tables.
 
-use super::sweep::{self, Point};
+use super::sweep::{self, SweepPoint};
 use crate::sheets::{Sheets, text};
 use crate::{Gathered, Notes};
 use measure::imported::Cell;
@@ -30,7 +30,7 @@ pub struct Study {
     heading: Option<sweep::Heading>,
     above: Vec<String>,
     in_workers: Option<usize>,
-    points: Vec<Point>,
+    points: Vec<SweepPoint>,
     seen: BTreeSet<String>,
     /// Platform by the run's number.
     platforms: BTreeMap<String, String>,

@@ -79,7 +79,7 @@ fn name(heading: &str) -> Name {
 
 /// One line of a sweep.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct SweepPoint {
     /// Line in the file.
     pub line: u64,
     /// What was measured.
@@ -148,7 +148,7 @@ impl Heading {
     }
 
     /// The points of the table; says how names and values were paired where they do not.
-    pub fn points(&self, sheets: &mut Sheets, notes: &mut Notes) -> Vec<Point> {
+    pub fn points(&self, sheets: &mut Sheets, notes: &mut Notes) -> Vec<SweepPoint> {
         let used = |cells: &[String]| {
             cells
                 .iter()
@@ -200,10 +200,10 @@ impl Heading {
         without(dropped)
     }
 
-    fn pair(&self, names: &[Name]) -> Vec<Point> {
+    fn pair(&self, names: &[Name]) -> Vec<SweepPoint> {
         let mut points = Vec::with_capacity(self.rows.len());
         for (line, cells) in &self.rows {
-            let mut point = Point {
+            let mut point = SweepPoint {
                 line: *line,
                 platform: String::new(),
                 run: String::new(),
@@ -229,7 +229,7 @@ impl Heading {
 }
 
 /// How many checks between columns fail.
-fn misfits(points: &[Point]) -> usize {
+fn misfits(points: &[SweepPoint]) -> usize {
     let mut out = 0;
     for p in points {
         let v = |i: usize| p.values[i];
@@ -247,7 +247,7 @@ fn misfits(points: &[Point]) -> usize {
 }
 
 /// Gives the points as one table and as rows.
-pub fn give(points: &[Point], sheets: &mut Sheets, out: &mut Gathered) {
+pub fn give(points: &[SweepPoint], sheets: &mut Sheets, out: &mut Gathered) {
     let Some(first) = points.first() else {
         return;
     };
@@ -280,7 +280,7 @@ pub fn give(points: &[Point], sheets: &mut Sheets, out: &mut Gathered) {
     }
 }
 
-fn run_row(p: &Point, several: bool) -> measure::run::Row {
+fn run_row(p: &SweepPoint, several: bool) -> measure::run::Row {
     let name = match several {
         true => format!("{} on {}", p.workload, p.platform),
         false => p.workload.clone(),

@@ -1,7 +1,7 @@
 //! The waits of one event of one process: the tally, and for redo events latency over time.
 
 use crate::series::Binned;
-use crate::tally::{Budget, Tally};
+use crate::tally::{TallyBudget, Tally};
 use measure::imported::{Axis, Point};
 
 /// A `tim` this far from the first one is no time of this trace: ten years.
@@ -9,7 +9,7 @@ const SPAN_MAX_US: u64 = 10 * 366 * 86_400 * 1_000_000;
 
 /// Waits of one event of one process.
 #[derive(Debug, Default)]
-pub struct Cell {
+pub struct EventWaits {
     /// Exact figures.
     pub tally: Tally,
     /// Over time and sequence, for redo events.
@@ -50,10 +50,10 @@ pub struct When {
     pub stamp_us: Option<u64>,
 }
 
-impl Cell {
+impl EventWaits {
     /// Adds a wait of `ns`, in which so many blocks were written.
     #[inline]
-    pub fn add(&mut self, blocks: u32, ns: u64, when: When, budget: &mut Budget) {
+    pub fn add(&mut self, blocks: u32, ns: u64, when: When, budget: &mut TallyBudget) {
         self.tally.add(ns, budget);
         let Some(track) = &mut self.track else {
             return;

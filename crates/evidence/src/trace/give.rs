@@ -1,8 +1,8 @@
 //! What was joined, as rows and tables of a run.
 
-use super::cell::Cell as Waits;
-use super::header::Said;
-use super::merge::{Merge, Process};
+use super::cell::EventWaits as Waits;
+use super::header::HeaderFact;
+use super::merge::{Merge, TracedProcess};
 use super::scan::Call;
 use crate::gathered::{Ended, Gathered, row, tells};
 use crate::tables::{column, key_of};
@@ -106,7 +106,7 @@ fn judge(merge: &Merge, sink: &mut Sink) {
 }
 
 /// What a process is called: its name and number, or the file.
-fn name(process: &Process, file: &str) -> String {
+fn name(process: &TracedProcess, file: &str) -> String {
     match (&process.name, process.pid) {
         (Some(name), Some(pid)) => format!("{name} ({pid})"),
         (Some(name), None) => name.clone(),
@@ -117,7 +117,7 @@ fn name(process: &Process, file: &str) -> String {
 
 fn process_row(
     name: &str,
-    process: &Process,
+    process: &TracedProcess,
     own: &[(&str, &Waits)],
     at: usize,
     series: &mut Vec<Series>,
@@ -166,7 +166,7 @@ fn process_row(
 }
 
 /// What a process did a second, over the time that its `tim`s span.
-fn rates(row: &mut Row, process: &Process, own: &[(&str, &Waits)], syncs: u64, us: u64) {
+fn rates(row: &mut Row, process: &TracedProcess, own: &[(&str, &Waits)], syncs: u64, us: u64) {
     row.elapsed_ns = us.saturating_mul(1000);
     row.elapsed_s = us as f64 / 1e6;
     tells(row, &["elapsed_ns", "elapsed_s"]);
@@ -266,7 +266,7 @@ fn calls_table(file: &str) -> Table {
     )
 }
 
-fn call_lines(name: &str, process: &Process, table: &mut Table) {
+fn call_lines(name: &str, process: &TracedProcess, table: &mut Table) {
     let us = |ns: u128| Cell::Count(u64::try_from(ns / 1000).unwrap_or(u64::MAX));
     for (call, call_name) in Call::ALL {
         let (count, elapsed, cpu) = process.calls[call as usize];
@@ -307,9 +307,9 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     for listed in &merge.listed {
         let name = name(&merge.processes[listed.process], file);
         let (into, more) = match &listed.said {
-            Said::SlowWrite(ms, kb) => (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)]),
-            Said::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
-            Said::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
+            HeaderFact::SlowWrite(ms, kb) => (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)]),
+            HeaderFact::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
+            HeaderFact::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
             _ => continue,
         };
         let lead = [Cell::Text(name), Cell::Count(listed.line)];

@@ -8,7 +8,7 @@
 //! Invariant: a reader that takes the groups in order, each with its process's part of the summary,
 //! has what taking the waits one by one gives. A block that cannot promise it has no groups.
 
-use super::header::Said;
+use super::header::HeaderFact;
 use super::merge::{Mixed, PROCESSES_MAX};
 use super::scan::{Call, Mark, Placed, Wait};
 use std::collections::HashMap;
@@ -121,18 +121,18 @@ impl Groups {
     /// Sorts the waits of a block, where that is worth it and changes nothing.
     pub fn fill(&mut self, waits: &[Wait], marks: &[Placed]) {
         self.clear();
-        let is = |fits: fn(&Said) -> bool| {
+        let is = |fits: fn(&HeaderFact) -> bool| {
             move |placed: &&Placed| match &placed.mark {
-                Mark::Said(said) => fits(said),
+                Mark::Header(said) => fits(said),
                 _ => false,
             }
         };
-        let switches = marks.iter().filter(is(|s| matches!(s, Said::Process(..))));
+        let switches = marks.iter().filter(is(|s| matches!(s, HeaderFact::Process(..))));
         if switches.take(SWITCHES_MIN).count() < SWITCHES_MIN || waits.len() >= NONE as usize {
             return;
         }
         // The unit of what follows is decided where the blocks are joined.
-        let unit = is(|s| matches!(s, Said::Begins | Said::Release(_)));
+        let unit = is(|s| matches!(s, HeaderFact::Begins | HeaderFact::Release(_)));
         if marks.iter().any(|m| unit(&m)) {
             return;
         }
@@ -200,13 +200,13 @@ impl Groups {
                 local.ends += 1;
             }
             Mark::NoCommit => local.ends += 1,
-            Mark::Said(Said::Process(pid, name)) => return self.switch(*pid, name.as_deref()),
-            Mark::Said(Said::Stamp(at)) => {
+            Mark::Header(HeaderFact::Process(pid, name)) => return self.switch(*pid, name.as_deref()),
+            Mark::Header(HeaderFact::Stamp(at)) => {
                 self.stamps.push(*at);
                 local.stamp = u32::try_from(self.stamps.len()).ok()?;
                 local.stamps.get_or_insert((*at, *at)).1 = *at;
             }
-            Mark::Said(_) => self.rest.push((current, index)),
+            Mark::Header(_) => self.rest.push((current, index)),
         }
         Some(current)
     }

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 /// What such a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum HeaderFact {
     /// A trace begins: a header of its own follows.
     Begins,
     /// The release, by its first number.
@@ -55,20 +55,20 @@ pub const ADAPTIVE: &[&str] = &[
 
 /// Reads one line.
 #[must_use]
-pub fn read(line: &[u8]) -> Said {
+pub fn read(line: &[u8]) -> HeaderFact {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
     if let Some(rest) = text.strip_prefix("*** ") {
         return starred(rest);
     }
     if text.starts_with("Trace file ") || text.starts_with("Dump file ") {
-        return Said::Begins;
+        return HeaderFact::Begins;
     }
     if let Some(rest) = text.strip_prefix("Warning: log write ") {
         return warning(rest);
     }
     if ADAPTIVE.iter().any(|a| text.starts_with(a)) {
-        return Said::AdaptiveMode(text.to_owned());
+        return HeaderFact::AdaptiveMode(text.to_owned());
     }
     if let Some(rest) = text.strip_prefix("Unix process pid:") {
         return process(rest);
@@ -77,17 +77,17 @@ pub fn read(line: &[u8]) -> Said {
         return process(rest);
     }
     if let Some(release) = release(text) {
-        return Said::Release(release);
+        return HeaderFact::Release(release);
     }
     match text.split_once(':') {
         Some((name, value)) if !value.trim().is_empty() => {
-            Said::Fact(name.trim().to_owned(), value.trim().to_owned())
+            HeaderFact::Fact(name.trim().to_owned(), value.trim().to_owned())
         }
-        _ => Said::Nothing,
+        _ => HeaderFact::Nothing,
     }
 }
 
-fn starred(rest: &str) -> Said {
+fn starred(rest: &str) -> HeaderFact {
     if let Some(inner) = rest.strip_prefix("[ Unix process pid:") {
         return process(inner.trim_end_matches(['*', ' ', ']']));
     }
@@ -95,46 +95,46 @@ fn starred(rest: &str) -> Said {
         return process(inner.trim_end_matches(['*', ' ', ']']));
     }
     if rest.starts_with("TRACE ") || rest.starts_with("DUMP FILE SIZE") {
-        return Said::Broken(rest.trim_end_matches(['*', ' ']).to_owned());
+        return HeaderFact::Broken(rest.trim_end_matches(['*', ' ']).to_owned());
     }
     if let Some(stamp) = stamp(rest) {
-        return Said::Stamp(stamp);
+        return HeaderFact::Stamp(stamp);
     }
     // `NAME:(text) stamp`: the stamp is what counts here.
     match rest.rsplit_once(") ").and_then(|(_, at)| stamp(at)) {
-        Some(stamp) => Said::Stamp(stamp),
-        None => Said::Nothing,
+        Some(stamp) => HeaderFact::Stamp(stamp),
+        None => HeaderFact::Nothing,
     }
 }
 
 /// ` 127312, image: oracle@host (LG00)`; some releases and systems write `image: (LG00)`.
-fn process(rest: &str) -> Said {
+fn process(rest: &str) -> HeaderFact {
     let rest = rest.trim();
     let Some((pid, len)) = leading_u64(rest.as_bytes()) else {
-        return Said::Nothing;
+        return HeaderFact::Nothing;
     };
     let image = rest[len..].rsplit_once('(').map(|(_, name)| name);
     let name = image
         .and_then(|name| name.split_once(')'))
         .map(|(name, _)| name.trim());
     let name = name.filter(|n| !n.is_empty()).map(str::to_owned);
-    Said::Process(pid, name)
+    HeaderFact::Process(pid, name)
 }
 
 /// `elapsed time 780ms, size 4KB`, `broadcast wait time 2331ms (SCN 0x…)`.
-fn warning(rest: &str) -> Said {
+fn warning(rest: &str) -> HeaderFact {
     let number = |key: &str| {
         let at = rest.find(key)? + key.len();
         leading_u64(rest[at..].trim_start().as_bytes()).map(|(n, _)| n)
     };
     if rest.starts_with("broadcast") {
-        return number("wait time").map_or(Said::Nothing, Said::SlowBroadcast);
+        return number("wait time").map_or(HeaderFact::Nothing, HeaderFact::SlowBroadcast);
     }
     // To 10.2 it is `log write time 540ms`.
     let elapsed = number("elapsed time").or_else(|| number("time"));
     match elapsed {
-        Some(ms) => Said::SlowWrite(ms, number("size").unwrap_or(0)),
-        None => Said::Nothing,
+        Some(ms) => HeaderFact::SlowWrite(ms, number("size").unwrap_or(0)),
+        None => HeaderFact::Nothing,
     }
 }
 
@@ -212,23 +212,23 @@ mod tests {
 
     #[test]
     fn header_lines_of_every_release() {
-        let process = |pid, name: Option<&str>| Said::Process(pid, name.map(str::to_owned));
+        let process = |pid, name: Option<&str>| HeaderFact::Process(pid, name.map(str::to_owned));
         for (line, want) in [
-            ("Trace file /u01/x_lg00_1.trc", Said::Begins),
-            ("Dump file C:\\oracle\\x.trc", Said::Begins),
+            ("Trace file /u01/x_lg00_1.trc", HeaderFact::Begins),
+            ("Dump file C:\\oracle\\x.trc", HeaderFact::Begins),
             (
                 "Oracle8i Enterprise Edition Release 8.1.7.4.0 - Production",
-                Said::Release(8),
+                HeaderFact::Release(8),
             ),
             (
                 "Oracle9i Enterprise Edition Release 9.2.0.1.0 - Production",
-                Said::Release(9),
+                HeaderFact::Release(9),
             ),
             (
                 "Oracle Database 12c Enterprise Edition Release 12.1.0.1.0 - 64bit Production",
-                Said::Release(12),
+                HeaderFact::Release(12),
             ),
-            ("Version 19.14.2.0.0", Said::Release(19)),
+            ("Version 19.14.2.0.0", HeaderFact::Release(19)),
             (
                 "Unix process pid: 7, image: oracle@host (LG00)",
                 process(7, Some("LG00")),
@@ -248,33 +248,33 @@ mod tests {
             ("*** [ Unix process pid: 42 ]", process(42, None)),
             (
                 "Warning: log write elapsed time 780ms, size 4KB",
-                Said::SlowWrite(780, 4),
+                HeaderFact::SlowWrite(780, 4),
             ),
             ("*** [ Windows thread id: 42 ]", process(42, None)),
             (
                 "Warning: log write time 540ms, size 5444KB",
-                Said::SlowWrite(540, 5444),
+                HeaderFact::SlowWrite(540, 5444),
             ),
             (
                 "Adaptive scalable LGWR enabling workers",
-                Said::AdaptiveMode("Adaptive scalable LGWR enabling workers".to_owned()),
+                HeaderFact::AdaptiveMode("Adaptive scalable LGWR enabling workers".to_owned()),
             ),
             (
                 "Warning: log write elapsed time 501ms, size 0KB",
-                Said::SlowWrite(501, 0),
+                HeaderFact::SlowWrite(501, 0),
             ),
             (
                 "Warning: log write broadcast wait time 2331ms (SCN 0xbaca.55)",
-                Said::SlowBroadcast(2331),
+                HeaderFact::SlowBroadcast(2331),
             ),
-            ("*** 1970-01-02 00:00:01.5", Said::Stamp(86_401_500_000)),
+            ("*** 1970-01-02 00:00:01.5", HeaderFact::Stamp(86_401_500_000)),
             (
                 "*** SESSION ID:(1.2) 1970-01-01T00:00:00.000007+02:00",
-                Said::Stamp(7),
+                HeaderFact::Stamp(7),
             ),
-            ("*** 1970-01-01T00:00:00.000009 (PDB(3))", Said::Stamp(9)),
-            ("*** ACTION NAME:() and no stamp", Said::Nothing),
-            ("Version #1 SMP", Said::Nothing),
+            ("*** 1970-01-01T00:00:00.000009 (PDB(3))", HeaderFact::Stamp(9)),
+            ("*** ACTION NAME:() and no stamp", HeaderFact::Nothing),
+            ("Version #1 SMP", HeaderFact::Nothing),
         ] {
             assert_eq!(read(line.as_bytes()), want, "{line}");
         }

@@ -1,10 +1,10 @@
 //! Joins scanned blocks in order: whose waits they are, in which unit, when.
 
-use super::cell::{Cell, Track, When};
-use super::header::Said;
+use super::cell::{EventWaits, Track, When};
+use super::header::HeaderFact;
 use super::scan::{Call, Mark, OddId, Placed, Scanned, Wait};
 use crate::Sink;
-use crate::tally::Budget;
+use crate::tally::TallyBudget;
 use measure::imported::Severity;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -29,7 +29,7 @@ const CENTISECOND_NS: u64 = 10_000_000;
 
 /// A traced process.
 #[derive(Debug, Default)]
-pub struct Process {
+pub struct TracedProcess {
     /// Number of the process, if the trace contains it.
     pub pid: Option<u64>,
     /// Its name, such as `LG00`.
@@ -54,7 +54,7 @@ pub struct Listed {
     /// Its line, from 1.
     pub line: u64,
     /// What it said.
-    pub said: Said,
+    pub said: HeaderFact,
 }
 
 /// Hashes small numbers: a merged trace changes its process with every few lines. Process numbers
@@ -90,13 +90,13 @@ pub type Mixed = BuildHasherDefault<Mixer>;
 #[derive(Debug)]
 pub struct Merge {
     /// The processes; the first one has no name until the trace gives it one.
-    pub processes: Vec<Process>,
+    pub processes: Vec<TracedProcess>,
     /// Names of events.
     pub events: Vec<String>,
     /// Waits by process and event.
     pub cells: HashMap<(usize, usize), usize, Mixed>,
     /// Where [`Merge::cells`] points to.
-    pub slots: Vec<Cell>,
+    pub slots: Vec<EventWaits>,
     /// Slow writes and mode switches.
     pub listed: Vec<Listed>,
     /// What the header says.
@@ -119,7 +119,7 @@ pub struct Merge {
     pub(super) current: usize,
     pub(super) unit_ns: u64,
     tracks: usize,
-    pub(super) budget: Budget,
+    pub(super) budget: TallyBudget,
 }
 
 impl Merge {
@@ -127,7 +127,7 @@ impl Merge {
     #[must_use]
     pub fn new(stated_ns: Option<u64>) -> Merge {
         Merge {
-            processes: vec![Process::default()],
+            processes: vec![TracedProcess::default()],
             events: Vec::new(),
             cells: HashMap::default(),
             slots: Vec::new(),
@@ -145,7 +145,7 @@ impl Merge {
             unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
             is_unit_stated: stated_ns.is_some(),
             tracks: 0,
-            budget: Budget::default(),
+            budget: TallyBudget::default(),
         }
     }
 
@@ -232,9 +232,9 @@ impl Merge {
         }
         let is_redo = is_redo(&self.events[event]) && self.tracks < TRACKS_MAX;
         self.tracks += usize::from(is_redo);
-        self.slots.push(Cell {
+        self.slots.push(EventWaits {
             track: is_redo.then(|| Box::new(Track::default())),
-            ..Cell::default()
+            ..EventWaits::default()
         });
         self.cells.insert(key, self.slots.len() - 1);
         self.slots.len() - 1
@@ -273,20 +273,20 @@ impl Merge {
                 process.ends += 1;
             }
             Mark::NoCommit => process.ends += 1,
-            Mark::Said(said) => {
+            Mark::Header(said) => {
                 let number = self.lines.saturating_add_signed(placed.line) + 1;
                 self.said(said, number, sink);
             }
         }
     }
 
-    fn said(&mut self, said: &Said, line: u64, sink: &mut Sink) {
+    fn said(&mut self, said: &HeaderFact, line: u64, sink: &mut Sink) {
         match said {
-            Said::Begins => {
+            HeaderFact::Begins => {
                 self.release = None;
                 self.unit(MICROSECOND_NS);
             }
-            Said::Release(release) => {
+            HeaderFact::Release(release) => {
                 let release = *release;
                 self.release = Some(release);
                 self.unit(if release < 9 {
@@ -296,14 +296,14 @@ impl Merge {
                 });
                 self.fact("Release", &release.to_string());
             }
-            Said::Process(pid, name) => self.switch(*pid, name.as_deref(), sink),
-            Said::Stamp(at) => {
+            HeaderFact::Process(pid, name) => self.switch(*pid, name.as_deref(), sink),
+            HeaderFact::Stamp(at) => {
                 let process = &mut self.processes[self.current];
                 let (first, last) = process.stamps.get_or_insert((*at, *at));
                 // A clock that was set back does not make time negative.
                 *last = (*at).max(*first);
             }
-            Said::Broken(text) => {
+            HeaderFact::Broken(text) => {
                 sink.notes.add(
                     Severity::Warning,
                     "trace.not_whole",
@@ -312,8 +312,10 @@ impl Merge {
                     || format!("the trace says: {text}"),
                 );
             }
-            Said::Fact(name, value) => self.fact(name, value),
-            Said::SlowWrite(..) | Said::SlowBroadcast(_) | Said::AdaptiveMode(_) => {
+            HeaderFact::Fact(name, value) => self.fact(name, value),
+            HeaderFact::SlowWrite(..)
+            | HeaderFact::SlowBroadcast(_)
+            | HeaderFact::AdaptiveMode(_) => {
                 if self.listed.len() < LISTED_MAX {
                     let process = self.current;
                     self.listed.push(Listed {
@@ -328,7 +330,7 @@ impl Merge {
                         .add(Severity::Warning, "trace.many_listed", at, None, more);
                 }
             }
-            Said::Nothing => {}
+            HeaderFact::Nothing => {}
         }
     }
 
@@ -364,9 +366,9 @@ impl Merge {
         } else if self.processes.len() < PROCESSES_MAX {
             self.current = self.processes.len();
             self.pids.insert(pid, self.current);
-            self.processes.push(Process {
+            self.processes.push(TracedProcess {
                 pid: Some(pid),
-                ..Process::default()
+                ..TracedProcess::default()
             });
         } else {
             self.bound("trace.many_processes", sink, || {

@@ -26,11 +26,11 @@ pub use scan::Scanned;
 
 use super::gathered::Ended;
 use super::head::Head;
-use super::lines::Blocks;
+use super::lines::LineBlocks;
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 use merge::Merge;
-use text::Mode;
+use text::TraceMode;
 
 /// Whether the head of a file is a trace, or what log writers write into theirs.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
@@ -55,34 +55,34 @@ fn has_tim(line: &[u8]) -> bool {
 
 /// Reads one file.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TraceReader {
     file: String,
     redact: bool,
-    blocks: Blocks,
+    blocks: LineBlocks,
     block: Vec<u8>,
     scanned: Scanned,
-    mode: Mode,
+    mode: TraceMode,
     merge: Merge,
 }
 
-/// Scans a block of whole lines into `out`, whatever stands before it; for [`Reader::absorb`]. What
+/// Scans a block of whole lines into `out`, whatever stands before it; for [`TraceReader::absorb`]. What
 /// `out` held is forgotten, and its memory used again.
 pub fn scan(block: &[u8], out: &mut Scanned) {
-    scan::scan(block, Mode::Records, out);
+    scan::scan(block, TraceMode::Records, out);
     out.groups.fill(&out.waits, &out.marks);
 }
 
-impl Reader {
+impl TraceReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(options: &Options, file: &str) -> Reader {
-        Reader {
+    pub fn new(options: &Options, file: &str) -> TraceReader {
+        TraceReader {
             file: file.to_owned(),
             redact: options.redact_sql,
-            blocks: Blocks::default(),
+            blocks: LineBlocks::default(),
             block: Vec::new(),
             scanned: Scanned::default(),
-            mode: Mode::Records,
+            mode: TraceMode::Records,
             merge: Merge::new(options.ela_unit_ns),
         }
     }
@@ -104,7 +104,7 @@ impl Reader {
 
     /// Takes the next block and what [`scan`] found in it.
     pub fn absorb(&mut self, block: &[u8], scanned: &mut Scanned, sink: &mut Sink) {
-        if self.mode == Mode::Records {
+        if self.mode == TraceMode::Records {
             self.take(scanned, sink);
         } else {
             // The block before ended in a statement.

@@ -1,14 +1,14 @@
 //! A block of whole lines into what it holds, without knowing anything of the blocks around it but
-//! the [`Mode`] that it begins in. Blocks can so be scanned at the same time; [`super::merge`]
+//! the [`TraceMode`] that it begins in. Blocks can so be scanned at the same time; [`super::merge`]
 //! joins them in order, and has a block scanned again where it began in another mode than assumed.
 //!
 //! Text that is no record (statements, bind values) is held back until its end is seen, so that a
 //! `WAIT #1: nam=` in it is not taken for a wait; where the end is missing, what was held is read.
 
 use super::group::Groups;
-use super::header::{self, Said};
-use super::text::{self, Mode, Step};
-use super::wait::{self, Broken, WAIT};
+use super::header::{self, HeaderFact};
+use super::text::{self, TraceMode, TextStep};
+use super::wait::{self, WaitError, WAIT};
 use crate::lines::trim_cr;
 use crate::notes::quote;
 use memchr::{memchr, memmem};
@@ -34,7 +34,7 @@ pub struct Wait {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A line of the header, `***`, or what log writers write beside waits.
-    Said(Said),
+    Header(HeaderFact),
     /// A call: which, its elapsed time and its processor time, in the trace's unit.
     Call(Call, u64, u64),
     /// A transaction ended with a change: a commit.
@@ -142,7 +142,7 @@ pub struct Scanned {
     /// Something that only 10.2 and later write.
     pub is_modern: bool,
     /// The mode behind it.
-    pub exit: Mode,
+    pub exit: TraceMode,
     /// Its waits by process and event, where somebody sorted them.
     pub groups: Groups,
 }
@@ -157,13 +157,13 @@ impl Scanned {
         self.odd_counts = [0; ODD_IDS];
         self.lines = 0;
         self.is_modern = false;
-        self.exit = Mode::Records;
+        self.exit = TraceMode::Records;
         self.groups.clear();
     }
 }
 
 /// Scans a block that begins in `enter`, into `out` and its memory.
-pub fn scan(block: &[u8], enter: Mode, out: &mut Scanned) {
+pub fn scan(block: &[u8], enter: TraceMode, out: &mut Scanned) {
     out.clear();
     let mut scanner = Scanner::new(block, enter, out);
     scanner.run();
@@ -171,7 +171,7 @@ pub fn scan(block: &[u8], enter: Mode, out: &mut Scanned) {
 
 struct Scanner<'a> {
     block: &'a [u8],
-    mode: Mode,
+    mode: TraceMode,
     out: &'a mut Scanned,
     ids: HashMap<Vec<u8>, u32>,
     /// Ids by a hash of the name: most lines are of few events.
@@ -183,7 +183,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn new(block: &'a [u8], mode: Mode, out: &'a mut Scanned) -> Scanner<'a> {
+    fn new(block: &'a [u8], mode: TraceMode, out: &'a mut Scanned) -> Scanner<'a> {
         Scanner {
             block,
             mode,
@@ -218,7 +218,7 @@ impl<'a> Scanner<'a> {
     /// Reads a line of which traces have most, as servers and `trcsess` write it: gives its bytes.
     #[inline]
     fn usual(&mut self, rest: &[u8]) -> Option<usize> {
-        if !matches!(self.mode, Mode::Records) {
+        if !matches!(self.mode, TraceMode::Records) {
             return None;
         }
         if rest.starts_with(WAIT) {
@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
             return Some(taken);
         }
         let (pid, taken) = header::separator(rest)?;
-        self.mark(self.here(1), Mark::Said(Said::Process(pid, None)));
+        self.mark(self.here(1), Mark::Header(HeaderFact::Process(pid, None)));
         Some(taken)
     }
 
@@ -242,20 +242,20 @@ impl<'a> Scanner<'a> {
     /// A line in whatever mode.
     fn any_line(&mut self, raw: &[u8], ended: bool) {
         let line = trim_cr(raw);
-        if matches!(self.mode, Mode::Records) {
+        if matches!(self.mode, TraceMode::Records) {
             return self.line(line, self.number, ended);
         }
         match text::step(&mut self.mode, line, ended) {
-            Step::Held => {}
-            Step::Ended(held) => {
-                self.mode = Mode::Records;
+            TextStep::Held => {}
+            TextStep::Ended(held) => {
+                self.mode = TraceMode::Records;
                 if self.glue.find(&held.text).is_some() {
                     let from = self.number - held.lines as i64;
                     self.odd_at(OddId::InText, from, 1, b"");
                 }
             }
-            Step::Missing(held) => {
-                self.mode = Mode::Records;
+            TextStep::Missing(held) => {
+                self.mode = TraceMode::Records;
                 let from = self.number - held.lines as i64;
                 self.odd_at(OddId::Unended, from - 1, 1, b"");
                 self.replay(&held.text, from);
@@ -274,7 +274,7 @@ impl<'a> Scanner<'a> {
             // What begins another text here is not held again: its end was looked for already.
             if text::begins_like_a_record(line) {
                 self.line(line, number, true);
-                self.mode = Mode::Records;
+                self.mode = TraceMode::Records;
             }
             number += 1;
             rest = rest.get(len + 1..).unwrap_or_default();
@@ -346,8 +346,8 @@ impl<'a> Scanner<'a> {
         if text::matters(record) {
             let kept = &record[..record.len().min(text::MARK_MAX)];
             match header::read(kept) {
-                Said::Nothing => {}
-                said => self.mark(place, Mark::Said(said)),
+                HeaderFact::Nothing => {}
+                said => self.mark(place, Mark::Header(said)),
             }
         }
     }
@@ -372,12 +372,12 @@ impl<'a> Scanner<'a> {
                     } else {
                         0
                     };
-                    self.keep(&wait::Record { tim, ..found });
+                    self.keep(&wait::WaitRecord { tim, ..found });
                 }
-                Err(Broken::Cut(n)) => self.odd(OddId::Cut, here.plus(n), this),
-                Err(Broken::Negative(n)) => self.odd(OddId::Negative, here.plus(n), this),
-                Err(Broken::NoNumber(n)) => self.odd(OddId::NoNumber, here.plus(n), this),
-                Err(Broken::NoWait) => {}
+                Err(WaitError::Cut(n)) => self.odd(OddId::Cut, here.plus(n), this),
+                Err(WaitError::Negative(n)) => self.odd(OddId::Negative, here.plus(n), this),
+                Err(WaitError::NoNumber(n)) => self.odd(OddId::NoNumber, here.plus(n), this),
+                Err(WaitError::NoWait) => {}
             }
             let Some(next) = next else {
                 return;
@@ -388,7 +388,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn keep(&mut self, record: &wait::Record<'_>) {
+    fn keep(&mut self, record: &wait::WaitRecord<'_>) {
         let event = self.event(record.event);
         let blocks = if self.log_write[event as usize] {
             u32::try_from(wait::blocks(record.params)).unwrap_or(u32::MAX)

@@ -15,21 +15,21 @@ const VALUE_MAX: usize = 4096;
 
 /// What lines are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum TraceMode {
     /// Records.
     #[default]
     Records,
     /// A statement, up to `END OF STMT`.
-    Statement(Held),
+    Statement(HeldText),
     /// A statement that could not be parsed: it has no end mark, only its length.
-    Unparsed(Held),
+    Unparsed(HeldText),
     /// A bind value, up to its closing quote.
-    Value(Held),
+    Value(HeldText),
 }
 
 /// Text that is held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldText {
     /// The text, its lines ended by LF.
     pub text: Vec<u8>,
     /// Its lines.
@@ -40,55 +40,55 @@ pub struct Held {
     limit: usize,
 }
 
-impl Mode {
+impl TraceMode {
     /// What is held back, where anything is.
     #[must_use]
-    pub fn into_held(self) -> Option<Held> {
+    pub fn into_held(self) -> Option<HeldText> {
         match self {
-            Mode::Records => None,
-            Mode::Statement(held) | Mode::Unparsed(held) | Mode::Value(held) => Some(held),
+            TraceMode::Records => None,
+            TraceMode::Statement(held) | TraceMode::Unparsed(held) | TraceMode::Value(held) => Some(held),
         }
     }
 }
 
 /// What a line of text does.
-pub enum Step {
+pub enum TextStep {
     /// It belongs to the text.
     Held,
     /// The text has ended, with this line.
-    Ended(Held),
+    Ended(HeldText),
     /// The text has ended before, without a mark: what was held is to be read as records, and so is
     /// this line.
-    Missing(Held),
+    Missing(HeldText),
 }
 
-/// Takes a line in a mode that is not [`Mode::Records`]. `ended` says that the line is whole: what
+/// Takes a line in a mode that is not [`TraceMode::Records`]. `ended` says that the line is whole: what
 /// a part of it seems to be does not count.
-pub fn step(mode: &mut Mode, line: &[u8], ended: bool) -> Step {
+pub fn step(mode: &mut TraceMode, line: &[u8], ended: bool) -> TextStep {
     match mode {
-        Mode::Records => Step::Held,
-        Mode::Statement(held) => {
+        TraceMode::Records => TextStep::Held,
+        TraceMode::Statement(held) => {
             if line.trim_ascii() == b"END OF STMT" {
-                return Step::Ended(std::mem::take(held));
+                return TextStep::Ended(std::mem::take(held));
             }
             let separator = ended && line.len() > 10 && line.iter().all(|b| *b == b'=');
             if separator || line.starts_with(b"PARSING IN CURSOR #") || !held.push(line) {
                 return missing(held);
             }
-            Step::Held
+            TextStep::Held
         }
-        Mode::Unparsed(held) => unparsed(held, line),
-        Mode::Value(held) => {
+        TraceMode::Unparsed(held) => unparsed(held, line),
+        TraceMode::Value(held) => {
             let next = line.trim_ascii_start();
             if next.starts_with(b"Bind#") || next.starts_with(b"value=") {
                 return missing(held);
             }
             if line.trim_ascii_end().ends_with(b"\"") {
                 held.push(line);
-                return Step::Ended(std::mem::take(held));
+                return TextStep::Ended(std::mem::take(held));
             }
             if held.push(line) {
-                Step::Held
+                TextStep::Held
             } else {
                 missing(held)
             }
@@ -97,7 +97,7 @@ pub fn step(mode: &mut Mode, line: &[u8], ended: bool) -> Step {
 }
 
 /// The length that the record states decides: where lines fit it exactly they are text.
-fn unparsed(held: &mut Held, line: &[u8]) -> Step {
+fn unparsed(held: &mut HeldText, line: &[u8]) -> TextStep {
     let stated = held.stated.unwrap_or(0);
     let with = held.text.len() + line.len();
     // The length counts a terminator in some releases.
@@ -105,24 +105,24 @@ fn unparsed(held: &mut Held, line: &[u8]) -> Step {
     let first_alone = held.lines == 0 && (held.stated.is_none() || with > stated);
     if fits || first_alone {
         held.push(line);
-        return Step::Ended(std::mem::take(held));
+        return TextStep::Ended(std::mem::take(held));
     }
     if with > stated || !held.push(line) {
         return missing(held);
     }
-    Step::Held
+    TextStep::Held
 }
 
-fn missing(held: &mut Held) -> Step {
-    Step::Missing(std::mem::take(held))
+fn missing(held: &mut HeldText) -> TextStep {
+    TextStep::Missing(std::mem::take(held))
 }
 
-impl Held {
-    fn new(stated: Option<usize>, limit: usize) -> Held {
-        Held {
+impl HeldText {
+    fn new(stated: Option<usize>, limit: usize) -> HeldText {
+        HeldText {
             stated,
             limit: limit.min(HELD_MAX),
-            ..Held::default()
+            ..HeldText::default()
         }
     }
 
@@ -140,15 +140,15 @@ impl Held {
 
 /// The mode behind a record that a statement follows.
 #[must_use]
-pub fn statement(record: &[u8]) -> Option<Mode> {
+pub fn statement(record: &[u8]) -> Option<TraceMode> {
     if record.starts_with(b"PARSING IN CURSOR #") {
         let stated = length(record, b" len=");
         let limit = stated.map_or(VALUE_MAX, |n| n.saturating_mul(2).saturating_add(1024));
-        return Some(Mode::Statement(Held::new(stated, limit)));
+        return Some(TraceMode::Statement(HeldText::new(stated, limit)));
     }
     if record.starts_with(b"PARSE ERROR #") {
         let stated = length(record, b":len=").or_else(|| length(record, b" len="));
-        return Some(Mode::Unparsed(Held::new(stated, UNPARSED_MAX)));
+        return Some(TraceMode::Unparsed(HeldText::new(stated, UNPARSED_MAX)));
     }
     None
 }
@@ -161,10 +161,10 @@ fn length(record: &[u8], key: &[u8]) -> Option<usize> {
 
 /// The mode behind the line of a bind value, if the value goes on in the next line.
 #[must_use]
-pub fn value(record: &[u8]) -> Option<Mode> {
+pub fn value(record: &[u8]) -> Option<TraceMode> {
     let value = record.strip_prefix(b"value=\"")?.trim_ascii_end();
     let closed = value.ends_with(b"\"");
-    (!closed).then(|| Mode::Value(Held::new(None, VALUE_MAX)))
+    (!closed).then(|| TraceMode::Value(HeldText::new(None, VALUE_MAX)))
 }
 
 /// Records of calls, behind which another record may be glued.

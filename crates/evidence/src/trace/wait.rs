@@ -13,7 +13,7 @@ const CURSOR_MAX: usize = 24;
 
 /// What a record says, in its own unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct WaitRecord<'a> {
     /// The event's name.
     pub event: &'a [u8],
     /// Elapsed time in the trace's unit.
@@ -26,7 +26,7 @@ pub struct Record<'a> {
 
 /// Why a record could not be read. Each with the byte of the record at which it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum WaitError {
     /// It ends before the elapsed time is complete.
     Cut(usize),
     /// The elapsed time is negative.
@@ -40,7 +40,7 @@ pub enum Broken {
 /// A record at the beginning of `bytes` as servers write it, up to the end of its line, and the
 /// bytes that it takes with that end. `None` where anything is unusual.
 #[inline]
-pub fn fast(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
+pub fn fast(bytes: &[u8]) -> Option<(WaitRecord<'_>, usize)> {
     let mut at = WAIT.len();
     while bytes.get(at)?.is_ascii_digit() {
         at += 1;
@@ -66,7 +66,7 @@ pub fn fast(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
     if !params.is_empty() && (params[0] != b' ' || memchr(b'W', params).is_some()) {
         return None;
     }
-    let record = Record {
+    let record = WaitRecord {
         event: &bytes[name_at..name_at + name_len],
         ela,
         tim: tim_at_end(params),
@@ -119,50 +119,50 @@ fn tim_at_end(params: &[u8]) -> u64 {
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub fn tolerant(bytes: &[u8]) -> Result<Record<'_>, Broken> {
+pub fn tolerant(bytes: &[u8]) -> Result<WaitRecord<'_>, WaitError> {
     let after = &bytes[WAIT.len()..];
     let colon = after.iter().take(CURSOR_MAX).position(|b| *b == b':');
     let colon = match colon {
         Some(at) => at + WAIT.len(),
-        None if after.len() < CURSOR_MAX => return Err(Broken::Cut(bytes.len())),
-        None => return Err(Broken::NoWait),
+        None if after.len() < CURSOR_MAX => return Err(WaitError::Cut(bytes.len())),
+        None => return Err(WaitError::NoWait),
     };
     let cursor = bytes[WAIT.len()..colon].trim_ascii();
     if !cursor.iter().all(|b| b.is_ascii_digit() || *b == b'-') {
-        return Err(Broken::NoWait);
+        return Err(WaitError::NoWait);
     }
     let at = skip_blanks(bytes, colon + 1);
     let at = match bytes[at..].strip_prefix(b"nam=") {
         Some(_) => skip_blanks(bytes, at + 4),
-        None if b"nam=".starts_with(&bytes[at..]) => return Err(Broken::Cut(bytes.len())),
-        None => return Err(Broken::NoWait),
+        None if b"nam=".starts_with(&bytes[at..]) => return Err(WaitError::Cut(bytes.len())),
+        None => return Err(WaitError::NoWait),
     };
     let quote = quote_len(&bytes[at..]);
     let name_at = at + quote;
     let Some(ela) = memmem::find(&bytes[name_at..], b"ela=") else {
         let cut = bytes.len() - name_at <= NAME_MAX + 8;
         return Err(if cut {
-            Broken::Cut(bytes.len())
+            WaitError::Cut(bytes.len())
         } else {
-            Broken::NoWait
+            WaitError::NoWait
         });
     };
     let event = strip_quote(bytes[name_at..name_at + ela].trim_ascii());
     if event.is_empty() || event.len() > NAME_MAX {
-        return Err(Broken::NoWait);
+        return Err(WaitError::NoWait);
     }
     let at = skip_blanks(bytes, name_at + ela + 4);
     let (ela, digits) = match bytes.get(at) {
-        None => return Err(Broken::Cut(at)),
-        Some(b'-') => return Err(Broken::Negative(at)),
-        Some(_) => leading_u64(&bytes[at..]).ok_or(Broken::NoNumber(at))?,
+        None => return Err(WaitError::Cut(at)),
+        Some(b'-') => return Err(WaitError::Negative(at)),
+        Some(_) => leading_u64(&bytes[at..]).ok_or(WaitError::NoNumber(at))?,
     };
     let params = &bytes[at + digits..];
     if params.first().is_some_and(|b| !b.is_ascii_whitespace()) {
-        return Err(Broken::NoNumber(at));
+        return Err(WaitError::NoNumber(at));
     }
     let params = params.trim_ascii_end();
-    Ok(Record {
+    Ok(WaitRecord {
         event,
         ela,
         tim: tim_at_end(params),
@@ -320,20 +320,20 @@ mod tests {
     #[test]
     fn broken_records_are_told() {
         for (line, want) in [
-            ("WAIT #", Broken::Cut(6)),
-            ("WAIT #0: na", Broken::Cut(11)),
-            ("WAIT #0: nam='log fi", Broken::Cut(20)),
-            ("WAIT #0: nam='x' ela= ", Broken::Cut(22)),
-            ("WAIT #0: nam='x' ela= -5 tim=1", Broken::Negative(22)),
-            ("WAIT #0: nam='x' ela= NaN", Broken::NoNumber(22)),
-            ("WAIT #0: nam='x' ela= 5x", Broken::NoNumber(22)),
+            ("WAIT #", WaitError::Cut(6)),
+            ("WAIT #0: na", WaitError::Cut(11)),
+            ("WAIT #0: nam='log fi", WaitError::Cut(20)),
+            ("WAIT #0: nam='x' ela= ", WaitError::Cut(22)),
+            ("WAIT #0: nam='x' ela= -5 tim=1", WaitError::Negative(22)),
+            ("WAIT #0: nam='x' ela= NaN", WaitError::NoNumber(22)),
+            ("WAIT #0: nam='x' ela= 5x", WaitError::NoNumber(22)),
             (
                 "WAIT #0: nam='x' ela= 99999999999999999999",
-                Broken::NoNumber(22),
+                WaitError::NoNumber(22),
             ),
-            ("WAIT #of the world, a long line without it", Broken::NoWait),
-            ("WAIT #x: nam='x' ela= 5", Broken::NoWait),
-            ("WAIT #0: nam='' ela= 5", Broken::NoWait),
+            ("WAIT #of the world, a long line without it", WaitError::NoWait),
+            ("WAIT #x: nam='x' ela= 5", WaitError::NoWait),
+            ("WAIT #0: nam='' ela= 5", WaitError::NoWait),
         ] {
             assert_eq!(tolerant(line.as_bytes()), Err(want), "{line}");
             assert_eq!(fast(format!("{line}\n").as_bytes()), None, "{line}");

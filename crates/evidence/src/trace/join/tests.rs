@@ -1,7 +1,7 @@
 //! A trace in one block, taken wait by wait, is the oracle: cut anywhere, scanned and sorted apart,
 //! it has to give the same. `REDOLAB_IMPORT_SEED` draws other traces.
 
-use crate::trace::{Reader, Scanned, scan};
+use crate::trace::{TraceReader, Scanned, scan};
 use crate::{Gathered, Notes, Options, Sink, sink::Samples};
 use measure::imported::{Diagnostic, Series, Table};
 use measure::run::Row;
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-fn given(reader: Reader, mut sink: Sink) -> Given {
+fn given(reader: TraceReader, mut sink: Sink) -> Given {
     let mut out = Gathered::default();
     let ended = reader.end(&mut sink, &mut out);
     Given {
@@ -49,7 +49,7 @@ fn sink(samples_of: Option<&str>) -> Sink {
 }
 
 fn in_order(text: &[u8], samples_of: Option<&str>) -> Given {
-    let mut reader = Reader::new(&Options::default(), "f");
+    let mut reader = TraceReader::new(&Options::default(), "f");
     let mut sink = sink(samples_of);
     reader.feed(text, &mut sink);
     given(reader, sink)
@@ -62,7 +62,7 @@ fn in_blocks(
     samples_of: Option<&str>,
     random: &mut Random,
 ) -> (Given, u64) {
-    let mut reader = Reader::new(&Options::default(), "f");
+    let mut reader = TraceReader::new(&Options::default(), "f");
     let mut sink = sink(samples_of);
     let (mut block, mut scanned) = (Vec::new(), Scanned::default());
     let mut rest = text;
