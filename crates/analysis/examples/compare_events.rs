@@ -1,7 +1,7 @@
 //! How long a comparison of two runs of many events takes, bootstrap included:
 //! `cargo run --release -p redolab-analysis --example compare_events -- 4000000`.
 
-use analysis::compare::{Options, Series, Side, stored};
+use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::run::{Environment, Origin, Row, Run, SCHEMA, Target, Validity, WorkloadInfo};
 use std::time::Instant;
@@ -20,7 +20,7 @@ fn events(seed: u64, n: usize, mean_ns: f64) -> Vec<u64> {
 
 fn side(name: &str, seed: u64, n: usize, mean_ns: f64) -> Side {
     let events = events(seed, n, mean_ns);
-    let series = Series::of_events(&events);
+    let series = WaitSeries::of_events(&events);
     let row = Row {
         workload: "LGWR-LAT1".to_owned(),
         nodes: 1,

@@ -2,7 +2,7 @@
 
 use analysis::compare::condition::FailIf;
 use analysis::compare::rounds::{self, LiveSide, Round};
-use analysis::compare::{Options, Series, Side, stored};
+use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;
 use measure::comparison::{Basis, Comparison, Difference, Size};
@@ -36,9 +36,14 @@ fn run(name: &str, rows: Vec<Row>) -> Run {
 }
 
 /// A row of `seconds` seconds whose waits are around `mean_us`.
-fn row(seed: u64, workload: &str, seconds: usize, mean_us: f64) -> (Row, BTreeMap<String, Series>) {
+fn row(
+    seed: u64,
+    workload: &str,
+    seconds: usize,
+    mean_us: f64,
+) -> (Row, BTreeMap<String, WaitSeries>) {
     let mut r = Random::new(seed);
-    let mut series = Series::new();
+    let mut series = WaitSeries::new();
     let mut intervals = Vec::new();
     for second in 0..seconds {
         let level = 1.0 + 0.02 * r.normal();
@@ -193,8 +198,8 @@ fn events_are_compared_as_stretches_of_them() {
             .collect()
     };
     let (a, b) = (
-        Series::of_events(&events(4e5)),
-        Series::of_events(&events(4.4e5)),
+        WaitSeries::of_events(&events(4e5)),
+        WaitSeries::of_events(&events(4.4e5)),
     );
     let mut sides = [side("a", 1, 10, 400.0), side("b", 2, 10, 440.0)];
     for (side, series) in sides.iter_mut().zip([a, b]) {

@@ -7,7 +7,7 @@
 //! about once in a thousand seeds, and the default seed is fixed.
 
 use analysis::stats::blocks::{self, Blocks, Statistic};
-use analysis::stats::bootstrap::{self, Plan, Scheme};
+use analysis::stats::bootstrap::{self, BootstrapPlan, Scheme};
 use analysis::stats::random::Random;
 use analysis::stats::{Counts, Moments, change, rank, segmented, shift, welch};
 use measure::Histogram;
@@ -99,11 +99,11 @@ fn bootstrap_intervals_hold_what_they_promise_on_autocorrelated_series() {
         let mut held = 0;
         for seed in 0..rounds {
             let x = ar1(&mut r, phi, n);
-            let plan = Plan {
+            let plan = BootstrapPlan {
                 scheme,
                 resamples: 200,
                 seed,
-                ..Plan::default()
+                ..BootstrapPlan::default()
             };
             let mut figure = |v: &mut [f64]| {
                 if median {
@@ -145,16 +145,16 @@ const FIGURES: [Statistic; 3] = [
 ];
 
 fn significant(a: &Blocks, b: &Blocks, seed: u64) -> [bool; 3] {
-    let plan = Plan {
+    let plan = BootstrapPlan {
         resamples: 150,
         seed,
-        ..Plan::default()
+        ..BootstrapPlan::default()
     };
     let fa = blocks::figures(a, &FIGURES, &plan).expect("intervals");
     let fb = blocks::figures(
         b,
         &FIGURES,
-        &Plan {
+        &BootstrapPlan {
             seed: !seed,
             ..plan
         },
@@ -211,14 +211,14 @@ fn ten_seconds_of_equal_tails_seldom_differ() {
     ];
     let mut cried = [0_u64; 3];
     for seed in 0..n {
-        let plan = Plan {
+        let plan = BootstrapPlan {
             resamples: 150,
             seed,
-            ..Plan::default()
+            ..BootstrapPlan::default()
         };
         let mut draw = |seed| {
             let blocks = run(&mut r, 10, 1500, 1.0);
-            blocks::figures(&blocks, &tails, &Plan { seed, ..plan }).expect("intervals")
+            blocks::figures(&blocks, &tails, &BootstrapPlan { seed, ..plan }).expect("intervals")
         };
         let (a, b) = (draw(seed), draw(!seed));
         for (i, cried) in cried.iter_mut().enumerate() {
@@ -252,10 +252,10 @@ fn ten_seconds_of_equal_throughput_seldom_differ() {
                 blocks
             };
             let (a, b) = (rates(), rates());
-            let plan = Plan {
+            let plan = BootstrapPlan {
                 resamples: 200,
                 seed,
-                ..Plan::default()
+                ..BootstrapPlan::default()
             };
             let fa = blocks::figures(&a, &FIGURES[..1], &plan).expect("a");
             let fb = blocks::figures(&b, &FIGURES[..1], &plan).expect("b");

@@ -10,7 +10,7 @@
 
 mod gate;
 
-pub use gate::{Gate, Held};
+pub use gate::{Gate, HeldOperation};
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
@@ -66,7 +66,7 @@ pub struct Injection {
 
 /// Calls seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct FaultCounts {
     /// Writes, struck ones included.
     pub writes: u64,
     /// Flushes, struck ones included.
@@ -94,7 +94,7 @@ struct Shared {
 #[derive(Default)]
 struct Plan {
     injections: Vec<Injection>,
-    counts: Counts,
+    counts: FaultCounts,
 }
 
 impl FaultDevice {
@@ -124,7 +124,7 @@ impl FaultDevice {
 
     /// Calls seen so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> FaultCounts {
         self.shared.plan().counts
     }
 

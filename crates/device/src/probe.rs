@@ -57,7 +57,7 @@ impl std::str::FromStr for IoEngine {
 
 /// A way of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Way {
+pub struct WriteMethod {
     /// How a write is made durable.
     pub method: SyncMethod,
     /// How it is handed to the system; never [`IoEngine::Auto`].
@@ -243,13 +243,13 @@ impl Plan {
         }
     }
 
-    fn ways(&self) -> Vec<Way> {
+    fn ways(&self) -> Vec<WriteMethod> {
         let engines: &[IoEngine] = match self.io {
             IoEngine::Auto => &[IoEngine::Threads, IoEngine::IoUring],
             IoEngine::Threads => &[IoEngine::Threads],
             IoEngine::IoUring => &[IoEngine::IoUring],
         };
-        let with = |io| SyncMethod::ALL.map(|method| Way { method, io });
+        let with = |io| SyncMethod::ALL.map(|method| WriteMethod { method, io });
         engines.iter().copied().flat_map(with).collect()
     }
 }
@@ -258,7 +258,7 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The way.
-    pub way: Way,
+    pub way: WriteMethod,
     /// Bytes of each write.
     pub bytes: u64,
     /// Durable writes that were timed.
@@ -273,11 +273,11 @@ pub struct Found {
 
 /// Every way and size.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct ProbeOutcome {
     /// In the order of measuring.
     pub found: Vec<Found>,
     /// The fastest.
-    pub best: Option<Way>,
+    pub best: Option<WriteMethod>,
 }
 
 /// Name of the probe's file in the log's directory.
@@ -298,7 +298,7 @@ const RING_GAIN: f64 = 0.9;
 ///
 /// # Errors
 /// When the file cannot be made; nothing is left behind.
-pub fn probe(directory: &Directory, plan: Plan) -> Result<Outcome, DeviceError> {
+pub fn probe(directory: &Directory, plan: Plan) -> Result<ProbeOutcome, DeviceError> {
     let at = directory.entry(FILE_NAME)?;
     remove_left_over(&at)?;
     // Removed at the end, also when a way of writing fails.
@@ -319,14 +319,14 @@ pub fn probe(directory: &Directory, plan: Plan) -> Result<Outcome, DeviceError> 
         }
     }
     let found: Vec<Found> = points.into_iter().map(Point::end).collect();
-    Ok(Outcome {
+    Ok(ProbeOutcome {
         best: choose(&found),
         found,
     })
 }
 
 /// The best way; threads where rings are hardly better.
-fn choose(found: &[Found]) -> Option<Way> {
+fn choose(found: &[Found]) -> Option<WriteMethod> {
     let figures = |f: &Found| {
         let gain = match f.way.io {
             IoEngine::IoUring => RING_GAIN,
@@ -339,7 +339,7 @@ fn choose(found: &[Found]) -> Option<Way> {
 
 fn open(
     directory: &Directory,
-    way: Way,
+    way: WriteMethod,
     uring: UringOptions,
 ) -> Result<Arc<dyn LogDevice>, DeviceError> {
     let set = FileSet::open_at(directory, &[FILE_NAME.to_owned()], FILE_BYTES, way.method)?;
@@ -352,7 +352,7 @@ fn open(
 
 /// One way and size being measured.
 struct Point {
-    way: Way,
+    way: WriteMethod,
     bytes: u64,
     bench: Option<Bench>,
     timing: Timing,
@@ -360,7 +360,11 @@ struct Point {
 }
 
 impl Point {
-    fn new(way: Way, bytes: u64, device: &Result<Arc<dyn LogDevice>, DeviceError>) -> Point {
+    fn new(
+        way: WriteMethod,
+        bytes: u64,
+        device: &Result<Arc<dyn LogDevice>, DeviceError>,
+    ) -> Point {
         let made = match device {
             Ok(device) => {
                 let first = HEAD_BYTES.next_multiple_of(bytes);

@@ -7,7 +7,7 @@ use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::series::Binned;
-use super::tally::{TallyBudget, Tally};
+use super::tally::{Tally, TallyBudget};
 use super::{Gathered, Options, Sink, number};
 use measure::WaitEvent;
 use measure::imported::{Axis, Series, Severity};

@@ -11,7 +11,7 @@ use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
-use super::wrapped::{WrappedLine, Wrapped, is_heading as is_heading_line};
+use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
 use measure::imported::Severity;
 

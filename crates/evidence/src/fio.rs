@@ -3,7 +3,7 @@
 //!
 //! Latencies are in nanoseconds (`clat_ns`, fio 3) or microseconds (`clat`, fio 2).
 
-use super::json::{Met, JsonStep, key};
+use super::json::{JsonStep, Met, key};
 use super::sheets::{Sheets, text};
 use measure::imported::Cell;
 use measure::printed;

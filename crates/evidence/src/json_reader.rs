@@ -3,7 +3,7 @@
 use super::fio::Fio;
 use super::gathered::Ended;
 use super::head::Head;
-use super::json::{Json, Met, JsonStep, key};
+use super::json::{Json, JsonStep, Met, key};
 use super::listing::{IostatSamples, iostat_reading};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};

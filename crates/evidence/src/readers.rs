@@ -30,13 +30,15 @@ impl KindReader {
     #[must_use]
     pub fn new(kind: Kind, options: &Options, file: &str) -> KindReader {
         match kind {
-            Kind::OracleTrace => KindReader::OracleTrace(Box::new(trace::TraceReader::new(options, file))),
-            Kind::EventHistogram => {
-                KindReader::EventHistogram(Box::new(event_histogram::HistogramReader::new(options, file)))
+            Kind::OracleTrace => {
+                KindReader::OracleTrace(Box::new(trace::TraceReader::new(options, file)))
             }
-            Kind::CountElapsed => {
-                KindReader::CountElapsed(Box::new(count_elapsed::CountElapsedReader::new(options, file)))
-            }
+            Kind::EventHistogram => KindReader::EventHistogram(Box::new(
+                event_histogram::HistogramReader::new(options, file),
+            )),
+            Kind::CountElapsed => KindReader::CountElapsed(Box::new(
+                count_elapsed::CountElapsedReader::new(options, file),
+            )),
             Kind::AwrHtml => KindReader::AwrHtml(Box::new(awr::AwrReader::new(options, file))),
             Kind::IostatJson | Kind::FioJson => KindReader::Json(
                 kind,

@@ -128,7 +128,10 @@ mod tests {
             wrapped.names(),
             ["io_size", "file_name", "io_latency", "timestamp"]
         );
-        let rows: Vec<&WrappedLine> = took.iter().filter(|t| matches!(t, WrappedLine::Row(_))).collect();
+        let rows: Vec<&WrappedLine> = took
+            .iter()
+            .filter(|t| matches!(t, WrappedLine::Row(_)))
+            .collect();
         let row = |cells: [&str; 4]| WrappedLine::Row(cells.map(str::to_owned).to_vec());
         assert_eq!(
             rows,

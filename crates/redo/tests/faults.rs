@@ -7,7 +7,9 @@ mod common;
 use common::{
     PATIENCE, Scratch, WRITERS, assert_prefixes, commit, options, record, recovered, until, whose,
 };
-use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Gate, Held, Injection, Target};
+use device::fault::{
+    EINTR, EIO, ENOSPC, Fault, FaultDevice, Gate, HeldOperation, Injection, Target,
+};
 use device::{FileSet, IoEngine, LogDevice, OpKind, SyncMethod, UringFiles, UringOptions};
 use redo::control::CONTROL_BYTES;
 use redo::engine::Paths;
@@ -500,12 +502,12 @@ fn a_device_that_fails_in_recovery_opens_nothing() {
     assert_prefixes(&recovered(&scratch.0).0, &[30]);
 }
 
-fn await_held(gate: &Gate, count: usize) -> Vec<Held> {
+fn await_held(gate: &Gate, count: usize) -> Vec<HeldOperation> {
     gate.await_pending(count, PATIENCE)
         .expect("the log writer submits")
 }
 
-fn is_flush(held: &Held) -> bool {
+fn is_flush(held: &HeldOperation) -> bool {
     held.op.kind == OpKind::Flush
 }
 

@@ -1,7 +1,7 @@
 //! `docs/findings.md`: the catalogue of findings by axis, and the thresholds.
 
 use analysis::findings::Axis;
-use analysis::findings::catalogue::{Entry, entries};
+use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub fn findings() -> String {
     text
 }
 
-fn cells(entry: &Entry, thresholds: &Thresholds) -> String {
+fn cells(entry: &CatalogueEntry, thresholds: &Thresholds) -> String {
     let limits = entry.limits(thresholds);
     let values: Vec<String> = limits
         .iter()

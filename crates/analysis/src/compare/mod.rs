@@ -67,7 +67,7 @@ impl Default for Options {
 
 /// A series of a row: what is drawn, and all of it together.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct WaitSeries {
     /// Intervals in their order.
     pub blocks: Blocks,
     /// All of them merged.
@@ -76,11 +76,11 @@ pub struct Series {
     pub basis: Basis,
 }
 
-impl Series {
+impl WaitSeries {
     /// No interval yet.
     #[must_use]
-    pub fn new() -> Series {
-        Series {
+    pub fn new() -> WaitSeries {
+        WaitSeries {
             blocks: Blocks::new(),
             merged: Histogram::new(),
             basis: Basis::Intervals,
@@ -95,26 +95,26 @@ impl Series {
 
     /// From means over time, as imported evidence holds them: only the mean can be compared.
     #[must_use]
-    pub fn of_points(points: &[measure::imported::Point]) -> Series {
+    pub fn of_points(points: &[measure::imported::Point]) -> WaitSeries {
         let mut blocks = Blocks::new();
         for point in points {
             let count = point.count as f64;
             blocks.push_rate(point.mean_ns * count, count);
         }
-        Series {
+        WaitSeries {
             blocks,
-            ..Series::new()
+            ..WaitSeries::new()
         }
     }
 
     /// From single events in their order, nanoseconds.
     #[must_use]
-    pub fn of_events(events: &[u64]) -> Series {
+    pub fn of_events(events: &[u64]) -> WaitSeries {
         let mut merged = Histogram::new();
         for event in events {
             merged.record(*event);
         }
-        Series {
+        WaitSeries {
             blocks: Blocks::of_events(events),
             merged,
             basis: Basis::Events,
@@ -122,9 +122,9 @@ impl Series {
     }
 }
 
-impl Default for Series {
-    fn default() -> Series {
-        Series::new()
+impl Default for WaitSeries {
+    fn default() -> WaitSeries {
+        WaitSeries::new()
     }
 }
 
@@ -138,7 +138,7 @@ pub struct Side {
     /// It was finished.
     pub complete: bool,
     /// Series by wait-event key, for each row of the run in its order; the last rows may have none.
-    pub series: Vec<BTreeMap<String, Series>>,
+    pub series: Vec<BTreeMap<String, WaitSeries>>,
 }
 
 /// What a comparison says of a run.

@@ -10,7 +10,7 @@
 use super::metrics::{self, ROW, WAIT};
 use super::stored::{Effects, begun, blank, judged};
 use super::{Options, compared, condition, distribution, pairing, tables, words};
-use crate::stats::{Moments, Refusal, blocks};
+use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
 use measure::run::{Row, Run, WaitStats};
@@ -230,7 +230,7 @@ fn paired(mut d: Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -
     let ratio = Moments::of(&logs).and_then(|m| {
         let se = m.variance_of_mean().sqrt();
         if se == 0.0 && m.mean == 0.0 {
-            return Err(Refusal::Constant);
+            return Err(StatsRefusal::Constant);
         }
         blocks::of_ln(m.mean, se, m.n - 1.0, level)
     });

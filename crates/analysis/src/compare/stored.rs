@@ -1,10 +1,10 @@
 //! Differences of stored runs: each run's intervals, or events, are drawn in blocks.
 
 use super::metrics::{self, ROW, RowMetric, WAIT, WaitMetric};
-use super::{Options, Series, Side, compared, condition, distribution, pairing, tables, words};
-use crate::stats::blocks::{self, Blocks, Figure, Statistic};
-use crate::stats::bootstrap::Plan;
-use crate::stats::{Counts, Moments, Refusal, effect, rank};
+use super::{Options, Side, WaitSeries, compared, condition, distribution, pairing, tables, words};
+use crate::stats::blocks::{self, BlockFigure, Blocks, Statistic};
+use crate::stats::bootstrap::BootstrapPlan;
+use crate::stats::{Counts, Moments, StatsRefusal, effect, rank};
 use measure::comparison::{Basis, Better, Comparison, Difference, Method, SCHEMA};
 use measure::run::{Origin, Row, WaitStats};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
     }
     for (run, side) in sides.iter().enumerate() {
         for (row, series) in side.run.rows.iter().zip(&side.series) {
-            let drawn = |(e, s): &(&String, &Series)| {
+            let drawn = |(e, s): &(&String, &WaitSeries)| {
                 e.as_str() != "commits_per_write" && s.merged.count() > 0
             };
             for (event, series) in series.iter().filter(drawn) {
@@ -145,17 +145,17 @@ fn notes(sides: &[Side]) -> Vec<String> {
 /// Figures with their errors, drawn once for each row of each run.
 struct Drawn<'a> {
     sides: &'a [Side],
-    plan: Plan,
-    waits: BTreeMap<(usize, usize, String), Result<Vec<Figure>, Refusal>>,
+    plan: BootstrapPlan,
+    waits: BTreeMap<(usize, usize, String), Result<Vec<BlockFigure>, StatsRefusal>>,
 }
 
 impl<'a> Drawn<'a> {
     fn new(sides: &'a [Side], options: &Options) -> Drawn<'a> {
-        let plan = Plan {
+        let plan = BootstrapPlan {
             resamples: options.resamples.max(20),
             level: options.level,
             seed: options.seed,
-            ..Plan::default()
+            ..BootstrapPlan::default()
         };
         Drawn {
             sides,
@@ -165,29 +165,34 @@ impl<'a> Drawn<'a> {
     }
 
     /// A seed for each run, row and series: equal runs are drawn differently.
-    fn plan(&self, (side, row): (usize, usize), event: &str) -> Plan {
+    fn plan(&self, (side, row): (usize, usize), event: &str) -> BootstrapPlan {
         let text = event
             .bytes()
             .fold(0_u64, |h, b| h.wrapping_mul(131).wrapping_add(u64::from(b)));
         let place = (side as u64) << 32 | row as u64;
-        Plan {
+        BootstrapPlan {
             seed: self.plan.seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ text,
             ..self.plan
         }
     }
 
-    fn series(&self, (side, row): (usize, usize), event: &str) -> Option<&'a Series> {
+    fn series(&self, (side, row): (usize, usize), event: &str) -> Option<&'a WaitSeries> {
         self.sides.get(side)?.series.get(row)?.get(event)
     }
 
-    fn wait(&mut self, at: (usize, usize), event: &str, metric: usize) -> Result<Figure, Refusal> {
+    fn wait(
+        &mut self,
+        at: (usize, usize),
+        event: &str,
+        metric: usize,
+    ) -> Result<BlockFigure, StatsRefusal> {
         let key = (at.0, at.1, event.to_owned());
         if !self.waits.contains_key(&key) {
             let plan = self.plan(at, event);
             let all: Vec<Statistic> = WAIT.iter().filter_map(|m| m.statistic).collect();
             let figures = match self.series(at, event) {
                 Some(series) => blocks::figures(&series.blocks, &all, &plan),
-                None => Err(Refusal::Empty),
+                None => Err(StatsRefusal::Empty),
             };
             self.waits.insert(key.clone(), figures);
         }
@@ -197,9 +202,9 @@ impl<'a> Drawn<'a> {
             .filter(|m| m.statistic.is_some())
             .count();
         match self.waits.get(&key) {
-            Some(Ok(figures)) => figures.get(place).copied().ok_or(Refusal::Empty),
+            Some(Ok(figures)) => figures.get(place).copied().ok_or(StatsRefusal::Empty),
             Some(Err(refusal)) => Err(refusal.clone()),
-            None => Err(Refusal::Empty),
+            None => Err(StatsRefusal::Empty),
         }
     }
 }
@@ -263,7 +268,7 @@ impl PairOfRows<'_> {
         (d.units_a, d.units_b) = (ba.len() as u64, bb.len() as u64);
         let draw = |blocks: &Blocks, at| {
             let figures = blocks::figures(blocks, &[Statistic::Mean], &drawn.plan(at, metric.key))?;
-            figures.first().copied().ok_or(Refusal::Empty)
+            figures.first().copied().ok_or(StatsRefusal::Empty)
         };
         let ratio = draw(&ba, self.places.0)
             .and_then(|a| blocks::ratio(&a, &draw(&bb, self.places.1)?, level));
@@ -370,17 +375,17 @@ impl Effects {
 }
 
 /// Fills in a ratio, or why there is none.
-pub(super) fn judged(d: &mut Difference, ratio: Result<blocks::Ratio, Refusal>, basis: Basis) {
+pub(super) fn judged(d: &mut Difference, ratio: Result<blocks::Ratio, StatsRefusal>, basis: Basis) {
     match ratio {
         Ok(ratio) => {
             d.basis = basis;
             words::tell(d, &ratio);
         }
-        Err(Refusal::TooFew { needed, found }) => {
+        Err(StatsRefusal::TooFew { needed, found }) => {
             let why = format!("{found} intervals, at least {needed} are needed");
             words::tell_bare(d, &why);
         }
-        Err(Refusal::Constant) => words::tell_bare(
+        Err(StatsRefusal::Constant) => words::tell_bare(
             d,
             "nothing varies, so noise cannot be distinguished from a difference",
         ),

@@ -3,8 +3,8 @@
 //! Evidence is ranked: what the drive reports (NVMe VWC, SCSI WCE) before the kernel's
 //! `queue/write_cache`, which an administrator can write and which is never sole evidence.
 
-use super::catalogue::{self, Entry};
-use super::disk::{Behind, article, behind, describe, disks, named};
+use super::catalogue::{self, CatalogueEntry};
+use super::disk::{DiskBacking, article, behind, describe, disks, named};
 use super::note::Note;
 use super::protection::{against, controller, is_protected, shelter};
 use super::{Bad, Caution, Good, Info};
@@ -28,8 +28,8 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 
 fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     let (entry, weight, claim) = match behind(disk) {
-        Behind::Controller => return notes.push(controller(stack, disk)),
-        Behind::CloudVolume => (
+        DiskBacking::Controller => return notes.push(controller(stack, disk)),
+        DiskBacking::CloudVolume => (
             &catalogue::STACK_CLOUD_VOLUME,
             Caution,
             format!(
@@ -37,7 +37,7 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
                 named(disk)
             ),
         ),
-        Behind::InstanceStore => (
+        DiskBacking::InstanceStore => (
             &catalogue::STACK_INSTANCE_STORE,
             Caution,
             format!(
@@ -45,7 +45,7 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
                 named(disk)
             ),
         ),
-        Behind::Plain => (
+        DiskBacking::Plain => (
             &catalogue::STACK_DISK,
             Info,
             format!(
@@ -112,7 +112,7 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
 fn cache_words(
     disk: &Layer,
     kernel: Option<&str>,
-) -> (&'static Entry, Weight, String, &'static str) {
+) -> (&'static CatalogueEntry, Weight, String, &'static str) {
     let name = named(disk);
     match (disk.drive_write_cache, kernel) {
         (Some(true), Some("write through")) => (

@@ -12,7 +12,7 @@ pub(super) fn disks(stack: &Stack) -> impl Iterator<Item = &Layer> {
 
 /// What a disk's model says of the machinery behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(super) enum DiskBacking {
     /// A RAID controller with a cache of its own.
     Controller,
     /// A block volume of a cloud, on a network.
@@ -35,7 +35,7 @@ const CONTROLLER_DRIVERS: &[&str] = &[
 ];
 
 /// What stands behind a disk, by its model and its driver.
-pub(super) fn behind(disk: &Layer) -> Behind {
+pub(super) fn behind(disk: &Layer) -> DiskBacking {
     const CONTROLLERS: &[&str] = &[
         "PERC",
         "MEGARAID",
@@ -63,22 +63,22 @@ pub(super) fn behind(disk: &Layer) -> Behind {
     let any = |names: &[&str]| names.iter().any(|n| model.contains(n));
     let driver = disk.controller.as_deref().unwrap_or("");
     match () {
-        () if any(CLOUD) => Behind::CloudVolume,
-        () if any(INSTANCE) => Behind::InstanceStore,
-        () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => Behind::Controller,
-        () => Behind::Plain,
+        () if any(CLOUD) => DiskBacking::CloudVolume,
+        () if any(INSTANCE) => DiskBacking::InstanceStore,
+        () if any(CONTROLLERS) || CONTROLLER_DRIVERS.contains(&driver) => DiskBacking::Controller,
+        () => DiskBacking::Plain,
     }
 }
 
 /// A RAID controller hides its disks and its cache.
 #[must_use]
 pub fn has_controller(stack: &Stack) -> bool {
-    disks(stack).any(|d| behind(d) == Behind::Controller)
+    disks(stack).any(|d| behind(d) == DiskBacking::Controller)
 }
 
 /// A cloud block volume: its rate is provisioned.
 pub(super) fn has_cloud_volume(stack: &Stack) -> bool {
-    disks(stack).any(|d| behind(d) == Behind::CloudVolume)
+    disks(stack).any(|d| behind(d) == DiskBacking::CloudVolume)
 }
 
 /// What a disk is, in words.

@@ -1,6 +1,6 @@
 //! A finding in the making: what its catalogue entry says of it, and what was measured.
 
-use super::catalogue::{self, Entry};
+use super::catalogue::{self, CatalogueEntry};
 use crate::thresholds::Limit;
 use measure::judgement::{Confidence, Finding, Weight};
 
@@ -9,7 +9,7 @@ use measure::judgement::{Confidence, Finding, Weight};
 pub(super) struct Note(Finding);
 
 impl Note {
-    pub(super) fn of(entry: &Entry, weight: Weight, claim: impl Into<String>) -> Note {
+    pub(super) fn of(entry: &CatalogueEntry, weight: Weight, claim: impl Into<String>) -> Note {
         Note(Finding {
             id: entry.id.to_owned(),
             weight,

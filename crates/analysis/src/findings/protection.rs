@@ -5,7 +5,7 @@
 //! alone, as many consumer drives have it, is not enough and not listed.
 
 use super::catalogue;
-use super::disk::{Behind, behind, named};
+use super::disk::{DiskBacking, behind, named};
 use super::note::Note;
 use super::{Bad, Caution, Info};
 use crate::format;
@@ -56,15 +56,15 @@ pub(super) fn shelter(stack: &Stack, disk: &Layer) -> Option<String> {
         })
     };
     match behind(disk) {
-        Behind::Plain => declared(Protection::Plp).or_else(|| model(disk)),
-        Behind::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
-        Behind::CloudVolume | Behind::InstanceStore => None,
+        DiskBacking::Plain => declared(Protection::Plp).or_else(|| model(disk)),
+        DiskBacking::Controller => declared(Protection::Battery).or_else(|| tool(stack)),
+        DiskBacking::CloudVolume | DiskBacking::InstanceStore => None,
     }
 }
 
 /// Nothing in a disk's cache is lost with the power, as the drive or somebody else declares.
 pub(super) fn is_protected(stack: &Stack, disk: &Layer) -> bool {
-    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == Behind::Plain;
+    let by_itself = disk.drive_write_cache == Some(false) && behind(disk) == DiskBacking::Plain;
     by_itself || shelter(stack, disk).is_some()
 }
 

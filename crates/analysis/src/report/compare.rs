@@ -26,12 +26,12 @@ const GROUPS_MAX: usize = 8;
 const MAPS_MAX: usize = 3;
 
 /// A run with what the store holds beside it, for its heat maps.
-pub type Held<'a> = (&'a Run, &'a ReportData);
+pub type ReportedRun<'a> = (&'a Run, &'a ReportData);
 
 /// The report of a comparison. `held` has the runs in the comparison's order; `None` where a run
 /// cannot be read any more, which leaves its heat maps out.
 #[must_use]
-pub fn html(c: &Comparison, held: &[Option<Held<'_>>]) -> String {
+pub fn html(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> String {
     let mut sections = vec![runs(c), conditions(c)];
     sections.extend((1..c.runs.len()).map(|run| differences(c, run)));
     sections.extend([densities(c), percentiles(c), maps(c, held)]);
@@ -360,7 +360,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
 }
 
 /// Heat maps of the rows that all runs have, those of one row on one scale.
-fn maps(c: &Comparison, held: &[Option<Held<'_>>]) -> Option<Section> {
+fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
     let mut keys: Vec<(&str, u32)> = Vec::new();
     for d in &c.differences {
         if !keys.contains(&(d.workload.as_str(), d.jobs)) {
@@ -375,7 +375,7 @@ fn maps(c: &Comparison, held: &[Option<Held<'_>>]) -> Option<Section> {
             (WaitEvent::LogFileSync, Topic::SyncHeat, "ms"),
             (WaitEvent::LogFileParallelWrite, Topic::WriteHeat, "mw"),
         ] {
-            let strip = |h: &Option<Held<'_>>| {
+            let strip = |h: &Option<ReportedRun<'_>>| {
                 let (run, data) = (*h)?;
                 let rows = run.rows.iter().enumerate();
                 let rows: Vec<_> = rows

@@ -22,7 +22,7 @@ pub const DOUBLINGS: usize = 32;
 
 /// A stretch of time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct GridColumn {
     /// Its beginning, seconds after the row's first interval began.
     pub start_s: f64,
     /// Its end.
@@ -40,7 +40,7 @@ pub struct Column {
 /// Waits of one event by time and latency.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyGrid {
-    columns: Vec<Column>,
+    columns: Vec<GridColumn>,
     /// Intervals that a full column takes.
     joined: u64,
     /// Intervals in the last column.
@@ -65,7 +65,7 @@ impl LatencyGrid {
             self.make_room();
         }
         if self.columns.is_empty() || self.last >= self.joined {
-            self.columns.push(Column {
+            self.columns.push(GridColumn {
                 start_s: second(start_ns),
                 end_s: second(start_ns),
                 count: 0,
@@ -113,7 +113,7 @@ impl LatencyGrid {
 
     /// The stretches, in order of time.
     #[must_use]
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[GridColumn] {
         &self.columns
     }
 
@@ -142,8 +142,8 @@ impl LatencyGrid {
     }
 }
 
-impl Column {
-    fn join(&mut self, other: &Column) {
+impl GridColumn {
+    fn join(&mut self, other: &GridColumn) {
         self.end_s = other.end_s;
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -171,7 +171,7 @@ pub fn strays(counts: &[u64]) -> usize {
 
 /// `columns` joined in groups of equal number until at most `most` are left; exact as they are.
 #[must_use]
-pub fn joined(columns: &[Column], most: usize) -> Vec<Column> {
+pub fn joined(columns: &[GridColumn], most: usize) -> Vec<GridColumn> {
     let group = columns.len().div_ceil(most.max(1)).max(1);
     columns
         .chunks(group)

@@ -8,7 +8,7 @@ use super::chart::{Axis, Chart, Frame, Look, Series};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers};
 use super::figures::names;
-use super::grid::{self, BANDS, Column};
+use super::grid::{self, BANDS, GridColumn};
 use super::links::Topic;
 use super::svg::{Anchor, Svg, width};
 use super::{Section, origin_tag};
@@ -32,7 +32,7 @@ const LINES_MAX: usize = 40;
 #[derive(Default)]
 pub(super) struct Strip {
     /// Stretches with the time that passed before their row.
-    columns: Vec<(f64, Column)>,
+    columns: Vec<(f64, GridColumn)>,
     /// Where each row begins, and its number of jobs.
     rows: Vec<(f64, String)>,
     /// Seconds in which log switches began.
@@ -106,7 +106,7 @@ impl Strip {
     }
 
     /// Waits of a cell; the lowest that is drawn has all below.
-    fn count(&self, column: &Column, band: usize, low: usize) -> u64 {
+    fn count(&self, column: &GridColumn, band: usize, low: usize) -> u64 {
         let from = if band == low { 0 } else { band };
         column.bands.get(from..=band).map_or(0, |b| b.iter().sum())
     }
@@ -140,9 +140,9 @@ impl Strip {
     }
 
     fn numbers(&self) -> Numbers {
-        let columns: Vec<(f64, &Column)> = self.columns.iter().map(|(s, c)| (*s, c)).collect();
+        let columns: Vec<(f64, &GridColumn)> = self.columns.iter().map(|(s, c)| (*s, c)).collect();
         let group = columns.len().div_ceil(LINES_MAX).max(1);
-        let line = |chunk: &[(f64, &Column)]| -> Option<Vec<String>> {
+        let line = |chunk: &[(f64, &GridColumn)]| -> Option<Vec<String>> {
             let (first, last) = (chunk.first()?, chunk.last()?);
             let count: u64 = chunk.iter().map(|(_, c)| c.count).sum();
             let sum: u128 = chunk.iter().map(|(_, c)| c.sum_ns).sum();

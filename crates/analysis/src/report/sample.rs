@@ -17,7 +17,7 @@ const FINEST: u32 = 20;
 
 /// One wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Event {
+pub struct SampledEvent {
     /// When it began: nanoseconds after the first one, or its number where there is no time.
     pub at: u64,
     /// How long it was.
@@ -31,8 +31,8 @@ pub struct Event {
 pub struct EventSample {
     seen: u64,
     shift: u32,
-    longest: Vec<Vec<Event>>,
-    drawn: Vec<Event>,
+    longest: Vec<Vec<SampledEvent>>,
+    drawn: Vec<SampledEvent>,
     state: u64,
     /// Where `add_at` counts from.
     origin_ns: Option<i64>,
@@ -53,7 +53,7 @@ impl Default for EventSample {
 
 impl EventSample {
     /// Takes an event; they may come in any order.
-    pub fn add(&mut self, event: Event) {
+    pub fn add(&mut self, event: SampledEvent) {
         self.seen += 1;
         self.draw(event);
         while event.at >> self.shift >= STRETCHES as u64 {
@@ -71,11 +71,11 @@ impl EventSample {
     pub fn add_at(&mut self, start_ns: i64, ns: u64, bytes: Option<u64>) {
         let origin = *self.origin_ns.get_or_insert(start_ns);
         let at = start_ns.saturating_sub(origin).max(0).unsigned_abs();
-        self.add(Event { at, ns, bytes });
+        self.add(SampledEvent { at, ns, bytes });
     }
 
     /// Reservoir sampling (Vitter's algorithm R): each event with the same probability.
-    fn draw(&mut self, event: Event) {
+    fn draw(&mut self, event: SampledEvent) {
         if self.drawn.len() < DRAWN {
             self.drawn.push(event);
             return;
@@ -108,8 +108,8 @@ impl EventSample {
 
     /// The sample, by time; no event twice.
     #[must_use]
-    pub fn events(&self) -> Vec<Event> {
-        let mut all: Vec<Event> = self.longest.iter().flatten().copied().collect();
+    pub fn events(&self) -> Vec<SampledEvent> {
+        let mut all: Vec<SampledEvent> = self.longest.iter().flatten().copied().collect();
         all.extend(&self.drawn);
         all.sort_by_key(|e| (e.at, e.ns, e.bytes));
         all.dedup();
@@ -131,7 +131,7 @@ impl EventSample {
     }
 }
 
-fn keep(longest: &mut Vec<Event>, event: Event) {
+fn keep(longest: &mut Vec<SampledEvent>, event: SampledEvent) {
     let at = longest.partition_point(|e| e.ns >= event.ns);
     if at < LONGEST {
         longest.insert(at, event);
@@ -149,7 +149,7 @@ mod tests {
         let n = 1_000_000_u64;
         for i in 0..n {
             let peak = i % 100_000 == 77;
-            sample.add(Event {
+            sample.add(SampledEvent {
                 at: i * 1_000_000,
                 ns: if peak {
                     700_000_000 + i
@@ -175,7 +175,7 @@ mod tests {
     fn few_events_are_all_shown() {
         let mut sample = EventSample::default();
         for i in 0..100 {
-            sample.add(Event {
+            sample.add(SampledEvent {
                 at: u64::MAX - i,
                 ns: i,
                 bytes: None,

@@ -6,7 +6,7 @@ use super::data::{ReportData, RowEvents};
 use super::figure::{Figure, Numbers};
 use super::figures::SMALL;
 use super::links::Topic;
-use super::sample::Event;
+use super::sample::SampledEvent;
 use super::svg::Svg;
 use super::{Section, origin_tag};
 use crate::format;
@@ -67,7 +67,13 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     )
 }
 
-fn against_time(run: &Run, i: usize, events: &RowEvents, sample: &[Event], what: &str) -> Figure {
+fn against_time(
+    run: &Run,
+    i: usize,
+    events: &RowEvents,
+    sample: &[SampledEvent],
+    what: &str,
+) -> Figure {
     let (unit, label, word) = if events.has_time {
         (1e9, "seconds since the first", "time")
     } else {
@@ -101,7 +107,7 @@ fn against_time(run: &Run, i: usize, events: &RowEvents, sample: &[Event], what:
     figure
 }
 
-fn against_size(run: &Run, i: usize, sample: &[Event], what: &str) -> Figure {
+fn against_size(run: &Run, i: usize, sample: &[SampledEvent], what: &str) -> Figure {
     let sized = sample
         .iter()
         .filter_map(|e| Some((e.bytes? as f64, e.ns as f64)));
@@ -121,10 +127,10 @@ fn against_size(run: &Run, i: usize, sample: &[Event], what: &str) -> Figure {
 }
 
 /// The longest waits of a sample, longest first.
-fn longest_of(sample: &[Event], unit: f64) -> Numbers {
-    let mut all: Vec<&Event> = sample.iter().collect();
+fn longest_of(sample: &[SampledEvent], unit: f64) -> Numbers {
+    let mut all: Vec<&SampledEvent> = sample.iter().collect();
     all.sort_by_key(|e| std::cmp::Reverse(e.ns));
-    let line = |e: &&Event| {
+    let line = |e: &&SampledEvent| {
         vec![
             format::digits(e.at as f64 / unit),
             format::latency(e.ns as f64),

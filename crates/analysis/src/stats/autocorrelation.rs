@@ -5,7 +5,7 @@
 //! The autocorrelations count up to the lag m after which K_n = max(5, √(log₁₀ n)) in a row are
 //! below 2 √(log₁₀ n / n); a flat-top window of width 2m weighs them.
 
-use super::{Refusal, checked, mean};
+use super::{StatsRefusal, checked, mean};
 
 /// Longer series are averaged in runs of equal length before their block length is looked for, so
 /// that the time is bounded: what is shorter than a run is inside any block anyway.
@@ -15,17 +15,17 @@ const LONGEST: usize = 100_000;
 ///
 /// # Errors
 /// Fewer than two values, one that is not finite, all equal.
-pub fn acf(values: &[f64], lags: usize) -> Result<Vec<f64>, Refusal> {
+pub fn acf(values: &[f64], lags: usize) -> Result<Vec<f64>, StatsRefusal> {
     let centred = centre(values)?;
     let zero = dot(&centred, 0);
     let last = lags.min(values.len() - 1);
     Ok((0..=last).map(|k| dot(&centred, k) / zero).collect())
 }
 
-fn centre(values: &[f64]) -> Result<Vec<f64>, Refusal> {
+fn centre(values: &[f64]) -> Result<Vec<f64>, StatsRefusal> {
     checked(values, 2)?;
     if values.iter().all(|v| v == &values[0]) {
-        return Err(Refusal::Constant);
+        return Err(StatsRefusal::Constant);
     }
     let scale = super::scale_of(values);
     let mut centred: Vec<f64> = values.iter().map(|v| v / scale).collect();
@@ -54,7 +54,7 @@ pub struct BlockLength {
 ///
 /// # Errors
 /// Fewer than four values, one that is not finite, all equal.
-pub fn block_length(values: &[f64]) -> Result<BlockLength, Refusal> {
+pub fn block_length(values: &[f64]) -> Result<BlockLength, StatsRefusal> {
     checked(values, 4)?;
     let run = values.len().div_ceil(LONGEST);
     let averaged: Vec<f64>;
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn bad_series_are_refused() {
-        assert_eq!(acf(&[], 3), Err(Refusal::Empty));
-        assert_eq!(acf(&[1.0, 1.0], 3), Err(Refusal::Constant));
+        assert_eq!(acf(&[], 3), Err(StatsRefusal::Empty));
+        assert_eq!(acf(&[1.0, 1.0], 3), Err(StatsRefusal::Constant));
         assert!(block_length(&[1.0, 2.0]).is_err());
         assert!(block_length(&[1.0, f64::NAN, 2.0, 3.0]).is_err());
         let huge: Vec<f64> = (0..300_000).map(|i| f64::from(i % 7)).collect();

@@ -11,11 +11,11 @@
 //! [`super::bootstrap`]; p-value and interval come from the same standard error, so that they
 //! never contradict each other.
 
-use super::bootstrap::{Drawer, Plan, Spread, combine, freedom};
+use super::bootstrap::{BootstrapPlan, Drawer, Spread, combine, freedom};
 use super::parts::Part;
 use super::random::Random;
 use super::tails::{PValue, t_critical, t_two_sided};
-use super::{Refusal, autocorrelation, power};
+use super::{StatsRefusal, autocorrelation, power};
 
 pub use super::parts::Blocks;
 
@@ -35,7 +35,7 @@ pub enum Statistic {
 
 /// A figure with its bootstrap error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct BlockFigure {
     /// The figure.
     pub value: f64,
     /// Standard error of its logarithm; `None` where the figure is not positive in every draw.
@@ -76,13 +76,13 @@ impl Grid {
 pub fn figures(
     blocks: &Blocks,
     statistics: &[Statistic],
-    plan: &Plan,
-) -> Result<Vec<Figure>, Refusal> {
+    plan: &BootstrapPlan,
+) -> Result<Vec<BlockFigure>, StatsRefusal> {
     plan.check()?;
     let parts = &blocks.parts;
     if parts.len() < PARTS_MIN {
         let (needed, found) = (PARTS_MIN, parts.len());
-        return Err(Refusal::TooFew { needed, found });
+        return Err(StatsRefusal::TooFew { needed, found });
     }
     let grid = Grid::of(parts);
     let mut sum = Sum::new(&grid);
@@ -117,7 +117,7 @@ pub fn figures(
         let (count, df) = freedom(parts.len(), block.max(missed.values_per_independent));
         let scale = missed.factor * (count / (count - 1.0)).sqrt();
         let every = spread.n() == f64::from(plan.resamples) && value.is_some_and(|v| v > 0.0);
-        Figure {
+        BlockFigure {
             value: value.unwrap_or(f64::NAN),
             se_ln: every.then(|| (spread.sd() * scale).hypot(resolution(*statistic))),
             df,
@@ -250,8 +250,8 @@ pub struct Ratio {
 ///
 /// # Errors
 /// A figure that is not positive or has no error; no variation in either.
-pub fn ratio(a: &Figure, b: &Figure, level: f64) -> Result<Ratio, Refusal> {
-    let none = Refusal::Unsuitable("a ratio needs figures that are positive in every draw");
+pub fn ratio(a: &BlockFigure, b: &BlockFigure, level: f64) -> Result<Ratio, StatsRefusal> {
+    let none = StatsRefusal::Unsuitable("a ratio needs figures that are positive in every draw");
     let (Some(sa), Some(sb)) = (a.se_ln, b.se_ln) else {
         return Err(none);
     };
@@ -267,10 +267,10 @@ pub fn ratio(a: &Figure, b: &Figure, level: f64) -> Result<Ratio, Refusal> {
 ///
 /// # Errors
 /// No variation, or a confidence that cannot be.
-pub fn of_ln(ln: f64, se: f64, df: f64, level: f64) -> Result<Ratio, Refusal> {
+pub fn of_ln(ln: f64, se: f64, df: f64, level: f64) -> Result<Ratio, StatsRefusal> {
     super::checked_level(level)?;
     if se == 0.0 {
-        return Err(Refusal::Constant);
+        return Err(StatsRefusal::Constant);
     }
     let half = t_critical(level, df) * se;
     Ok(Ratio {
@@ -343,7 +343,7 @@ mod tests {
             Statistic::Quantile(0.99),
             Statistic::ShareOver(600_000),
         ];
-        let f = figures(&blocks, &all, &Plan::default()).expect("sixty intervals");
+        let f = figures(&blocks, &all, &BootstrapPlan::default()).expect("sixty intervals");
         assert!((f[0].value - whole.mean()).abs() < 1e-6 * whole.mean());
         for (figure, q) in [(f[1], 0.5), (f[2], 0.99)] {
             let exact = whole.quantile_raw(q) as f64;
@@ -364,11 +364,11 @@ mod tests {
         for _ in 0..3 {
             rates.push_rate(100.0, 1.0);
         }
-        let plan = Plan::default();
+        let plan = BootstrapPlan::default();
         let r = figures(&rates, &[Statistic::Mean], &plan);
         assert_eq!(
             r,
-            Err(Refusal::TooFew {
+            Err(StatsRefusal::TooFew {
                 needed: 4,
                 found: 3
             })
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(rates.len(), 4);
         let f = figures(&rates, &[Statistic::Mean, Statistic::Quantile(0.5)], &plan);
         let f = f.expect("four");
-        assert_eq!(ratio(&f[0], &f[0], 0.95), Err(Refusal::Constant));
+        assert_eq!(ratio(&f[0], &f[0], 0.95), Err(StatsRefusal::Constant));
         assert!(f[1].value.is_nan() && ratio(&f[1], &f[1], 0.95).is_err());
         assert!(Blocks::of_events(&[]).is_empty());
         assert_eq!(Blocks::of_events(&[7; 4_001]).len(), 364);

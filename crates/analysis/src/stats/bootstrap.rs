@@ -13,7 +13,7 @@
 
 use super::random::Random;
 use super::tails::t_critical;
-use super::{Estimate, Refusal, autocorrelation, checked, checked_level};
+use super::{Estimate, StatsRefusal, autocorrelation, checked, checked_level};
 
 /// How blocks are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Scheme {
 
 /// How a bootstrap is done.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct BootstrapPlan {
     /// How blocks are drawn.
     pub scheme: Scheme,
     /// How often the sample is drawn anew.
@@ -39,9 +39,9 @@ pub struct Plan {
     pub block: Option<f64>,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for BootstrapPlan {
+    fn default() -> BootstrapPlan {
+        BootstrapPlan {
             scheme: Scheme::Moving,
             resamples: 1000,
             level: 0.95,
@@ -51,17 +51,17 @@ impl Default for Plan {
     }
 }
 
-impl Plan {
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+impl BootstrapPlan {
+    pub(super) fn check(&self) -> Result<(), StatsRefusal> {
         checked_level(self.level)?;
         if self.resamples < 20 {
-            return Err(Refusal::Parameter(
+            return Err(StatsRefusal::Parameter(
                 "a bootstrap takes 20 resamples at least",
             ));
         }
         match self.block {
             Some(b) if !(b.is_finite() && b >= 1.0) => {
-                Err(Refusal::Parameter("a block holds one value at least"))
+                Err(StatsRefusal::Parameter("a block holds one value at least"))
             }
             _ => Ok(()),
         }
@@ -124,8 +124,8 @@ pub(super) fn freedom(n: usize, block: f64) -> (f64, f64) {
 pub fn one_sample(
     values: &[f64],
     statistic: &mut dyn FnMut(&mut [f64]) -> f64,
-    plan: &Plan,
-) -> Result<Bootstrapped, Refusal> {
+    plan: &BootstrapPlan,
+) -> Result<Bootstrapped, StatsRefusal> {
     let replicates = replicate(values, statistic, plan, plan.seed)?;
     let (se, df) = (replicates.se, replicates.df);
     Ok(finish(replicates.estimate, se, df, replicates.block, plan))
@@ -139,8 +139,8 @@ pub fn difference(
     a: &[f64],
     b: &[f64],
     statistic: &mut dyn FnMut(&mut [f64]) -> f64,
-    plan: &Plan,
-) -> Result<Bootstrapped, Refusal> {
+    plan: &BootstrapPlan,
+) -> Result<Bootstrapped, StatsRefusal> {
     let ra = replicate(a, statistic, plan, plan.seed)?;
     let rb = replicate(b, statistic, plan, plan.seed ^ 0x5851_f42d_4c95_7f2d)?;
     let (se, df) = combine((ra.se, ra.df), (rb.se, rb.df));
@@ -155,10 +155,10 @@ pub fn quantile_difference(
     a: &[f64],
     b: &[f64],
     q: f64,
-    plan: &Plan,
-) -> Result<Bootstrapped, Refusal> {
+    plan: &BootstrapPlan,
+) -> Result<Bootstrapped, StatsRefusal> {
     if !(0.0..=1.0).contains(&q) {
-        return Err(Refusal::Parameter("a quantile lies between 0 and 1"));
+        return Err(StatsRefusal::Parameter("a quantile lies between 0 and 1"));
     }
     difference(a, b, &mut |values| quantile(values, q), plan)
 }
@@ -202,9 +202,9 @@ struct Replicates {
 fn replicate(
     values: &[f64],
     statistic: &mut dyn FnMut(&mut [f64]) -> f64,
-    plan: &Plan,
+    plan: &BootstrapPlan,
     seed: u64,
-) -> Result<Replicates, Refusal> {
+) -> Result<Replicates, StatsRefusal> {
     plan.check()?;
     checked(values, 4)?;
     let block = match plan.block {
@@ -242,7 +242,7 @@ fn replicate(
     })
 }
 
-fn finish(value: f64, se: f64, df: f64, block: f64, plan: &Plan) -> Bootstrapped {
+fn finish(value: f64, se: f64, df: f64, block: f64, plan: &BootstrapPlan) -> Bootstrapped {
     let half = t_critical(plan.level, df) * se;
     Bootstrapped {
         estimate: Estimate {
@@ -296,13 +296,13 @@ mod tests {
     fn a_seed_gives_the_same_interval() {
         let a: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 101)).collect();
         let b: Vec<f64> = (0..150).map(|i| f64::from(i * 53 % 97)).collect();
-        let plan = Plan::default();
+        let plan = BootstrapPlan::default();
         let first = quantile_difference(&a, &b, 0.9, &plan).expect("valid");
         assert_eq!(
             first,
             quantile_difference(&a, &b, 0.9, &plan).expect("valid")
         );
-        let other = Plan { seed: 2, ..plan };
+        let other = BootstrapPlan { seed: 2, ..plan };
         assert_ne!(
             first,
             quantile_difference(&a, &b, 0.9, &other).expect("valid")
@@ -312,17 +312,17 @@ mod tests {
 
     #[test]
     fn bad_input_is_refused() {
-        let plan = Plan::default();
+        let plan = BootstrapPlan::default();
         let good = [1.0, 5.0, 2.0, 4.0, 3.0];
         assert!(quantile_difference(&good, &[], 0.5, &plan).is_err());
         assert!(quantile_difference(&good, &[1.0; 9], 0.5, &plan).is_err());
         assert!(quantile_difference(&good, &good, 1.5, &plan).is_err());
-        let bad = Plan {
+        let bad = BootstrapPlan {
             block: Some(0.0),
             ..plan
         };
         assert!(quantile_difference(&good, &good, 0.5, &bad).is_err());
-        let few = Plan {
+        let few = BootstrapPlan {
             resamples: 1,
             ..plan
         };

@@ -7,7 +7,7 @@
 //! its variance inflation, (1 + ρ)/(1 − ρ) for an AR(1) (Lavielle and Moulines 2000 show that the
 //! penalty has to grow with the long-run variance).
 
-use super::{Refusal, checked};
+use super::{StatsRefusal, checked};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -33,7 +33,7 @@ pub struct Segment {
 ///
 /// # Errors
 /// Fewer than four values, or one that is not finite.
-pub fn segments(values: &[f64], shortest: usize) -> Result<Vec<Segment>, Refusal> {
+pub fn segments(values: &[f64], shortest: usize) -> Result<Vec<Segment>, StatsRefusal> {
     checked(values, 4)?;
     let run = values.len().div_ceil(LONGEST);
     let averaged: Vec<f64> = values.chunks(run).map(super::mean).collect();
@@ -245,7 +245,7 @@ mod tests {
     fn degenerate_series_have_one_level_or_are_refused() {
         assert_eq!(
             segments(&[1.0, 2.0], 1),
-            Err(Refusal::TooFew {
+            Err(StatsRefusal::TooFew {
                 needed: 4,
                 found: 2
             })

@@ -3,7 +3,7 @@
 //! Of a histogram a value is known to its bucket only. Each value here is a bucket's middle, and
 //! stands beside the bucket's ends, so that whatever is computed can say how wrong it may be.
 
-use super::{Refusal, checked};
+use super::{StatsRefusal, checked};
 use measure::Histogram;
 
 /// A distinct value.
@@ -28,7 +28,7 @@ impl Counts {
     ///
     /// # Errors
     /// No values, or one that is not finite.
-    pub fn of(values: &[f64]) -> Result<Counts, Refusal> {
+    pub fn of(values: &[f64]) -> Result<Counts, StatsRefusal> {
         checked(values, 1)?;
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -52,7 +52,7 @@ impl Counts {
     ///
     /// # Errors
     /// An empty histogram.
-    pub fn of_histogram(histogram: &Histogram) -> Result<Counts, Refusal> {
+    pub fn of_histogram(histogram: &Histogram) -> Result<Counts, StatsRefusal> {
         let (min, max) = (histogram.min() as f64, histogram.max() as f64);
         let buckets = histogram.buckets();
         let mut places: Vec<Place> = buckets
@@ -76,7 +76,7 @@ impl Counts {
         }
         let n = places.iter().map(|p| p.count).sum();
         if n == 0 {
-            return Err(Refusal::Empty);
+            return Err(StatsRefusal::Empty);
         }
         Ok(Counts { places, n })
     }
@@ -109,9 +109,9 @@ impl Counts {
     ///
     /// # Errors
     /// A `p` outside 0 to 1.
-    pub fn quantile(&self, p: f64) -> Result<super::Estimate, Refusal> {
+    pub fn quantile(&self, p: f64) -> Result<super::Estimate, StatsRefusal> {
         if !(0.0..=1.0).contains(&p) {
-            return Err(Refusal::Parameter("a quantile lies between 0 and 1"));
+            return Err(StatsRefusal::Parameter("a quantile lies between 0 and 1"));
         }
         let h = (self.n - 1) as f64 * p;
         let rank = h.floor();

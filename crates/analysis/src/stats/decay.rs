@@ -5,7 +5,7 @@
 //! noise, also in time (`spread` shows it). **Decay** in time: the level of the throughput falls at
 //! a change point and stays down (burst credits, a fast cache that is full), or step by step.
 
-use super::{Refusal, change, checked, mean};
+use super::{StatsRefusal, change, checked, mean};
 
 /// Largest spread of throughput on a plateau, share of its mean.
 const PLATEAU_SPREAD: f64 = 0.05;
@@ -39,18 +39,20 @@ pub fn plateau(
     depths: &[f64],
     throughput: &[f64],
     latency: &[f64],
-) -> Result<Option<Plateau>, Refusal> {
+) -> Result<Option<Plateau>, StatsRefusal> {
     for values in [depths, throughput, latency] {
         checked(values, 3)?;
         if values.len() != depths.len() {
-            return Err(Refusal::Parameter("as many figures as depths are needed"));
+            return Err(StatsRefusal::Parameter(
+                "as many figures as depths are needed",
+            ));
         }
         if values.iter().any(|v| *v <= 0.0) {
-            return Err(Refusal::Unsuitable("depths and figures are positive"));
+            return Err(StatsRefusal::Unsuitable("depths and figures are positive"));
         }
     }
     if !depths.is_sorted_by(|a, b| a < b) {
-        return Err(Refusal::Unsuitable("depths have to rise"));
+        return Err(StatsRefusal::Unsuitable("depths have to rise"));
     }
     let last = depths.len() - 1;
     // The longest stretch to the end that is flat.
@@ -93,10 +95,10 @@ pub struct Decay {
 ///
 /// # Errors
 /// Fewer than eight intervals, a value that is negative or not finite.
-pub fn decay(intervals: &[f64], least: f64) -> Result<Option<Decay>, Refusal> {
+pub fn decay(intervals: &[f64], least: f64) -> Result<Option<Decay>, StatsRefusal> {
     checked(intervals, 8)?;
     if intervals.iter().any(|v| *v < 0.0) {
-        return Err(Refusal::Unsuitable("throughput is not negative"));
+        return Err(StatsRefusal::Unsuitable("throughput is not negative"));
     }
     let segments = change::segments(intervals, 3)?;
     let (Some(first), Some(last)) = (segments.first(), segments.last()) else {

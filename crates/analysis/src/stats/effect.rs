@@ -5,7 +5,7 @@
 //! m = n₁ + n₂ − 2, which takes the bias of small samples away.
 
 use super::tails::{ln_gamma_half, normal_quantile};
-use super::{Estimate, Moments, Refusal, checked_level};
+use super::{Estimate, Moments, StatsRefusal, checked_level};
 use measure::comparison::Size;
 
 /// The word for Cohen's d: the nearest of 0 and Cohen's benchmarks 0.2, 0.5 and 0.8, so the limits
@@ -45,24 +45,24 @@ pub struct Effect {
 ///
 /// # Errors
 /// Fewer than two values in a sample; no spread in either.
-pub fn of(a: &Moments, b: &Moments, level: f64) -> Result<Effect, Refusal> {
+pub fn of(a: &Moments, b: &Moments, level: f64) -> Result<Effect, StatsRefusal> {
     checked_level(level)?;
     for m in [a, b] {
         if m.n < 2.0 {
             let found = m.n as usize;
-            return Err(Refusal::TooFew { needed: 2, found });
+            return Err(StatsRefusal::TooFew { needed: 2, found });
         }
     }
     let free = a.n + b.n - 2.0;
     let (wa, wb) = ((a.n - 1.0) / free, (b.n - 1.0) / free);
     let pooled = (wa * a.sd * a.sd + wb * b.sd * b.sd).sqrt();
     if pooled == 0.0 {
-        return Err(Refusal::Constant);
+        return Err(StatsRefusal::Constant);
     }
     let d = (a.mean - b.mean) / pooled;
     if !d.is_finite() {
         let what = "the values are too large for their squares to be computed";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     let all = a.n + b.n;
     let se = (all / (a.n * b.n) + d * d / (2.0 * all)).sqrt();

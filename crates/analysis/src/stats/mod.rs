@@ -21,7 +21,7 @@
 //! | power and the smallest shift that a test would find | [`power`] |
 //!
 //! Invariants: nothing here panics on any numbers; what cannot be computed is refused with a
-//! typed [`Refusal`]. Whatever draws random numbers takes a seed and gives the same result for it.
+//! typed [`StatsRefusal`]. Whatever draws random numbers takes a seed and gives the same result for it.
 //! Units are the caller's: a result has the unit of what went in.
 //!
 //! What it must not know: runs, metrics, files, clocks.
@@ -53,7 +53,7 @@ pub use tails::PValue;
 
 /// Why a figure cannot be given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum StatsRefusal {
     /// There is nothing to compute it from.
     #[error("there are no values")]
     Empty,
@@ -96,26 +96,26 @@ pub struct Estimate {
 }
 
 /// All values finite and at least `needed` of them.
-fn checked(values: &[f64], needed: usize) -> Result<(), Refusal> {
+fn checked(values: &[f64], needed: usize) -> Result<(), StatsRefusal> {
     if values.is_empty() {
-        return Err(Refusal::Empty);
+        return Err(StatsRefusal::Empty);
     }
     if let Some(index) = values.iter().position(|v| !v.is_finite()) {
-        return Err(Refusal::NotFinite { index });
+        return Err(StatsRefusal::NotFinite { index });
     }
     if values.len() < needed {
         let found = values.len();
-        return Err(Refusal::TooFew { needed, found });
+        return Err(StatsRefusal::TooFew { needed, found });
     }
     Ok(())
 }
 
 /// A confidence strictly between 0 and 1.
-fn checked_level(level: f64) -> Result<(), Refusal> {
+fn checked_level(level: f64) -> Result<(), StatsRefusal> {
     if level > 0.0 && level < 1.0 {
         Ok(())
     } else {
-        Err(Refusal::Parameter(
+        Err(StatsRefusal::Parameter(
             "the confidence must lie between 0 and 1",
         ))
     }

@@ -1,6 +1,6 @@
 //! Number, mean and standard deviation of a sample: all that Welch's test and Cohen's d need.
 
-use super::{Refusal, checked};
+use super::{StatsRefusal, checked};
 use measure::Histogram;
 
 /// Number, mean and standard deviation.
@@ -19,16 +19,16 @@ impl Moments {
     ///
     /// # Errors
     /// Fewer than one value, or a mean or standard deviation that cannot be.
-    pub fn new(n: u64, mean: f64, sd: f64) -> Result<Moments, Refusal> {
+    pub fn new(n: u64, mean: f64, sd: f64) -> Result<Moments, StatsRefusal> {
         if n == 0 {
-            return Err(Refusal::Empty);
+            return Err(StatsRefusal::Empty);
         }
         if !mean.is_finite() {
-            return Err(Refusal::NotFinite { index: 0 });
+            return Err(StatsRefusal::NotFinite { index: 0 });
         }
         if !sd.is_finite() || sd < 0.0 {
             let what = "a standard deviation is a finite number that is not negative";
-            return Err(Refusal::Parameter(what));
+            return Err(StatsRefusal::Parameter(what));
         }
         let n = n as f64;
         Ok(Moments { n, mean, sd })
@@ -38,7 +38,7 @@ impl Moments {
     ///
     /// # Errors
     /// No values, or one that is not finite.
-    pub fn of(values: &[f64]) -> Result<Moments, Refusal> {
+    pub fn of(values: &[f64]) -> Result<Moments, StatsRefusal> {
         checked(values, 1)?;
         let n = values.len() as f64;
         let scale = super::scale_of(values);
@@ -65,7 +65,7 @@ impl Moments {
     ///
     /// # Errors
     /// An empty histogram.
-    pub fn of_histogram(histogram: &Histogram) -> Result<Moments, Refusal> {
+    pub fn of_histogram(histogram: &Histogram) -> Result<Moments, StatsRefusal> {
         let counts = super::Counts::of_histogram(histogram)?;
         let mean = histogram.mean();
         let n = histogram.count() as f64;

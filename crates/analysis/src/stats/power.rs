@@ -4,20 +4,20 @@
 //! (t_{1−α/2} + z_power) standard errors (Cohen 1988, chapter 2; the normal approximation of the
 //! noncentral t, which is a little optimistic below ten degrees of freedom).
 
-use super::Refusal;
+use super::StatsRefusal;
 use super::tails::{normal_cdf, normal_quantile, t_critical};
 
 /// The shift, in the unit of `se`, that is found with probability `power`.
 ///
 /// # Errors
 /// A standard error, degrees of freedom or probability that cannot be.
-pub fn detectable(se: f64, df: f64, alpha: f64, power: f64) -> Result<f64, Refusal> {
+pub fn detectable(se: f64, df: f64, alpha: f64, power: f64) -> Result<f64, StatsRefusal> {
     let probability = |p: f64| p > 0.0 && p < 1.0;
     if !probability(alpha) || !probability(power) {
-        return Err(Refusal::Parameter("probabilities lie between 0 and 1"));
+        return Err(StatsRefusal::Parameter("probabilities lie between 0 and 1"));
     }
     if !se.is_finite() || se < 0.0 || df.is_nan() || df <= 0.0 {
-        return Err(Refusal::Parameter(
+        return Err(StatsRefusal::Parameter(
             "a standard error and degrees of freedom are positive",
         ));
     }
@@ -28,9 +28,9 @@ pub fn detectable(se: f64, df: f64, alpha: f64, power: f64) -> Result<f64, Refus
 ///
 /// # Errors
 /// A standard error, degrees of freedom or probability that cannot be.
-pub fn power(shift: f64, se: f64, df: f64, alpha: f64) -> Result<f64, Refusal> {
+pub fn power(shift: f64, se: f64, df: f64, alpha: f64) -> Result<f64, StatsRefusal> {
     if !(se > 0.0 && df > 0.0 && alpha > 0.0 && alpha < 1.0 && shift.is_finite()) {
-        return Err(Refusal::Parameter(
+        return Err(StatsRefusal::Parameter(
             "a standard error and degrees of freedom are positive",
         ));
     }

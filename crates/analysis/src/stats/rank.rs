@@ -6,7 +6,7 @@
 //! takes the values as independent.
 
 use super::tails::{PValue, normal_two_sided};
-use super::{Counts, Refusal};
+use super::{Counts, StatsRefusal};
 
 /// Samples below this size get the exact distribution.
 const EXACT_BELOW: u64 = 50;
@@ -35,7 +35,7 @@ pub struct MannWhitney {
 ///
 /// # Errors
 /// All values of both samples equal.
-pub fn mann_whitney(x: &Counts, y: &Counts) -> Result<MannWhitney, Refusal> {
+pub fn mann_whitney(x: &Counts, y: &Counts) -> Result<MannWhitney, StatsRefusal> {
     let tally = Tally::of(x, y);
     let (m, n) = (x.n() as f64, y.n() as f64);
     let pairs = m * n;
@@ -44,7 +44,7 @@ pub fn mann_whitney(x: &Counts, y: &Counts) -> Result<MannWhitney, Refusal> {
     let exact = x.n() < EXACT_BELOW && y.n() < EXACT_BELOW && tally.ties == 0.0;
     let variance = pairs / 12.0 * ((total + 1.0) - tally.ties / (total * (total - 1.0)));
     if variance <= 0.0 || !variance.is_finite() {
-        return Err(Refusal::Constant);
+        return Err(StatsRefusal::Constant);
     }
     let away = u - pairs / 2.0;
     let (z, p) = if exact {
@@ -153,9 +153,9 @@ mod tests {
         }
         let (a, b) = (Counts::of_histogram(&a), Counts::of_histogram(&b));
         let r = mann_whitney(&a.expect("a"), &b.expect("b"));
-        assert_eq!(r, Err(Refusal::Constant));
+        assert_eq!(r, Err(StatsRefusal::Constant));
         let one = Counts::of(&[1.0]).expect("one");
-        assert_eq!(mann_whitney(&one, &one), Err(Refusal::Constant));
+        assert_eq!(mann_whitney(&one, &one), Err(StatsRefusal::Constant));
         let two = Counts::of(&[2.0]).expect("one");
         let r = mann_whitney(&one, &two).expect("they differ");
         assert_eq!((r.p.value(), r.delta, r.exact), (1.0, -1.0, true));

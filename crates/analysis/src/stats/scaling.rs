@@ -8,7 +8,7 @@
 //! The knee is where throughput over latency is largest (Kleinrock's power, 1979); in a closed
 //! loop, where latency is N/X, that is the largest X²/N.
 
-use super::{Refusal, checked, mean};
+use super::{StatsRefusal, checked, mean};
 
 /// Points of different concurrency that a fit takes: three parameters and one to spare.
 const POINTS_MIN: usize = 4;
@@ -46,17 +46,17 @@ pub struct Usl {
 /// # Errors
 /// Fewer than four different concurrencies, or none four times another; figures that are not
 /// positive; points that the law does not describe.
-pub fn usl(n: &[f64], x: &[f64]) -> Result<Usl, Refusal> {
+pub fn usl(n: &[f64], x: &[f64]) -> Result<Usl, StatsRefusal> {
     checked(n, POINTS_MIN)?;
     checked(x, POINTS_MIN)?;
     if n.len() != x.len() {
-        return Err(Refusal::Parameter(
+        return Err(StatsRefusal::Parameter(
             "as many throughputs as concurrencies are needed",
         ));
     }
     if n.iter().any(|v| *v < 1.0) || x.iter().any(|v| *v <= 0.0) {
         let what = "concurrencies are 1 or more and throughputs positive";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     let mut places = n.to_vec();
     places.sort_by(f64::total_cmp);
@@ -64,11 +64,11 @@ pub fn usl(n: &[f64], x: &[f64]) -> Result<Usl, Refusal> {
     let (first, last) = (places[0], places[places.len() - 1]);
     if places.len() < POINTS_MIN {
         let (needed, found) = (POINTS_MIN, places.len());
-        return Err(Refusal::TooFew { needed, found });
+        return Err(StatsRefusal::TooFew { needed, found });
     }
     if last / first < SPAN_MIN || last > 1e9 {
         let what = "the largest concurrency has to be four times the smallest, or no curve shows";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     let unit = x.iter().copied().fold(0.0, f64::max);
     let scaled: Vec<f64> = x.iter().map(|v| v / unit).collect();
@@ -83,7 +83,7 @@ pub fn usl(n: &[f64], x: &[f64]) -> Result<Usl, Refusal> {
     let relative = (relative / x.len() as f64).sqrt();
     if !relative.is_finite() || relative > RESIDUAL_MAX {
         let what = "the Universal Scalability Law does not describe these points";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     let middle = mean(&scaled);
     let total: f64 = scaled.iter().map(|v| (v - middle).powi(2)).sum();
@@ -225,22 +225,22 @@ fn solve(m: [[f64; 3]; 3], v: [f64; 3]) -> Option<[f64; 3]> {
 /// # Errors
 /// Fewer than three points; figures that are not positive; the largest at the last point, behind
 /// which nobody looked.
-pub fn knee(n: &[f64], x: &[f64]) -> Result<usize, Refusal> {
+pub fn knee(n: &[f64], x: &[f64]) -> Result<usize, StatsRefusal> {
     checked(n, 3)?;
     checked(x, 3)?;
     if n.len() != x.len() || n.iter().chain(x).any(|v| *v <= 0.0) {
-        return Err(Refusal::Unsuitable(
+        return Err(StatsRefusal::Unsuitable(
             "concurrencies and throughputs are positive",
         ));
     }
     let power = |i: &usize| x[*i] / n[*i] * x[*i];
     let best = (0..n.len()).max_by(|a, b| power(a).total_cmp(&power(b)));
-    let best = best.ok_or(Refusal::Empty)?;
+    let best = best.ok_or(StatsRefusal::Empty)?;
     let beyond = n.iter().any(|v| *v > n[best]);
     if beyond {
         Ok(best)
     } else {
-        Err(Refusal::Unsuitable(
+        Err(StatsRefusal::Unsuitable(
             "throughput still rises at the last point: no knee was reached",
         ))
     }

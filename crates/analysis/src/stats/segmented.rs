@@ -9,7 +9,7 @@
 
 use super::random::Random;
 use super::tails::{PValue, t_critical};
-use super::{Estimate, Refusal, checked, checked_level};
+use super::{Estimate, StatsRefusal, checked, checked_level};
 
 /// Values of ψ between two neighbours that are tried first.
 const STEPS: usize = 8;
@@ -44,12 +44,12 @@ pub fn one_break(
     level: f64,
     draws: u32,
     seed: u64,
-) -> Result<Segmented, Refusal> {
+) -> Result<Segmented, StatsRefusal> {
     checked_level(level)?;
     checked(x, 7)?;
     checked(y, 7)?;
     if x.len() != y.len() {
-        return Err(Refusal::Parameter("as many x as y are needed"));
+        return Err(StatsRefusal::Parameter("as many x as y are needed"));
     }
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|a, b| x[*a].total_cmp(&x[*b]));
@@ -57,7 +57,9 @@ pub fn one_break(
     let fit = best(&scaled.x, &scaled.y, &scaled.candidates);
     let straight = rss_straight(&scaled.x, &scaled.y);
     if straight <= 1e-24 * scaled.y.len() as f64 {
-        return Err(Refusal::Unsuitable("the points lie on one line exactly"));
+        return Err(StatsRefusal::Unsuitable(
+            "the points lie on one line exactly",
+        ));
     }
     let free = (x.len() - 4) as f64;
     let p = against_none(&scaled, straight, fit.rss, free, (draws, seed));
@@ -93,7 +95,10 @@ struct Scaled {
 }
 
 impl Scaled {
-    fn of(x: impl Iterator<Item = f64>, y: impl Iterator<Item = f64>) -> Result<Scaled, Refusal> {
+    fn of(
+        x: impl Iterator<Item = f64>,
+        y: impl Iterator<Item = f64>,
+    ) -> Result<Scaled, StatsRefusal> {
         let (x, y): (Vec<f64>, Vec<f64>) = (x.collect(), y.collect());
         let range = |v: &[f64]| {
             let low = v.iter().copied().fold(f64::INFINITY, f64::min);
@@ -102,10 +107,10 @@ impl Scaled {
         };
         let ((x_zero, x_unit), (y_zero, y_unit)) = (range(&x), range(&y));
         if !x_unit.is_finite() || !y_unit.is_finite() {
-            return Err(Refusal::Unsuitable("the values are too far apart"));
+            return Err(StatsRefusal::Unsuitable("the values are too far apart"));
         }
         if x_unit == 0.0 || y_unit == 0.0 {
-            return Err(Refusal::Constant);
+            return Err(StatsRefusal::Constant);
         }
         let x: Vec<f64> = x.iter().map(|v| (v - x_zero) / x_unit).collect();
         let y: Vec<f64> = y.iter().map(|v| (v - y_zero) / y_unit).collect();
@@ -113,7 +118,7 @@ impl Scaled {
         places.dedup();
         if places.len() < 5 {
             let (needed, found) = (5, places.len());
-            return Err(Refusal::TooFew { needed, found });
+            return Err(StatsRefusal::TooFew { needed, found });
         }
         let inner = places.get(1..places.len() - 1).unwrap_or_default();
         let mut candidates = Vec::new();

@@ -10,7 +10,7 @@
 
 use super::counts::Place;
 use super::tails::normal_quantile;
-use super::{Counts, Estimate, Refusal, checked_level, rank};
+use super::{Counts, Estimate, StatsRefusal, checked_level, rank};
 
 /// The shift of `x` against `y`, with an interval of confidence `level`. Of histograms the result
 /// is within the sum of half the widths of the buckets at both ends: about 0.05 % of the values.
@@ -18,7 +18,7 @@ use super::{Counts, Estimate, Refusal, checked_level, rank};
 /// # Errors
 /// A confidence outside 0 to 1; too few values for an interval of that confidence; values whose
 /// differences are too large for `f64`.
-pub fn hodges_lehmann(x: &Counts, y: &Counts, level: f64) -> Result<Estimate, Refusal> {
+pub fn hodges_lehmann(x: &Counts, y: &Counts, level: f64) -> Result<Estimate, StatsRefusal> {
     checked_level(level)?;
     let (m, n) = (u128::from(x.n()), u128::from(y.n()));
     let pairs = m * n;
@@ -29,7 +29,7 @@ pub fn hodges_lehmann(x: &Counts, y: &Counts, level: f64) -> Result<Estimate, Re
     });
     if !(ends[0].0 - ends[1].1).is_finite() || !(ends[0].1 - ends[1].0).is_finite() {
         let what = "the differences are too large to be computed";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     let below = lower_rank(x, y, level)?;
     // Ranks from 1; the middle is the mean of two where the number of pairs is even.
@@ -43,7 +43,7 @@ pub fn hodges_lehmann(x: &Counts, y: &Counts, level: f64) -> Result<Estimate, Re
 }
 
 /// Rank, from 1, of the difference that is the interval's lower end.
-fn lower_rank(x: &Counts, y: &Counts, level: f64) -> Result<u128, Refusal> {
+fn lower_rank(x: &Counts, y: &Counts, level: f64) -> Result<u128, StatsRefusal> {
     let tail = (1.0 - level) / 2.0;
     let (m, n) = (x.n(), y.n());
     let distinct = |c: &Counts| c.places().len() as u64 == c.n();
@@ -58,7 +58,7 @@ fn lower_rank(x: &Counts, y: &Counts, level: f64) -> Result<u128, Refusal> {
         });
         let exact = at.unwrap_or(0) as u128;
         if exact == 0 {
-            return Err(Refusal::TooFew {
+            return Err(StatsRefusal::TooFew {
                 needed: 4,
                 found: m.min(n) as usize,
             });
@@ -70,7 +70,7 @@ fn lower_rank(x: &Counts, y: &Counts, level: f64) -> Result<u128, Refusal> {
     let deviation = (pairs * (total + 1.0) / 12.0).sqrt();
     let rank = (pairs / 2.0 + normal_quantile(tail) * deviation).floor();
     if rank < 1.0 {
-        return Err(Refusal::TooFew {
+        return Err(StatsRefusal::TooFew {
             needed: 4,
             found: m.min(n) as usize,
         });
@@ -155,7 +155,7 @@ mod tests {
         let (a, b) = (Counts::of(&[1.0]), Counts::of(&[2.0]));
         let (a, b) = (a.expect("one"), b.expect("one"));
         let r = hodges_lehmann(&a, &b, 0.95);
-        assert!(matches!(r, Err(Refusal::TooFew { .. })), "{r:?}");
+        assert!(matches!(r, Err(StatsRefusal::TooFew { .. })), "{r:?}");
         let far = Counts::of(&[f64::MAX]).expect("one");
         let near = Counts::of(&[-f64::MAX]).expect("one");
         assert!(hodges_lehmann(&far, &near, 0.95).is_err());

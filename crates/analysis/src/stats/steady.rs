@@ -2,7 +2,7 @@
 //! of five rounds the figures range over at most 20 % of their mean, and their least-squares line
 //! rises or falls by at most 10 % of it.
 
-use super::{Refusal, checked, mean};
+use super::{StatsRefusal, checked, mean};
 
 /// What counts as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +45,11 @@ pub struct Steadiness {
 /// # Errors
 /// Fewer rounds than a window holds, a value that is not finite, a mean that is not positive, or a
 /// window of fewer than two.
-pub fn steadiness(rounds: &[f64], criterion: &Criterion) -> Result<Steadiness, Refusal> {
+pub fn steadiness(rounds: &[f64], criterion: &Criterion) -> Result<Steadiness, StatsRefusal> {
     if criterion.window < 2 {
-        return Err(Refusal::Parameter("a window holds two rounds at least"));
+        return Err(StatsRefusal::Parameter(
+            "a window holds two rounds at least",
+        ));
     }
     checked(rounds, criterion.window)?;
     let mut from = None;
@@ -66,7 +68,7 @@ pub fn steadiness(rounds: &[f64], criterion: &Criterion) -> Result<Steadiness, R
             mean,
         });
     }
-    last.ok_or(Refusal::Empty)
+    last.ok_or(StatsRefusal::Empty)
 }
 
 /// A series of intervals as `rounds` rounds of equal length; what is left over at the beginning is
@@ -86,10 +88,12 @@ pub fn rounds_of(intervals: &[f64], rounds: usize) -> Vec<f64> {
         .collect()
 }
 
-fn window_of(window: &[f64]) -> Result<(f64, f64, f64), Refusal> {
+fn window_of(window: &[f64]) -> Result<(f64, f64, f64), StatsRefusal> {
     let middle = mean(window);
     if !(middle.is_finite() && middle > 0.0) {
-        return Err(Refusal::Unsuitable("shares of a mean need a positive mean"));
+        return Err(StatsRefusal::Unsuitable(
+            "shares of a mean need a positive mean",
+        ));
     }
     let low = window.iter().copied().fold(f64::INFINITY, f64::min);
     let high = window.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,6 +1,6 @@
 //! What R's `summary` prints: minimum, quartiles (type 7), median, mean, maximum.
 
-use super::{Counts, Refusal};
+use super::{Counts, StatsRefusal};
 use measure::Histogram;
 
 /// A summary.
@@ -29,7 +29,7 @@ pub struct Summary {
 ///
 /// # Errors
 /// No values, or one that is not finite.
-pub fn of(values: &[f64]) -> Result<Summary, Refusal> {
+pub fn of(values: &[f64]) -> Result<Summary, StatsRefusal> {
     let counts = Counts::of(values)?;
     let mean = super::Moments::of(values)?.mean;
     build(&counts, mean)
@@ -39,11 +39,11 @@ pub fn of(values: &[f64]) -> Result<Summary, Refusal> {
 ///
 /// # Errors
 /// An empty histogram.
-pub fn of_histogram(histogram: &Histogram) -> Result<Summary, Refusal> {
+pub fn of_histogram(histogram: &Histogram) -> Result<Summary, StatsRefusal> {
     build(&Counts::of_histogram(histogram)?, histogram.mean())
 }
 
-fn build(counts: &Counts, mean: f64) -> Result<Summary, Refusal> {
+fn build(counts: &Counts, mean: f64) -> Result<Summary, StatsRefusal> {
     let [min, q1, median, q3, max] = {
         let at = |p| counts.quantile(p);
         [at(0.0)?, at(0.25)?, at(0.5)?, at(0.75)?, at(1.0)?]
@@ -96,9 +96,12 @@ mod tests {
 
     #[test]
     fn bad_samples_are_refused() {
-        assert_eq!(of(&[]), Err(Refusal::Empty));
-        assert_eq!(of(&[1.0, f64::NAN]), Err(Refusal::NotFinite { index: 1 }));
-        assert_eq!(of_histogram(&Histogram::new()), Err(Refusal::Empty));
+        assert_eq!(of(&[]), Err(StatsRefusal::Empty));
+        assert_eq!(
+            of(&[1.0, f64::NAN]),
+            Err(StatsRefusal::NotFinite { index: 1 })
+        );
+        assert_eq!(of_histogram(&Histogram::new()), Err(StatsRefusal::Empty));
         let one = of(&[3.5]).expect("one value");
         assert_eq!((one.min, one.median, one.max), (3.5, 3.5, 3.5));
         let big = of(&[f64::MAX, f64::MAX, -f64::MAX]).expect("finite");

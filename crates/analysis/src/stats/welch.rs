@@ -5,7 +5,7 @@
 //! latencies in sequence are not, and their intervals come from [`super::blocks`].
 
 use super::tails::{PValue, t_critical, t_two_sided};
-use super::{Moments, Refusal, checked_level};
+use super::{Moments, StatsRefusal, checked_level};
 
 /// Outcome of Welch's test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,23 +24,23 @@ pub struct Welch {
 ///
 /// # Errors
 /// A sample of fewer than two values; both without any spread.
-pub fn test(a: &Moments, b: &Moments, level: f64) -> Result<Welch, Refusal> {
+pub fn test(a: &Moments, b: &Moments, level: f64) -> Result<Welch, StatsRefusal> {
     checked_level(level)?;
     for m in [a, b] {
         if m.n < 2.0 {
             let found = m.n as usize;
-            return Err(Refusal::TooFew { needed: 2, found });
+            return Err(StatsRefusal::TooFew { needed: 2, found });
         }
     }
     let (va, vb) = (a.variance_of_mean(), b.variance_of_mean());
     let se = (va + vb).sqrt();
     if se == 0.0 {
-        return Err(Refusal::Constant);
+        return Err(StatsRefusal::Constant);
     }
     let difference = a.mean - b.mean;
     if !se.is_finite() || !difference.is_finite() {
         let what = "the values are too large for their squares to be computed";
-        return Err(Refusal::Unsuitable(what));
+        return Err(StatsRefusal::Unsuitable(what));
     }
     // In shares of the sum, so that tiny variances do not underflow when squared.
     let (ra, rb) = (va / (va + vb), vb / (va + vb));
@@ -68,8 +68,13 @@ pub fn test(a: &Moments, b: &Moments, level: f64) -> Result<Welch, Refusal> {
 ///
 /// # Errors
 /// Figures that no two samples of these sizes can give.
-pub fn back_solve(t: f64, df: f64, difference: f64, n: (u64, u64)) -> Result<(f64, f64), Refusal> {
-    let impossible = Refusal::Unsuitable("no two samples of these sizes give these figures");
+pub fn back_solve(
+    t: f64,
+    df: f64,
+    difference: f64,
+    n: (u64, u64),
+) -> Result<(f64, f64), StatsRefusal> {
+    let impossible = StatsRefusal::Unsuitable("no two samples of these sizes give these figures");
     let (n1, n2) = (n.0 as f64, n.1 as f64);
     let total = (difference / t).powi(2);
     if n.0 < 2 || n.1 < 2 || !total.is_finite() || total <= 0.0 || !df.is_finite() || df <= 0.0 {

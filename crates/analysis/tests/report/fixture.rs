@@ -1,7 +1,7 @@
 //! Runs of every kind of figure, for the tests of the report.
 
 use analysis::report::data::{ReportData, RowEvents, SizeLine, SizePoint, SizeSweep};
-use analysis::report::sample::{Event, EventSample};
+use analysis::report::sample::{EventSample, SampledEvent};
 use analysis::{Thresholds, findings, report, verdict};
 use measure::Histogram;
 use measure::judgement::{Need, Scope};
@@ -234,7 +234,7 @@ pub fn data_of(run: &Run) -> ReportData {
         }
         let mut sample = EventSample::default();
         for n in 0..50 {
-            sample.add(Event {
+            sample.add(SampledEvent {
                 at: n * 1_000_000,
                 ns: 90_000 + n,
                 bytes: Some(512 << (n % 4)),

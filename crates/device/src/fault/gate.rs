@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// An operation whose completion is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldOperation {
     /// What [`Gate::release`] takes; unique on the device.
     pub ticket: u64,
     /// The queue, numbered in the order of creation from 0.
@@ -34,8 +34,8 @@ pub(super) struct GateState {
 struct Inside {
     closed: bool,
     tickets: u64,
-    held: Vec<Held>,
-    released: Vec<Held>,
+    held: Vec<HeldOperation>,
+    released: Vec<HeldOperation>,
 }
 
 impl Gate {
@@ -46,14 +46,14 @@ impl Gate {
 
     /// What is held, in the order of submission.
     #[must_use]
-    pub fn pending(&self) -> Vec<Held> {
+    pub fn pending(&self) -> Vec<HeldOperation> {
         self.state.lock().held.clone()
     }
 
     /// Waits until at least `count` operations are held; what is held then, or `None` when
     /// `patience` ran out before.
     #[must_use]
-    pub fn await_pending(&self, count: usize, patience: Duration) -> Option<Vec<Held>> {
+    pub fn await_pending(&self, count: usize, patience: Duration) -> Option<Vec<HeldOperation>> {
         let end = Instant::now() + patience;
         let mut inside = self.state.lock();
         while inside.held.len() < count {
@@ -111,7 +111,7 @@ impl GateState {
             let ticket = inside.tickets;
             inside.tickets += 1;
             let op = *op;
-            inside.held.push(Held { ticket, queue, op });
+            inside.held.push(HeldOperation { ticket, queue, op });
         }
         self.changed.notify_all();
     }
@@ -159,6 +159,6 @@ impl GateState {
     }
 }
 
-fn is_held(held: &[Held], queue: u32, id: u64) -> bool {
+fn is_held(held: &[HeldOperation], queue: u32, id: u64) -> bool {
     held.iter().any(|h| h.queue == queue && h.op.id == id)
 }

@@ -108,7 +108,7 @@ fn the_choice_is_good_at_every_size() {
 #[test]
 fn rings_are_chosen_only_where_they_gain() {
     let found = |io, bytes, p50_ns| Found {
-        way: Way {
+        way: WriteMethod {
             method: SyncMethod::Direct,
             io,
         },

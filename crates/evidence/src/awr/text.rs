@@ -236,7 +236,13 @@ impl Text {
         }
     }
 
-    fn cpu_line(&mut self, line: &str, number: u64, give: &mut ReportFigures, sheets: &mut Sheets) -> bool {
+    fn cpu_line(
+        &mut self,
+        line: &str,
+        number: u64,
+        give: &mut ReportFigures,
+        sheets: &mut Sheets,
+    ) -> bool {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
         if self.in_cpu && numbers {

@@ -11,7 +11,7 @@ mod iostat_columns;
 mod outliers;
 mod pg_test_fsync;
 
-pub use iostat::IostatSamples as IostatSamples;
+pub use iostat::IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
 
 use super::awr::{give::ReportFigures, text::Text};

@@ -4,7 +4,7 @@
 use crate::Notes;
 use crate::awr::text::{slice, spans};
 use crate::sheets::{Sheets, text};
-use crate::wrapped::{WrappedLine, Wrapped};
+use crate::wrapped::{Wrapped, WrappedLine};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 

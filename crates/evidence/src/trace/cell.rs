@@ -1,7 +1,7 @@
 //! The waits of one event of one process: the tally, and for redo events latency over time.
 
 use crate::series::Binned;
-use crate::tally::{TallyBudget, Tally};
+use crate::tally::{Tally, TallyBudget};
 use measure::imported::{Axis, Point};
 
 /// A `tim` this far from the first one is no time of this trace: ten years.

@@ -307,7 +307,9 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     for listed in &merge.listed {
         let name = name(&merge.processes[listed.process], file);
         let (into, more) = match &listed.said {
-            HeaderFact::SlowWrite(ms, kb) => (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)]),
+            HeaderFact::SlowWrite(ms, kb) => {
+                (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)])
+            }
             HeaderFact::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
             HeaderFact::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
             _ => continue,

@@ -127,7 +127,9 @@ impl Groups {
                 _ => false,
             }
         };
-        let switches = marks.iter().filter(is(|s| matches!(s, HeaderFact::Process(..))));
+        let switches = marks
+            .iter()
+            .filter(is(|s| matches!(s, HeaderFact::Process(..))));
         if switches.take(SWITCHES_MIN).count() < SWITCHES_MIN || waits.len() >= NONE as usize {
             return;
         }
@@ -200,7 +202,9 @@ impl Groups {
                 local.ends += 1;
             }
             Mark::NoCommit => local.ends += 1,
-            Mark::Header(HeaderFact::Process(pid, name)) => return self.switch(*pid, name.as_deref()),
+            Mark::Header(HeaderFact::Process(pid, name)) => {
+                return self.switch(*pid, name.as_deref());
+            }
             Mark::Header(HeaderFact::Stamp(at)) => {
                 self.stamps.push(*at);
                 local.stamp = u32::try_from(self.stamps.len()).ok()?;

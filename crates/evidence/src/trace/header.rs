@@ -267,12 +267,18 @@ mod tests {
                 "Warning: log write broadcast wait time 2331ms (SCN 0xbaca.55)",
                 HeaderFact::SlowBroadcast(2331),
             ),
-            ("*** 1970-01-02 00:00:01.5", HeaderFact::Stamp(86_401_500_000)),
+            (
+                "*** 1970-01-02 00:00:01.5",
+                HeaderFact::Stamp(86_401_500_000),
+            ),
             (
                 "*** SESSION ID:(1.2) 1970-01-01T00:00:00.000007+02:00",
                 HeaderFact::Stamp(7),
             ),
-            ("*** 1970-01-01T00:00:00.000009 (PDB(3))", HeaderFact::Stamp(9)),
+            (
+                "*** 1970-01-01T00:00:00.000009 (PDB(3))",
+                HeaderFact::Stamp(9),
+            ),
             ("*** ACTION NAME:() and no stamp", HeaderFact::Nothing),
             ("Version #1 SMP", HeaderFact::Nothing),
         ] {

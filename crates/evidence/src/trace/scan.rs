@@ -7,8 +7,8 @@
 
 use super::group::Groups;
 use super::header::{self, HeaderFact};
-use super::text::{self, TraceMode, TextStep};
-use super::wait::{self, WaitError, WAIT};
+use super::text::{self, TextStep, TraceMode};
+use super::wait::{self, WAIT, WaitError};
 use crate::lines::trim_cr;
 use crate::notes::quote;
 use memchr::{memchr, memmem};

@@ -46,7 +46,9 @@ impl TraceMode {
     pub fn into_held(self) -> Option<HeldText> {
         match self {
             TraceMode::Records => None,
-            TraceMode::Statement(held) | TraceMode::Unparsed(held) | TraceMode::Value(held) => Some(held),
+            TraceMode::Statement(held) | TraceMode::Unparsed(held) | TraceMode::Value(held) => {
+                Some(held)
+            }
         }
     }
 }

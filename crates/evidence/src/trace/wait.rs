@@ -331,7 +331,10 @@ mod tests {
                 "WAIT #0: nam='x' ela= 99999999999999999999",
                 WaitError::NoNumber(22),
             ),
-            ("WAIT #of the world, a long line without it", WaitError::NoWait),
+            (
+                "WAIT #of the world, a long line without it",
+                WaitError::NoWait,
+            ),
             ("WAIT #x: nam='x' ela= 5", WaitError::NoWait),
             ("WAIT #0: nam='' ela= 5", WaitError::NoWait),
         ] {

@@ -3,7 +3,7 @@
 //! of the writes, the contiguous ones; of those, what the flush that has ended was submitted after.
 #![allow(unsafe_code)]
 
-use device::fault::{EIO, Fault, FaultDevice, Gate, Held, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, Gate, HeldOperation, Injection, Target};
 use device::{Caps, DeviceError, LogDevice, OpKind, Queue, Region, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
@@ -157,7 +157,7 @@ impl Model {
 }
 
 /// Which batch each held write is of, in the order of submission.
-fn is_flush(held: &Held) -> bool {
+fn is_flush(held: &HeldOperation) -> bool {
     held.op.kind == OpKind::Flush
 }
 
@@ -223,7 +223,7 @@ type Told = Vec<Option<Receiver<Result<(), Error>>>>;
 fn release_all(
     gate: &Gate,
     choices: &[usize],
-    writes: &[Held],
+    writes: &[HeldOperation],
     (fault, patience): (Option<(Target, u64)>, Duration),
     told: &mut Told,
 ) -> Result<Vec<usize>, String> {

@@ -6,7 +6,7 @@ use super::common::ViewArgs;
 use super::need::thresholds;
 use crate::output::sanitize;
 use analysis::findings::Axis;
-use analysis::findings::catalogue::{Entry, entries};
+use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use serde::Serialize;
@@ -87,19 +87,19 @@ pub(crate) fn main(args: &FindingsArgs) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn chosen(id: Option<&str>) -> Result<Vec<&'static Entry>, CommandError> {
+fn chosen(id: Option<&str>) -> Result<Vec<&'static CatalogueEntry>, CommandError> {
     let Some(id) = id else {
         return Ok(entries().collect());
     };
-    let inside = |e: &&Entry| {
+    let inside = |e: &&CatalogueEntry| {
         let rest = e.id.strip_prefix(id.trim_end_matches('.'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let found: Vec<&Entry> = entries().filter(inside).collect();
+    let found: Vec<&CatalogueEntry> = entries().filter(inside).collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let shared = |e: &&Entry| {
+    let shared = |e: &&CatalogueEntry| {
         e.id.bytes()
             .zip(id.bytes())
             .take_while(|(a, b)| a == b)
@@ -113,7 +113,7 @@ fn chosen(id: Option<&str>) -> Result<Vec<&'static Entry>, CommandError> {
     )))
 }
 
-fn shown(entry: &'static Entry, limits: &Thresholds) -> Shown {
+fn shown(entry: &'static CatalogueEntry, limits: &Thresholds) -> Shown {
     let each = entry.limits(limits).into_iter();
     Shown {
         id: entry.id,

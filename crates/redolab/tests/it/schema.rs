@@ -81,7 +81,7 @@ fn drift_is_caught() {
 fn drift_of_comparisons_is_caught() {
     let validator = schema("comparison-1.schema.json");
     let series = || {
-        let mut series = analysis::compare::Series::new();
+        let mut series = analysis::compare::WaitSeries::new();
         for second in 0..6 {
             series.push(&crate::common::histogram(second, 5_000));
         }

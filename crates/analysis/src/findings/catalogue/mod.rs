@@ -8,8 +8,8 @@
 /// Constants, and the list of all of them.
 macro_rules! entries {
     ($($name:ident = $entry:expr;)+) => {
-        $(pub(crate) const $name: Entry = $entry;)+
-        pub(super) const ENTRIES: &[&Entry] = &[$(&$name),+];
+        $(pub(crate) const $name: CatalogueEntry = $entry;)+
+        pub(super) const ENTRIES: &[&CatalogueEntry] = &[$(&$name),+];
     };
 }
 
@@ -34,7 +34,7 @@ const STACK_RULE: &str = "redolab's rules for storage stacks: the worst layer de
 
 /// What a figure of a report shows; where a finding is best looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Figure {
+pub enum FigureAnchor {
     /// Throughput by number of jobs.
     Throughput,
     /// Log file sync by number of jobs.
@@ -55,27 +55,27 @@ pub enum Figure {
     Trust,
 }
 
-impl Figure {
+impl FigureAnchor {
     /// A stable name, for anchors.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Figure::Throughput => "throughput",
-            Figure::LogFileSync => "log_file_sync",
-            Figure::Percentiles => "percentiles",
-            Figure::CommitPath => "commit_path",
-            Figure::Seconds => "seconds",
-            Figure::Longest => "longest",
-            Figure::Floor => "floor",
-            Figure::Stack => "stack",
-            Figure::Trust => "trust",
+            FigureAnchor::Throughput => "throughput",
+            FigureAnchor::LogFileSync => "log_file_sync",
+            FigureAnchor::Percentiles => "percentiles",
+            FigureAnchor::CommitPath => "commit_path",
+            FigureAnchor::Seconds => "seconds",
+            FigureAnchor::Longest => "longest",
+            FigureAnchor::Floor => "floor",
+            FigureAnchor::Stack => "stack",
+            FigureAnchor::Trust => "trust",
         }
     }
 }
 
 /// One kind of finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Stable identifier.
     pub id: &'static str,
     /// What it claims.
@@ -91,12 +91,12 @@ pub struct Entry {
     /// How sure it is, where a finding does not say otherwise.
     pub confidence: Confidence,
     /// Where to look at it.
-    pub figure: Option<Figure>,
+    pub figure: Option<FigureAnchor>,
 }
 
-impl Entry {
-    const fn new(id: &'static str, confidence: Confidence, claim: &'static str) -> Entry {
-        Entry {
+impl CatalogueEntry {
+    const fn new(id: &'static str, confidence: Confidence, claim: &'static str) -> CatalogueEntry {
+        CatalogueEntry {
             id,
             claim,
             thresholds: &[],
@@ -108,24 +108,28 @@ impl Entry {
         }
     }
 
-    const fn rule(mut self, rule: &'static str, source: &'static str) -> Entry {
+    const fn rule(mut self, rule: &'static str, source: &'static str) -> CatalogueEntry {
         self.rule = rule;
         self.source = source;
         self
     }
 
-    const fn limit(mut self, rule: &'static str, thresholds: &'static [&'static str]) -> Entry {
+    const fn limit(
+        mut self,
+        rule: &'static str,
+        thresholds: &'static [&'static str],
+    ) -> CatalogueEntry {
         self.rule = rule;
         self.thresholds = thresholds;
         self
     }
 
-    const fn advice(mut self, advice: &'static str) -> Entry {
+    const fn advice(mut self, advice: &'static str) -> CatalogueEntry {
         self.advice = advice;
         self
     }
 
-    const fn at(mut self, figure: Figure) -> Entry {
+    const fn at(mut self, figure: FigureAnchor) -> CatalogueEntry {
         self.figure = Some(figure);
         self
     }
@@ -146,7 +150,7 @@ impl Entry {
 }
 
 /// Every kind of finding: durability, need, performance, validity, evidence.
-pub fn entries() -> impl Iterator<Item = &'static Entry> {
+pub fn entries() -> impl Iterator<Item = &'static CatalogueEntry> {
     let parts = [
         durability::ENTRIES,
         need::ENTRIES,
@@ -159,7 +163,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
 
 /// The kind of a finding.
 #[must_use]
-pub fn entry(id: &str) -> Option<&'static Entry> {
+pub fn entry(id: &str) -> Option<&'static CatalogueEntry> {
     entries().find(|entry| entry.id == id)
 }
 

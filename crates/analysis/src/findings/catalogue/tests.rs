@@ -27,7 +27,7 @@ fn code(folder: &Path, out: &mut String) {
 }
 
 /// The name of an entry's constant.
-fn constant(entry: &Entry) -> String {
+fn constant(entry: &CatalogueEntry) -> String {
     entry.id.replace('.', "_").to_uppercase()
 }
 

@@ -1,17 +1,17 @@
 //! Findings about the measurement itself.
 
-use super::{Entry, Figure};
+use super::{CatalogueEntry, FigureAnchor};
 use measure::judgement::Confidence::{High, Medium};
 
 const VALID: &str = "redolab: validity is part of the result";
 const AGAIN: &str = "Remove the cause and measure again.";
 
 /// A problem that was recorded while measuring, and becomes a finding as it is.
-const fn problem(id: &'static str, claim: &'static str) -> Entry {
-    Entry::new(id, High, claim)
+const fn problem(id: &'static str, claim: &'static str) -> CatalogueEntry {
+    CatalogueEntry::new(id, High, claim)
         .rule("any such problem", VALID)
         .advice(AGAIN)
-        .at(Figure::Trust)
+        .at(FigureAnchor::Trust)
 }
 
 entries! {
@@ -21,37 +21,37 @@ entries! {
     VALIDITY_CLOCK_STEP = problem("validity.clock_step", "The clock stepped while it measured.");
     VALIDITY_BUSY_DEVICE = problem("validity.busy_device", "Others used the device when the run began (--allow-busy).");
     VALIDITY_LITTLES_LAW = problem("validity.littles_law", "Jobs, throughput and latency contradict each other.");
-    VALIDITY_FEW_COMMITS = Entry::new("validity.few_commits", High, "A row has so few commits that no figure of it can be relied on.")
+    VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High, "A row has so few commits that no figure of it can be relied on.")
         .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile is given when ten samples lie beyond it, so fewer than 20 have not even a median; with fewer than 4 for each session a row is little more than the group commits in which its sessions began and ended")
         .advice("Measure for longer, or raise --max-write where it ended the row.")
-        .at(Figure::Trust);
+        .at(FigureAnchor::Trust);
     VALIDITY_EVIDENCE_CUT = problem("validity.evidence_cut", "Some of the evidence could not be read.");
-    VALIDITY_INVALID = Entry::new("validity.invalid", High, "The run is marked invalid without a reason.")
+    VALIDITY_INVALID = CatalogueEntry::new("validity.invalid", High, "The run is marked invalid without a reason.")
         .rule("any such problem", VALID)
         .advice("Measure again.")
-        .at(Figure::Trust);
-    VALIDITY_SIMULATED = Entry::new("validity.simulated", High, "The figures come from a model.")
+        .at(FigureAnchor::Trust);
+    VALIDITY_SIMULATED = CatalogueEntry::new("validity.simulated", High, "The figures come from a model.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
-    VALIDITY_FALLBACK = Entry::new("validity.fallback", High, "A requested feature was unavailable and was not used.")
+    VALIDITY_FALLBACK = CatalogueEntry::new("validity.fallback", High, "A requested feature was unavailable and was not used.")
         .rule("what was requested is measured, or the run says what was measured instead", "redolab: a run says what it measured")
         .advice("Allow it and measure again, if that is what you want to measure.");
-    VALIDITY_FLUSHES_MISSING = Entry::new("validity.flushes_missing", High, "Fewer flushes were counted than the acknowledged writes need.")
+    VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High, "Fewer flushes were counted than the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
         .advice("Something above the device drops flushes; find it before trusting any commit.")
-        .at(Figure::Trust);
-    VALIDITY_BACKGROUND = Entry::new("validity.background", Medium, "Others wrote to the device in more than a quarter of the rows.")
+        .at(FigureAnchor::Trust);
+    VALIDITY_BACKGROUND = CatalogueEntry::new("validity.background", Medium, "Others wrote to the device in more than a quarter of the rows.")
         .limit("writes of others", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
-        .at(Figure::Trust);
-    VALIDITY_NO_COMMITS = Entry::new("validity.no_commits", High, "Nothing was committed in a row.")
+        .at(FigureAnchor::Trust);
+    VALIDITY_NO_COMMITS = CatalogueEntry::new("validity.no_commits", High, "Nothing was committed in a row.")
         .rule("at least one commit per row", "redolab")
         .advice("Measure for longer, or when the machine is quiet.");
-    VALIDITY_LITTLE = Entry::new("validity.little", Medium, "Throughput times latency is not the number of jobs.")
+    VALIDITY_LITTLE = CatalogueEntry::new("validity.little", Medium, "Throughput times latency is not the number of jobs.")
         .limit("deviation from Little's law", &["little_tolerance_pct"])
         .advice("Look for a starved load generator or lost samples, and measure again.")
-        .at(Figure::Trust);
-    ORIGIN_IMPORTED = Entry::new("origin.imported", High, "The figures were recorded by others; what was not recorded is not judged.")
+        .at(FigureAnchor::Trust);
+    ORIGIN_IMPORTED = CatalogueEntry::new("origin.imported", High, "The figures were recorded by others; what was not recorded is not judged.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
 }

@@ -1,7 +1,7 @@
 //! A trace in one block, taken wait by wait, is the oracle: cut anywhere, scanned and sorted apart,
 //! it has to give the same. `REDOLAB_IMPORT_SEED` draws other traces.
 
-use crate::trace::{TraceReader, Scanned, scan};
+use crate::trace::{Scanned, TraceReader, scan};
 use crate::{Gathered, Notes, Options, Sink, sink::Samples};
 use measure::imported::{Diagnostic, Series, Table};
 use measure::run::Row;

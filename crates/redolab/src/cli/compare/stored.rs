@@ -7,7 +7,7 @@ use crate::input;
 use crate::output::sanitize;
 use crate::store::events::{Column, EventKind, Query};
 use crate::store::{Store, hlog, read_export};
-use analysis::compare::{Options, Series, Side, stored};
+use analysis::compare::{Options, Side, WaitSeries, stored};
 use measure::comparison::Comparison;
 use measure::run::Run;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ fn events(
     id: &str,
     row: usize,
     kind: EventKind,
-) -> Result<Option<Series>, CommandError> {
+) -> Result<Option<WaitSeries>, CommandError> {
     let query = Query {
         event: Some(kind),
         row: u32::try_from(row + 1).ok(),
@@ -96,7 +96,7 @@ fn events(
     timed.sort_by_key(|(start, _)| *start);
     let latencies: Vec<u64> = timed.iter().map(|(_, latency)| *latency).collect();
     drop(timed);
-    Ok(Some(Series::of_events(&latencies)))
+    Ok(Some(WaitSeries::of_events(&latencies)))
 }
 
 fn exported(path: &Path) -> Result<Side, CommandError> {
@@ -111,7 +111,7 @@ fn exported(path: &Path) -> Result<Side, CommandError> {
 /// Series by row and event.
 #[derive(Default)]
 struct Gathered {
-    rows: BTreeMap<usize, BTreeMap<String, Series>>,
+    rows: BTreeMap<usize, BTreeMap<String, WaitSeries>>,
 }
 
 impl Gathered {
@@ -129,7 +129,7 @@ impl Gathered {
     fn side(mut self, run: Run, complete: bool) -> Side {
         for series in run.imported.iter().flat_map(|i| &i.series) {
             let row = self.rows.entry(series.row).or_default();
-            let points = || Series::of_points(&series.points);
+            let points = || WaitSeries::of_points(&series.points);
             row.entry(series.event.clone()).or_insert_with(points);
         }
         let rows = 0..run.rows.len();
