@@ -80,6 +80,8 @@ impl Source {
             match tree {
                 TokenTree::Group(group) => {
                     if let Some(text) = documentation(&group) {
+                        self.tokens.pop_if(|token| token.text == "!");
+                        self.tokens.pop_if(|token| token.text == "#");
                         self.push(text, group.span_open(), Kind::Doc);
                         continue;
                     }
@@ -144,10 +146,8 @@ impl Source {
     /// The code without comments, blanks and test modules: what changes when the program does.
     pub fn essence(&self) -> String {
         let mut text = String::new();
-        for (at, token) in self.tokens.iter().enumerate() {
-            let next = self.tokens.get(at + 1).map(|t| t.kind);
-            let before_doc = next == Some(Kind::Doc) && ["#", "!"].contains(&token.text.as_str());
-            if token.kind != Kind::Doc && !before_doc && !self.is_test(token.line) {
+        for token in &self.tokens {
+            if token.kind != Kind::Doc && !self.is_test(token.line) {
                 text.push_str(&token.text);
                 text.push(' ');
             }

@@ -6,7 +6,7 @@
 //!                                                                          └─► Notes (diagnostics)
 //! ```
 //! [`Import`] is the whole of it, with one [`Reading`] per file. A reader is one file or folder
-//! here, an arm of `readers::KindReader` and a line of the table in [`kind`]; nothing else knows of it.
+//! here, an arm of `readers::KindReader` and a line of the table in [`kind`], and nothing else.
 //!
 //! Invariants: no I/O, no clock; memory is bounded whatever is fed; neither memory nor the result
 //! depends on how the bytes are cut into chunks; text of the evidence is carried as data, and

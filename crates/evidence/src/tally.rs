@@ -2,7 +2,7 @@
 //! distribution for percentiles.
 //!
 //! Few values are kept as they are; a distribution is made when they become many, and not even
-//! then once [`TallyBudget`] is spent: then percentiles are missing and everything else stays exact.
+//! then once [`TallyBudget`] is spent: then percentiles are missing and all else stays exact.
 
 use measure::Histogram;
 use measure::run::WaitStats;

@@ -58,6 +58,7 @@ const CASE: Case = Case {
 };
 
 /// Every case, groups together, the yardstick of each first.
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |group, name, change: &dyn Fn(&mut Case)| {
@@ -260,6 +261,7 @@ fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
     Ok(())
 }
 
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError> {
     prepare(directory, case)?;
     let counted = Arc::new(Counted::default());

@@ -233,6 +233,7 @@ impl Told {
 ///
 /// # Errors
 /// When it cannot be built, run, or written down.
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Outcome<bool> {
     let mut variables = (proof.env)(round);
     variables.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));

@@ -299,13 +299,13 @@ mod tests {
             ("log_file_sync.p99 10%", "no > or <"),
             ("log_file_sync.p98 > 10%", "known are commit_throughput_tps"),
             ("p99 > 10%", "not compared"),
-            ("log_file_sync.p99 > ten", "no number"),
+            ("log_file_sync.p99 > ten", "not a number"),
             ("log_file_sync.p99 > 10", "needs a unit"),
             ("commit_throughput_tps < 10ms", "not the metric's"),
             ("log_file_sync.p99 < -100%", "100 %"),
             ("", "no > or <"),
-            ("log_file_sync.p99 > ", "no number"),
-            ("log_file_sync.p99 >> 1%", "no number"),
+            ("log_file_sync.p99 > ", "not a number"),
+            ("log_file_sync.p99 >> 1%", "not a number"),
         ] {
             let e = text.parse::<FailIf>().expect_err(text).to_string();
             assert!(e.contains(why), "{text}: {e}");

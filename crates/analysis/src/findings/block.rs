@@ -118,10 +118,18 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
                 .number("unwritten_extents", n as f64),
         ),
         None if run.target.kind == "file" => notes.push(
-            Note::of(&catalogue::BLOCK_EXTENTS_UNKNOWN, Info, "This file system does not report whether extents of the log files are unwritten."),
+            Note::of(
+                &catalogue::BLOCK_EXTENTS_UNKNOWN,
+                Info,
+                "This file system does not report whether extents of the log files are unwritten.",
+            ),
         ),
         None if run.target.kind == "raw_device" => notes.push(
-            Note::of(&catalogue::BLOCK_RAW_DEVICE, Info, "The log is on the raw device: no file system commits a journal there, and none keeps others from writing to it.")
+            Note::of(
+                &catalogue::BLOCK_RAW_DEVICE,
+                Info,
+                "The log is on the raw device: no file system commits a journal there, and none keeps others from writing to it.",
+            )
                 .number("log_groups", f64::from(run.target.log_groups)),
         ),
         None => {}

@@ -21,7 +21,7 @@
 //! | power and the smallest shift that a test would find | [`power`] |
 //!
 //! Invariants: nothing here panics on any numbers; what cannot be computed is refused with a
-//! typed [`StatsRefusal`]. Whatever draws random numbers takes a seed and gives the same result for it.
+//! typed [`StatsRefusal`]. What draws random numbers takes a seed and gives the same result for it.
 //! Units are the caller's: a result has the unit of what went in.
 //!
 //! What it must not know: runs, metrics, files, clocks.

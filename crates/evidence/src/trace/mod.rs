@@ -65,8 +65,8 @@ pub struct TraceReader {
     merge: Merge,
 }
 
-/// Scans a block of whole lines into `out`, whatever stands before it; for [`TraceReader::absorb`]. What
-/// `out` held is forgotten, and its memory used again.
+/// Scans a block of whole lines into `out`, whatever stands before it; for [`TraceReader::absorb`].
+/// What `out` held is forgotten, and its memory used again.
 pub fn scan(block: &[u8], out: &mut Scanned) {
     scan::scan(block, TraceMode::Records, out);
     out.groups.fill(&out.waits, &out.marks);

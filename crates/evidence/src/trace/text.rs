@@ -64,8 +64,8 @@ pub enum TextStep {
     Missing(HeldText),
 }
 
-/// Takes a line in a mode that is not [`TraceMode::Records`]. `ended` says that the line is whole: what
-/// a part of it seems to be does not count.
+/// Takes a line in a mode that is not [`TraceMode::Records`]. `ended` says that the line is whole:
+/// what a part of it seems to be does not count.
 pub fn step(mode: &mut TraceMode, line: &[u8], ended: bool) -> TextStep {
     match mode {
         TraceMode::Records => TextStep::Held,

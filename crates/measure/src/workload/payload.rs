@@ -355,7 +355,7 @@ mod tests {
         }
         for bad in ["", "0", "0.5", "-2", "21", "NaN", "inf", "1:2", "half"] {
             let told = parse_ratio(bad).expect_err(bad);
-            assert!(told.contains("no ratio"), "{told}");
+            assert!(told.contains("not a ratio"), "{told}");
         }
     }
 }

@@ -127,7 +127,7 @@ mod tests {
             ("63B", "out of range"),
             ("1000", "1000k, 1000M"),
             ("2G", "out of range"),
-            ("1k..2k+0", "no step"),
+            ("1k..2k+0", "not a step"),
             ("1k..1M+64B", "more than 256 sizes"),
             ("1k..1M+x", "not a size"),
             ("big", "not a size"),

@@ -157,7 +157,7 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
         .expect(2, &["no file fits"]);
     place
         .run(&["import", "traces", "--kind", "x"])
-        .expect(2, &["no kind of evidence"]);
+        .expect(2, &["not a kind of evidence"]);
     place
         .run(&["import", "--kind", "event-histogram", "traces/a.trc"])
         .expect(1, &["read as event-histogram", "WAIT_COUNT"]);

@@ -141,6 +141,7 @@ fn verdict() -> Verdict {
 }
 
 /// A row whose log file sync is `h`.
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 pub fn row(h: &Histogram) -> Row {
     Row {
         workload: "LGWR-LAT1".to_owned(),
@@ -261,6 +262,7 @@ pub fn row(h: &Histogram) -> Row {
 }
 
 /// A run of one row, every field filled.
+#[allow(clippy::too_many_lines, reason = "a table of cases")]
 pub fn full_run(id: &str, h: &Histogram) -> Run {
     let mut validity = Validity::sound();
     validity.add("background", false, "others wrote 3 %");

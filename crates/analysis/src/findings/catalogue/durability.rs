@@ -6,120 +6,150 @@ use measure::judgement::Confidence::{High, Low, Medium};
 const WORD: &str = "what the drive reports (NVMe VWC, SCSI WCE) counts before queue/write_cache, which an administrator can change";
 
 entries! {
-    STACK_NULL = CatalogueEntry::new("stack.null", High, "The target is the null device, which keeps nothing.")
+    STACK_NULL = CatalogueEntry::new("stack.null", High,
+        "The target is the null device, which keeps nothing.")
         .rule("a log needs a medium", STACK_RULE)
         .advice("Use it to measure the lab's own overhead; name a path to judge a device.");
-    STACK_VOLATILE = CatalogueEntry::new("stack.volatile", High, "A layer keeps the log in memory: tmpfs, ramfs, zram, a RAM disk, or a loop device on one.")
+    STACK_VOLATILE = CatalogueEntry::new("stack.volatile", High,
+        "A layer keeps the log in memory: tmpfs, ramfs, zram, a RAM disk, or a loop device on one.")
         .rule("tmpfs, ramfs, zram and RAM disks are volatile: no", STACK_RULE)
         .advice("Put redo on a device that keeps data without power.")
         .at(FigureAnchor::Stack);
-    STACK_PRELOAD = CatalogueEntry::new("stack.preload", High, "A preloaded library (eatmydata, nosync) turns flushes into nothing.")
+    STACK_PRELOAD = CatalogueEntry::new("stack.preload", High,
+        "A preloaded library (eatmydata, nosync) turns flushes into nothing.")
         .rule("eatmydata and its like: no", STACK_RULE)
         .advice("Remove it from LD_PRELOAD and /etc/ld.so.preload and measure again.")
         .at(FigureAnchor::Stack);
-    MOUNT_BARRIER_OFF = CatalogueEntry::new("mount.barrier_off", High, "A mount option or property drops flushes: nobarrier, barrier=0, sync=disabled, a volatile overlay.")
+    MOUNT_BARRIER_OFF = CatalogueEntry::new("mount.barrier_off", High,
+        "A mount option or property drops flushes: nobarrier, barrier=0, sync=disabled, a volatile overlay.")
         .rule("nobarrier, barrier=0, sync=disabled, volatile overlays: no", STACK_RULE)
         .advice("Remove the option; a log whose flushes are dropped loses acknowledged commits.")
         .at(FigureAnchor::Stack);
-    MOUNT_SOFT = CatalogueEntry::new("mount.soft", High, "A network file system is mounted soft: after a time-out writes are given up.")
+    MOUNT_SOFT = CatalogueEntry::new("mount.soft", High,
+        "A network file system is mounted soft: after a time-out writes are given up.")
         .rule("soft network mounts: no", "nfs(5): soft can cause silent data corruption")
         .advice("Mount it hard.")
         .at(FigureAnchor::Stack);
-    MOUNT_LOOSE_CACHE = CatalogueEntry::new("mount.loose_cache", High, "A network mount caches writes on this machine, or asks for asynchronous ones.")
+    MOUNT_LOOSE_CACHE = CatalogueEntry::new("mount.loose_cache", High,
+        "A network mount caches writes on this machine, or asks for asynchronous ones.")
         .rule("client write-back caching: conditional", STACK_RULE)
         .advice("Mount it with cache=none, or sync for NFS.")
         .at(FigureAnchor::Stack);
-    STACK_OVERLAY = CatalogueEntry::new("stack.overlay", High, "The path is on an overlay; its upper directory decides.")
+    STACK_OVERLAY = CatalogueEntry::new("stack.overlay", High,
+        "The path is on an overlay; its upper directory decides.")
         .rule("a union mount adds copies, not durability", STACK_RULE)
         .advice("Put redo on a volume of its own rather than in a container's writable layer.")
         .at(FigureAnchor::Stack);
-    STACK_COPY_ON_WRITE = CatalogueEntry::new("stack.copy_on_write", High, "A file system or volume writes each block to a new place: pre-writing does not help.")
+    STACK_COPY_ON_WRITE = CatalogueEntry::new("stack.copy_on_write", High,
+        "A file system or volume writes each block to a new place: pre-writing does not help.")
         .rule("copy on write (btrfs without NOCOW, ZFS and its volumes, bcachefs, nilfs2): conditional", STACK_RULE)
         .advice("btrfs: NOCOW on the empty log directory (chattr +C). ZFS: see stack.zfs. Otherwise XFS or ext4.")
         .at(FigureAnchor::Stack);
-    STACK_ZFS = CatalogueEntry::new("stack.zfs", Medium, "What ZFS's sync and recordsize are, or that they could not be read.")
+    STACK_ZFS = CatalogueEntry::new("stack.zfs", Medium,
+        "What ZFS's sync and recordsize are, or that they could not be read.")
         .rule("sync property unreadable: unverified; records larger than a log write are read, changed and written", STACK_RULE)
         .advice("zfs get sync,recordsize,logbias: sync must not be disabled; a log device (SLOG) with power-loss protection decides the latency.")
         .at(FigureAnchor::Stack);
-    STACK_NETWORK = CatalogueEntry::new("stack.network", High, "The path is on a network or shared file system: NFS, CIFS, 9p, virtiofs and others.")
+    STACK_NETWORK = CatalogueEntry::new("stack.network", High,
+        "The path is on a network or shared file system: NFS, CIFS, 9p, virtiofs and others.")
         .rule("network file systems: conditional at best", STACK_RULE)
         .advice("Ask for the server's export (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and its cache's protection.")
         .at(FigureAnchor::Stack);
-    STACK_FUSE = CatalogueEntry::new("stack.fuse", High, "The file system is a FUSE file system: a user-space process serves it.")
+    STACK_FUSE = CatalogueEntry::new("stack.fuse", High,
+        "The file system is a FUSE file system: a user-space process serves it.")
         .rule("user-space file systems: conditional at best", STACK_RULE)
         .advice("Put redo on a file system of the kernel (XFS, ext4), or show that the FUSE server's fsync flushes.")
         .at(FigureAnchor::Stack);
-    STACK_LOOP = CatalogueEntry::new("stack.loop", High, "The path is on a loop device: each flush becomes an fsync of its file.")
+    STACK_LOOP = CatalogueEntry::new("stack.loop", High,
+        "The path is on a loop device: each flush becomes an fsync of its file.")
         .rule("a loop device adds a second file system to each commit", STACK_RULE)
         .advice("Use the device below it directly.")
         .at(FigureAnchor::Stack);
-    STACK_MAPPER = CatalogueEntry::new("stack.mapper", High, "The path is on a caching, thin or snapshot target of the device mapper.")
+    STACK_MAPPER = CatalogueEntry::new("stack.mapper", High,
+        "The path is on a caching, thin or snapshot target of the device mapper.")
         .rule("caching, thin and snapshot targets: conditional", STACK_RULE)
         .advice("Use a plain linear volume for redo, or show that the caching device survives power loss.")
         .at(FigureAnchor::Stack);
-    STACK_PARITY = CatalogueEntry::new("stack.parity", High, "Software RAID with parity: small log writes read and rewrite parity.")
+    STACK_PARITY = CatalogueEntry::new("stack.parity", High,
+        "Software RAID with parity: small log writes read and rewrite parity.")
         .rule("parity RAID: conditional", STACK_RULE)
         .advice("Use RAID 1 or 10 for redo, or a write journal or PPL against the write hole.")
         .at(FigureAnchor::Stack);
-    STACK_HYPERVISOR = CatalogueEntry::new("stack.hypervisor", High, "This is a virtual machine: its host decides what a flush does.")
+    STACK_HYPERVISOR = CatalogueEntry::new("stack.hypervisor", High,
+        "This is a virtual machine: its host decides what a flush does.")
         .rule("a hypervisor is seen: unverified, never yes by itself", STACK_RULE)
         .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; unsafe is not.")
         .at(FigureAnchor::Stack);
-    STACK_UNKNOWN = CatalogueEntry::new("stack.unknown", High, "Facts of the stack that could not be read.")
+    STACK_UNKNOWN = CatalogueEntry::new("stack.unknown", High,
+        "Facts of the stack that could not be read.")
         .rule("what could not be read is not judged", STACK_RULE)
         .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(FigureAnchor::Stack);
-    STACK_DISK = CatalogueEntry::new("stack.disk", Medium, "What a disk below is: NVMe drive, solid-state drive, rotating disk, virtual disk; and whether it takes forced unit access.")
+    STACK_DISK = CatalogueEntry::new("stack.disk", Medium,
+        "What a disk below is: NVMe drive, solid-state drive, rotating disk, virtual disk; and whether it takes forced unit access.")
         .rule("from transport, name and model", STACK_RULE)
         .at(FigureAnchor::Stack);
-    STACK_CONTROLLER = CatalogueEntry::new("stack.controller", Medium, "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool reports it.")
+    STACK_CONTROLLER = CatalogueEntry::new("stack.controller", Medium,
+        "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool reports it.")
         .rule("RAID controllers: conditional on the battery", STACK_RULE)
         .advice("Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection.")
         .at(FigureAnchor::Stack);
-    STACK_CONTROLLER_UNPROTECTED = CatalogueEntry::new("stack.controller_unprotected", Medium, "A RAID controller writes back although its battery or flash backup is not in order.")
+    STACK_CONTROLLER_UNPROTECTED = CatalogueEntry::new("stack.controller_unprotected", Medium,
+        "A RAID controller writes back although its battery or flash backup is not in order.")
         .rule("write back without protection: no", STACK_RULE)
         .advice("Replace the battery, and set the volume to write back only with a sound one (WB, not AWB).")
         .at(FigureAnchor::Stack);
-    STACK_DRIVE_CACHES = CatalogueEntry::new("stack.drive_caches", Medium, "The caches of the disks behind a RAID controller are on; its battery does not protect them.")
+    STACK_DRIVE_CACHES = CatalogueEntry::new("stack.drive_caches", Medium,
+        "The caches of the disks behind a RAID controller are on; its battery does not protect them.")
         .rule("disk caches behind a controller: off", STACK_RULE)
         .advice("Turn them off (storcli /cN/vN set pdcache=off; ssacli ctrl slot=N modify drivewritecache=disable).")
         .at(FigureAnchor::Stack);
-    STACK_CLOUD_VOLUME = CatalogueEntry::new("stack.cloud_volume", Medium, "A disk is a cloud block volume, whose rate is provisioned.")
+    STACK_CLOUD_VOLUME = CatalogueEntry::new("stack.cloud_volume", Medium,
+        "A disk is a cloud block volume, whose rate is provisioned.")
         .rule("cloud volumes: the sustained rate is undetermined before a soak of 45 minutes", STACK_RULE)
         .advice("Compare the figures with the provisioned IOPS and throughput, and soak for 45 minutes.")
         .at(FigureAnchor::Stack);
-    STACK_INSTANCE_STORE = CatalogueEntry::new("stack.instance_store", Medium, "A disk is local storage of a cloud instance, gone when the instance stops or its host fails.")
+    STACK_INSTANCE_STORE = CatalogueEntry::new("stack.instance_store", Medium,
+        "A disk is local storage of a cloud instance, gone when the instance stops or its host fails.")
         .rule("instance storage: conditional on redundancy elsewhere", STACK_RULE)
         .advice("Use it for redo only with a synchronous copy on another machine.")
         .at(FigureAnchor::Stack);
-    STACK_WRITE_CACHE = CatalogueEntry::new("stack.write_cache", Medium, "Whether a disk has a volatile write cache, as the drive reports it or only as the kernel's queue/write_cache has it.")
+    STACK_WRITE_CACHE = CatalogueEntry::new("stack.write_cache", Medium,
+        "Whether a disk has a volatile write cache, as the drive reports it or only as the kernel's queue/write_cache has it.")
         .rule(WORD, STACK_RULE)
         .advice("Prove the flush with a power test, or --declare plp from the data sheet.")
         .at(FigureAnchor::Stack);
-    STACK_FLUSH_SUPPRESSED = CatalogueEntry::new("stack.flush_suppressed", High, "A disk reports a volatile write cache, and the kernel is set to send it no flushes.")
+    STACK_FLUSH_SUPPRESSED = CatalogueEntry::new("stack.flush_suppressed", High,
+        "A disk reports a volatile write cache, and the kernel is set to send it no flushes.")
         .rule(WORD, STACK_RULE)
         .advice("Write \"write back\" to the device's queue/write_cache, find out who changed it, and measure again.")
         .at(FigureAnchor::Stack);
-    STACK_TOO_FAST_TO_TURN = CatalogueEntry::new("stack.too_fast_to_turn", Medium, "A disk is reported as rotating, but makes writes durable faster than a rotating disk can.")
+    STACK_TOO_FAST_TO_TURN = CatalogueEntry::new("stack.too_fast_to_turn", Medium,
+        "A disk is reported as rotating, but makes writes durable faster than a rotating disk can.")
         .limit("a durable write under the time of half a rotation", &["rotating_floor_ms"])
         .advice("Find the cache that acknowledges the writes, and show that it survives power loss.")
         .at(FigureAnchor::Floor);
-    DURABILITY_DECLARED = CatalogueEntry::new("durability.declared", Medium, "Every disk below is declared to keep what it acknowledged, by the drive itself, a data sheet, its controller's tool or the user.")
+    DURABILITY_DECLARED = CatalogueEntry::new("durability.declared", Medium,
+        "Every disk below is declared to keep what it acknowledged, by the drive itself, a data sheet, its controller's tool or the user.")
         .rule("declared from VWC or WCE = 0, a sourced model entry, the controller's tool, or --declare", STACK_RULE)
         .advice("A power test turns the declaration into a test.")
         .at(FigureAnchor::Stack);
-    DURABILITY_TESTED = CatalogueEntry::new("durability.tested", High, "A power test lost no acknowledged write.")
+    DURABILITY_TESTED = CatalogueEntry::new("durability.tested", High,
+        "A power test lost no acknowledged write.")
         .rule("with no loss in N cuts the loss rate is below 3/N (95 %)", "the rule of three")
         .at(FigureAnchor::Trust);
-    DURABILITY_REFUTED = CatalogueEntry::new("durability.refuted", High, "A power test lost acknowledged writes.")
+    DURABILITY_REFUTED = CatalogueEntry::new("durability.refuted", High,
+        "A power test lost acknowledged writes.")
         .rule("any loss", STACK_RULE)
         .advice("Do not put redo here.")
         .at(FigureAnchor::Trust);
-    DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High, "The kernel sent fewer flushes than were requested, since it treats the disk as write-through.")
+    DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High,
+        "The kernel sent fewer flushes than were requested, since it treats the disk as write-through.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
         .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(FigureAnchor::Trust);
-    DURABILITY_FLAT_FLUSH = CatalogueEntry::new("durability.flat_flush", Low, "A flush takes no longer with 64 MiB to make durable than with 4 KiB, on a device that has a volatile cache or belongs to a host.")
+    DURABILITY_FLAT_FLUSH = CatalogueEntry::new("durability.flat_flush", Low,
+        "A flush takes no longer with 64 MiB to make durable than with 4 KiB, on a device that has a volatile cache or belongs to a host.")
         .limit("growth of the flush over growth of what is dirty", &["flush_growth_ratio", "flush_growth_span"])
         .advice("Run a power test; in a virtual machine ask for the host's cache mode.")
         .at(FigureAnchor::Floor);

@@ -6,68 +6,93 @@ use measure::judgement::Confidence::{High, Low, Medium};
 const RULE: &str = "arithmetic on the evidence's own figures, within their printed digits";
 
 entries! {
-    EVIDENCE_CLOCK = CatalogueEntry::new("evidence.clock", High, "A column that is named a latency contains a clock: it grows with the time.")
+    EVIDENCE_CLOCK = CatalogueEntry::new("evidence.clock", High,
+        "A column that is named a latency contains a clock: it grows with the time.")
         .rule("slope and fit against the time column", RULE)
         .advice("Do not read this column as a latency; the rows' number and sizes still hold.");
-    EVIDENCE_WINDOW = CatalogueEntry::new("evidence.window", High, "A volume and a rate imply another window than the one that is stated.")
+    EVIDENCE_WINDOW = CatalogueEntry::new("evidence.window", High,
+        "A volume and a rate imply another window than the one that is stated.")
         .rule("volume / rate, in both unit systems", RULE)
         .advice("Figures per second hold; totals belong to another window than the stated one.");
-    EVIDENCE_LOAD_AVERAGE = CatalogueEntry::new("evidence.load_average", High, "A load average is stated as a percentage.")
+    EVIDENCE_LOAD_AVERAGE = CatalogueEntry::new("evidence.load_average", High,
+        "A load average is stated as a percentage.")
         .rule("a load average is a number of processes, not a percentage", RULE);
-    EVIDENCE_AVERAGE = CatalogueEntry::new("evidence.average", High, "A printed average is not the time over the number.")
+    EVIDENCE_AVERAGE = CatalogueEntry::new("evidence.average", High,
+        "A printed average is not the time over the number.")
         .rule("within rounding", RULE);
-    EVIDENCE_ROUNDING = CatalogueEntry::new("evidence.rounding", High, "Printed averages hide the ratio between them.")
+    EVIDENCE_ROUNDING = CatalogueEntry::new("evidence.rounding", High,
+        "Printed averages hide the ratio between them.")
         .rule("total / waits", RULE)
         .advice("Compare time / waits, never averages in whole milliseconds.");
     EVIDENCE_SHARES = CatalogueEntry::new("evidence.shares", High, "Shares imply different totals.")
         .rule("one total within rounding", RULE);
-    EVIDENCE_PERCENTAGE = CatalogueEntry::new("evidence.percentage", High, "A percentage is not what its formula gives.")
+    EVIDENCE_PERCENTAGE = CatalogueEntry::new("evidence.percentage", High,
+        "A percentage is not what its formula gives.")
         .rule("within the digits", RULE);
-    EVIDENCE_BUCKETS = CatalogueEntry::new("evidence.buckets", High, "Buckets do not add up to the total.")
+    EVIDENCE_BUCKETS = CatalogueEntry::new("evidence.buckets", High,
+        "Buckets do not add up to the total.")
         .rule("the sum of the buckets is the total", RULE);
-    EVIDENCE_CPU = CatalogueEntry::new("evidence.cpu", High, "The processors' shares do not add up to 100 %.")
+    EVIDENCE_CPU = CatalogueEntry::new("evidence.cpu", High,
+        "The processors' shares do not add up to 100 %.")
         .rule("100 % within 3", RULE);
-    EVIDENCE_THRESHOLDS = CatalogueEntry::new("evidence.thresholds", High, "More waits are over a higher bound than over a lower one.")
+    EVIDENCE_THRESHOLDS = CatalogueEntry::new("evidence.thresholds", High,
+        "More waits are over a higher bound than over a lower one.")
         .rule("shares fall with the threshold", RULE);
-    EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium, "Two histograms that are said to be alike differ.")
+    EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium,
+        "Two histograms that are said to be alike differ.")
         .rule("difference in standard errors", RULE);
-    EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium, "The queue of iostat is not rate times time.")
+    EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium,
+        "The queue of iostat is not rate times time.")
         .rule("Little's law", RULE)
         .advice("One of the three columns is not what its heading says.");
-    EVIDENCE_OTHER_LOAD = CatalogueEntry::new("evidence.other_load", Medium, "The load of a test is not the load of the cell's life.")
+    EVIDENCE_OTHER_LOAD = CatalogueEntry::new("evidence.other_load", Medium,
+        "The load of a test is not the load of the cell's life.")
         .rule("shares within a factor", RULE)
         .advice("Do not carry the test's share over to what the cell does otherwise.");
     EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High, "A counter fell.")
         .rule("counters do not fall", RULE)
         .advice("Differences across this point mean nothing.");
-    EVIDENCE_CEILING = CatalogueEntry::new("evidence.ceiling", Medium, "Maxima of different samples are cut at one value.")
+    EVIDENCE_CEILING = CatalogueEntry::new("evidence.ceiling", Medium,
+        "Maxima of different samples are cut at one value.")
         .rule("maxima of different samples differ", RULE)
         .advice("Look for a filter in how the samples were taken; longer values are missing.");
-    EVIDENCE_SMALL_EFFECT = CatalogueEntry::new("evidence.small_effect", Medium, "A difference is highly significant and small.")
+    EVIDENCE_SMALL_EFFECT = CatalogueEntry::new("evidence.small_effect", Medium,
+        "A difference is highly significant and small.")
         .rule("Cohen's d beside the p-value", RULE);
-    EVIDENCE_INTERVAL = CatalogueEntry::new("evidence.interval", High, "A printed interval does not follow from the printed means.")
+    EVIDENCE_INTERVAL = CatalogueEntry::new("evidence.interval", High,
+        "A printed interval does not follow from the printed means.")
         .rule("within the printed digits", RULE);
-    EVIDENCE_COLUMNS = CatalogueEntry::new("evidence.columns", High, "Headings and values do not match.")
+    EVIDENCE_COLUMNS = CatalogueEntry::new("evidence.columns", High,
+        "Headings and values do not match.")
         .rule("as many names as values; identities between columns", RULE)
         .advice("Read such a table by the identities between its columns, not by its heading.");
-    EVIDENCE_LITTLE = CatalogueEntry::new("evidence.little", High, "Throughput times latency exceeds the jobs.")
+    EVIDENCE_LITTLE = CatalogueEntry::new("evidence.little", High,
+        "Throughput times latency exceeds the jobs.")
         .rule("throughput x latency is at most the jobs", RULE);
-    EVIDENCE_RESPONSE_TIME = CatalogueEntry::new("evidence.response_time", High, "A latency is jobs over throughput in every line: a response time, not a sampled wait.")
+    EVIDENCE_RESPONSE_TIME = CatalogueEntry::new("evidence.response_time", High,
+        "A latency is jobs over throughput in every line: a response time, not a sampled wait.")
         .rule("within 1 % in every line", RULE);
-    EVIDENCE_COMMIT_MODE = CatalogueEntry::new("evidence.commit_mode", High, "Commits that are said not to wait, wait.")
+    EVIDENCE_COMMIT_MODE = CatalogueEntry::new("evidence.commit_mode", High,
+        "Commits that are said not to wait, wait.")
         .rule("NOWAIT commits do not wait for log file sync", RULE)
         .advice("Reproduce it with a workload that waits.");
-    EVIDENCE_BLOCK_SIZE = CatalogueEntry::new("evidence.block_size", Medium, "The redo block size, from bytes per block.")
+    EVIDENCE_BLOCK_SIZE = CatalogueEntry::new("evidence.block_size", Medium,
+        "The redo block size, from bytes per block.")
         .rule("the smallest block that holds it", RULE);
-    EVIDENCE_WASTAGE = CatalogueEntry::new("evidence.wastage", Medium, "Redo wastage, from blocks and bytes.")
+    EVIDENCE_WASTAGE = CatalogueEntry::new("evidence.wastage", Medium,
+        "Redo wastage, from blocks and bytes.")
         .rule("share of the block", RULE)
         .advice("Smaller blocks, or more commits per write, waste less.");
-    EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium, "Where throughput peaks and only latency grows.")
+    EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium,
+        "Where throughput peaks and only latency grows.")
         .rule("two lines past the peak", RULE);
-    EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low, "A factor that is claimed in words fits neither equal jobs nor peaks.")
+    EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
+        "A factor that is claimed in words fits neither equal jobs nor peaks.")
         .rule("within its digits", RULE);
-    EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low, "A factor that is claimed in words is found.")
+    EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low,
+        "A factor that is claimed in words is found.")
         .rule("within its digits", RULE);
-    EVIDENCE_CLAIM_EXCEPTION = CatalogueEntry::new("evidence.claim_exception", Medium, "Lines in which the platform that is claimed to be faster is slower.")
+    EVIDENCE_CLAIM_EXCEPTION = CatalogueEntry::new("evidence.claim_exception", Medium,
+        "Lines in which the platform that is claimed to be faster is slower.")
         .rule("the other's throughput at equal jobs", RULE);
 }

@@ -4,23 +4,28 @@ use super::{CatalogueEntry, FigureAnchor};
 use measure::judgement::Confidence::{High, Medium};
 
 entries! {
-    NEED_COMMIT_RATE = CatalogueEntry::new("need.commit_rate", Medium, "The commits per second that are needed (--commit-rate, with --p99 as their bound), compared with what LGWR-LAT1 reached.")
+    NEED_COMMIT_RATE = CatalogueEntry::new("need.commit_rate", Medium,
+        "The commits per second that are needed (--commit-rate, with --p99 as their bound), compared with what LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, larger groups, or several logs.")
         .at(FigureAnchor::Throughput);
-    NEED_REDO_RATE = CatalogueEntry::new("need.redo_rate", Medium, "The redo per second that is needed (--redo-rate), compared with what was reached: behind a RAID controller with what its disks take, on a cloud volume with the rate after a soak.")
+    NEED_REDO_RATE = CatalogueEntry::new("need.redo_rate", Medium,
+        "The redo per second that is needed (--redo-rate), compared with what was reached: behind a RAID controller with what its disks take, on a cloud volume with the rate after a soak.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, larger groups, or several logs.")
         .at(FigureAnchor::Throughput);
-    NEED_P99 = CatalogueEntry::new("need.p99", Medium, "The 99th percentile of log file sync that is needed (--p99), compared with the lowest that LGWR-LAT1 reached.")
+    NEED_P99 = CatalogueEntry::new("need.p99", Medium,
+        "The 99th percentile of log file sync that is needed (--p99), compared with the lowest that LGWR-LAT1 reached.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);
-    NEED_SUSTAINED = CatalogueEntry::new("need.sustained", High, "A rate is needed, and only the rate of a burst was seen: of a controller's cache, or of a cloud volume before its credits end.")
+    NEED_SUSTAINED = CatalogueEntry::new("need.sustained", High,
+        "A rate is needed, and only the rate of a burst was seen: of a controller's cache, or of a cloud volume before its credits end.")
         .limit("bytes written over the cache, or minutes of one row", &["destage_multiple", "assumed_cache_gib", "soak_min"])
         .advice("Soak: for 45 minutes on a cloud volume; with log files larger than the controller's cache behind one.")
         .at(FigureAnchor::Seconds);
-    NEED_ENDURANCE = CatalogueEntry::new("need.endurance", Medium, "How long the drive's rated endurance lasts at the rate that is needed (--tbw, --years).")
+    NEED_ENDURANCE = CatalogueEntry::new("need.endurance", Medium,
+        "How long the drive's rated endurance lasts at the rate that is needed (--tbw, --years).")
         .limit("years at the needed rate", &["endurance_years"])
         .advice("A drive of higher endurance, larger groups (less padding), or less redo.")
         .at(FigureAnchor::Throughput);

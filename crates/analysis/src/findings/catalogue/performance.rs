@@ -10,128 +10,164 @@ const UNWRITTEN: &str =
 const WAIT: &str = "Oracle Database Reference, wait event of the same name";
 
 entries! {
-    LATENCY_WRITE_MEAN = CatalogueEntry::new("latency.write_mean", High, "The mean log file parallel write, in bands.")
+    LATENCY_WRITE_MEAN = CatalogueEntry::new("latency.write_mean", High,
+        "The mean log file parallel write, in bands.")
         .limit("bands of the mean", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms"])
         .advice("Look at the device first: cache policy, neighbours, path; then at block size and pre-writing.")
         .at(FigureAnchor::Percentiles);
-    LATENCY_TAIL = CatalogueEntry::new("latency.tail", High, "The 99.9th percentile and the longest log file sync, always reported.")
+    LATENCY_TAIL = CatalogueEntry::new("latency.tail", High,
+        "The 99.9th percentile and the longest log file sync, always reported.")
         .limit("99.9th percentile", &["tail_p999_ms"])
         .advice("Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours.")
         .at(FigureAnchor::Percentiles);
-    LATENCY_PEAKS = CatalogueEntry::new("latency.peaks", Medium, "Peaks of log file parallel write, and what they did to log file sync.")
+    LATENCY_PEAKS = CatalogueEntry::new("latency.peaks", Medium,
+        "Peaks of log file parallel write, and what they did to log file sync.")
         .limit("longest over mean; rise of log file sync in the seconds with peaks", &["peak_ratio", "peak_effect_pct"])
         .advice("Sessions wait longer because of these peaks: a longer run shows whether they come regularly.")
         .at(FigureAnchor::Longest);
-    LATENCY_OUTLIERS = CatalogueEntry::new("latency.outliers", High, "Log writes and log file sync waits over 500 ms.")
+    LATENCY_OUTLIERS = CatalogueEntry::new("latency.outliers", High,
+        "Log writes and log file sync waits over 500 ms.")
         .limit("number over 500 ms", &["outliers_allowed"])
         .advice("A second log member on other hardware, or racing two devices, hides outliers of one; find their cause before that.")
         .at(FigureAnchor::Longest);
-    LATENCY_IO_SHARE = CatalogueEntry::new("latency.io_share", Medium, "Write and flush as a share of log file sync; the rest is queueing and waking up.")
+    LATENCY_IO_SHARE = CatalogueEntry::new("latency.io_share", Medium,
+        "Write and flush as a share of log file sync; the rest is queueing and waking up.")
         .limit("share of I/O", &["io_share_high_pct"])
         .advice("Mostly I/O: a faster device helps. Otherwise look at run queues, wake-ups and group commit.")
         .at(FigureAnchor::CommitPath);
-    FLUSH_COST = CatalogueEntry::new("flush.cost", Medium, "The flush as a share of a durable write, at queue depth 1.")
+    FLUSH_COST = CatalogueEntry::new("flush.cost", Medium,
+        "The flush as a share of a durable write, at queue depth 1.")
         .rule("", "measured by the probe: direct writes, each flushed")
         .advice("Where the flush is most of it, a device with a protected cache makes commits faster than one with faster cells.")
         .at(FigureAnchor::Floor);
-    FLUSH_AUDIT = CatalogueEntry::new("flush.audit", High, "The flushes that the kernel counted beside those that the acknowledged writes need.")
+    FLUSH_AUDIT = CatalogueEntry::new("flush.audit", High,
+        "The flushes that the kernel counted beside those that the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
         .at(FigureAnchor::Trust);
-    BLOCK_BELOW_LOGICAL = CatalogueEntry::new("block.below_logical", High, "Redo blocks are smaller than the host sector.")
+    BLOCK_BELOW_LOGICAL = CatalogueEntry::new("block.below_logical", High,
+        "Redo blocks are smaller than the host sector.")
         .rule("block >= host sector", ORA_01378)
         .advice("Use blocks of the host sector's size.")
         .at(FigureAnchor::Stack);
-    BLOCK_BELOW_PHYSICAL = CatalogueEntry::new("block.below_physical", High, "Log writes end inside a sector of the medium: acknowledged neighbours are written again.")
+    BLOCK_BELOW_PHYSICAL = CatalogueEntry::new("block.below_physical", High,
+        "Log writes end inside a sector of the medium: acknowledged neighbours are written again.")
         .rule("log writes padded to the media sector", ORA_01378)
         .advice("Pad log writes to the media sector.")
         .at(FigureAnchor::Stack);
-    BLOCK_FITS = CatalogueEntry::new("block.fits", High, "Block size and padding fit host and media sectors.")
+    BLOCK_FITS = CatalogueEntry::new("block.fits", High,
+        "Block size and padding fit host and media sectors.")
         .rule("block >= host sector; log writes padded to the media sector", ORA_01378)
         .at(FigureAnchor::Stack);
-    BLOCK_ATOMIC = CatalogueEntry::new("block.atomic", High, "The unit that the device promises not to tear, against block and padding.")
+    BLOCK_ATOMIC = CatalogueEntry::new("block.atomic", High,
+        "The unit that the device promises not to tear, against block and padding.")
         .rule("atomic unit >= block", "NVMe AWUPF, SCSI atomic writes: Linux queue/atomic_write_unit_max_bytes")
         .advice("Redo blocks carry checksums, so a torn one is found; no double-write is needed either way.")
         .at(FigureAnchor::Stack);
-    BLOCK_PRE_WRITTEN = CatalogueEntry::new("block.pre_written", High, "The log files hold no unwritten extents.")
+    BLOCK_PRE_WRITTEN = CatalogueEntry::new("block.pre_written", High,
+        "The log files hold no unwritten extents.")
         .rule("no unwritten extent in a log file", UNWRITTEN);
-    BLOCK_UNWRITTEN_EXTENTS = CatalogueEntry::new("block.unwritten_extents", High, "The log files hold unwritten extents: first writes commit the file system's journal too.")
+    BLOCK_UNWRITTEN_EXTENTS = CatalogueEntry::new("block.unwritten_extents", High,
+        "The log files hold unwritten extents: first writes commit the file system's journal too.")
         .rule("no unwritten extent in a log file", UNWRITTEN)
         .advice("Write log files once before use; fallocate alone is not enough.");
-    BLOCK_EXTENTS_UNKNOWN = CatalogueEntry::new("block.extents_unknown", High, "The file system does not report whether extents are unwritten.")
+    BLOCK_EXTENTS_UNKNOWN = CatalogueEntry::new("block.extents_unknown", High,
+        "The file system does not report whether extents are unwritten.")
         .rule("no unwritten extent in a log file", UNWRITTEN);
-    BLOCK_RAW_DEVICE = CatalogueEntry::new("block.raw_device", High, "The log is on the raw device.")
+    BLOCK_RAW_DEVICE = CatalogueEntry::new("block.raw_device", High,
+        "The log is on the raw device.")
         .rule("a raw device is written in full before its first use", UNWRITTEN)
         .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what is on it.");
-    BLOCK_PRE_WRITING = CatalogueEntry::new("block.pre_writing", Medium, "What writing a file beforehand is worth here.")
+    BLOCK_PRE_WRITING = CatalogueEntry::new("block.pre_writing", Medium,
+        "What writing a file beforehand is worth here.")
         .rule("", "measured by the probe, same method and size")
         .at(FigureAnchor::Floor);
-    CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium, "The number of jobs beyond which throughput hardly grows and latency does, and whether the stated need is below it.")
+    CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium,
+        "The number of jobs beyond which throughput hardly grows and latency does, and whether the stated need is below it.")
         .limit("growth of throughput", &["knee_gain_pct"])
         .advice("More sessions than this mostly wait longer.")
         .at(FigureAnchor::Throughput);
-    CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High, "Commits that share a log write, at least and at most.")
+    CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High,
+        "Commits that share a log write, at least and at most.")
         .rule("", "group-commit factor: commits for each log write")
         .at(FigureAnchor::Throughput);
-    CONCURRENCY_DELAY = CatalogueEntry::new("concurrency.delay", Medium, "The load 2/F above which delaying commits to group them is pointless.")
+    CONCURRENCY_DELAY = CatalogueEntry::new("concurrency.delay", Medium,
+        "The load 2/F above which delaying commits to group them is pointless.")
         .rule("2/F", "redolab: with one log write in flight, closed sessions split in two groups around it")
         .advice("Leave commit delays (commit_delay, BATCH with WAIT) off above this load.")
         .at(FigureAnchor::Throughput);
-    STEADY_STATE = CatalogueEntry::new("steady.state", Medium, "Whether the rate was steady: span and slope over five rounds of a row's end.")
+    STEADY_STATE = CatalogueEntry::new("steady.state", Medium,
+        "Whether the rate was steady: span and slope over five rounds of a row's end.")
         .limit("span and slope over five rounds", &["steady_range_pct", "steady_slope_pct", "steady_min_s"])
         .advice("Run longer: do not plan with a rate that has not settled.")
         .at(FigureAnchor::Seconds);
-    STEADY_DECAY = CatalogueEntry::new("steady.decay", Medium, "The rate fell gradually and was lower at the end of a row.")
+    STEADY_DECAY = CatalogueEntry::new("steady.decay", Medium,
+        "The rate fell gradually and was lower at the end of a row.")
         .limit("fall of the level", &["decay_pct", "steady_min_s"])
         .advice("A fast cache that fills, heat, or garbage collection: plan with the rate at the end, and soak.")
         .at(FigureAnchor::Seconds);
-    STEADY_STEP = CatalogueEntry::new("steady.step", Medium, "The rate fell from one level to another within a row and stayed there.")
+    STEADY_STEP = CatalogueEntry::new("steady.step", Medium,
+        "The rate fell from one level to another within a row and stayed there.")
         .limit("fall from level to level", &["step_pct", "steady_min_s"])
         .advice("Spent burst credits or a full fast cache: the lower level is the sustained rate.")
         .at(FigureAnchor::Seconds);
-    STEADY_CAP = CatalogueEntry::new("steady.cap", Low, "A flat plateau whose latency grows with depth: a provisioned cap.")
+    STEADY_CAP = CatalogueEntry::new("steady.cap", Low,
+        "A flat plateau whose latency grows with depth: a provisioned cap.")
         .limit("rate that is held evenly while depth and latency grow", &["cap_flat_pct"])
         .advice("Compare the level with what is provisioned; a larger volume or instance type may raise it.")
         .at(FigureAnchor::Throughput);
-    LOAD_PROCESSORS = CatalogueEntry::new("load.processors", High, "The processors were so busy that the load generator may be the limit.")
+    LOAD_PROCESSORS = CatalogueEntry::new("load.processors", High,
+        "The processors were so busy that the load generator may be the limit.")
         .limit("processors busy", &["cpu_busy_pct"])
         .advice("Read throughput of those rows as a lower bound of the device, and their latency as an upper one.")
         .at(FigureAnchor::Throughput);
-    LOAD_LAB_OVERHEAD = CatalogueEntry::new("load.lab_overhead", High, "redolab's own overhead per commit, measured on the null device.")
+    LOAD_LAB_OVERHEAD = CatalogueEntry::new("load.lab_overhead", High,
+        "redolab's own overhead per commit, measured on the null device.")
         .limit("share of a commit", &["overhead_share_pct"])
         .advice("The device is so fast that redolab's own overhead is a visible part of a commit; compare devices by log file parallel write.")
         .at(FigureAnchor::Trust);
-    LOAD_BACKGROUND = CatalogueEntry::new("load.background", Medium, "How much of what the device wrote came from others.")
+    LOAD_BACKGROUND = CatalogueEntry::new("load.background", Medium,
+        "How much of what the device wrote came from others.")
         .limit("writes of others", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);
-    SPACE_WASTAGE = CatalogueEntry::new("space.wastage", High, "Redo wastage: bytes of blocks written without redo in them.")
+    SPACE_WASTAGE = CatalogueEntry::new("space.wastage", High,
+        "Redo wastage: bytes of blocks written without redo in them.")
         .limit("share of the bytes written", &["wastage_pct"])
         .advice("Normal for small commits by few sessions on 4096-byte blocks; 512-byte blocks waste less where the media sector is 512.");
-    SPACE_WRITE_AMPLIFICATION = CatalogueEntry::new("space.write_amplification", Medium, "Bytes that the device wrote for each byte of redo.")
+    SPACE_WRITE_AMPLIFICATION = CatalogueEntry::new("space.write_amplification", Medium,
+        "Bytes that the device wrote for each byte of redo.")
         .limit("bytes for each byte", &["write_amplification"])
         .advice("Padding of small commits, a copy-on-write or journalled file system, a mirror, or neighbours on the device; the drive's inner amplification comes on top.");
-    SPACE_DATA_JOURNAL = CatalogueEntry::new("space.data_journal", High, "The file system writes redo twice (data=journal).")
+    SPACE_DATA_JOURNAL = CatalogueEntry::new("space.data_journal", High,
+        "The file system writes redo twice (data=journal).")
         .rule("data=ordered or data=writeback for redo", super::STACK_RULE)
         .advice("Mount the redo volume with data=ordered.")
         .at(FigureAnchor::Stack);
-    SPACE_ENDURANCE = CatalogueEntry::new("space.endurance", Medium, "How long the drive's rated endurance lasts at the highest measured rate (--tbw).")
+    SPACE_ENDURANCE = CatalogueEntry::new("space.endurance", Medium,
+        "How long the drive's rated endurance lasts at the highest measured rate (--tbw).")
         .limit("years without a pause", &["endurance_years"])
         .advice("State the need (--redo-rate or --commit-rate) to have it judged by that.");
-    SPACE_LOG_SWITCHES = CatalogueEntry::new("space.log_switches", Medium, "What log switches did to log file sync.")
+    SPACE_LOG_SWITCHES = CatalogueEntry::new("space.log_switches", Medium,
+        "What log switches did to log file sync.")
         .limit("rise of log file sync in the seconds with switches", &["switch_effect_pct"])
         .advice("Use larger log files, so that switches are rare.")
         .at(FigureAnchor::Seconds);
-    SPACE_LOG_FILE_SWITCH_COMPLETION = CatalogueEntry::new("space.log_file_switch_completion", High, "Time that the first write of a new log took.")
+    SPACE_LOG_FILE_SWITCH_COMPLETION = CatalogueEntry::new("space.log_file_switch_completion", High,
+        "Time that the first write of a new log took.")
         .rule("a longest one over 500 ms", WAIT)
         .advice("Look at what else happens at a switch: control file, checkpoint, archiving.")
         .at(FigureAnchor::Longest);
-    SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new("space.log_file_switch_checkpoint_incomplete", High, "The log writer waited for a log that the checkpoint had not passed.")
+    SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new(
+        "space.log_file_switch_checkpoint_incomplete", High,
+        "The log writer waited for a log that the checkpoint had not passed.")
         .rule("any such wait", WAIT)
         .advice("Make log files larger or more numerous: the checkpoint cannot keep up.");
-    SPACE_LOG_BUFFER_SPACE = CatalogueEntry::new("space.log_buffer_space", High, "Sessions waited for room in the log buffer.")
+    SPACE_LOG_BUFFER_SPACE = CatalogueEntry::new("space.log_buffer_space", High,
+        "Sessions waited for room in the log buffer.")
         .rule("any such wait", WAIT)
         .advice("Expected where sessions do not wait; otherwise make the log buffer larger or the device faster.");
-    SPACE_CACHE_RESIDENT = CatalogueEntry::new("space.cache_resident", Medium, "The log files are so small that a cache in the path could hold them.")
+    SPACE_CACHE_RESIDENT = CatalogueEntry::new("space.cache_resident", Medium,
+        "The log files are so small that a cache in the path could hold them.")
         .limit("footprint over the largest cache", &["cache_multiple", "assumed_cache_gib"])
         .advice("Larger log files, or a soak, show the rate behind the cache. Production logs of the same size are held by it too.");
 }

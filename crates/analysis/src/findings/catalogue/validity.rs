@@ -15,43 +15,57 @@ const fn problem(id: &'static str, claim: &'static str) -> CatalogueEntry {
 }
 
 entries! {
-    VALIDITY_IO_ERROR = problem("validity.io_error", "A write or flush failed: nothing after it was acknowledged, and the row is incomplete.");
+    VALIDITY_IO_ERROR = problem("validity.io_error",
+        "A write or flush failed: nothing after it was acknowledged, and the row is incomplete.");
     VALIDITY_SHORT_WRITE = problem("validity.short_write", "A write was cut short.");
-    VALIDITY_INCOMPLETE = problem("validity.incomplete", "The run ended before its plan: interrupted, stopped, or failed.");
+    VALIDITY_INCOMPLETE = problem("validity.incomplete",
+        "The run ended before its plan: interrupted, stopped, or failed.");
     VALIDITY_CLOCK_STEP = problem("validity.clock_step", "The clock stepped while it measured.");
-    VALIDITY_BUSY_DEVICE = problem("validity.busy_device", "Others used the device when the run began (--allow-busy).");
-    VALIDITY_LITTLES_LAW = problem("validity.littles_law", "Jobs, throughput and latency contradict each other.");
-    VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High, "A row has so few commits that no figure of it can be relied on.")
+    VALIDITY_BUSY_DEVICE = problem("validity.busy_device",
+        "Others used the device when the run began (--allow-busy).");
+    VALIDITY_LITTLES_LAW = problem("validity.littles_law",
+        "Jobs, throughput and latency contradict each other.");
+    VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High,
+        "A row has so few commits that no figure of it can be relied on.")
         .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile is given when ten samples lie beyond it, so fewer than 20 have not even a median; with fewer than 4 for each session a row is little more than the group commits in which its sessions began and ended")
         .advice("Measure for longer, or raise --max-write where it ended the row.")
         .at(FigureAnchor::Trust);
-    VALIDITY_EVIDENCE_CUT = problem("validity.evidence_cut", "Some of the evidence could not be read.");
-    VALIDITY_INVALID = CatalogueEntry::new("validity.invalid", High, "The run is marked invalid without a reason.")
+    VALIDITY_EVIDENCE_CUT = problem("validity.evidence_cut",
+        "Some of the evidence could not be read.");
+    VALIDITY_INVALID = CatalogueEntry::new("validity.invalid", High,
+        "The run is marked invalid without a reason.")
         .rule("any such problem", VALID)
         .advice("Measure again.")
         .at(FigureAnchor::Trust);
-    VALIDITY_SIMULATED = CatalogueEntry::new("validity.simulated", High, "The figures come from a model.")
+    VALIDITY_SIMULATED = CatalogueEntry::new("validity.simulated", High,
+        "The figures come from a model.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
-    VALIDITY_FALLBACK = CatalogueEntry::new("validity.fallback", High, "A requested feature was unavailable and was not used.")
+    VALIDITY_FALLBACK = CatalogueEntry::new("validity.fallback", High,
+        "A requested feature was unavailable and was not used.")
         .rule("what was requested is measured, or the run says what was measured instead", "redolab: a run says what it measured")
         .advice("Allow it and measure again, if that is what you want to measure.");
-    VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High, "Fewer flushes were counted than the acknowledged writes need.")
+    VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High,
+        "Fewer flushes were counted than the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
         .advice("Something above the device drops flushes; find it before trusting any commit.")
         .at(FigureAnchor::Trust);
-    VALIDITY_BACKGROUND = CatalogueEntry::new("validity.background", Medium, "Others wrote to the device in more than a quarter of the rows.")
+    VALIDITY_BACKGROUND = CatalogueEntry::new("validity.background", Medium,
+        "Others wrote to the device in more than a quarter of the rows.")
         .limit("writes of others", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);
-    VALIDITY_NO_COMMITS = CatalogueEntry::new("validity.no_commits", High, "Nothing was committed in a row.")
+    VALIDITY_NO_COMMITS = CatalogueEntry::new("validity.no_commits", High,
+        "Nothing was committed in a row.")
         .rule("at least one commit per row", "redolab")
         .advice("Measure for longer, or when the machine is quiet.");
-    VALIDITY_LITTLE = CatalogueEntry::new("validity.little", Medium, "Throughput times latency is not the number of jobs.")
+    VALIDITY_LITTLE = CatalogueEntry::new("validity.little", Medium,
+        "Throughput times latency is not the number of jobs.")
         .limit("deviation from Little's law", &["little_tolerance_pct"])
         .advice("Look for a starved load generator or lost samples, and measure again.")
         .at(FigureAnchor::Trust);
-    ORIGIN_IMPORTED = CatalogueEntry::new("origin.imported", High, "The figures were recorded by others; what was not recorded is not judged.")
+    ORIGIN_IMPORTED = CatalogueEntry::new("origin.imported", High,
+        "The figures were recorded by others; what was not recorded is not judged.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
 }

@@ -211,7 +211,7 @@ fn losses(groups: &Groups<'_>, old: &str, new: &str, notes: &mut Vec<Note>) {
             };
             if y < WORSE * x {
                 worse.push(format!(
-                    "{workload} with {jobs} jobs ({} against {} a second)",
+                    "{workload} with {jobs} jobs ({} against {} per second)",
                     show(y),
                     show(x)
                 ));
