@@ -366,7 +366,7 @@ fn loads_that_make_no_sense_are_refused() {
             &["cannot be used with"],
         ),
         (&["--soak", "1s"], &["--soak 1s", "45m"]),
-        (&["--soak", "5m", "--time", "5"], &["cannot be used with"]),
+        (&["--soak", "5m", "--time", "5s"], &["cannot be used with"]),
         (
             &["--compressibility", "0.5"],
             &["--compressibility", "not a ratio"],
