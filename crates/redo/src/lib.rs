@@ -2,6 +2,11 @@
 //! checkpoint position, recovery.
 #![doc = ""]
 #![doc = include_str!("overview.md")]
+// Models replace the engine, and the library beside them has nobody who calls what they check.
+#![cfg_attr(
+    all(any(feature = "loom", feature = "shuttle"), not(test)),
+    allow(dead_code)
+)]
 
 // With the feature `internals` the modules of the log's bytes, policy and threads are public, for
 // the tests and tools of the project that this crate is a part of. They change without notice.
