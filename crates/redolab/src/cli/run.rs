@@ -24,7 +24,7 @@ use std::process::ExitCode;
 /// Options of `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Workloads (study 003): LGWR-LAT1 (1.95 kB of redo a transaction), LGWR-LAT25 (26.3 kB),
+Workloads (study 003): LGWR-LAT1 (1.95 kB of redo per transaction), LGWR-LAT25 (26.3 kB),
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).
 storm (study 004): 20 sessions with 200,000 commits each, of LGWR-LAT1's redo.
 size-sweep (study 002): redo before the commit from 1 kB to 16 MB (--sizes), in records of 8 kB,

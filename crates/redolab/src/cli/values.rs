@@ -186,7 +186,7 @@ pub(super) fn soak_time(text: &str) -> Result<Nanos, String> {
 
 /// A number of commits per second over zero.
 pub(super) fn commit_rate(text: &str) -> Result<f64, String> {
-    positive(parse_rate(text)?, "commits a second")
+    positive(parse_rate(text)?, "commits per second")
 }
 
 /// A number of years over zero.

@@ -44,14 +44,14 @@ pub fn announced(specs: &[Spec]) -> Vec<String> {
                 n.saturating_mul(u64::from(spec.jobs))
             ),
             (None, Some(open)) => format!(
-                "{} commits a second for {} s",
+                "{} commits per second for {} s",
                 open.offered_per_s(),
                 spec.time.as_secs()
             ),
             (None, None) => format!("{} s", spec.time.as_secs()),
         };
         format!(
-            "  {} with {}: {} of redo a transaction, {commits}: up to {}",
+            "  {} with {}: {} of redo per transaction, {commits}: up to {}",
             spec.workload.name,
             words::jobs(spec.jobs),
             size(u64::from(spec.workload.redo_bytes)),

@@ -317,8 +317,8 @@ fn a_dry_run_says_what_each_row_would_write() {
     dry(&["-w", "size-sweep", "--sizes", "1k,1M"]).expect(
         0,
         &[
-            "1.0 KiB of redo a transaction",
-            "1.0 MiB of redo a transaction",
+            "1.0 KiB of redo per transaction",
+            "1.0 MiB of redo per transaction",
         ],
     );
     let limited = ["--rate", "1000", "--soak", "1h", "--max-write", "1G"];

@@ -22,7 +22,7 @@ fn run(place: &Place, more: &[&str]) -> Run {
     let json = done.json();
     let is_valid = json["validity"]["valid"] == true;
     done.expect(if is_valid { 0 } else { 4 }, &[]);
-    let problems = schema_problems("run-1.schema.json", &json);
+    let problems = schema_problems("run-2.schema.json", &json);
     assert_eq!(problems, Vec::<String>::new(), "{more:?}");
     serde_json::from_value(json).expect("a run")
 }
