@@ -323,7 +323,8 @@ fn side_with_options(name: &str, seed: u64) -> Side {
     side
 }
 
-/// Each option that may explain a difference is reported where two runs differ in it, and only then.
+/// Each option that may explain a difference is reported where two runs differ in it, and only
+/// then.
 #[test]
 fn every_option_that_differs_is_reported() {
     let reported = |change: Change| -> Vec<String> {

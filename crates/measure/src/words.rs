@@ -1,8 +1,9 @@
-//! Words for people: numbers with their units, names of rows and origins, and text from outside that
-//! is made harmless ([`sanitize`]). One number reads the same in findings, verdict, table and report.
+//! Words for people: numbers with their units, names of rows and origins, and text from outside
+//! that is made harmless ([`sanitize`]). One number reads the same in findings, verdict, table and
+//! report.
 //!
-//! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a share
-//! that is not all is never shown as 100 %.
+//! Numbers have three significant digits and always a unit, and nothing is rounded to a lie: a
+//! share that is not all is never shown as 100 %.
 
 pub mod sanitize;
 
@@ -139,8 +140,8 @@ pub const fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// The workload of a row where only jobs and waits are shown beside it: its name, and in a sweep over
-/// redo sizes the size too.
+/// The workload of a row where only jobs and waits are shown beside it: its name, and in a sweep
+/// over redo sizes the size too.
 #[must_use]
 pub fn label(row: &Row) -> String {
     let name = sanitize::line(&row.workload);

@@ -44,6 +44,7 @@ pub mod planted;
 #[cfg(not(feature = "internals"))]
 #[allow(dead_code, unused_imports)]
 mod planted;
+mod public;
 mod rba;
 mod read_ahead;
 #[cfg(feature = "internals")]
@@ -70,31 +71,4 @@ pub mod writer;
 #[allow(dead_code, unused_imports)]
 mod writer;
 
-pub use buffer::Stations;
-pub use commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
-pub use device::file::Directory;
-pub use device::pool::WorkerStats;
-pub use device::queue::IoOrDevice;
-pub use device::{DeviceError, IoEngine, IoFailure, LogDevice, SyncMethod, UringOptions};
-#[cfg(not(feature = "loom"))]
-pub use engine::{
-    Appended, BackEnd, Completions, Layout, Log, LogBuilder, LogWrite, LogWriter, Observer,
-    Options, Session, Shape, SpaceWaits,
-};
-pub use error::{Error, ShapeError};
-pub use group::Geometry;
-pub use measure::{Clock, Nanos};
-pub use rba::Rba;
-pub use recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
-#[cfg(not(feature = "loom"))]
-pub use sync::EngineClock;
-pub use tickets::{Completion, QueueFull, Ticket};
-pub use triggers::Triggers;
-pub use writer::{Adaptive, Cause, Learned, LogFileSync, Policy, SyncSwitch};
-
-/// Raw block devices: what is on one, who consents to overwriting it, and holding it.
-pub mod raw {
-    #[cfg(not(feature = "loom"))]
-    pub use crate::engine::raw::device_bytes;
-    pub use device::raw::{Cleared, Consent, Held, Look, Refusal};
-}
+pub use public::*;

@@ -1,5 +1,5 @@
-//! Setters of options: outside this crate options are `non_exhaustive`, so that further ones break no
-//! caller.
+//! Setters of options: outside this crate options are `non_exhaustive`, so that further ones break
+//! no caller.
 
 /// A setter for each field, with the field's name; `const` for types that own no memory.
 macro_rules! setters {

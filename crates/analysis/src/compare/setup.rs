@@ -1,5 +1,5 @@
-//! How two runs were set up differently: what was measured, with which options of the log and of the
-//! load, on which processor.
+//! How two runs were set up differently: what was measured, with which options of the log and of
+//! the load, on which processor.
 //!
 //! Invariants: every option of a run that may explain a difference is compared here; one that a run
 //! did not record is said to be so, and is never taken to be equal.

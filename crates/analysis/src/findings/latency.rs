@@ -17,8 +17,8 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     share(run, t, notes);
 }
 
-/// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those. Evidence
-/// of others may be of the log writer alone, without any session, and counts too.
+/// Rows with log writes of workloads whose sessions wait: the rule of thumb is about those.
+/// Evidence of others may be of the log writer alone, without any session, and counts too.
 fn written(run: &Run) -> Vec<(&Row, &WaitStats)> {
     let is_imported = run.origin == Origin::Imported;
     let waits = |r: &&Row| is_imported || sync_of(r).is_some_and(|w| w.count > 0);
@@ -71,7 +71,8 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::LATENCY_WRITE_MEAN,
             weight,
             format!(
-                "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the slowest: {words}.",
+                "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the \
+                 slowest: {words}.",
                 format::latency(fast.mean_ns),
                 name_of(best),
                 format::latency(slow.mean_ns),
@@ -180,7 +181,8 @@ fn share(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::LATENCY_IO_SHARE,
             Info,
             format!(
-                "Write and flush are {} of log file sync in {} and {} in {}; the rest is queueing for the log writer and waking up.",
+                "Write and flush are {} of log file sync in {} and {} in {}; the rest is queueing for \
+                 the log writer and waking up.",
                 format::percent(*high),
                 name_of(high_row),
                 format::percent(*low),

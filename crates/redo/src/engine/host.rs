@@ -49,8 +49,8 @@ pub struct LogWrite {
     pub stations: Stations,
 }
 
-/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the holder
-/// of the baton: it must be quick and must not call the log.
+/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the
+/// holder of the baton: it must be quick and must not call the log.
 #[derive(Clone)]
 pub struct Observer(Arc<Mutex<Observe>>);
 

@@ -288,8 +288,8 @@ setters!(Options {
 });
 
 impl Options {
-    /// These options with an observer, which is called for each log write by whoever holds the
-    /// baton: it must be quick and must not call the log. Logs that are opened with clones of
+    /// These options with an observer, which the holder of the baton calls for each log
+    /// write: it must be quick and must not call the log. Logs that are opened with clones of
     /// these options share it.
     #[must_use]
     pub fn observer(mut self, observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {

@@ -1,9 +1,10 @@
 //! The command line: one file a command. Commands join the parts; what they print goes through
 //! `output`.
 //!
-//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict of `check` is no (with `--strict` conditional
-//! too), or a condition of `--fail-if` is breached; 4 the run is incomplete or invalid, or the verdict
-//! of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an exit code.
+//! Exit codes: 0 done; 1 failed; 2 usage; 3 the verdict of `check` is no (with `--strict`
+//! conditional too), or a condition of `--fail-if` is breached; 4 the run is incomplete or invalid,
+//! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
+//! exit code.
 
 mod check;
 mod common;

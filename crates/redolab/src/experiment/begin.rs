@@ -44,8 +44,8 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
     }
 }
 
-/// A run of `plan` on `target` that begins now; `None` stands for the null device. `warning` is what
-/// the user insisted against.
+/// A run of `plan` on `target` that begins now; `None` stands for the null device. `warning` is
+/// what the user insisted against.
 pub(super) fn run_of(
     plan: &MeasurementPlan,
     target: Option<&IdentifiedTarget>,

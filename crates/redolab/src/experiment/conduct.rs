@@ -77,8 +77,8 @@ fn extent(target: Option<&IdentifiedTarget>) -> Extent {
     }
 }
 
-/// Says what will be run and written, and refuses what would endanger the machine. Returns a warning
-/// for the run where the user insisted.
+/// Says what will be run and written, and refuses what would endanger the machine. Returns a
+/// warning for the run where the user insisted.
 fn announce(
     prepared: &Prepared<'_>,
     target: Option<&IdentifiedTarget>,

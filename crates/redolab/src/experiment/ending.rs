@@ -62,8 +62,8 @@ impl From<StoreError> for Stopped {
     }
 }
 
-/// Keeps what was measured before a failure as an incomplete run, judged like any other. A run whose
-/// log was never made is removed.
+/// Keeps what was measured before a failure as an incomplete run, judged like any other. A run
+/// whose log was never made is removed.
 pub(super) fn keep(
     failure: Failure,
     mut run: Run,

@@ -16,8 +16,8 @@ use redo::Error;
 use redo::writer::Cause;
 use rustix::io::Errno;
 
-/// Findings on the waits that others recorded, and on whether to believe them, by their ids. What else
-/// a finding rests on (the storage, the load, how it was changed) is not in such evidence.
+/// Findings on the waits that others recorded, and on whether to believe them, by their ids. What
+/// else a finding rests on (the storage, the load, how it was changed) is not in such evidence.
 const OF_WAITS: [&str; 3] = ["latency.", "origin.", "validity."];
 
 /// Fills findings and verdict of `run`; `not_judged` is what its plan left out on purpose.

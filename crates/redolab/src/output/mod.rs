@@ -1,8 +1,8 @@
 //! How a run is shown: tables for people, JSON and CSV for programs, progress on standard error.
 //!
 //! Invariants: every view says where the figures come from (`origin`) and whether they are valid;
-//! no text from outside reaches a terminal before [`measure::words::sanitize`] or a CSV cell before [`csv`]; a file
-//! of the user is written by [`file`](mod@file) alone.
+//! no text from outside reaches a terminal before [`measure::words::sanitize`] or a CSV cell before
+//! [`csv`]; a file of the user is written by [`file`](mod@file) alone.
 
 pub mod back_end;
 pub mod cells;

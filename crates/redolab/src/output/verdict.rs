@@ -65,8 +65,8 @@ fn reasons(out: &mut String, findings: &[Finding], width: usize, verbose: bool) 
             wrap(out, "      -> ", &reason.advice, width);
         }
         if verbose && reason.weight >= Weight::Caution && !reason.threshold.is_empty() {
-            let held = format!("held against: {} ({})", reason.threshold, reason.source);
-            wrap(out, "      ", &held, width);
+            let limit = format!("threshold: {} ({})", reason.threshold, reason.source);
+            wrap(out, "      ", &limit, width);
         }
     }
     if facts > 0 {

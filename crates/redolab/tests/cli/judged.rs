@@ -111,7 +111,7 @@ fn evidence_of_slow_log_writes_is_judged_without_a_verdict() {
 }
 
 /// Nothing has redo written while the row runs, so that no transaction begins in its time: the run
-/// is invalid, whoever shows it.
+/// is invalid, whatever command shows it.
 #[test]
 fn an_invalid_run_ends_with_4() {
     let place = Place::new();

@@ -1,3 +1,5 @@
+//! Shares of `--max-write`: what each row gets, and what is left out where it does not suffice.
+
 use super::needs::{need, transaction_bytes};
 use super::*;
 use crate::experiment::doubt::least_commits;

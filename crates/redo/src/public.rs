@@ -1,0 +1,32 @@
+//! What users of the log see beside the features: the few names at the root of the crate.
+//!
+//! Invariant: nothing is public here by a glob, so that what is promised is what is listed.
+
+pub use crate::buffer::Stations;
+pub use crate::commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
+#[cfg(not(feature = "loom"))]
+pub use crate::engine::{
+    Appended, BackEnd, Completions, Layout, Log, LogBuilder, LogWrite, LogWriter, Observer,
+    Options, Session, Shape, SpaceWaits,
+};
+pub use crate::error::{Error, ShapeError};
+pub use crate::group::Geometry;
+pub use crate::rba::Rba;
+pub use crate::recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
+#[cfg(not(feature = "loom"))]
+pub use crate::sync::EngineClock;
+pub use crate::tickets::{Completion, QueueFull, Ticket};
+pub use crate::triggers::Triggers;
+pub use crate::writer::{Adaptive, Cause, Learned, LogFileSync, Policy, SyncSwitch};
+pub use device::file::Directory;
+pub use device::pool::WorkerStats;
+pub use device::queue::IoOrDevice;
+pub use device::{DeviceError, IoEngine, IoFailure, LogDevice, SyncMethod, UringOptions};
+pub use measure::{Clock, Nanos};
+
+/// Raw block devices: what is on one, who consents to overwriting it, and holding it.
+pub mod raw {
+    #[cfg(not(feature = "loom"))]
+    pub use crate::engine::raw::device_bytes;
+    pub use device::raw::{Cleared, Consent, Held, Look, Refusal};
+}
