@@ -15,8 +15,7 @@ use std::sync::Arc;
 /// Dropping it forgets its tickets: their commits go on, and nobody gets their outcome.
 ///
 /// ```
-/// use redo::commit::CommitPost;
-/// use redo::{Log, Options, Shape};
+/// use redo::{CommitPost, Log, Shape};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = std::env::temp_dir().join(format!("redo-async-{}", std::process::id()));
@@ -24,7 +23,7 @@ use std::sync::Arc;
 /// # struct Guard(std::path::PathBuf);
 /// # impl Drop for Guard { fn drop(&mut self) { let _ = std::fs::remove_dir_all(&self.0); } }
 /// # let tidy = Guard(directory.clone());
-/// let shape = Shape { file_bytes: 1 << 20, ..Shape::default() };
+/// let shape = Shape::new().file_bytes(1 << 20);
 /// Log::builder(&directory).shape(shape).create()?;
 /// let (log, _) = Log::builder(&directory).open()?;
 ///

@@ -1,7 +1,7 @@
 //! The verdict on real file systems, each on a loop device made here, and on what is no place for
 //! a log.
 
-use crate::harness::{Done, LoopVolume, Mount, Place, schema_problems, tmpfs};
+use crate::harness::{Done, LoopVolume, Mount, Place, expect_valid, schema_problems, tmpfs};
 use serde_json::Value;
 use std::path::Path;
 
@@ -75,7 +75,7 @@ fn expect_conditional(done: &Done, json: &Value) {
     };
     done.expect(code, &[]);
     assert_eq!(verdict["answer"], answer, "{verdict}");
-    assert_eq!(json["validity"]["valid"], true, "{}", json["validity"]);
+    expect_valid(&json);
 }
 
 #[test]
