@@ -1,8 +1,8 @@
 //! The plan of an experiment: where, what, how long and under which limits, as plain data.
 //!
 //! Invariants: a plan has no handle, no clock and no option of a command line; written as JSON and
-//! read again it is the same plan. Whether it can be carried out is for [`super::conduct()`] to find
-//! out, on the machine on which it runs.
+//! read again it is the same plan. Whether it can be carried out is for [`super::conduct()`] to
+//! find out, on the machine on which it runs.
 
 mod in_words;
 
