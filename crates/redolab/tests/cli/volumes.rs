@@ -75,7 +75,7 @@ fn expect_conditional(done: &Done, json: &Value) {
     };
     done.expect(code, &[]);
     assert_eq!(verdict["answer"], answer, "{verdict}");
-    expect_valid(&json);
+    expect_valid(json);
 }
 
 #[test]
