@@ -190,6 +190,36 @@ fn what_is_wrong_is_refused_by_name_and_left_as_it_is() {
     }
 }
 
+/// Every block from its checkpoint to the end of the last log file counts: only the place that it
+/// does not let be reused shows that the log has gone on.
+#[test]
+fn control_information_of_one_round_before_is_refused() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    let mut which = 0;
+    let mut commit_next = || {
+        commit(&mut session, 0, which).expect("durable");
+        which += 1;
+    };
+    (0..40).for_each(|_| commit_next());
+    log.checkpoint(log.durable()).expect("sound");
+    let older = std::fs::read(control(&scratch.0)).expect("there");
+    while log.durable().log_seq <= SMALL.groups.into() {
+        log.checkpoint(log.durable()).expect("sound");
+        commit_next();
+    }
+    commit_next();
+    drop(log);
+    std::fs::write(control(&scratch.0), older).expect("writable");
+    let before = contents(&scratch.0);
+    let refused = Log::open(&scratch.0, options()).map(drop);
+    let refused = refused.expect_err("older than the log");
+    assert!(matches!(refused, Error::Corrupt { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("of a later use"), "{refused}");
+    assert!(contents(&scratch.0) == before, "changed by refusing");
+}
+
 #[test]
 fn one_damaged_copy_of_the_control_information_heals() {
     for copy in [0, COPY_BYTES as u64] {
