@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{SMALL, Scratch, assert_prefixes, commit, create, open, options, recovered};
+use common::{
+    SMALL, Scratch, assert_prefixes, commit, create, open, open_with, options, recovered,
+};
 use device::DeviceError;
 use redo::Error;
 use redo::control::{COPY_BYTES, ControlInfo};
@@ -213,7 +215,7 @@ fn control_information_of_one_round_before_is_refused() {
     drop(log);
     std::fs::write(control(&scratch.0), older).expect("writable");
     let before = contents(&scratch.0);
-    let refused = Log::open(&scratch.0, options()).map(drop);
+    let refused = open_with(&scratch.0, options()).map(drop);
     let refused = refused.expect_err("older than the log");
     assert!(matches!(refused, Error::Corrupt { .. }), "{refused:?}");
     assert!(refused.to_string().contains("of a later use"), "{refused}");
