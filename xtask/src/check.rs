@@ -143,13 +143,13 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", 120, Work::Cargo(DOCUMENTS))
     },
-    step("tests", 1100, Work::Tests(TESTS)),
-    step("packages", 60, Work::Packages),
+    step("tests", 1300, Work::Tests(TESTS)),
+    step("packages", 75, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
         // `prove histories` draws 250,000; from 10,000 on everything has to be reached.
         env: &[("REDOLAB_CRASH_SEEDS", "10000")],
-        ..step("crash-simulation", 240, tests(CRASH, &[]))
+        ..step("crash-simulation", 300, tests(CRASH, &[]))
     },
     Step {
         needs: Needs::FileLike("crates/redo/src", "interleavings"),
@@ -157,7 +157,7 @@ const STEPS: &[Step] = &[
         env: &[("LOOM_MAX_DURATION", "2")],
         ..step(
             "interleavings",
-            150,
+            340,
             tests(INTERLEAVINGS, &["interleavings"]),
         )
     },
@@ -165,7 +165,7 @@ const STEPS: &[Step] = &[
         needs: Needs::FileLike("crates/redo/src", "schedules"),
         // The full number of schedules is drawn by `prove schedules`.
         env: &[("REDO_SCHEDULES", "150")],
-        ..step("schedules", 120, tests(SCHEDULES, &["schedules"]))
+        ..step("schedules", 240, tests(SCHEDULES, &["schedules"]))
     },
 ];
 
