@@ -22,7 +22,7 @@ use Performance as P;
 
 type Case = (&'static str, fn(&mut Run), A, D, P);
 
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn met_or_missed() -> Vec<Case> {
     vec![
         ("clean", |_| {}, A::Yes, D::Declared, P::NoNeedStated),

@@ -54,7 +54,7 @@ const CASE: Case = Case {
 };
 
 /// Every case, groups together, the yardstick of each first.
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |group, name, change: &dyn Fn(&mut Case)| {
@@ -254,7 +254,6 @@ fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
     Ok(())
 }
 
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError> {
     prepare(directory, case)?;
     let counted = Arc::new(Counted::default());
@@ -284,21 +283,13 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
     barrier.wait();
     let start = Instant::now();
     let mut last = log.durable().log_seq;
-    let mut checkpoint = |log: &Log| -> Result<(), redo::Error> {
-        let durable = log.durable();
-        if durable.log_seq > last {
-            last = durable.log_seq;
-            log.checkpoint(durable)?;
-        }
-        Ok(())
-    };
     while start.elapsed() < time {
         std::thread::sleep(Duration::from_millis(2));
-        checkpoint(&log)?;
+        follow(&log, &mut last)?;
     }
     stop.store(true, Ordering::Relaxed);
     while threads.iter().any(|t| !t.is_finished()) {
-        checkpoint(&log)?;
+        follow(&log, &mut last)?;
         std::thread::sleep(Duration::from_millis(1));
     }
     let mut times = Histogram::new();
@@ -324,6 +315,16 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
         amplification: of(&counted.blocks) * f64::from(log.geometry().block_bytes)
             / of(&counted.redo),
     })
+}
+
+/// Moves the checkpoint behind each log switch.
+fn follow(log: &Log, last: &mut u64) -> Result<(), redo::Error> {
+    let durable = log.durable();
+    if durable.log_seq > *last {
+        *last = durable.log_seq;
+        log.checkpoint(durable)?;
+    }
+    Ok(())
 }
 
 fn foreground(

@@ -7,6 +7,8 @@
     all(any(feature = "loom", feature = "shuttle"), not(test)),
     allow(dead_code)
 )]
+// Without `internals` what only tests and tools call has no caller; with it everything is checked.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
 // With the feature `internals` the modules of the log's bytes, policy and threads are public, for
 // the tests and tools of the project that this crate is a part of. They change without notice.
@@ -15,25 +17,21 @@ mod commit;
 #[cfg(feature = "internals")]
 pub mod control;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod control;
 #[cfg(all(feature = "crash", not(feature = "loom")))]
 pub mod crash;
 #[cfg(all(feature = "internals", not(feature = "loom")))]
 pub mod engine;
 #[cfg(not(any(feature = "internals", feature = "loom")))]
-#[allow(dead_code, unused_imports)]
 mod engine;
 mod error;
 #[cfg(feature = "internals")]
 pub mod format;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod format;
 #[cfg(feature = "internals")]
 pub mod group;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod group;
 #[cfg(doctest)]
 mod guide;
@@ -42,7 +40,6 @@ mod interleavings;
 #[cfg(feature = "internals")]
 pub mod planted;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod planted;
 mod public;
 mod rba;
@@ -50,12 +47,10 @@ mod read_ahead;
 #[cfg(feature = "internals")]
 pub mod recovery;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod recovery;
 #[cfg(feature = "internals")]
 pub mod rules;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod rules;
 #[cfg(all(test, feature = "shuttle"))]
 mod schedules;
@@ -68,7 +63,6 @@ mod wait;
 #[cfg(feature = "internals")]
 pub mod writer;
 #[cfg(not(feature = "internals"))]
-#[allow(dead_code, unused_imports)]
 mod writer;
 
 pub use public::*;

@@ -373,7 +373,6 @@ fn count(writes: &Mutex<Vec<LogWrite>>) -> usize {
 
 /// Each trigger has redo written when it should and not before; log writes are counted.
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
 fn each_flush_trigger_writes_by_itself() {
     const NONE: Triggers = Triggers::NONE;
     const BODY: [u8; 1000] = [7; 1000];

@@ -5,11 +5,12 @@
 //! below `target/prove`. A test that skips itself proves nothing: the proof has failed then.
 
 use super::record;
-use crate::binaries;
+use crate::binaries::{self, Binary};
 use crate::watch::{self, End, Limits};
 use crate::{Outcome, cargo};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Histories of a round of the crash simulation.
@@ -222,14 +223,14 @@ pub const PROOFS: &[Proof] = &[
 
 /// How a run went.
 #[derive(Default)]
-struct Told {
+struct Outcomes {
     passed: usize,
     failed: Vec<String>,
     skipped: Vec<String>,
     figures: Vec<String>,
 }
 
-impl Told {
+impl Outcomes {
     fn line(&mut self, line: &str) {
         if let Some((name, passed)) = watch::result(line) {
             if passed {
@@ -253,68 +254,25 @@ impl Told {
 ///
 /// # Errors
 /// When it cannot be built, run, or written down.
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
 pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Outcome<bool> {
-    let mut variables = (proof.env)(round);
+    let mut variables: Vec<(&str, String)> = (proof.env)(round);
     variables.retain(|(name, _)| !more.iter().any(|(other, _)| other == name));
-    let mut build = cargo();
-    build
-        .args(["test", "--release", "-p", proof.package, "--locked"])
-        .args(proof.arguments)
-        .envs(variables.iter().cloned())
-        .current_dir(root);
-    let built = binaries::build(&mut build)?;
-    let built = built.ok_or_else(|| format!("{}: does not compile", proof.name))?;
-    let kept = root.join("target/prove");
-    let failed = |e: std::io::Error| format!("{}: {e}", kept.display());
-    std::fs::create_dir_all(&kept).map_err(failed)?;
-    let data: Vec<_> = (proof.data.iter())
-        .map(|(name, path)| (*name, kept.join(path.replace('/', "-")), *path))
-        .collect();
-    for (_, fresh, _) in &data {
-        if fresh.exists() {
-            std::fs::remove_file(fresh).map_err(failed)?;
-        }
-    }
-    let mut output =
-        std::fs::File::create(kept.join(format!("{}.txt", proof.name))).map_err(failed)?;
-    let hours = Duration::from_secs(3600) * proof.hours;
-    let limits = Limits {
-        test: hours,
-        program: hours,
-    };
-    let (begun, mut told, mut well) = (Instant::now(), Told::default(), true);
-    for binary in &built {
-        let mut command = binary.command();
-        command.args(proof.filter).arg("--nocapture");
+    let built = build(root, proof, &variables)?;
+    let data = fresh_data(root, proof)?;
+    variables.extend(
+        more.iter()
+            .map(|(name, value)| (*name, (*value).to_owned())),
+    );
+    let begun = Instant::now();
+    let (outcomes, well) = watch_all(root, proof, &built, |command| {
         command.envs(variables.iter().cloned());
-        command.envs(more.iter().copied());
-        command.envs(data.iter().map(|(name, fresh, _)| (name, fresh)));
-        let end = watch::watch(&mut command, limits, |line| {
-            println!("{line}");
-            told.line(line);
-            // A full disk must not end the proof: the line has been printed.
-            drop(writeln!(output, "{line}"));
-            true
-        })?;
-        well &= told.well(&end);
-        if matches!(end, End::Late(_) | End::Overran) {
-            println!("{}: no end within {} hours", proof.name, proof.hours);
-        }
-    }
-    if told.passed == 0 {
-        println!("{}: no test ran", proof.name);
-        well = false;
-    }
-    let reasons = told.skipped.iter();
-    reasons.for_each(|reason| println!("{}: not proved: {reason}", proof.name));
-    let settings: Vec<String> = (variables.iter().map(|(n, v)| format!("{n}={v}")))
-        .chain(more.iter().map(|(n, v)| format!("{n}={v}")))
-        .collect();
+        command.envs(data.iter().map(|data| (data.variable, &data.fresh)));
+    })?;
+    let settings: Vec<String> = variables.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let title = format!("{}: {}", proof.name, settings.join(" "));
-    for (_, fresh, path) in &data {
-        if well && fresh.exists() {
-            publish(root, fresh, path, &title)?;
+    for data in &data {
+        if well && data.fresh.exists() {
+            publish(root, &data.fresh, data.path, &title)?;
         }
     }
     let row = [
@@ -322,20 +280,108 @@ pub fn run(root: &Path, proof: &Proof, round: u64, more: &[(&str, &str)]) -> Out
         round.to_string(),
         settings.join(" "),
         if well { "passed" } else { "failed" }.to_owned(),
-        (told.passed + told.failed.len()).to_string(),
+        (outcomes.passed + outcomes.failed.len()).to_string(),
         format!("{:.0}", begun.elapsed().as_secs_f64()),
         record::commit(root),
-        figures(proof, &told),
+        figures(proof, &outcomes),
     ];
     record::append(root, "experiments/proofs/data.csv", COLUMNS, &row)?;
     Ok(well)
 }
 
+/// Builds the test programs of a proof.
+fn build(root: &Path, proof: &Proof, variables: &[(&str, String)]) -> Outcome<Vec<Binary>> {
+    let mut build = cargo();
+    build
+        .args(["test", "--release", "-p", proof.package, "--locked"])
+        .args(proof.arguments)
+        .envs(variables.iter().cloned())
+        .current_dir(root);
+    let built = binaries::build(&mut build)?;
+    built.ok_or_else(|| format!("{}: does not compile", proof.name))
+}
+
+/// A file of data that a proof writes.
+struct FreshData {
+    /// The variable that names it to the tests.
+    variable: &'static str,
+    /// Where they write it.
+    fresh: PathBuf,
+    /// Where it goes when the proof holds.
+    path: &'static str,
+}
+
+/// Where results are kept until the proof holds.
+fn kept(root: &Path) -> Outcome<PathBuf> {
+    let kept = root.join("target/prove");
+    std::fs::create_dir_all(&kept).map_err(|e| format!("{}: {e}", kept.display()))?;
+    Ok(kept)
+}
+
+/// The files of data that a proof will write; none of them is there yet.
+fn fresh_data(root: &Path, proof: &Proof) -> Outcome<Vec<FreshData>> {
+    let kept = kept(root)?;
+    let mut all = Vec::new();
+    for (variable, path) in proof.data {
+        let fresh = kept.join(path.replace('/', "-"));
+        if fresh.exists() {
+            std::fs::remove_file(&fresh).map_err(|e| format!("{}: {e}", fresh.display()))?;
+        }
+        all.push(FreshData {
+            variable,
+            fresh,
+            path,
+        });
+    }
+    Ok(all)
+}
+
+/// Runs each program, and keeps what it prints. What the tests came to, and whether all held.
+fn watch_all(
+    root: &Path,
+    proof: &Proof,
+    built: &[Binary],
+    prepare: impl Fn(&mut Command),
+) -> Outcome<(Outcomes, bool)> {
+    let path = kept(root)?.join(format!("{}.txt", proof.name));
+    let output = std::fs::File::create(&path);
+    let mut output = output.map_err(|e| format!("{}: {e}", path.display()))?;
+    let hours = Duration::from_secs(3600) * proof.hours;
+    let limits = Limits {
+        test: hours,
+        program: hours,
+    };
+    let (mut outcomes, mut well) = (Outcomes::default(), true);
+    for binary in built {
+        let mut command = binary.command();
+        command.args(proof.filter).arg("--nocapture");
+        prepare(&mut command);
+        let end = watch::watch(&mut command, limits, |line| {
+            println!("{line}");
+            outcomes.line(line);
+            // A full disk must not end the proof: the line has been printed.
+            drop(writeln!(output, "{line}"));
+            true
+        })?;
+        well &= outcomes.well(&end);
+        if matches!(end, End::Late(_) | End::Overran) {
+            println!("{}: no end within {} hours", proof.name, proof.hours);
+        }
+    }
+    if outcomes.passed == 0 {
+        println!("{}: no test ran", proof.name);
+        well = false;
+    }
+    let reasons = outcomes.skipped.iter();
+    reasons.for_each(|reason| println!("{}: not proved: {reason}", proof.name));
+    Ok((outcomes, well))
+}
+
 /// What a line of `experiments/proofs/data.csv` ends with: the figures that the tests printed, or
 /// the files of data that hold them.
-fn figures(proof: &Proof, told: &Told) -> String {
+fn figures(proof: &Proof, outcomes: &Outcomes) -> String {
     if proof.data.is_empty() {
-        return told.figures.join("; ");
+        return outcomes.figures.join("; ");
     }
     let paths = proof.data.iter().map(|(_, path)| *path);
     paths.collect::<Vec<_>>().join("; ")
@@ -368,16 +414,16 @@ mod unit {
 
     #[test]
     fn what_skips_itself_proves_nothing() {
-        let mut told = Told::default();
+        let mut outcomes = Outcomes::default();
         for line in ["running 2 tests", "0 lost in 5 cuts", "test a ... ok"] {
-            told.line(line);
+            outcomes.line(line);
         }
-        assert!(told.well(&End::Ended(true)) && !told.well(&End::Overran));
-        assert_eq!((told.passed, told.figures.len()), (1, 1));
-        told.line("skipped: no loop device");
-        assert!(!told.well(&End::Ended(true)));
-        let mut told = Told::default();
-        told.line("test a ... FAILED");
-        assert!(!told.well(&End::Ended(true)));
+        assert!(outcomes.well(&End::Ended(true)) && !outcomes.well(&End::Overran));
+        assert_eq!((outcomes.passed, outcomes.figures.len()), (1, 1));
+        outcomes.line("skipped: no loop device");
+        assert!(!outcomes.well(&End::Ended(true)));
+        let mut outcomes = Outcomes::default();
+        outcomes.line("test a ... FAILED");
+        assert!(!outcomes.well(&End::Ended(true)));
     }
 }

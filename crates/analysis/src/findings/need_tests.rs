@@ -155,7 +155,7 @@ fn a_cloud_volumes_rate_is_undetermined_before_a_soak() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn whose_word_protects_a_disk() {
     let declare = |protection| Declaration {
         protection,

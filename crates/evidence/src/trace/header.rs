@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(clippy::too_many_lines, reason = "a table of cases")]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn header_lines_of_every_release() {
         let process = |pid, name: Option<&str>| HeaderFact::Process(pid, name.map(str::to_owned));
         for (line, want) in [

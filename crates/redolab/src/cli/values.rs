@@ -276,8 +276,9 @@ impl CpuList {
     pub(super) fn read(text: &str) -> Result<CpuList, String> {
         let number = |part: &str| {
             let cpu = part.trim().parse::<usize>().ok();
-            cpu.filter(|cpu| *cpu <= MAX_CPU)
-                .ok_or_else(|| format!("`{part}` in `{text}` is no CPU; use a list such as 0,2-3"))
+            cpu.filter(|cpu| *cpu <= MAX_CPU).ok_or_else(|| {
+                format!("`{part}` in `{text}` is not a CPU; use a list such as 0,2-3")
+            })
         };
         let mut cpus = Vec::new();
         for part in text.split(',') {

@@ -55,9 +55,9 @@ pub struct Lab<'a> {
     pub store: Option<&'a mut RunWriter>,
     /// Asked while the row runs.
     pub interrupt: &'a Interrupt,
-    /// Asked once a second, with the redo written in this row.
+    /// Asked once per second, with the redo written in this row.
     pub guard: &'a dyn Fn(u64) -> Result<(), Failure>,
-    /// Called once per second: part done (0 to 1), commits a second.
+    /// Called once per second: part done (0 to 1), commits per second.
     pub progress: &'a dyn Fn(f64, f64),
     /// Called with what is worth a line with `-v`.
     pub log: &'a dyn Fn(&str),
@@ -247,7 +247,7 @@ fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
     control.stop.store(true, Ordering::SeqCst);
 }
 
-/// Which part of the row is done (0 to 1), and the commits a second of its last interval.
+/// Which part of the row is done (0 to 1), and the commits per second of its last interval.
 fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
     let part = match spec.commits {
         Some(n) => {

@@ -380,7 +380,7 @@ fn eight_commands_at_once_make_one_store() {
 
 /// No path that is printed carries an escape sequence to the terminal.
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn paths_are_harmless_on_a_terminal() {
     let place = Place::new();
     let evil = place.path().join("e\u{1b}]0;owned\u{7}\u{1b}[31mvil");

@@ -287,7 +287,7 @@ const MEMORY_MAX: u64 = 256 << 20;
 /// A text that takes many times its size in memory is refused before it does; what is accepted is
 /// read by every command within the same bound.
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_hostile_run_takes_bounded_memory() {
     let place = Place::new();
     let (id, other) = (place.store_a_run(), place.store_a_run());

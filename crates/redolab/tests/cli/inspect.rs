@@ -133,7 +133,7 @@ fn a_torn_tail_is_told_from_damage() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_is_no_log_or_another_is_named() {
     type Spoil = fn(&Path);
     let overwrite = |path: &Path, at: u64, bytes: &[u8]| {

@@ -335,7 +335,7 @@ fn a_dry_run_says_what_each_row_would_write() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn loads_that_make_no_sense_are_refused() {
     let place = Place::new();
     for (arguments, words) in [

@@ -120,7 +120,7 @@ fn a_raw_device_is_judged_and_keeps_its_log() {
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn refusals_leave_both_ends_as_they_were() {
     let Some(device) = LoopDevice::make(MIB, &[]) else {
         return;

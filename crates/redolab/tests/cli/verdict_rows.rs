@@ -144,7 +144,7 @@ fn needs_redo(run: &mut Run, mbps: f64) {
     run.need.redo_bytes_per_s = Some(mbps * 1_048_576.0);
 }
 
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn raid_and_cloud_cases() -> Vec<Case> {
     let raid = || Recording::raid("PERC H755 Front").stack("xfs", "rw");
     let cloud = || {
@@ -240,7 +240,7 @@ fn raid_and_cloud_cases() -> Vec<Case> {
     ]
 }
 
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn file_system_cases() -> Vec<Case> {
     let on = |kind: &str, source: &str, options: &str| Recording::alone(kind, source, options);
     let nvme = || Recording::nvme("ACME NV3000", false);
@@ -353,7 +353,7 @@ fn file_system_cases() -> Vec<Case> {
     ]
 }
 
-#[allow(clippy::too_many_lines, reason = "a table of cases")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn machine_cases() -> Vec<Case> {
     let nvme = || Recording::nvme("ACME NV3000", false);
     let guest = || Recording::virtio().stack("ext4", "rw");
