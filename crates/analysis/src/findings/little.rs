@@ -14,11 +14,15 @@ use crate::rows::name_of;
 use crate::thresholds::Thresholds;
 use measure::run::{CrossCheck, Origin, Row, Run};
 
-/// Transactions that have to be timed twice before their times are compared, and how long they must
-/// have taken together, times the root of their number: reading two clocks differs by about 0.5 µs
-/// from pair to pair, which then is 0.5 % of what is compared.
+/// Transactions that have to be timed twice before their times are compared.
 const SAMPLED_MIN: u64 = 5;
-const SAMPLED_NS: f64 = 100_000.0;
+/// What the difference of both times may be uncertain by, in percent: a quarter of the limit, so
+/// that chance alone exceeds it once in 15,000 rows.
+const SAMPLED_ERROR_PCT: f64 = 0.5;
+/// What reading two clocks differs by from one transaction to another: in runs that did not measure
+/// it, and at least, since a few transactions may agree by chance.
+const READING_NS: f64 = 500.0;
+const READING_LEAST_NS: f64 = 100.0;
 
 /// A figure that is off.
 struct Deviation {
@@ -67,10 +71,14 @@ fn deviations(run: &Run, row: &Row, limit: f64) -> Vec<Deviation> {
 /// compared: with fewer a wrong latency may stay within what reading two clocks differs by.
 #[must_use]
 pub fn is_sampled(check: &CrossCheck) -> bool {
-    let enough_ns = SAMPLED_NS * (check.sampled as f64).sqrt();
+    let root = (check.sampled as f64).sqrt();
+    let error = match check.sampled_error_ns {
+        Some(ns) => (ns as f64).max(READING_LEAST_NS * root),
+        None => READING_NS * root,
+    };
     check.sampled >= SAMPLED_MIN
         && check.sampled_recorded_ns > 0
-        && check.sampled_ns as f64 >= enough_ns
+        && 100.0 * error <= SAMPLED_ERROR_PCT * check.sampled_ns as f64
 }
 
 /// The law from the second count.

@@ -176,6 +176,26 @@ fn a_row_that_was_counted_twice_is_compared_figure_by_figure() {
 }
 
 #[test]
+fn times_are_compared_only_where_reading_them_is_certain_enough() {
+    // 1,000 transactions, 3 % off.
+    let check = |error: Option<u64>, each_ns: u64| CrossCheck {
+        sampled: 1000,
+        sampled_ns: 1000 * each_ns,
+        sampled_recorded_ns: 1030 * each_ns,
+        sampled_error_ns: error,
+        ..CrossCheck::default()
+    };
+    assert!(is_sampled(&check(Some(490_000), 100_000)));
+    assert!(!is_sampled(&check(Some(510_000), 100_000)));
+    // Not measured: 0.5 us from one transaction to another.
+    assert!(is_sampled(&check(None, 4_000)));
+    assert!(!is_sampled(&check(None, 3_000)));
+    // A few that agree by chance: 0.1 us at least.
+    assert!(is_sampled(&check(Some(0), 700)));
+    assert!(!is_sampled(&check(Some(0), 600)));
+}
+
+#[test]
 fn one_slow_interval_is_chance() {
     let mut run = clean_run();
     let weight = |run: &Run| found(run, "space.log_switches").map(|f| f.weight);

@@ -29,10 +29,14 @@ pub(super) fn second_clock() -> Nanos {
 }
 
 /// The other clock's time of the moment `at`, which has just been read; `None` when the thread was
-/// interrupted meanwhile.
+/// interrupted meanwhile. The sessions' clock is read before and after the other one: reading a
+/// clock takes longer the first time, and what has passed since `at` is taken off.
 pub(super) fn second_time(clock: RealClock, at: Nanos) -> Option<Nanos> {
-    let own = second_clock();
-    (clock.now().since(at).0 <= DISTURBED_NS).then_some(own)
+    let before = clock.now();
+    let second = second_clock();
+    let after = clock.now();
+    let middle = before.since(at).0 + after.since(before).0 / 2;
+    (after.since(at).0 <= DISTURBED_NS).then(|| Nanos(second.0 - middle))
 }
 
 /// Readings of both clocks of which the closest together is taken.
@@ -100,6 +104,9 @@ pub(super) struct Span {
     sampled: u64,
     sampled_ns: u64,
     sampled_recorded_ns: u64,
+    /// Sums of what each of those times differs by, and of its square.
+    sampled_differences: f64,
+    sampled_squares: f64,
     outside_ns: u64,
     appended: Appended,
 }
@@ -125,6 +132,8 @@ impl Span {
             sampled: 0,
             sampled_ns: 0,
             sampled_recorded_ns: 0,
+            sampled_differences: 0.0,
+            sampled_squares: 0.0,
             outside_ns: 0,
             appended: Appended::default(),
         }
@@ -189,6 +198,9 @@ impl Span {
             self.sampled += 1;
             self.sampled_ns += ns;
             self.sampled_recorded_ns += sample.latency_ns;
+            let difference = sample.latency_ns as f64 - ns as f64;
+            self.sampled_differences += difference;
+            self.sampled_squares += difference * difference;
         }
         samples.push(sample);
         self.count(start, end);
@@ -296,7 +308,10 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
         ..CrossCheck::default()
     };
     let mut transactions = 0;
+    let (mut differences, mut squares) = (0.0, 0.0);
     for span in spans {
+        differences += span.sampled_differences;
+        squares += span.sampled_squares;
         check.sampled += span.sampled;
         check.sampled_ns += span.sampled_ns;
         check.sampled_recorded_ns += span.sampled_recorded_ns;
@@ -314,6 +329,11 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
             check.worst = Some(count);
         }
     }
+    let times = check.sampled as f64;
+    check.sampled_error_ns = (check.sampled >= 2).then(|| {
+        let spread = squares - differences * differences / times;
+        (spread.max(0.0) * times / (times - 1.0)).sqrt() as u64
+    });
     let each = check.session_bytes as f64 / transactions.max(1) as f64;
     check.log_commits = (row.window_bytes as f64 / each.max(1.0)).round() as u64;
     check.uncertain_commits =

@@ -400,6 +400,7 @@ fn cross_check() -> measure::run::CrossCheck {
         sampled: 5,
         sampled_ns: 6,
         sampled_recorded_ns: 7,
+        sampled_error_ns: Some(14),
         edges_ns: -8,
         outside_ns: 9,
         log_bytes: 10,
