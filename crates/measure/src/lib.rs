@@ -11,6 +11,7 @@ mod bounded;
 pub mod catalogue;
 pub mod clock;
 pub mod comparison;
+pub mod driver;
 mod enum_words;
 pub mod histogram;
 pub mod imported;

@@ -1,0 +1,233 @@
+//! The seam between the conductor and what it measures: a [`Driver`] opens sessions on a target, a
+//! [`Session`] runs transactions.
+//!
+//! Invariants: times are on the driver's clock, which all of its sessions share; a transaction that
+//! returned is as durable as its workload asks for; what a driver cannot know is `None`.
+//!
+//! What it must not know: which targets there are, how long and how often sessions run, and what is
+//! computed from their transactions.
+
+mod error;
+
+pub use error::DriverError;
+
+use crate::record::{LearntSwitch, ONLY_KIND, WaitSum};
+use crate::run::TargetFacts;
+use crate::workload::Generator;
+use crate::workload::{CommitPost, Payload, Workload};
+use crate::{Nanos, RealClock};
+use std::sync::Arc;
+
+/// What a session is to do.
+#[derive(Clone, Debug)]
+pub struct SessionLoad {
+    /// Number of the session, from 0.
+    pub number: u32,
+    /// What a transaction is.
+    pub workload: Arc<Workload>,
+    /// CPU work before each commit.
+    pub cpu_per_txn: Nanos,
+    /// What redo is made of.
+    pub payload: Payload,
+    /// Pseudo-random bytes that all sessions share.
+    pub pool: Arc<[u8]>,
+    /// Seed of the payload.
+    pub seed: u64,
+}
+
+impl SessionLoad {
+    /// What makes the session's redo.
+    #[must_use]
+    pub fn generator(&self) -> Generator {
+        Generator::of(self.payload, Arc::clone(&self.pool), self.number, self.seed)
+    }
+}
+
+/// A transaction that returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// Its kind: an index into [`Driver::kinds`].
+    pub kind: u16,
+    /// When its commit was asked for.
+    pub requested: Nanos,
+    /// When it returned.
+    pub returned: Nanos,
+    /// Nanoseconds that it waited until its redo was durable; `None` where it did not wait, or only
+    /// the server knows.
+    pub sync_ns: Option<u64>,
+    /// Where these went: queue, write, flush, wake-up; `None` where that is not known.
+    pub path_ns: Option<[u64; 4]>,
+    /// The log write that served it, where it is known.
+    pub batch: Option<u64>,
+}
+
+/// What the target counted for a session, from its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionCounts {
+    /// Records of redo.
+    pub records: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Waits for room in the log buffer.
+    pub space_waits: WaitSum,
+}
+
+/// What a target counted of itself, from its beginning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DriverCounters {
+    /// Flushes that it asked for beside those of its log writes.
+    pub other_flushes: u64,
+    /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
+    pub learnt: Option<LearntSoFar>,
+    /// The log writer's workers, by number.
+    pub workers: Vec<WorkerCounts>,
+}
+
+/// What adaptive sessions have learnt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LearntSoFar {
+    /// Changes between post/wait and polling that stayed.
+    pub switches: u64,
+    /// Commits of all log writes.
+    pub commits: u64,
+    /// Those while foregrounds polled.
+    pub polled: u64,
+    /// The last changes, oldest first, on the driver's clock.
+    pub recent: Vec<LearntSwitch>,
+}
+
+/// What a worker of the log writer did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounts {
+    /// Writes and flushes.
+    pub operations: u64,
+    /// Waits for work that ended, with their time, that of a wait which goes on included.
+    pub idle: WaitSum,
+    /// A wait goes on.
+    pub is_idle: bool,
+}
+
+/// A target on which transactions run.
+pub trait Driver: Send + Sync {
+    /// Names of the kinds of transaction, by [`Transaction::kind`].
+    fn kinds(&self) -> Vec<String> {
+        vec![ONLY_KIND.to_owned()]
+    }
+
+    /// The clock of its transactions.
+    fn clock(&self) -> RealClock;
+
+    /// Opens a session, to be run by a thread of its own.
+    ///
+    /// # Errors
+    /// A workload that the target does not have, or a target that refuses.
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError>;
+
+    /// Opens sessions that share a thread. The default refuses.
+    ///
+    /// # Errors
+    /// As of [`Driver::session`], and where the target has no way to do so.
+    fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
+        let _ = loads;
+        Err(DriverError::unusable(
+            "the target has no asynchronous commits; leave --async away",
+        ))
+    }
+
+    /// Called again and again while sessions end: serves those who wait for others to commit.
+    fn nudge(&self, post: CommitPost) {
+        let _ = post;
+    }
+
+    /// Returns when everything that was committed is durable.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn drain(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
+
+    /// Bytes of redo that the target may keep in memory while nobody waits for them.
+    fn buffered_bytes(&self) -> u64 {
+        0
+    }
+
+    /// What it counted of itself so far.
+    fn counters(&self) -> DriverCounters {
+        DriverCounters::default()
+    }
+
+    /// What a run says of it.
+    fn facts(&self) -> TargetFacts;
+}
+
+/// A session on a target.
+pub trait Session: Send {
+    /// Runs its next transaction, and returns when that has returned.
+    ///
+    /// # Errors
+    /// Of the target; the session is of no use any more.
+    fn transaction(&mut self) -> Result<Transaction, DriverError>;
+
+    /// What the target counted for it; `None` where it does not count by session.
+    fn counts(&self) -> Option<SessionCounts> {
+        None
+    }
+}
+
+/// How a transaction of a [`SessionGroup`] began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// Its commit is in flight.
+    InFlight,
+    /// It did not wait, and has returned.
+    Returned(Transaction),
+}
+
+/// Sessions that share a thread, each with one transaction in flight at most.
+pub trait SessionGroup {
+    /// Begins the next transaction of the session with that index, at `now`.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn begin(&mut self, index: usize, now: Nanos) -> Result<Begun, DriverError>;
+
+    /// No transaction is in flight.
+    fn is_idle(&self) -> bool;
+
+    /// Waits until a transaction in flight has ended. How many have and were not taken; 0 where
+    /// none is in flight.
+    fn wait(&mut self) -> usize;
+
+    /// As [`SessionGroup::wait`], without waiting.
+    fn poll(&mut self) -> usize;
+
+    /// A transaction that has ended, learnt at `now`, with the index of its session.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn take(&mut self, now: Nanos) -> Result<Option<(usize, Transaction)>, DriverError>;
+
+    /// As [`Session::counts`], of the session with that index.
+    fn counts(&self, index: usize) -> Option<SessionCounts>;
+}
+
+/// A kind of driver that opens targets by their address.
+#[derive(Clone, Copy, Debug)]
+pub struct DriverKind {
+    /// Its name in options and plans.
+    pub name: &'static str,
+    /// What an address looks like, for messages.
+    pub address: &'static str,
+    /// Opens the target with that address. What may be shown of the address, without a password, is
+    /// in its result.
+    pub open: fn(&str) -> Result<OpenedTarget, DriverError>,
+}
+
+/// A target that was opened by its address.
+pub struct OpenedTarget {
+    /// Its driver.
+    pub driver: Box<dyn Driver>,
+    /// The address as results show it: without a password.
+    pub shown: String,
+}

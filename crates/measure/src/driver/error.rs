@@ -1,0 +1,53 @@
+//! What goes wrong with a target.
+
+use std::error::Error;
+use std::fmt;
+
+/// An error of a driver.
+#[derive(Debug)]
+pub struct DriverError {
+    is_unusable: bool,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl DriverError {
+    /// What was asked for cannot be done on this target; the message contains what to do.
+    pub fn unusable(why: impl Into<Box<dyn Error + Send + Sync>>) -> DriverError {
+        DriverError {
+            is_unusable: true,
+            source: why.into(),
+        }
+    }
+
+    /// The target failed.
+    pub fn failed(why: impl Into<Box<dyn Error + Send + Sync>>) -> DriverError {
+        DriverError {
+            is_unusable: false,
+            source: why.into(),
+        }
+    }
+
+    /// Whether it is what was asked for that is wrong, not the target.
+    #[must_use]
+    pub fn is_unusable(&self) -> bool {
+        self.is_unusable
+    }
+
+    /// The cause, where it is of that type.
+    #[must_use]
+    pub fn cause<E: Error + 'static>(&self) -> Option<&E> {
+        self.source.downcast_ref()
+    }
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl Error for DriverError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.source()
+    }
+}
