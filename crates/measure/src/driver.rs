@@ -152,6 +152,12 @@ pub trait Driver: Send + Sync {
         0
     }
 
+    /// Bytes of a block of its log writes, where an observer sees each of these; `None` where log
+    /// writes are not observed.
+    fn block_bytes(&self) -> Option<u32> {
+        None
+    }
+
     /// What it counted of itself so far.
     fn counters(&self) -> DriverCounters {
         DriverCounters::default()
@@ -159,6 +165,14 @@ pub trait Driver: Send + Sync {
 
     /// What a run says of it.
     fn facts(&self) -> TargetFacts;
+
+    /// Ends the target, once its sessions have ended: what cannot be ended in order is an error.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn close(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
 }
 
 /// A session on a target.
@@ -185,7 +199,7 @@ pub enum Begun {
 }
 
 /// Sessions that share a thread, each with one transaction in flight at most.
-pub trait SessionGroup {
+pub trait SessionGroup: Send {
     /// Begins the next transaction of the session with that index, at `now`.
     ///
     /// # Errors

@@ -34,9 +34,18 @@ impl DriverError {
     }
 
     /// The cause, where it is of that type.
-    #[must_use]
-    pub fn cause<E: Error + 'static>(&self) -> Option<&E> {
-        self.source.downcast_ref()
+    ///
+    /// # Errors
+    /// The error as it was, where its cause is another.
+    pub fn into_cause<E: Error + 'static>(self) -> Result<E, DriverError> {
+        let is_unusable = self.is_unusable;
+        match self.source.downcast() {
+            Ok(cause) => Ok(*cause),
+            Err(source) => Err(DriverError {
+                is_unusable,
+                source,
+            }),
+        }
     }
 }
 

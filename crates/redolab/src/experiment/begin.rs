@@ -5,7 +5,7 @@ use super::capture::Capture;
 use super::expected::{size_sweep, workload_info};
 use super::identified::IdentifiedTarget;
 use super::plan::MeasurementPlan;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::observe::machine;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use measure::run::{Origin, Run, SCHEMA, Target, TargetFacts, Validity, WorkloadInfo};
@@ -70,16 +70,16 @@ pub(super) fn run_of(
 }
 
 /// Takes over what the log target says of itself, keeping kind, path and stack.
-pub(super) fn describe(run: &mut Run, target: &LogTarget, plan: &MeasurementPlan) {
-    let facts = target.describe();
-    if let WorkloadInfo::Redo(workload) = &mut run.workload {
-        workload.size_sweep = size_sweep(&plan.rows, &plan.log, facts.redo_block_bytes);
+pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPlan) {
+    let facts = target.driver.facts();
+    if let (WorkloadInfo::Redo(workload), TargetFacts::RedoLog(log)) = (&mut run.workload, &facts) {
+        workload.size_sweep = size_sweep(&plan.rows, &plan.log, log.redo_block_bytes);
     }
-    run.target.facts = TargetFacts::RedoLog(facts);
+    run.target.facts = facts;
 }
 
 /// Has every event of what is run on `target` captured into the run.
-pub(super) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+pub(super) fn begin_events(target: &LoadTarget, writer: &mut RunWriter) -> Result<(), Failure> {
     target.meter.with_events();
     let events = writer.begin_events()?;
     let started = |shards| Capture::start(shards, events);
@@ -89,7 +89,7 @@ pub(super) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result
 
 /// Takes over what was captured, and says where something is missing.
 pub(super) fn end_events(
-    target: &LogTarget,
+    target: &LoadTarget,
     writer: &mut RunWriter,
     run: &mut Run,
 ) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use super::plan::{ExperimentPlan, FloorPlan, MeasurementPlan, PlannedTarget};
 use super::prepare::{Extent, Prepared, prepare};
 use super::rows::{RowRunner, lab_overhead};
 use super::site::Site;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
 use measure::run::{FloorRow, Run};
@@ -184,13 +184,13 @@ pub(super) fn make_log(
     site: Option<Site>,
     floor: &[FloorRow],
     console: &dyn Console,
-) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
+) -> Result<(LoadTarget, Option<WorkFolder>), Failure> {
     let setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
     let made = match site {
-        Some(site) => LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
-        None => (LogTarget::null(setup)?, None),
+        Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
+        None => (LoadTarget::null(setup)?, None),
     };
     phase.done("ready");
     Ok(made)

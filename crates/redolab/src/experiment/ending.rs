@@ -5,7 +5,7 @@ use super::Failure;
 use super::console::Console;
 use super::judge::{judge, note_failure, of_the_device};
 use super::prepare::Prepared;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, StoreError};
 use measure::run::Run;
@@ -93,7 +93,7 @@ pub(super) fn keep(
 }
 
 /// Ends the log, and removes the folder that it was in, where there is one.
-pub(super) fn finish(target: LogTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
+pub(super) fn finish(target: LoadTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
     target.close()?;
     folder.map_or(Ok(()), remove)
 }

@@ -6,7 +6,7 @@ use super::fixture::in_a_quiet_lab;
 use super::load::CommitApi;
 use super::planted::{Lie, Planted};
 use super::row::{self, Spec};
-use super::target::{LogTarget, Setup};
+use super::target::{LoadTarget, Setup};
 use crate::cleanup::WorkFolder;
 use analysis::findings::is_sampled;
 use analysis::thresholds::Thresholds;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// A log of one kind, and what holds it.
 struct Place {
-    target: LogTarget,
+    target: LoadTarget,
     folder: Option<WorkFolder>,
     _scratch: tempfile::TempDir,
 }
@@ -31,8 +31,8 @@ impl Place {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let folder = files.then(|| WorkFolder::create(scratch.path()).expect("a folder"));
         let target = match &folder {
-            Some(folder) => LogTarget::in_folder(folder, setup, &|_, _| {}, &|| false),
-            None => LogTarget::null(setup),
+            Some(folder) => LoadTarget::in_folder(folder, setup, &|_, _| {}, &|| false),
+            None => LoadTarget::null(setup),
         };
         Place {
             target: target.expect("a log"),

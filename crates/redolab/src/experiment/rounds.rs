@@ -13,7 +13,7 @@ use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::rows::{RowRunner, lab_overhead};
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
@@ -28,7 +28,7 @@ struct ReadyTarget {
 }
 
 /// A log with the folder that holds it.
-type MadeLog = (LogTarget, Option<WorkFolder>);
+type MadeLog = (LoadTarget, Option<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
@@ -189,7 +189,7 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LogTarget) -> Result<Round, Stopped> {
+    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
         let (prepared, plan) = (self.prepared, self.prepared.plan);
         let mut run = run_of(plan, Some(&ready.target), ready.warning.as_deref());
         run.lab_overhead_ns = Some(self.overhead_ns);

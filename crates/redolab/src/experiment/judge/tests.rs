@@ -9,7 +9,7 @@ use crate::experiment::fixture::in_a_quiet_lab;
 use crate::experiment::plan::MeasurementPlan;
 use crate::experiment::prepare::{Extent, prepare};
 use crate::experiment::row::{self, Spec};
-use crate::experiment::target::{LogTarget, Setup};
+use crate::experiment::target::{LoadTarget, Setup};
 use crate::output::{json, table, verdict};
 use crate::store::Store;
 use device::LogDevice;
@@ -78,7 +78,7 @@ fn spec(jobs: u32) -> Spec {
 /// A row that is sound, then one into which the fault strikes: what the command is left with.
 fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
     let mut faults = None;
-    let log = LogTarget::null_in(Setup::default(), |inner| {
+    let log = LoadTarget::null_in(Setup::default(), |inner| {
         let device = Arc::new(FaultDevice::new(inner));
         faults = Some(Arc::clone(&device));
         device as Arc<dyn LogDevice>

@@ -3,18 +3,21 @@
 use super::workers::WorkerWork;
 use super::{Lab, Shared, Spec};
 use crate::experiment::Failure;
+use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
 use crate::observe::sampler::Observation;
-use measure::record::{Background, Foreground, IntervalRecord, TimeWindow, WaitPeak};
+use measure::driver::LearntSoFar;
+use measure::record::{Background, IntervalRecord, TimeWindow, WaitPeak};
 use measure::run::CapturedEvents;
 use measure::{Clock, Nanos, RealClock, WaitEvent};
-use redo::writer::Learned;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What was recorded while a row ran.
 pub(super) struct Collected {
-    pub(super) foreground: Foreground,
+    pub(super) foregrounds: Foregrounds,
+    /// Transactions of all kinds.
+    pub(super) commits: u64,
     pub(super) background: Background,
     pub(super) intervals: Vec<IntervalRecord>,
     pub(super) elapsed: Nanos,
@@ -30,8 +33,7 @@ pub(super) struct Collected {
     /// The zero of the sessions' clock, in nanoseconds since 1970 UTC.
     zero_utc_ns: u64,
     /// What adaptive learning had come to before and after.
-    pub(super) learned_before: Option<Learned>,
-    pub(super) learned: Option<Learned>,
+    pub(super) learnt: Option<(LearntSoFar, LearntSoFar)>,
     /// What the log writer's workers did in the window.
     pub(super) workers: Vec<WorkerWork>,
     /// What was captured, where it was asked for.
@@ -42,14 +44,10 @@ pub(super) struct Collected {
 
 impl Collected {
     /// Nothing yet, of a window that begins at `from`.
-    pub(super) fn new(
-        clock: RealClock,
-        from: Nanos,
-        begun: WindowEdge,
-        learned_before: Option<Learned>,
-    ) -> Collected {
+    pub(super) fn new(clock: RealClock, from: Nanos, begun: WindowEdge) -> Collected {
         Collected {
-            foreground: Foreground::default(),
+            foregrounds: Foregrounds::default(),
+            commits: 0,
             background: Background::default(),
             intervals: Vec::new(),
             from,
@@ -59,8 +57,7 @@ impl Collected {
             begun,
             ends: [begun; 2],
             checkpoint_flushes: 0,
-            learned_before,
-            learned: None,
+            learnt: None,
             workers: Vec::new(),
             events: None,
             backlog: (0, 0),
@@ -98,7 +95,8 @@ pub(super) fn collect(
     all: &mut Collected,
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
-    let (foreground, log_writes) = lab.target.recorder.take();
+    let (foregrounds, log_writes) = lab.target.recorder.take();
+    let foreground = foregrounds.all();
     let background = &log_writes.background;
     for (at_ns, scalable) in &log_writes.modes {
         let at_s = Nanos(*at_ns).since(from).as_secs();
@@ -137,7 +135,8 @@ pub(super) fn collect(
         rss_bytes: machine::resident_bytes(),
         backlog: spec.arrivals.map(|_| all.backlog.0),
     });
-    all.foreground.merge(&foreground);
+    all.foregrounds.merge(&foregrounds);
+    all.commits += foreground.latency.count();
     all.background.merge(background);
     Ok(())
 }
