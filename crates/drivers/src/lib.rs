@@ -5,3 +5,8 @@
 //! it means.
 
 pub mod embedded;
+
+use measure::driver::DriverKind;
+
+/// The drivers that open targets by their address.
+pub const KINDS: &[DriverKind] = &[];

@@ -231,11 +231,21 @@ pub trait SessionGroup: Send {
 pub struct DriverKind {
     /// Its name in options and plans.
     pub name: &'static str,
+    /// What the addresses of its targets begin with, before `://`.
+    pub schemes: &'static [&'static str],
     /// What an address looks like, for messages.
     pub address: &'static str,
     /// Opens the target with that address. What may be shown of the address, without a password, is
     /// in its result.
     pub open: fn(&str) -> Result<OpenedTarget, DriverError>,
+}
+
+impl DriverKind {
+    /// Whether `name` is its name or one of its schemes.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.schemes.contains(&name)
+    }
 }
 
 /// A target that was opened by its address.

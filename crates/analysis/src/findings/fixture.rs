@@ -49,9 +49,9 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
         t_s: i as f64,
         seconds: 1.0,
         commits: commits / 10,
-        log_file_sync_mean_ns: sync_ns,
-        log_file_parallel_write_mean_ns: sync_ns * 0.8,
-        log_file_parallel_write_max_ns: (sync_ns * 4.0) as u64,
+        log_file_sync_mean_ns: Some(sync_ns),
+        log_file_parallel_write_mean_ns: Some(sync_ns * 0.8),
+        log_file_parallel_write_max_ns: Some((sync_ns * 4.0) as u64),
         ..Interval::default()
     };
     Row {

@@ -104,7 +104,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let worst = run
         .rows
         .iter()
-        .filter_map(|r| Some((r, split(r, |i| i.log_switches > 0)?)))
+        .filter_map(|r| Some((r, split(r, |i| i.log_switches > Some(0))?)))
         .max_by(|a, b| a.1.rise_pct.total_cmp(&b.1.rise_pct));
     let limit = &t.switch_effect_pct;
     let is_felt = worst

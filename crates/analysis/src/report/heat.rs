@@ -71,7 +71,7 @@ impl Strip {
                 strip.end_s = strip.end_s.max(start + column.end_s);
                 strip.columns.push((start, column));
             }
-            let began = row.intervals.iter().filter(|i| i.log_switches > 0);
+            let began = row.intervals.iter().filter(|i| i.log_switches > Some(0));
             let began = began.map(|i| start + i.t_s - i.seconds / 2.0);
             strip
                 .switches

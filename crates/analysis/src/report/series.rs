@@ -127,13 +127,13 @@ impl Strip {
     }
 
     fn push(&mut self, at: f64, chunk: &[Interval]) {
-        if chunk.iter().any(|i| i.log_switches > 0) {
+        if chunk.iter().any(|i| i.log_switches > Some(0)) {
             self.switches.push(at);
         }
         let commits: u64 = chunk.iter().map(|i| i.commits).sum();
-        let highest = |f: fn(&Interval) -> u64| {
-            let top = chunk.iter().map(f).max().unwrap_or(0);
-            if top == 0 { f64::NAN } else { top as f64 }
+        let highest = |f: fn(&Interval) -> Option<u64>| {
+            let top = chunk.iter().filter_map(f).max();
+            top.filter(|ns| *ns > 0).map_or(f64::NAN, |ns| ns as f64)
         };
         let length = seconds(chunk);
         let rate = if length > 0.0 {

@@ -28,9 +28,9 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
         t_s: i as f64,
         seconds: 1.0,
         commits: 900 + i,
-        log_file_sync_mean_ns: 2e5,
-        log_file_sync_max_ns: 3_000_000 + i,
-        log_file_parallel_write_max_ns: 2_000_000 + i,
+        log_file_sync_mean_ns: Some(2e5),
+        log_file_sync_max_ns: Some(3_000_000 + i),
+        log_file_parallel_write_max_ns: Some(2_000_000 + i),
         ..Interval::default()
     };
     Row {
@@ -233,7 +233,7 @@ pub fn data_of(run: &Run) -> ReportData {
         for (k, interval) in row.intervals.iter().take(20).enumerate() {
             let mut h = Histogram::new();
             for n in 0..40 {
-                h.record(interval.log_file_sync_max_ns / (1 + n));
+                h.record(interval.log_file_sync_max_ns.expect("known") / (1 + n));
             }
             let (start, end) = (k as u64 * 1_000_000_000, (k as u64 + 1) * 1_000_000_000);
             for event in ["log_file_sync", "log_file_parallel_write"] {

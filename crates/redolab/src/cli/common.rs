@@ -407,8 +407,15 @@ pub(crate) struct SafetyArgs {
 }
 
 impl SafetyArgs {
-    /// The target that `path` names.
+    /// The target that `path` names: a path, or the address of a server.
     pub(crate) fn target(&self, path: &Path) -> PlannedTarget {
+        let address = path.to_str().filter(|text| text.contains("://"));
+        if let Some((scheme, _)) = address.and_then(|text| text.split_once("://")) {
+            return PlannedTarget::Driver {
+                name: scheme.to_owned(),
+                address: path.display().to_string(),
+            };
+        }
         PlannedTarget::Path {
             path: path.to_owned(),
             destroy: self.destroy.clone(),
@@ -416,17 +423,96 @@ impl SafetyArgs {
     }
 }
 
-/// The command line, argument by argument. Arguments need not be UTF-8: paths are any bytes.
+/// A server in place of a path.
+#[derive(Debug, Args)]
+pub(crate) struct DriverArgs {
+    /// Measure a database server through this driver (postgres), instead of redolab's own log
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "url",
+        help_heading = "Database",
+        conflicts_with = "destroy"
+    )]
+    driver: Option<String>,
+    /// The server's address, such as postgres://user@host:5432/database
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "driver",
+        help_heading = "Database"
+    )]
+    url: Option<String>,
+}
+
+impl DriverArgs {
+    /// The server that was named; else what `path` names.
+    pub(crate) fn target(&self, safety: &SafetyArgs, path: &Path) -> PlannedTarget {
+        match (&self.driver, &self.url) {
+            (Some(name), Some(address)) => PlannedTarget::Driver {
+                name: name.clone(),
+                address: address.clone(),
+            },
+            _ => safety.target(path),
+        }
+    }
+}
+
+/// The command line, argument by argument, without passwords. Arguments need not be UTF-8: paths
+/// are any bytes.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
+        .map(|arg| without_password(&arg.to_string_lossy()))
         .collect()
+}
+
+/// `text` without the password of an address in it: `scheme://user:password@host`,
+/// `?password=...`. What may be one is taken for one.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, rest),
+    };
+    let user = user.map(|user| match user.split_once(':') {
+        Some((name, _)) => format!("{name}:***@"),
+        None => format!("{user}@"),
+    });
+    let parts = rest.split('&').map(|part| match part.find("password=") {
+        Some(at) => format!("{}password=***", &part[..at]),
+        None => part.to_owned(),
+    });
+    let rest: Vec<String> = parts.collect();
+    format!("{scheme}://{}{}", user.unwrap_or_default(), rest.join("&"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::budget::PAGE_BYTES;
+
+    #[test]
+    fn no_command_line_holds_a_password() {
+        for (text, shown) in [
+            ("postgres://u:secret@h/d", "postgres://u:***@h/d"),
+            (
+                "--url=postgres://u:se:c@ret@h/d",
+                "--url=postgres://u:***@h/d",
+            ),
+            ("pg=postgres://u:se/cret?@h", "pg=postgres://u:***@h"),
+            ("postgres://u@h:5432/d", "postgres://u@h:5432/d"),
+            ("postgres://h:5432/d", "postgres://h:5432/d"),
+            (
+                "postgres://h/d?password=secret&x=1",
+                "postgres://h/d?password=***&x=1",
+            ),
+            ("/u01/a:b@c", "/u01/a:b@c"),
+        ] {
+            assert_eq!(without_password(text), shown);
+        }
+    }
 
     #[derive(Debug, clap::Parser)]
     struct Options {

@@ -28,7 +28,9 @@ mod values;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use measure::driver::DriverKind;
 use measure::run::Run;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Exit code: the command failed.
@@ -94,10 +96,19 @@ enum Command {
     Man(shell::ManArgs),
 }
 
-/// Parses the process's arguments and runs the command.
+/// Parses the process's arguments and runs the command. `drivers` open targets that others made.
 #[must_use]
-pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+pub fn main(drivers: &[DriverKind]) -> ExitCode {
+    run_command(std::env::args_os(), drivers)
+}
+
+/// Runs the command with these arguments, of which the first is the program's name.
+#[must_use]
+pub fn run_command(
+    arguments: impl IntoIterator<Item = OsString>,
+    drivers: &[DriverKind],
+) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
@@ -111,9 +122,9 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Check(args) => check::main(&args),
-        Command::Run(args) => run::main(&args),
-        Command::Compare(args) => compare::main(&args),
+        Command::Check(args) => check::main(&args, drivers),
+        Command::Run(args) => run::main(&args, drivers),
+        Command::Compare(args) => compare::main(&args, drivers),
         Command::Probe(args) => probe::main(&args),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
@@ -208,6 +219,7 @@ impl From<crate::experiment::Failure> for CommandError {
             // Stopped while running: what was measured until then is kept.
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) | Failure::Unusable(_) => USAGE,
+            Failure::Driver(error) if error.is_unusable() => USAGE,
             Failure::Log(
                 Error::Shape(_)
                 | Error::Buffer { .. }

@@ -52,7 +52,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     args.output.check_beside(&store)?;
     let terminal = Terminal::new(&args.output, None)?;
-    let Some(run) = conduct(&plan, &terminal, &store)? else {
+    let Some(run) = conduct(&plan, &terminal, &store, &[])? else {
         return Ok(ExitCode::SUCCESS);
     };
     let verbose = args.output.verbose;

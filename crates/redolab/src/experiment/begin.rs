@@ -3,7 +3,7 @@
 use super::Failure;
 use super::capture::Capture;
 use super::expected::{size_sweep, workload_info};
-use super::identified::IdentifiedTarget;
+use super::identified::Identified;
 use super::plan::MeasurementPlan;
 use super::target::LoadTarget;
 use crate::observe::machine;
@@ -44,19 +44,18 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
     }
 }
 
-/// A run of `plan` on `target` that begins now; `None` stands for the null device. `warning` is
-/// what the user insisted against.
-pub(super) fn run_of(
-    plan: &MeasurementPlan,
-    target: Option<&IdentifiedTarget>,
-    warning: Option<&str>,
-) -> Run {
+/// A run of `plan` on `target` that begins now. `warning` is what the user insisted against.
+pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Option<&str>) -> Run {
     let mut run = match target {
-        Some(t) => {
+        Identified::Path(t) => {
             let (path, stack) = (t.place.path(), t.stack.clone());
             new_run(path, t.place.kind(), stack, &plan.command)
         }
-        None => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+        Identified::Null => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+        Identified::Opened { shown, .. } => {
+            let stack = Stack::default();
+            new_run(Path::new(shown), "server", stack, &plan.command)
+        }
     };
     run.target.stack.declared = plan.judgement.declared.clone();
     run.need = plan.judgement.need.clone();

@@ -58,6 +58,13 @@ pub enum PlannedTarget {
         /// The path of a raw device once more, by which its owner allows it to be overwritten.
         destroy: Option<PathBuf>,
     },
+    /// A target that exists already, behind a driver.
+    Driver {
+        /// The driver's name.
+        name: String,
+        /// The target's address, as the driver reads it. It may contain a password.
+        address: String,
+    },
 }
 
 /// What is measured on a target, and under which limits.

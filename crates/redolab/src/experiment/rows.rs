@@ -228,10 +228,11 @@ fn summary(row: &Row) -> String {
     let sync = row
         .log_file_sync_ms
         .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    let mbps = row.redo().redo_data_mbps;
+    let redo = mbps.map_or_else(String::new, |mbps| format!(", {mbps:.1} MB/s"));
     format!(
-        "{:.0} commits/s, {:.1} MB/s{sync}",
-        row.commit_throughput_tps.unwrap_or(0.0),
-        row.redo().redo_data_mbps.unwrap_or(0.0)
+        "{:.0} commits/s{redo}{sync}",
+        row.commit_throughput_tps.unwrap_or(0.0)
     )
 }
 

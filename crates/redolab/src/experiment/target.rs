@@ -51,7 +51,7 @@ impl Default for Setup {
 /// A target that is ready for load.
 pub struct LoadTarget {
     /// Its driver.
-    pub driver: Box<dyn Driver>,
+    pub driver: Arc<dyn Driver>,
     /// What is recorded of it.
     pub recorder: Arc<Recorder>,
     /// What charges its writes to the budget.
@@ -194,7 +194,7 @@ impl LoadTarget {
         let Observers { recorder, meter } = observers;
         meter.describe(log.log().geometry().block_bytes, log.sync_method());
         Ok(LoadTarget {
-            driver: Box::new(log),
+            driver: Arc::new(log),
             recorder,
             meter,
             made_bytes,
@@ -203,7 +203,7 @@ impl LoadTarget {
 
     /// A target that others made. What it writes is charged to nothing.
     #[must_use]
-    pub fn behind(driver: Box<dyn Driver>) -> LoadTarget {
+    pub fn behind(driver: Arc<dyn Driver>) -> LoadTarget {
         let Observers { recorder, meter } = Observers::new(&Setup::default());
         LoadTarget {
             driver,

@@ -141,15 +141,15 @@ fn interval(table: &mut Table, i: &Interval) {
     table.real("t_s", Some(i.t_s));
     table.real("seconds", Some(i.seconds));
     table.count("commits", Some(i.commits));
-    table.count("redo_bytes", Some(i.redo_bytes));
-    table.real("log_file_sync_mean_ns", Some(i.log_file_sync_mean_ns));
+    table.count("redo_bytes", i.redo_bytes);
+    table.real("log_file_sync_mean_ns", i.log_file_sync_mean_ns);
     table.count("log_file_sync_p99_ns", i.log_file_sync_p99_ns);
-    table.count("log_file_sync_max_ns", Some(i.log_file_sync_max_ns));
+    table.count("log_file_sync_max_ns", i.log_file_sync_max_ns);
     let mean_ns = i.log_file_parallel_write_mean_ns;
-    table.real("log_file_parallel_write_mean_ns", Some(mean_ns));
+    table.real("log_file_parallel_write_mean_ns", mean_ns);
     let max_ns = i.log_file_parallel_write_max_ns;
-    table.count("log_file_parallel_write_max_ns", Some(max_ns));
-    table.count("log_switches", Some(i.log_switches));
+    table.count("log_file_parallel_write_max_ns", max_ns);
+    table.count("log_switches", i.log_switches);
     table.real("device_util_pct", i.device_util_pct);
 }
 

@@ -65,10 +65,12 @@ pub fn files(source: &Source<'_>) -> Vec<ExportedFile> {
         let mean = mean_bytes(row);
         push(
             format!("{stem}_iops.1.log"),
-            interval_log(row, mean, |i| i.commits as f64),
+            interval_log(row, mean, |i| Some(i.commits as f64)),
         );
-        let kib = |i: &measure::run::Interval| i.redo_bytes as f64 / KIB;
-        push(format!("{stem}_bw.1.log"), interval_log(row, mean, kib));
+        let kib = |i: &measure::run::Interval| Some(i.redo_bytes? as f64 / KIB);
+        if row.intervals.iter().any(|i| i.redo_bytes.is_some()) {
+            push(format!("{stem}_bw.1.log"), interval_log(row, mean, kib));
+        }
     }
     files
 }
@@ -166,16 +168,16 @@ fn direction(
     clat: Option<&Histogram>,
     runtime_ms: u64,
 ) -> Value {
-    let bytes = row.and_then(|r| r.redo().redo_size_bytes).unwrap_or(0);
+    let bytes = row.and_then(redo_bytes).unwrap_or(0);
     let seconds = (runtime_ms as f64 / 1e3).max(1e-9);
-    let each = |figure: fn(&measure::run::Interval) -> f64| -> Vec<f64> {
+    let each = |figure: fn(&measure::run::Interval) -> Option<f64>| -> Vec<f64> {
         let whole = row.into_iter().flat_map(|r| &r.intervals);
         let whole = whole.filter(|i| i.seconds > 0.0);
-        whole.map(|i| figure(i) / i.seconds).collect()
+        whole.filter_map(|i| Some(figure(i)? / i.seconds)).collect()
     };
     let (iops, bw) = (
-        each(|i| i.commits as f64),
-        each(|i| i.redo_bytes as f64 / KIB),
+        each(|i| Some(i.commits as f64)),
+        each(|i| Some(i.redo_bytes? as f64 / KIB)),
     );
     let (iops, bw) = (Spread::of(&iops), Spread::of(&bw));
     let slat = match (lat, clat) {
@@ -311,19 +313,26 @@ fn latency_log(series: &Series) -> Vec<u8> {
         .into_bytes()
 }
 
+/// Bytes of redo of a row; where log writes are not observed, of its transactions as the workload
+/// has them.
+fn redo_bytes(row: &Row) -> Option<u64> {
+    let asked = || row.commits?.checked_mul(row.redo_bytes_per_txn?);
+    row.redo().redo_size_bytes.or_else(asked)
+}
+
 fn interval_log(
     row: &Row,
     block_bytes: u64,
-    figure: impl Fn(&measure::run::Interval) -> f64,
+    figure: impl Fn(&measure::run::Interval) -> Option<f64>,
 ) -> Vec<u8> {
     let line = |i: &measure::run::Interval| {
         let ms = (i.t_s * 1e3).round();
-        let rate = figure(i) / i.seconds.max(1e-9);
-        format!("{ms:.0}, {rate:.0}, 1, {block_bytes}, 0\n")
+        let rate = figure(i)? / i.seconds.max(1e-9);
+        Some(format!("{ms:.0}, {rate:.0}, 1, {block_bytes}, 0\n"))
     };
     row.intervals
         .iter()
-        .map(line)
+        .filter_map(line)
         .collect::<String>()
         .into_bytes()
 }

@@ -8,6 +8,7 @@ mod busy;
 mod check;
 mod compare;
 mod device_list;
+mod driver;
 mod evidence;
 mod files;
 mod findings;

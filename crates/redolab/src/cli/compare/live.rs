@@ -10,6 +10,7 @@ use crate::experiment::plan::{NamedTarget, RoundsPlan};
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
 use measure::comparison::Comparison;
+use measure::driver::DriverKind;
 use std::path::Path;
 
 /// What is measured, and where the report goes.
@@ -27,6 +28,7 @@ pub(super) fn compare(
     asked: &Asked<'_>,
     args: &RunOptions,
     options: &Options,
+    drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
     let plan = RoundsPlan {
         targets: targets(asked.targets, &args.safety)?,
@@ -37,7 +39,7 @@ pub(super) fn compare(
     args.output.check_beside(&store)?;
     args.output.check_report(asked.report)?;
     let terminal = Terminal::new(&args.output, None)?;
-    let sides = conduct_rounds(&plan, &terminal, &store)?;
+    let sides = conduct_rounds(&plan, &terminal, &store, drivers)?;
     Ok(sides.map(|sides| rounds::compare(&sides, options)))
 }
 

@@ -123,14 +123,15 @@ pub(super) fn collect(
         }
     }
     let window = TimeWindow::of(all.utc_ns(start), end.since(start).0);
+    let observed = lab.target.driver.block_bytes().is_some();
     all.intervals.push(IntervalRecord {
         window,
         commits: foreground.latency.count(),
-        redo_bytes: background.redo_bytes,
+        redo_bytes: observed.then_some(background.redo_bytes),
         sync: WaitPeak::of(&foreground.sync),
         sync_p99_ns: foreground.sync.quantile(0.99),
         write: WaitPeak::of(&background.write),
-        log_switches: background.switches,
+        log_switches: observed.then_some(background.switches),
         device_util_pct: None,
         rss_bytes: machine::resident_bytes(),
         backlog: spec.arrivals.map(|_| all.backlog.0),
