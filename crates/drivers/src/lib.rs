@@ -3,3 +3,5 @@
 //!
 //! What it must not know: how long and how often sessions run, what is recorded of them, and what
 //! it means.
+
+pub mod postgres;
