@@ -5,8 +5,9 @@
 //! it means.
 
 pub mod embedded;
+pub mod postgres;
 
 use measure::driver::DriverKind;
 
 /// The drivers that open targets by their address.
-pub const KINDS: &[DriverKind] = &[];
+pub const KINDS: &[DriverKind] = &[postgres::KIND];
