@@ -72,7 +72,9 @@ fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
         out.push("the 99th percentile that is needed: LGWR-LAT1 was not run");
     }
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
-        out.push("the years that it has to last: nothing was run, or the rating is not known");
+        out.push(
+            "the years that the drive has to last: nothing was run, or the rating is not known",
+        );
     }
     out
 }
@@ -222,7 +224,7 @@ fn summary(
             let why = first(Axis::Validity, Weight::Caution)
                 .or_else(sustained)
                 .unwrap_or_else(|| match rows_of(run, COMMITS).is_empty() {
-                    true => "what is needed was not measured".to_owned(),
+                    true => "the figures that the need refers to were not measured".to_owned(),
                     false => "the run does not allow an answer".to_owned(),
                 });
             // Figures in doubt are still the best there are; wrong ones are none.

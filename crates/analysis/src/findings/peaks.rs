@@ -28,14 +28,15 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .is_some_and(|e| e.is_repeated() && e.rise_pct > t.peak_effect_pct.value);
     let what = match &effect {
         Some(e) => format!(
-            "in the {} with such peaks the mean log file sync was {} against {} in the others ({:+.1} %)",
+            "in the {} with such peaks the mean log file sync was {}, in the others {} ({:+.1} %)",
             format::plural(e.seconds, "interval"),
             format::latency(e.with_ns),
             format::latency(e.without_ns),
             e.rise_pct,
         ),
-        None => "peaks fell in every interval or in none, so their effect cannot be set apart"
-            .to_owned(),
+        None => {
+            "all intervals or none had such peaks, so their effect cannot be measured".to_owned()
+        }
     };
     notes.push(
         Note::of(

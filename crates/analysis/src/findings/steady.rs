@@ -197,7 +197,7 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::STEADY_CAP,
             if is_cloud { Caution } else { Info },
             format!(
-                "{workload} is flat at {} MB/s from {} to {} while the wait grows from {} to {}: a plateau that looks provisioned.",
+                "{workload} is flat at {} MB/s from {} to {} while the wait grows from {} to {}: a plateau that looks like a provisioned cap.",
                 format::digits(found.level),
                 format::jobs(first.jobs),
                 last.jobs,

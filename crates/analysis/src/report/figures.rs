@@ -37,7 +37,7 @@ pub(super) fn load(run: &Run) -> Option<Section> {
         figures.push(sync(run, i, name, &rows).of(name));
     }
     let how = format!(
-        "Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes: a sense of scale, not a race.",
+        "Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes. They show the order of magnitude and are not a comparison.",
         published::SOURCE
     );
     Section::figures(
@@ -63,7 +63,7 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::count("commits / s"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
-    let how = "Where the line stops rising is the knee: more jobs only queue.";
+    let how = "The knee is where the line stops rising: more jobs only queue.";
     Figure::of_chart(Topic::Throughput, &chart, origin_tag(run), how)
 }
 
@@ -95,7 +95,7 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::latency("log file sync"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-    let how = "Where the mean climbs in step with the jobs, sessions queue; a gap between mean and p99 that widens is unfairness or stalls.";
+    let how = "Where the mean climbs in step with the jobs, sessions queue. A growing gap between mean and p99 means that there are stalls, or that sessions are served unevenly.";
     Figure::of_chart(Topic::SyncByJobs, &chart, tags, how)
 }
 
@@ -183,13 +183,13 @@ pub(super) fn percentiles(run: &Run) -> Option<Section> {
         let desc = format!("Percentile curves of log file sync, {}.", run.origin);
         let axes = (Axis::percentile(), Axis::latency("log file sync"));
         let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-        let how = "Each step to the right is ten times rarer; a line that turns up sharply has a second cause beyond its knee. The last point is the longest wait itself.";
+        let how = "Each step to the right is ten times rarer. If a line turns up sharply, the waits beyond that knee have a second cause. The last point is the longest wait.";
         figures.push(Figure::of_chart(Topic::Percentiles, &chart, origin_tag(run), how).of(name));
     }
     Section::figures(
         "percentiles",
         "Percentiles of log file sync",
-        "Read at 99.9 % what one commit in a thousand exceeds.",
+        "One commit in a thousand exceeds the value at 99.9 %.",
         figures,
     )
 }
@@ -224,7 +224,7 @@ pub(super) fn commit_path(run: &Run) -> Option<Section> {
     Section::figures(
         "commit-path",
         "Where a commit's time goes",
-        "Mean log file sync, divided: waiting for the log writer to take it (queue), the write, the flush, and running again (wake).",
+        "Mean log file sync in its parts: waiting for the log writer (queue), the write, the flush, and running again (wake).",
         figures,
     )
 }

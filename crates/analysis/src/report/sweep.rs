@@ -23,7 +23,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "size-sweep",
         "Redo size",
-        "Study 002: what a commit waits when its transaction has made more redo.",
+        "Study 002: how long a commit waits, depending on the redo of its transaction.",
         vec![figure(sweep, "sw0", origin_tag(run))],
     )
 }
@@ -77,7 +77,7 @@ fn broken(line: &SizeLine, facts: &measure::run::SizeSweep) -> Option<(u64, Stri
     let bytes = |exponent: f64| 10f64.powf(exponent.clamp(0.0, 18.0)) as u64;
     let at = bytes(fit.at.value);
     let mut why = format!(
-        "the slope goes from {} to {} decades a decade, 95 % interval {} to {}",
+        "the slope goes from {} to {} decades per decade, 95 % interval {} to {}",
         format::digits(fit.before),
         format::digits(fit.after),
         format::bytes(bytes(fit.at.low)),
@@ -136,7 +136,7 @@ pub(super) fn figure(sweep: &SizeSweep, id: &str, tags: String) -> Figure {
         chart.marks = vec![(*bytes as f64, format!("break at {}", format::bytes(*bytes)))];
     }
     let how = format!(
-        "On the left, where the line is flat, a commit pays for durability; on the right, where it climbs with the size, it pays for bandwidth. A break is a size above which redo was written before the commit requested it. {desc}"
+        "On the left the line is flat: durability decides the time of a commit. On the right the line climbs with the size: bandwidth decides. A break is a size above which redo was written before the commit requested it. {desc}"
     );
     Figure::of_chart(Topic::SizeSweep, &chart, tags, &how)
 }

@@ -12,10 +12,10 @@ use std::process::ExitCode;
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 the log ends clean or in a torn write that was never acknowledged, 1 it is damaged
-or there is no log, 2 usage.")]
+Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is
+damaged, or there is no log; 2 wrong usage.")]
 pub(crate) struct InspectArgs {
-    /// A log's directory, its redo.ctl or one of its log files, or the raw device that it is on
+    /// The directory of a log, its redo.ctl, one of its log files, or its raw device
     path: PathBuf,
     /// List the records
     #[arg(long)]
@@ -23,10 +23,10 @@ pub(crate) struct InspectArgs {
     /// List at most this many records; 0 lists all
     #[arg(long, value_name = "N", default_value = "100", requires = "dump")]
     limit: u64,
-    /// Verify every block, also those that recovery does not need (the default)
+    /// Verify every block, including those that recovery does not need (the default)
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
-    /// Read only what recovery would read
+    /// Read only the blocks that recovery would read
     #[arg(long)]
     no_verify: bool,
     #[command(flatten)]

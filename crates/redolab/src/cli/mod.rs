@@ -59,28 +59,33 @@ Start here:
   redolab check /dev/sdx --destroy /dev/sdx
                                    judge a raw device; everything on it is lost
   redolab compare --on ssd=/u01 --on hdd=/u02
-                                   which of two, in interleaved rounds
-  redolab devices                  what stands below each file system, layer by layer
-  redolab import *.trc             why a production log file sync is slow: read its evidence
+                                   measure two devices in interleaved rounds, and compare them
+  redolab devices                  list the layers of storage below each file system
+  redolab import *.trc             read traces of a production system with slow log file sync
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 the verdict of check is no (with --strict conditional too)
-or a condition of --fail-if is breached, 4 the run is incomplete or invalid or the verdict of check
-undetermined, 130 interrupted. Only check turns a verdict into an exit code.";
+Exit codes:
+  0    done
+  1    failed
+  2    wrong usage, or refused
+  3    check: the verdict is no (with --strict also conditional);
+       compare: a condition of --fail-if is met
+  4    the run is incomplete or invalid, or the verdict of check is undetermined
+  130  interrupted
+Only check turns a verdict into an exit code.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Judge whether a redo log should be on this device: identify, probe, run, judge, report
+    /// Judge whether a device is good for a redo log: identify, probe, run, judge, report
     Check(check::CheckArgs),
     /// Run one workload on one target
     Run(run::RunArgs),
-    /// Compare runs, stored or live (interleaved): what differs, by how much, with which confidence
+    /// Compare stored runs, or measure targets in interleaved rounds and compare them
     Compare(Box<compare::CompareArgs>),
     /// Measure the device's floor: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
-    /// List file systems and devices as a log sees them, layer by layer
+    /// List file systems and devices with the layers of storage below them
     Devices(devices::DevicesArgs),
-    /// Import evidence that others recorded (traces, histograms, listings) into a run, with its
-    /// tables
+    /// Make a run from evidence that others recorded (traces, histograms, listings), with its tables
     Import(import::ImportArgs),
     /// Inspect a log, read-only: its shape, records, end and damage
     Inspect(inspect::InspectArgs),

@@ -20,7 +20,7 @@ pub(crate) struct ProbeArgs {
     /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Time of each point
+    /// Measured time of each sync method and write size
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::time_over_zero)]
     time: Nanos,
     #[command(flatten)]

@@ -18,9 +18,9 @@ use std::process::ExitCode;
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the unique beginning of it, or `last`
+    /// The run: its id, a unique beginning of the id, or `last`
     run: String,
-    /// The file [default: redolab-RUN.html in the current directory]
+    /// File of the report [default: redolab-RUN.html in the current directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

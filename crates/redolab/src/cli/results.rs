@@ -57,7 +57,7 @@ pub(crate) enum ViewFormat {
 /// Options of commands that show something that is not a run.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ViewArgs {
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: ViewFormat,
     /// Write the result to a file instead of standard output
