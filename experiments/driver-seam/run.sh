@@ -23,7 +23,7 @@ rate() {
 echo cell,group,earlier_1,earlier_2,present_1,present_2
 group=1
 while [ "$group" -le "$groups" ]; do
-    for cell in 'null-1 --null --jobs 1' 'null-8 --null --jobs 8' 'null-64-async --null --jobs 64 --async=1' \
+    for cell in 'null-1 --null --jobs 1' 'null-8 --null --jobs 8' 'null-64-async --null --jobs 64 --commit-api async --threads 1' \
         "disk-1 --on $dir --allow-busy --sync direct --log-file-size 64M --log-groups 2 --jobs 1"; do
         # shellcheck disable=SC2086
         set -- $cell

@@ -117,6 +117,15 @@ pub trait Driver: Send + Sync {
     /// The clock of its transactions.
     fn clock(&self) -> RealClock;
 
+    /// Whether sessions can run a workload.
+    ///
+    /// # Errors
+    /// Why not, and which workloads can be run.
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        let _ = workload;
+        Ok(())
+    }
+
     /// Opens a session, to be run by a thread of its own.
     ///
     /// # Errors

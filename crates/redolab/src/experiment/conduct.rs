@@ -38,7 +38,7 @@ pub fn conduct(
     drivers: &[DriverKind],
 ) -> Result<Option<Run>, Stopped> {
     let target = Identified::of(&plan.target, &plan.measured, drivers)?;
-    let plan = fitted(&plan.measured, &target)?;
+    let plan = fitted(&plan.measured, &target, console)?;
     let prepared = prepare(&plan, extent(target.path()))?;
     let warning = announce(&prepared, &target, console)?;
     if plan.dry_run {
@@ -58,20 +58,40 @@ pub fn conduct(
     Ok(Some(run))
 }
 
-/// The plan as far as it can be carried out on `target`: what others made has no floor that could
-/// be measured, and no log of redolab's.
+/// The plan as far as it can be carried out on `target`. What others made has no floor that could be
+/// measured, no log of redolab's, and not every workload.
 fn fitted<'a>(
     plan: &'a MeasurementPlan,
     target: &Identified,
+    console: &dyn Console,
 ) -> Result<Cow<'a, MeasurementPlan>, Failure> {
-    if !target.is_opened() {
+    let Identified::Opened { driver, .. } = target else {
         return Ok(Cow::Borrowed(plan));
-    }
+    };
     refuse_log_options(&plan.log)?;
     let mut plan = plan.clone();
     if plan.floor.take().is_some() {
         let floor = "the device's floor, since a driver does not know the device of its target";
         plan.judgement.not_judged.push(floor.to_owned());
+    }
+    let mut refused = Vec::new();
+    plan.rows.retain(|row| {
+        let outcome = driver.accepts(&row.workload);
+        let is_accepted = outcome.is_ok();
+        refused.extend(outcome.err().map(|why| (row.workload.name.clone(), why)));
+        is_accepted
+    });
+    refused.dedup_by(|a, b| a.0 == b.0);
+    if plan.rows.is_empty()
+        && let Some((_, why)) = refused.pop()
+    {
+        return Err(why.into());
+    }
+    for (workload, why) in refused {
+        console.say(&sanitize::line(&format!("Left out: {workload}: {why}")));
+        plan.judgement
+            .not_judged
+            .push(format!("{workload}, which its driver does not run"));
     }
     Ok(Cow::Owned(plan))
 }

@@ -64,11 +64,6 @@ impl Identified {
             _ => None,
         }
     }
-
-    /// Others made it.
-    pub(super) fn is_opened(&self) -> bool {
-        matches!(self, Identified::Opened { .. })
-    }
 }
 
 fn opened(

@@ -121,7 +121,10 @@ fn run_measures_it_and_invents_nothing() {
 /// The recording keeps the kinds apart.
 #[test]
 fn every_kind_of_transaction_has_its_own_record() {
-    for more in [&["--jobs", "2"][..], &["--jobs", "6", "--async=2"]] {
+    for more in [
+        &["--jobs", "2"][..],
+        &["--jobs", "6", "--commit-api", "async"],
+    ] {
         let place = Place::new();
         let run = run(&place, more, 0);
         let store = Store::open(&place.store).expect("opens");
@@ -146,7 +149,7 @@ fn every_kind_of_transaction_has_its_own_record() {
 
 #[test]
 fn an_open_loop_runs_on_it() {
-    for more in [&[][..], &["--async=2"]] {
+    for more in [&[][..], &["--commit-api", "async"]] {
         let place = Place::new();
         let open = [&["--rate", "500", "--jobs", "8"][..], more].concat();
         let run = run(&place, &open, 0);

@@ -7,6 +7,7 @@ mod browser;
 mod busy;
 mod check;
 mod compare;
+mod databases;
 mod device_list;
 mod driver;
 mod evidence;
