@@ -57,8 +57,8 @@ pub(crate) struct LoadArgs {
         value_parser = parse_ratio
     )]
     compressibility: f64,
-    /// Duplicates in the redo: number of units of 4 KiB divided by the number of distinct ones, from
-    /// 1 (all unique) to 20
+    /// Duplicates in the redo: number of units of 4 KiB divided by the number of distinct units,
+    /// from 1 (all unique) to 20
     #[arg(
         long,
         value_name = "RATIO",

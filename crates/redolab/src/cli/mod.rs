@@ -85,7 +85,7 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// List file systems and devices with the layers of storage below them
     Devices(devices::DevicesArgs),
-    /// Make a run from evidence that others recorded (traces, histograms, listings), with its tables
+    /// Make a run from evidence that others recorded (traces, histograms, listings)
     Import(import::ImportArgs),
     /// Inspect a log, read-only: its shape, records, end and damage
     Inspect(inspect::InspectArgs),

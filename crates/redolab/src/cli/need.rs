@@ -29,8 +29,8 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
-    /// Rated endurance of the drive: the bytes that may be written to it according to its data sheet
-    /// (TBW), such as 600T; 1 T is 10^12 bytes here
+    /// Rated endurance of the drive: the bytes that may be written to it according to its data
+    /// sheet (TBW), such as 600T; 1 T is 10^12 bytes here
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::rated_bytes)]
     tbw: Option<u64>,
     /// Years that the drive has to last; needs --tbw [default: 5]

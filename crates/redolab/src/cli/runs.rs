@@ -40,7 +40,8 @@ enum RunsCommand {
         #[command(flatten)]
         output: Box<OutputArgs>,
     },
-    /// Export a run: one JSON file with its intervals for another store, or files for other programs
+    /// Export a run: one JSON file for another store (with its intervals), or files for other
+    /// programs
     Export(ExportArgs),
     /// Load exported runs
     Load {

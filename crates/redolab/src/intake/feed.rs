@@ -81,7 +81,7 @@ pub fn file(
         }
         // Not that it is no evidence, but why nobody can say so.
         (Err(_), Some(why)) if input.named || unpacked.given() == 0 => Err(Failed::Open(format!(
-            "{name}: {why}; nothing was found in what stands before"
+            "{name}: {why}; nothing was found in the part before"
         ))),
         (Err(refusal), _) => Err(Failed::Refused(refusal)),
     }

@@ -10,7 +10,7 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
     let mut out = format!("Redo log {}\n", sanitize::line(&found.path));
     if let Some(pid) = found.open_by_pid {
         out.push_str(&format!(
-            "  open by process {pid}: what follows is a moment's view of it\n"
+            "  open by process {pid}: the log may change while it is read\n"
         ));
     }
     if let Some(control) = &found.control {
@@ -98,9 +98,9 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
 fn contents(found: &InspectedLog) -> String {
     let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
     let end = match found.end {
-        "clean" => "clean: nothing was written behind the last whole batch",
+        "clean" => "clean: nothing was written after the last whole batch",
         "torn" => "torn: the last write was never finished, and never acknowledged",
-        _ => "DAMAGED: acknowledged redo may be missing; the log is not opened like this",
+        _ => "DAMAGED: acknowledged redo may be missing; the log cannot be opened in this state",
     };
     let mut out = format!(
         "  records       {} with {} since the checkpoint\n  first, last   {}, {}\n  \

@@ -86,7 +86,7 @@ impl Outline {
         })?;
         walk.space()?;
         if walk.peek()?.is_some() {
-            return Err(bad("something stands behind its end".to_owned()));
+            return Err(bad("there is more text after its end".to_owned()));
         }
         if let Some(missing) = (0..3).find(|i| !seen[*i]) {
             return Err(bad(format!("missing field `{}`", fields[missing])));

@@ -49,7 +49,8 @@ entries! {
         "The load of a test differs from the load over the life of the cell.")
         .rule("shares within a factor", RULE)
         .advice("Do not apply the share of the test to the other work of the cell.");
-    EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High, "A counter decreased.")
+    EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High,
+        "A counter decreased.")
         .rule("counters do not fall", RULE)
         .advice("Differences across this point mean nothing.");
     EVIDENCE_CEILING = CatalogueEntry::new("evidence.ceiling", Medium,
