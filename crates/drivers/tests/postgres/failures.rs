@@ -118,7 +118,7 @@ fn a_stopped_backend_is_given_up() {
     assert!(started.elapsed() < Duration::from_secs(8), "{error}");
 }
 
-/// A commit whose wait for a standby was cancelled is not as durable as it should be, and the server
+/// A commit whose wait for a standby was cancelled is less durable than it should be: the server
 /// reports that by a warning alone.
 #[test]
 fn a_commit_with_a_warning_is_an_error() {

@@ -1,4 +1,4 @@
-//! Servers that are none: whatever arrives, the driver ends with an error, soon, and in little memory.
+//! Servers that are none: whatever arrives, the driver ends with an error, soon, in little memory.
 
 use crate::server::environment;
 use drivers::postgres::{ClientEnvironment, open};
