@@ -1,11 +1,11 @@
-//! PostgreSQL as a target: an existing server, 12 or newer, whose WAL takes transactions of an exact
-//! size.
+//! PostgreSQL as a target: an existing server, 12 or newer, whose WAL takes transactions of exact
+//! sizes.
 //!
 //! A transaction is one message of `pg_logical_emit_message`, committed by itself: no table, no
 //! vacuum, no full-page images. Invariants: nothing on the server is created or changed; no text
 //! contains a password.
 //!
-//! What it must not know: how many sessions run and for how long, and how the server stores its WAL.
+//! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
 mod connection;
 mod error;

@@ -179,7 +179,7 @@ impl Request {
     }
 }
 
-/// Answers a request into the outbox. Each step is taken once, so that a server cannot ask for ever.
+/// Answers a request into the outbox. Each step is taken once, so a server cannot ask for ever.
 fn answer(
     request: Request,
     step: Step,

@@ -146,7 +146,7 @@ fn a_commit_that_returned_is_flushed() {
 
 #[test]
 fn a_session_runs_its_cpu_work_before_the_commit_is_asked_for() {
-    let Some(server) = TestServer::start(&[], "") else {
+    let Some(server) = TestServer::start(&["log_min_messages=debug1"], "") else {
         return;
     };
     let target = opened(&server.tcp_address("redo")).expect("a target");

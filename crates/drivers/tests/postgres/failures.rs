@@ -117,3 +117,29 @@ fn a_stopped_backend_is_given_up() {
     );
     assert!(started.elapsed() < Duration::from_secs(8), "{error}");
 }
+
+/// A commit whose wait for a standby was cancelled is less durable than it should be: the server
+/// reports that by a warning alone.
+#[test]
+fn a_commit_with_a_warning_is_an_error() {
+    let Some(server) = TestServer::start(&["synchronous_standby_names=absent"], "") else {
+        return;
+    };
+    let target = opened(&server.socket_address("redo")).expect("a target");
+    let mut session = session(&target, 1_997);
+    let error = std::thread::scope(|scope| {
+        let commit = scope.spawn(|| session.transaction().expect_err("it was cancelled"));
+        let until = Instant::now() + Duration::from_secs(10);
+        let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+                      WHERE application_name = 'redolab' AND wait_event = 'SyncRep'";
+        while server.psql(cancel).expect("rows").is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        commit.join().expect("no panic")
+    });
+    let text = error.to_string();
+    assert!(
+        text.contains("WARNING 01000") && text.contains("less durable"),
+        "{text}"
+    );
+}

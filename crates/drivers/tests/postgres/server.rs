@@ -58,6 +58,11 @@ impl TestServer {
     /// Starts a server with settings, and lines of its pg_hba.conf before `local all all trust`;
     /// `None`, with the reason printed, where there is none.
     pub fn start(settings: &[&str], hba: &str) -> Option<TestServer> {
+        TestServer::start_with(settings, hba, &[])
+    }
+
+    /// As [`TestServer::start`], with empty files of these names in the folder of its data.
+    pub fn start_with(settings: &[&str], hba: &str, files: &[&str]) -> Option<TestServer> {
         let Some(bin) = binaries() else {
             println!("skipped: no PostgreSQL server is installed");
             return None;
@@ -91,6 +96,9 @@ impl TestServer {
         );
         let hba = format!("{hba}\nlocal all all trust\nhost all redo 127.0.0.1/32 trust\n");
         std::fs::write(data.join("pg_hba.conf"), hba).expect("written");
+        for file in files {
+            std::fs::write(data.join(file), "").expect("written");
+        }
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
         drop(probe);

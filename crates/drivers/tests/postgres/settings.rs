@@ -91,3 +91,17 @@ fn a_server_with_a_logical_slot_is_refused_unless_it_is_allowed() {
     );
     session(&target, 1_997).transaction().expect("a commit");
 }
+
+#[test]
+fn a_standby_is_refused() {
+    let Some(server) = TestServer::start_with(&[], "", &["standby.signal"]) else {
+        return;
+    };
+    assert_eq!(server.value("SELECT pg_is_in_recovery()"), "t");
+    let error = refused(&server.socket_address("redo"), &environment());
+    assert!(error.is_unusable(), "{error}");
+    assert!(
+        error.to_string().contains("in recovery (a standby)"),
+        "{error}"
+    );
+}
