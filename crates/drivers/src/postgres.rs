@@ -24,6 +24,7 @@ use connection::Connection;
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, OpenedTarget, Session, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
+use measure::workload::Workload;
 use password::Credentials;
 use session::PostgresSession;
 use std::time::Duration;
@@ -90,6 +91,10 @@ impl Server {
 impl Driver for Server {
     fn clock(&self) -> RealClock {
         self.clock
+    }
+
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        Ok(session::accepts(workload)?)
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError> {

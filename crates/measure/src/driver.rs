@@ -11,7 +11,7 @@ mod error;
 
 pub use error::DriverError;
 
-use crate::record::{LearntSwitch, ONLY_KIND, WaitSum};
+use crate::record::{KINDS_MAX, LearntSwitch, ONLY_KIND, WaitSum};
 use crate::run::TargetFacts;
 use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
@@ -109,7 +109,7 @@ pub struct WorkerCounts {
 
 /// A target on which transactions run.
 pub trait Driver: Send + Sync {
-    /// Names of the kinds of transaction, by [`Transaction::kind`].
+    /// Names of the kinds of transaction, by [`Transaction::kind`]: 1 to [`KINDS_MAX`], each once.
     fn kinds(&self) -> Vec<String> {
         vec![ONLY_KIND.to_owned()]
     }
@@ -132,6 +132,11 @@ pub trait Driver: Send + Sync {
     /// A workload that the target does not have, or a target that refuses.
     fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError>;
 
+    /// Whether [`Driver::group`] opens sessions.
+    fn has_groups(&self) -> bool {
+        false
+    }
+
     /// Opens sessions that share a thread. The default refuses.
     ///
     /// # Errors
@@ -139,7 +144,7 @@ pub trait Driver: Send + Sync {
     fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
         let _ = loads;
         Err(DriverError::unusable(
-            "the target has no asynchronous commits; leave --async away",
+            "the target has no asynchronous commits: use --commit-api sync",
         ))
     }
 
@@ -167,7 +172,7 @@ pub trait Driver: Send + Sync {
         None
     }
 
-    /// What it counted of itself so far.
+    /// What it counted of itself so far; no count ever goes back.
     fn counters(&self) -> DriverCounters {
         DriverCounters::default()
     }
@@ -225,7 +230,8 @@ pub trait SessionGroup: Send {
     /// As [`SessionGroup::wait`], without waiting.
     fn poll(&mut self) -> usize;
 
-    /// A transaction that has ended, learnt at `now`, with the index of its session.
+    /// A transaction that has ended, learnt at `now`, with the index of its session. It returned at
+    /// `now`, so that no time of the session belongs to no transaction.
     ///
     /// # Errors
     /// Of the target.
@@ -254,6 +260,23 @@ impl DriverKind {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.schemes.contains(&name)
+    }
+}
+
+impl OpenedTarget {
+    /// Checks the names of its kinds of transaction.
+    ///
+    /// # Errors
+    /// None, too many, or one twice.
+    pub fn check(&self) -> Result<(), DriverError> {
+        let kinds = self.driver.kinds();
+        let names: std::collections::BTreeSet<&String> = kinds.iter().collect();
+        if kinds.is_empty() || kinds.len() > KINDS_MAX || names.len() < kinds.len() {
+            return Err(DriverError::failed(format!(
+                "a driver has 1 to {KINDS_MAX} kinds of transaction, each with a name of its own"
+            )));
+        }
+        Ok(())
     }
 }
 

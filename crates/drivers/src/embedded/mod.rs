@@ -158,6 +158,10 @@ impl Driver for EmbeddedLog {
         Ok(Box::new(LogSession::new(session, self.log.clock(), load)))
     }
 
+    fn has_groups(&self) -> bool {
+        true
+    }
+
     fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
         Ok(Box::new(LogGroup::new(&self.log, loads)))
     }

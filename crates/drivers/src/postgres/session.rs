@@ -159,16 +159,25 @@ impl Session for PostgresSession {
     }
 }
 
+/// Whether sessions can run a workload.
+///
+/// # Errors
+/// Why not, and which workloads can be run.
+pub fn accepts(workload: &Workload) -> Result<(), PostgresError> {
+    if workload.records == 1 && workload.commit == CommitMode::WAIT_IMMEDIATE {
+        return Ok(());
+    }
+    Err(PostgresError::Unusable(format!(
+        "the PostgreSQL driver does not run {} (records per transaction: {}, COMMIT WRITE {}) yet: \
+         it runs workloads with one record and COMMIT WRITE WAIT IMMEDIATE, which are LGWR-LAT1, \
+         LGWR-LAT25, LGWR-LAT125 and storm",
+        workload.name, workload.records, workload.commit
+    )))
+}
+
 /// Bytes of payload of a workload's transaction.
 fn payload_of(workload: &Workload, pool: usize, is_logical: bool) -> Result<u32, PostgresError> {
-    if workload.records != 1 || workload.commit != CommitMode::WAIT_IMMEDIATE {
-        return Err(PostgresError::Unusable(format!(
-            "the PostgreSQL driver does not run {} (records per transaction: {}, COMMIT WRITE {}) \
-             yet: it runs workloads with one record and COMMIT WRITE WAIT IMMEDIATE, which are \
-             LGWR-LAT1, LGWR-LAT25, LGWR-LAT125 and storm",
-            workload.name, workload.records, workload.commit
-        )));
-    }
+    accepts(workload)?;
     let payload = sizes::payload_for(u64::from(workload.redo_bytes), is_logical);
     let fits = payload <= PAYLOAD_MAX && payload <= (pool + STAMP_BYTES) as u64;
     u32::try_from(payload).ok().filter(|_| fits).ok_or_else(|| {

@@ -27,6 +27,23 @@ impl DriverError {
         }
     }
 
+    /// The same, of the session with that number of so many that were to be opened.
+    #[must_use]
+    pub fn of_session(self, number: u32, sessions: u32) -> DriverError {
+        if sessions == 1 {
+            return self;
+        }
+        let source = format!(
+            "session {number} of {sessions} could not be opened: {}; with fewer sessions (--jobs) \
+             the target may accept them",
+            self.source
+        );
+        DriverError {
+            is_unusable: self.is_unusable,
+            source: source.into(),
+        }
+    }
+
     /// Whether it is what was asked for that is wrong, not the target.
     #[must_use]
     pub fn is_unusable(&self) -> bool {

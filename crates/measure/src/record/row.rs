@@ -38,7 +38,7 @@ impl Recording {
             commits: Some(commits),
             elapsed_ns: Some(elapsed.0),
             commit_latency: Some(fg.latency.stats()),
-            commit_path: known.then(|| fg.commit_path()),
+            commit_path: (self.background.is_some() || fg.attributed > 0).then(|| fg.commit_path()),
             session_time: self.session_time,
             cross_check: self.cross_check.clone(),
             sessions: self.sessions.clone(),

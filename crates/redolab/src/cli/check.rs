@@ -123,7 +123,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
     let rows = specs(args)?;
     let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
     Ok(ExperimentPlan {
-        target: args.driver.target(&args.safety, &args.path),
+        target: args.driver.target(&args.safety, &args.path)?,
         measured: MeasurementPlan {
             command: command_line(),
             log,

@@ -8,7 +8,7 @@ use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};
-use crate::experiment::plan::{LogPlan, PlannedTarget};
+use crate::experiment::plan::{LogPlan, PlannedTarget, TargetAddress};
 use crate::output::file::{self, Audience, Inputs};
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
@@ -408,19 +408,33 @@ pub(crate) struct SafetyArgs {
 
 impl SafetyArgs {
     /// The target that `path` names: a path, or the address of a server.
-    pub(crate) fn target(&self, path: &Path) -> PlannedTarget {
-        let address = path.to_str().filter(|text| text.contains("://"));
-        if let Some((scheme, _)) = address.and_then(|text| text.split_once("://")) {
-            return PlannedTarget::Driver {
-                name: scheme.to_owned(),
-                address: path.display().to_string(),
-            };
+    ///
+    /// # Errors
+    /// A server that is to be destroyed.
+    pub(crate) fn target(&self, path: &Path) -> Result<PlannedTarget, CommandError> {
+        let Some((scheme, address)) = address(path) else {
+            return Ok(PlannedTarget::Path {
+                path: path.to_owned(),
+                destroy: self.destroy.clone(),
+            });
+        };
+        if self.destroy.is_some() {
+            let why = "--destroy repeats the path of a raw block device; a server has none";
+            return Err(CommandError::usage(why));
         }
-        PlannedTarget::Path {
-            path: path.to_owned(),
-            destroy: self.destroy.clone(),
-        }
+        Ok(PlannedTarget::Driver {
+            name: scheme.to_owned(),
+            address: TargetAddress(address.to_owned()),
+        })
     }
+}
+
+/// Scheme and text of a path that is an address.
+fn address(path: &Path) -> Option<(&str, &str)> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    (!scheme.is_empty() && scheme.chars().all(is_scheme)).then_some((scheme, text))
 }
 
 /// A server in place of a path.
@@ -432,7 +446,7 @@ pub(crate) struct DriverArgs {
         value_name = "NAME",
         requires = "url",
         help_heading = "Database",
-        conflicts_with = "destroy"
+        conflicts_with_all = ["destroy", "path"]
     )]
     driver: Option<String>,
     /// The server's address, such as postgres://user@host:5432/database
@@ -447,12 +461,19 @@ pub(crate) struct DriverArgs {
 
 impl DriverArgs {
     /// The server that was named; else what `path` names.
-    pub(crate) fn target(&self, safety: &SafetyArgs, path: &Path) -> PlannedTarget {
+    ///
+    /// # Errors
+    /// As of [`SafetyArgs::target`].
+    pub(crate) fn target(
+        &self,
+        safety: &SafetyArgs,
+        path: &Path,
+    ) -> Result<PlannedTarget, CommandError> {
         match (&self.driver, &self.url) {
-            (Some(name), Some(address)) => PlannedTarget::Driver {
+            (Some(name), Some(address)) => Ok(PlannedTarget::Driver {
                 name: name.clone(),
-                address: address.clone(),
-            },
+                address: TargetAddress(address.clone()),
+            }),
             _ => safety.target(path),
         }
     }
@@ -468,9 +489,13 @@ pub(crate) fn command_line() -> Vec<String> {
 
 /// `text` without the password of an address in it: `scheme://user:password@host`,
 /// `?password=...`. What may be one is taken for one.
-fn without_password(text: &str) -> String {
+pub(super) fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();
+    };
+    let (rest, parameter) = match rest.find("password=") {
+        Some(at) => (&rest[..at], "password=***"),
+        None => (rest, ""),
     };
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (Some(user), rest),
@@ -480,12 +505,7 @@ fn without_password(text: &str) -> String {
         Some((name, _)) => format!("{name}:***@"),
         None => format!("{user}@"),
     });
-    let parts = rest.split('&').map(|part| match part.find("password=") {
-        Some(at) => format!("{}password=***", &part[..at]),
-        None => part.to_owned(),
-    });
-    let rest: Vec<String> = parts.collect();
-    format!("{scheme}://{}{}", user.unwrap_or_default(), rest.join("&"))
+    format!("{scheme}://{}{rest}{parameter}", user.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -506,7 +526,11 @@ mod tests {
             ("postgres://h:5432/d", "postgres://h:5432/d"),
             (
                 "postgres://h/d?password=secret&x=1",
-                "postgres://h/d?password=***&x=1",
+                "postgres://h/d?password=***",
+            ),
+            (
+                "postgres://h/d?password=a:b@c",
+                "postgres://h/d?password=***",
             ),
             ("/u01/a:b@c", "/u01/a:b@c"),
         ] {

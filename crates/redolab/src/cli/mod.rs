@@ -130,7 +130,7 @@ pub fn run_command(
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
         Command::Compare(args) => compare::main(&args, drivers),
-        Command::Probe(args) => probe::main(&args),
+        Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
@@ -249,10 +249,15 @@ impl From<crate::experiment::Failure> for CommandError {
 impl From<crate::experiment::Stopped> for CommandError {
     fn from(stopped: crate::experiment::Stopped) -> CommandError {
         let message = stopped.to_string();
-        CommandError {
-            message,
-            ..CommandError::from(*stopped.failure)
-        }
+        let by_driver = matches!(&*stopped.failure, crate::experiment::Failure::Driver(_));
+        let was_begun = by_driver && stopped.run.is_some();
+        let error = CommandError::from(*stopped.failure);
+        let code = match error.code {
+            // What was measured shows that it could be asked for.
+            USAGE if was_begun => FAILED,
+            code => code,
+        };
+        CommandError { code, message }
     }
 }
 

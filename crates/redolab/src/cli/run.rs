@@ -156,7 +156,7 @@ pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, C
     let plan = ExperimentPlan {
         target: match args.null {
             true => PlannedTarget::Null,
-            false => args.driver.target(&options.safety, path),
+            false => args.driver.target(&options.safety, path)?,
         },
         measured: options.plan(args.events.events)?,
     };

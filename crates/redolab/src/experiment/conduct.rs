@@ -13,14 +13,16 @@ use super::expected::announced;
 use super::floor::{self, Allowed};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
+use super::load::CommitApi;
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
+use super::row::Spec;
 use super::rows::{RowRunner, lab_overhead};
 use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
-use measure::driver::DriverKind;
+use measure::driver::{Driver, DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
 use measure::words::sanitize;
 use std::borrow::Cow;
@@ -71,12 +73,14 @@ fn fitted<'a>(
     refuse_log_options(&plan.log)?;
     let mut plan = plan.clone();
     if plan.floor.take().is_some() {
-        let floor = "the device's floor, since a driver does not know the device of its target";
-        plan.judgement.not_judged.push(floor.to_owned());
+        console.say(
+            "No floor is measured and no verdict given: the driver does not know the device of its \
+             target.",
+        );
     }
     let mut refused = Vec::new();
     plan.rows.retain(|row| {
-        let outcome = driver.accepts(&row.workload);
+        let outcome = accepts(&**driver, row);
         let is_accepted = outcome.is_ok();
         refused.extend(outcome.err().map(|why| (row.workload.name.clone(), why)));
         is_accepted
@@ -89,11 +93,18 @@ fn fitted<'a>(
     }
     for (workload, why) in refused {
         console.say(&sanitize::line(&format!("Left out: {workload}: {why}")));
-        plan.judgement
-            .not_judged
-            .push(format!("{workload}, which its driver does not run"));
     }
     Ok(Cow::Owned(plan))
+}
+
+/// Whether sessions on `driver` can run a row.
+pub(super) fn accepts(driver: &dyn Driver, row: &Spec) -> Result<(), DriverError> {
+    if row.api != CommitApi::Sync && !driver.has_groups() {
+        return Err(DriverError::unusable(
+            "the target has no asynchronous commits: use --commit-api sync",
+        ));
+    }
+    driver.accepts(&row.workload)
 }
 
 /// Refuses options of redolab's own log where no such log is made.
@@ -102,8 +113,8 @@ pub(super) fn refuse_log_options(log: &LogPlan) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Unusable(
-        "options of redolab's own log (--log-writer, --log-file-size, --sync and others) change \
-         nothing on a target that others made; leave them away"
+        "options of redolab's own log (--log-writer, --log-file-size, --sync-method and others) \
+         change nothing on a target that others made; leave them away"
             .to_owned(),
     ))
 }

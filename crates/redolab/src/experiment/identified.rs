@@ -53,7 +53,7 @@ impl Identified {
                 }
                 Ok(Identified::Path(Box::new(target)))
             }
-            PlannedTarget::Driver { name, address } => opened(name, address, plan, drivers),
+            PlannedTarget::Driver { name, address } => opened(name, &address.0, plan, drivers),
         }
     }
 
@@ -90,7 +90,9 @@ fn opened(
             "{option} is not possible with the driver {name}: {why}"
         )));
     }
-    let OpenedTarget { driver, shown } = (kind.open)(address)?;
+    let opened = (kind.open)(address)?;
+    opened.check()?;
+    let OpenedTarget { driver, shown } = opened;
     let driver = Arc::from(driver);
     Ok(Identified::Opened { shown, driver })
 }

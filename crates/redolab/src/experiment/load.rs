@@ -12,7 +12,8 @@ use super::pace::Pacer;
 use super::planted::Planted;
 use super::recorder::{Recorder, Sample};
 use super::span::{self, Counted, Span, second_clock, second_time};
-use super::{multiplex, open};
+use super::{Failure, multiplex, open};
+use crate::signals::Interrupt;
 use measure::driver::{Driver, DriverError, Session, SessionCounts, SessionGroup, SessionLoad};
 use measure::record::WaitSum;
 use measure::run::{CrossCheck, SessionFigures, SessionTime};
@@ -241,17 +242,19 @@ pub enum ThreadSessions {
 /// Opens `jobs` sessions on `driver`, by the threads that will run them.
 ///
 /// # Errors
-/// Of the target.
+/// Of the target; [`Failure::Interrupted`] when `interrupt` is requested meanwhile.
 pub fn open_sessions(
     driver: &dyn Driver,
-    jobs: u32,
-    api: CommitApi,
+    (jobs, api): (u32, CommitApi),
     shared: &Shared,
-) -> Result<Vec<ThreadSessions>, DriverError> {
+    interrupt: &Interrupt,
+) -> Result<Vec<ThreadSessions>, Failure> {
     let count = api.threads(jobs);
     let of_thread = |thread| match api {
+        _ if interrupt.requested() => Err(Failure::Interrupted),
         CommitApi::Sync => {
-            let session = driver.session(shared.load(thread))?;
+            let session = driver.session(shared.load(thread));
+            let session = session.map_err(|e| e.of_session(thread + 1, jobs))?;
             Ok(ThreadSessions::One(thread, session))
         }
         CommitApi::Async { .. } => {
@@ -270,12 +273,13 @@ pub fn open_sessions(
 /// When the system gives no more threads; those already started are stopped.
 pub fn start(
     sessions: Vec<ThreadSessions>,
-    clock: RealClock,
+    driver: &Arc<dyn Driver>,
     shared: &Shared,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let clock = driver.clock();
     let mut threads = Vec::with_capacity(sessions.len());
     for (thread, mine) in sessions.into_iter().enumerate() {
-        let shared = shared.clone();
+        let (shared, driver) = (shared.clone(), Arc::clone(driver));
         let control = Arc::clone(&shared.control);
         control.running.fetch_add(1, Ordering::SeqCst);
         let body = move || {
@@ -294,6 +298,8 @@ pub fn start(
                     open::thread(group, clock, numbers, &shared, pacer)
                 }
             };
+            // Until now: a target whose sessions hang is not ended by those who gave up on them.
+            drop(driver);
             if let Err(error) = outcome {
                 shared.control.fail(error);
             }
@@ -323,6 +329,9 @@ struct Ended(Arc<Control>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -397,7 +406,9 @@ mod tests {
             planted: Planted::default(),
         };
         let clock = target.driver.clock();
-        let sessions = open_sessions(&*target.driver, 1, api, &shared).expect("a session");
+        let interrupt = Interrupt::default();
+        let sessions = open_sessions(&*target.driver, (1, api), &shared, &interrupt);
+        let sessions = sessions.expect("a session");
         let from = clock.now();
         let until = from.plus(Nanos::from_millis(20));
         control.from_ns.store(from.0, Ordering::SeqCst);
@@ -406,7 +417,7 @@ mod tests {
         if halted {
             control.halt();
         }
-        for thread in start(sessions, clock, &shared).expect("a thread") {
+        for thread in start(sessions, &target.driver, &shared).expect("a thread") {
             thread.join().expect("no panic");
         }
         let commits = target.recorder.take().0.all().latency.count();

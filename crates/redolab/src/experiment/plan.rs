@@ -62,9 +62,20 @@ pub enum PlannedTarget {
     Driver {
         /// The driver's name.
         name: String,
-        /// The target's address, as the driver reads it. It may contain a password.
-        address: String,
+        /// The target's address, as the driver reads it.
+        address: TargetAddress,
     },
+}
+
+/// The address of a target. Its `Debug` text has nothing of it, since it may contain a password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TargetAddress(pub String);
+
+impl std::fmt::Debug for TargetAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<address>")
+    }
 }
 
 /// What is measured on a target, and under which limits.

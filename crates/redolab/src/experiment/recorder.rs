@@ -7,7 +7,7 @@
 use super::capture::Capture;
 use measure::Nanos;
 use measure::driver::Transaction;
-use measure::record::{Background, Foreground};
+use measure::record::{Background, Foreground, KINDS_MAX};
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -49,7 +49,10 @@ impl Foregrounds {
         foreground.add(sample.latency_ns, transaction.sync_ns, transaction.path_ns);
     }
 
+    /// # Panics
+    /// A driver's transaction is of one of the kinds that it names.
     fn kind(&mut self, kind: usize) -> &mut Foreground {
+        assert!(kind < KINDS_MAX, "a transaction is of kind {kind}");
         if self.0.len() <= kind {
             self.0.resize_with(kind + 1, Foreground::default);
         }

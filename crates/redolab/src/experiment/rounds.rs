@@ -5,7 +5,7 @@
 
 use super::Failure;
 use super::begin::{describe, run_of};
-use super::conduct::{announce_opened, make_log, refuse_log_options, report, say_rows};
+use super::conduct::{accepts, announce_opened, make_log, refuse_log_options, report, say_rows};
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
@@ -55,6 +55,14 @@ pub fn conduct_rounds(
         if matches!(target, Identified::Null) {
             let null = "rounds are not measured on the null device";
             return Err(Failure::Unusable(null.to_owned()));
+        }
+        if let Identified::Opened { driver, .. } = &target {
+            // Rounds need the same rows on every target.
+            let rows = plan.measured.rows.iter();
+            let refused = rows
+                .map(|row| accepts(&**driver, row))
+                .find_map(Result::err);
+            refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
         }
         Ok((named.name.clone(), target))
     });

@@ -84,7 +84,8 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         pacer: None,
         planted: spec.planted,
     };
-    let sessions = load::open_sessions(driver, spec.jobs, spec.api, &shared)?;
+    let sessions = (spec.jobs, spec.api);
+    let sessions = load::open_sessions(driver, sessions, &shared, lab.interrupt)?;
     let window = lab.sampler.begin();
     let started = clock.now();
     let begun = WindowEdge::read(clock, started, &lab.target.recorder);
@@ -107,7 +108,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     lab.target.recorder.open(from.unwrap_or_default().0);
     lab.target.meter.begin(&control);
-    let threads = load::start(sessions, clock, &shared)
+    let threads = load::start(sessions, &lab.target.driver, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, (started, begun), window);
     if outcome.is_err() {

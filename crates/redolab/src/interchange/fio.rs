@@ -135,7 +135,7 @@ fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
             "ioengine": log.and_then(|log| log.io.as_deref()).unwrap_or(""),
             "direct": flag(method.starts_with("direct")),
             "sync": if method.ends_with("dsync") { "dsync" } else { "none" },
-            "fdatasync": flag(!method.ends_with("dsync")),
+            "fdatasync": flag(log.is_some() && !method.ends_with("dsync")),
             "directory": run.target.path,
         },
         "read": direction(None, None, None, runtime_ms),
@@ -168,7 +168,7 @@ fn direction(
     clat: Option<&Histogram>,
     runtime_ms: u64,
 ) -> Value {
-    let bytes = row.and_then(redo_bytes).unwrap_or(0);
+    let bytes = row.and_then(|r| r.redo().redo_size_bytes).unwrap_or(0);
     let seconds = (runtime_ms as f64 / 1e3).max(1e-9);
     let each = |figure: fn(&measure::run::Interval) -> Option<f64>| -> Vec<f64> {
         let whole = row.into_iter().flat_map(|r| &r.intervals);
@@ -311,13 +311,6 @@ fn latency_log(series: &Series) -> Vec<u8> {
         .map(line)
         .collect::<String>()
         .into_bytes()
-}
-
-/// Bytes of redo of a row; where log writes are not observed, of its transactions as the workload
-/// has them.
-fn redo_bytes(row: &Row) -> Option<u64> {
-    let asked = || row.commits?.checked_mul(row.redo_bytes_per_txn?);
-    row.redo().redo_size_bytes.or_else(asked)
 }
 
 fn interval_log(

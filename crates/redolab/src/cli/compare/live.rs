@@ -2,7 +2,7 @@
 //! comparison.
 
 use super::super::CommandError;
-use super::super::common::SafetyArgs;
+use super::super::common::{SafetyArgs, without_password};
 use super::super::console::Terminal;
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
@@ -47,23 +47,24 @@ pub(super) fn compare(
 fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, CommandError> {
     let mut found: Vec<NamedTarget> = Vec::new();
     for text in on {
+        let shown = without_password(text);
         let (name, path) = text.split_once('=').ok_or_else(|| {
-            CommandError::usage(format!("--on {text}: write NAME=PATH, such as ssd=/u01"))
+            CommandError::usage(format!("--on {shown}: write NAME=PATH, such as ssd=/u01"))
         })?;
         if !is_name(name) || path.is_empty() {
             return Err(CommandError::usage(format!(
-                "--on {text}: a name has letters, digits, dots, dashes and underscores, and a path \
+                "--on {shown}: a name has letters, digits, dots, dashes and underscores, and a path \
                  follows it"
             )));
         }
         if found.iter().any(|known| known.name == name) {
             return Err(CommandError::usage(format!(
-                "--on {text}: two targets have this name"
+                "--on {shown}: two targets have this name"
             )));
         }
         found.push(NamedTarget {
             name: name.to_owned(),
-            target: safety.target(Path::new(path)),
+            target: safety.target(Path::new(path))?,
         });
     }
     if found.len() < 2 {

@@ -70,6 +70,10 @@ impl Driver for Trivial {
         Ok(Box::new(self.member()))
     }
 
+    fn has_groups(&self) -> bool {
+        true
+    }
+
     fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
         Ok(Box::new(TrivialGroup {
             members: loads.iter().map(|_| self.member()).collect(),
@@ -170,14 +174,15 @@ impl SessionGroup for TrivialGroup {
         self.ready()
     }
 
-    fn take(&mut self, _: Nanos) -> Result<Option<(usize, Transaction)>, DriverError> {
+    fn take(&mut self, now: Nanos) -> Result<Option<(usize, Transaction)>, DriverError> {
         if self.ready() == 0 {
             return Ok(None);
         }
         let Some((index, since)) = self.in_flight.pop_front() else {
             return Ok(None);
         };
-        let transaction = self.members[index].ended(since)?;
+        let mut transaction = self.members[index].ended(since)?;
+        transaction.returned = now;
         Ok(Some((index, transaction)))
     }
 
