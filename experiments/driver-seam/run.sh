@@ -17,14 +17,15 @@ rate() {
     shift
     "$program" run --workload LGWR-LAT1 --warmup 100ms --time 400ms --store "$store" --format csv -q \
         "$@" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "commit_throughput_tps") at = i }
-                        NR == 2 { print $at }'
+                        NR == 2 { print $at; found = 1 }
+                        END { exit !found }'
 }
 
 echo cell,group,earlier_1,earlier_2,present_1,present_2
 group=1
 while [ "$group" -le "$groups" ]; do
     for cell in 'null-1 --null --jobs 1' 'null-8 --null --jobs 8' 'null-64-async --null --jobs 64 --commit-api async --threads 1' \
-        "disk-1 --on $dir --allow-busy --sync direct --log-file-size 64M --log-groups 2 --jobs 1"; do
+        "disk-1 --on $dir --allow-busy --sync-method direct --log-file-size 64M --log-groups 2 --jobs 1"; do
         # shellcheck disable=SC2086
         set -- $cell
         name=$1
