@@ -138,6 +138,8 @@ fn what_lies_before_damage_is_kept_and_what_was_lost_is_counted() {
         let given_up = damaged.salvage(at).expect("damage");
         let behind = 39 - bad;
         assert_eq!((given_up.at, given_up.kept_records), (at, bad));
+        let last = bad.checked_sub(1).map(|last| disks.geometry().rba(last, 0));
+        assert_eq!(given_up.last_kept, last);
         assert_eq!(given_up.lost_upto, disks.geometry().rba(40, 0));
         assert_eq!(
             (given_up.lost_blocks, given_up.readable_blocks),

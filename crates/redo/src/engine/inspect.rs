@@ -14,7 +14,7 @@ use crate::format::{BlockHeader, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::rba::Rba;
-use crate::recovery::{Reader, Scan};
+use crate::recovery::{Reader, Salvage, Scan, foresee};
 use device::file::Directory;
 use device::{DeviceError, FileSet, LogDevice};
 use std::path::{Path, PathBuf};
@@ -153,6 +153,22 @@ impl Inspection {
         let path = self.place.path();
         Reader::new(&*self.data, &self.control, path, Planted::none())
             .scan(|rba, _, record| visit(rba, record))
+    }
+
+    /// What [`LogBuilder::salvage`](super::LogBuilder::salvage) would keep and give up at this
+    /// moment; `None` where recovery accepts the log.
+    ///
+    /// # Errors
+    /// [`Error::Salvage`] where nothing would be kept; what recovery refuses for reasons that
+    /// giving up does not cure; a device that fails.
+    pub fn damage(&self) -> Result<Option<Salvage>, Error> {
+        let path = self.place.path();
+        foresee(&Reader::new(
+            &*self.data,
+            &self.control,
+            path,
+            Planted::none(),
+        ))
     }
 
     /// The process that has the log open; `None` when there is none, or none can be seen.
