@@ -28,5 +28,5 @@ pub use measure::{Clock, Nanos};
 pub mod raw {
     #[cfg(not(feature = "loom"))]
     pub use crate::engine::raw::device_bytes;
-    pub use device::raw::{Cleared, Consent, Held, Look, Refusal};
+    pub use device::raw::{ClearedRawDevice, Consent, HeldRawDevice, RawDevice, RawDeviceRefusal};
 }

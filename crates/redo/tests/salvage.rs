@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, Scratch, commit, options, record, whose};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::sim_disk::{CrashMix, SimDisk};
 use device::{Caps, LogDevice};
 use measure::workload::split_mix;
@@ -186,7 +186,7 @@ fn nothing_from_behind_the_damage_comes_back_after_commits_and_power_cuts() {
             committed = now + more;
             // A write that no flush makes durable: the cut decides sector by sector.
             data.inject(Injection {
-                target: Target::Flush,
+                target: FaultTarget::Flush,
                 nth: data.counts().flushes + 1,
                 fault: Fault::Errno(EIO),
                 for_good: true,
@@ -279,11 +279,11 @@ fn an_interrupted_salvage_leaves_the_log_as_it_was_or_given_up() {
     let at = refused_at(&damaged);
     let (mut refused, mut given_up) = (0, 0);
     for (target, nth) in [
-        (Target::Write, 1),
-        (Target::Write, 2),
-        (Target::Flush, 1),
-        (Target::Flush, 2),
-        (Target::Flush, 3),
+        (FaultTarget::Write, 1),
+        (FaultTarget::Write, 2),
+        (FaultTarget::Flush, 1),
+        (FaultTarget::Flush, 2),
+        (FaultTarget::Flush, 3),
     ] {
         for seed in 0..8 {
             let mut rng = seed;

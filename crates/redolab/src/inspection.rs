@@ -160,7 +160,7 @@ fn is_damage(error: &Error) -> bool {
 
 impl InspectedLog {
     fn of(directory: &Path) -> InspectedLog {
-        let control = redo::engine::Place::of(directory).locked();
+        let control = redo::engine::LogPlace::of(directory).locked();
         InspectedLog {
             schema: SCHEMA,
             path: directory.display().to_string(),

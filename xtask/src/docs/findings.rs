@@ -1,6 +1,6 @@
 //! `docs/findings.md`: the catalogue of findings by axis, and the thresholds.
 
-use analysis::findings::Axis;
+use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use std::fmt::Write as _;
@@ -20,26 +20,26 @@ sure it is and what to do. `redolab findings ID` prints one. The verdict follows
   `name = { value = 2.5, source = \"our service level\" }`, is given with `check --thresholds FILE`.
 ";
 
-const AXES: [(Axis, &str, &str); 4] = [
+const AXES: [(FindingAxis, &str, &str); 4] = [
     (
-        Axis::Durability,
+        FindingAxis::Durability,
         "Durability",
         "Does an acknowledged write survive power loss? One *bad* finding here is a no; a *caution* \
          makes the answer conditional at best, unless a power test was passed.",
     ),
     (
-        Axis::Need,
+        FindingAxis::Need,
         "The need",
         "Are commits fast and steady enough for what was stated (`--commit-rate`, `--redo-rate`, \
          `--p99`, `--years`)? *Bad* misses it, *caution* has no headroom.",
     ),
     (
-        Axis::Performance,
+        FindingAxis::Performance,
         "Performance",
         "How fast and steady commits are. *Bad* is a no where no need was stated.",
     ),
     (
-        Axis::Validity,
+        FindingAxis::Validity,
         "Validity and evidence",
         "Can the figures be believed? *Caution* or *bad* here allows no answer.",
     ),

@@ -6,7 +6,7 @@
 #[cfg(feature = "internals")]
 use super::Log;
 use super::open::{check_headers, hold, open_control_read_only};
-use super::options::{Paths, Place};
+use super::options::{LogPlace, Paths};
 use super::raw;
 use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};
 use crate::error::Error;
@@ -25,7 +25,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// A log that is open to be looked at.
 pub struct Inspection {
-    place: Place,
+    place: LogPlace,
     /// Where it is in files, their directory.
     directory: Option<Directory>,
     copies: [Result<u64, CopyProblem>; 2],
@@ -88,18 +88,18 @@ impl Inspection {
     /// No log, another version, another log's file, control information that is damaged twice.
     pub fn open(path: impl AsRef<Path>) -> Result<Inspection, Error> {
         let path = path.as_ref();
-        let place = Place::of(path);
+        let place = LogPlace::of(path);
         let directory = match &place {
-            Place::Directory(_) => Some(hold(path)?),
-            Place::Device(_) => None,
+            LogPlace::Directory(_) => Some(hold(path)?),
+            LogPlace::Device(_) => None,
         };
         let (file, device, space) = match &place {
-            Place::Directory(_) => {
+            LogPlace::Directory(_) => {
                 let held = directory.as_ref().expect("a directory was opened above");
                 let (file, device) = open_control_read_only(held)?;
                 (file, device, None)
             }
-            Place::Device(path) => {
+            LogPlace::Device(path) => {
                 let space: Arc<dyn LogDevice> = Arc::new(device::raw::read_only(path)?);
                 let device = raw::control_window(&space, path)?;
                 let file = ControlFile::load(Arc::clone(&device), path)?;

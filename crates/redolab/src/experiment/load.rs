@@ -9,7 +9,7 @@
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
 use super::pace::Pacer;
-use super::planted::Planted;
+use super::planted::PlantedLie;
 use super::recorder::{Recorder, Sample};
 use super::span::{self, Counted, Span, second_clock, second_time};
 use super::{multiplex, open};
@@ -207,7 +207,7 @@ pub struct Shared {
     /// When transactions are meant to begin, in an open loop.
     pub pacer: Option<Arc<Pacer>>,
     /// What a test has planted.
-    pub planted: Planted,
+    pub planted: PlantedLie,
 }
 
 impl Shared {
@@ -397,7 +397,7 @@ mod tests {
             seed: 1,
             payload,
             pacer: None,
-            planted: Planted::default(),
+            planted: PlantedLie::default(),
         };
         let from = target.log.clock().now();
         let until = from.plus(Nanos::from_millis(20));

@@ -9,8 +9,8 @@ use super::recorder::Recorder;
 use super::site::Site;
 use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
-use device::probe::Found;
-use device::raw::Cleared;
+use device::probe::ProbedWay;
+use device::raw::ClearedRawDevice;
 use device::{IoEngine, LogDevice, NullDevice, SimDisk, SyncMethod};
 use measure::Nanos;
 use measure::run::{ProbeRow, RedoLogFacts};
@@ -113,7 +113,7 @@ impl LogTarget {
     /// Bytes that making it has written, and opening it with the probe.
     fn made_bytes(&self) -> u64 {
         let probe = &self.log.back_end().probe;
-        let probed = |found: &Found| found.writes.saturating_mul(found.bytes);
+        let probed = |found: &ProbedWay| found.writes.saturating_mul(found.bytes);
         let probed: u64 = probe.iter().map(probed).sum();
         let other = self.setup.making_bytes.min(OTHER_MADE_BYTES);
         let file = if probe.is_empty() {
@@ -126,7 +126,7 @@ impl LogTarget {
 
     /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
     fn on_device(
-        device: Cleared,
+        device: ClearedRawDevice,
         setup: Setup,
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
@@ -291,7 +291,7 @@ impl LogTarget {
 }
 
 fn probe_rows(back_end: &BackEnd) -> Vec<ProbeRow> {
-    let row = |found: &Found| ProbeRow {
+    let row = |found: &ProbedWay| ProbeRow {
         sync_method: found.way.method.name().to_owned(),
         io: found.way.io.name().to_owned(),
         write_bytes: found.bytes,

@@ -7,7 +7,7 @@
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
 use device::DeviceError;
-use device::raw::{Look, is_block_device};
+use device::raw::{RawDevice, is_block_device};
 use measure::words::sanitize;
 use redo::engine::Inspection;
 use redo::{Error, Layout, Log, Rba, Salvage};
@@ -34,7 +34,7 @@ pub(super) fn foresee(directory: &Path, found: &InspectedLog) -> Result<Salvage,
 /// Gives up the redo from the damage at `at` on, and prints what was kept and lost.
 pub(super) fn give_up(directory: &Path, at: Rba) -> Result<Salvage, CommandError> {
     let layout = if is_block_device(directory) {
-        let held = Look::at(directory).and_then(|look| look.hold());
+        let held = RawDevice::at(directory).and_then(|look| look.hold());
         Layout::from(held.map_err(|e| refused(Error::Device(e)))?)
     } else {
         Layout::directory(directory)

@@ -5,7 +5,7 @@ use super::{Lab, Shared, Spec};
 use crate::experiment::Failure;
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
+use crate::observe::sampler::SampledWindow;
 use measure::record::{Background, Foreground, IntervalRecord, TimeWindow, WaitPeak};
 use measure::run::CapturedEvents;
 use measure::{Clock, Nanos, RealClock, WaitEvent};
@@ -143,7 +143,7 @@ pub(super) fn collect(
 }
 
 /// Adds what the device did in each interval.
-pub(super) fn fill_utilisation(all: &mut Collected, observed: &Observation) {
+pub(super) fn fill_utilisation(all: &mut Collected, observed: &SampledWindow) {
     let begun_ns = all.utc_ns(all.from);
     for interval in &mut all.intervals {
         let middle_ns = interval.window.middle_ns().saturating_sub(begun_ns);

@@ -6,7 +6,7 @@ use super::{Control, Lab, Shared, Spec};
 use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
+use crate::observe::sampler::SampledWindow;
 use measure::record::{
     ArrivalRecord, Background, DeviceCounts, LEARNT_KEPT, LearningRecord, LearntSwitch, ONLY_KIND,
     Observations, ProcessUse, Recording, RowLoad, TimeWindow, WaitSum,
@@ -23,7 +23,7 @@ pub(super) fn recording(
     spec: &Spec,
     shared: &Shared,
     all: &Collected,
-    observed: &Observation,
+    observed: &SampledWindow,
 ) -> Recording {
     let control = &*shared.control;
     let machine = machine::boot_id();
@@ -106,7 +106,7 @@ fn background(lab: &Lab<'_>, all: &Collected) -> Background {
 }
 
 /// What the kernel counted in the row's window.
-fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, machine: &str) {
+fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, machine: &str) {
     let window = made.windows.first().copied().unwrap_or_default();
     if let Some((device, disk)) = lab.sampler.device().zip(observed.total.disk) {
         let length = observed.total.length.as_nanos();
@@ -134,7 +134,7 @@ fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, mac
 
 /// What the flush audit is made from. Flushes of the log and of the checkpoint that are asked for
 /// together are merged by the kernel; those of either follow each other.
-fn evidence(made: &Recording, lab: &Lab<'_>, observed: &Observation, needed: u64) -> Evidence {
+fn evidence(made: &Recording, lab: &Lab<'_>, observed: &SampledWindow, needed: u64) -> Evidence {
     let target = lab.target.describe();
     Evidence {
         needed,
