@@ -252,7 +252,7 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
             ("log_file_parallel_write".to_owned(), write.stats()),
         ]),
         curves: BTreeMap::from([("log_file_sync".to_owned(), sync.curve())]),
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: commits,
             queue_ns: sync.mean() - floor * 1.04,
             write_ns: floor * 0.45,

@@ -22,7 +22,7 @@ pub use sizes::{payload_for, redo_of};
 
 use connection::Connection;
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, DriverKind, OpenedTarget, Session, SessionLoad};
+use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
 use password::Credentials;
@@ -97,7 +97,7 @@ impl Driver for Server {
         Ok(session::accepts(workload)?)
     }
 
-    fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError> {
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         let is_logical = server::is_logical(&facts);

@@ -1,5 +1,5 @@
 //! The seam between the conductor and what it measures: a [`Driver`] opens sessions on a target, a
-//! [`Session`] runs transactions.
+//! [`DriverSession`] runs transactions.
 //!
 //! Invariants: times are on the driver's clock, which all of its sessions share; a transaction that
 //! returned is as durable as its workload asks for; what a driver cannot know is `None`.
@@ -130,7 +130,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// A workload that the target does not have, or a target that refuses.
-    fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError>;
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError>;
 
     /// Whether [`Driver::group`] opens sessions.
     fn has_groups(&self) -> bool {
@@ -190,7 +190,7 @@ pub trait Driver: Send + Sync {
 }
 
 /// A session on a target.
-pub trait Session: Send {
+pub trait DriverSession: Send {
     /// Runs its next transaction, and returns when that has returned.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ pub trait SessionGroup: Send {
     /// Of the target.
     fn take(&mut self, now: Nanos) -> Result<Option<(usize, Transaction)>, DriverError>;
 
-    /// As [`Session::counts`], of the session with that index.
+    /// As [`DriverSession::counts`], of the session with that index.
     fn counts(&self, index: usize) -> Option<SessionCounts>;
 }
 

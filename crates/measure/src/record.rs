@@ -23,7 +23,9 @@ pub use background::{Background, WorkerRecord};
 pub use foreground::{ArrivalRecord, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch};
 pub use interval::{IntervalRecord, WaitPeak};
 pub use merge::MergeError;
-pub use observed::{Counts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks};
+pub use observed::{
+    AdditiveCounts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks,
+};
 pub use window::TimeWindow;
 
 use crate::bounded;

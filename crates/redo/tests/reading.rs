@@ -4,7 +4,7 @@
 mod common;
 
 use common::{PATIENCE, SMALL, Scratch, commit, open, options, record, whose};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{LogDevice, OpKind, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::{CommitMode, Error, Layout, Log, Rba, RedoRecord};
@@ -180,7 +180,7 @@ fn a_reader_passes_over_the_gaps_between_incarnations() {
         };
         assert_eq!(numbers(&log, start), expected, "across all lives");
         faulty.inject(Injection {
-            target: Target::Flush,
+            target: FaultTarget::Flush,
             nth: faulty.counts().flushes + 1,
             fault: Fault::Errno(EIO),
             for_good: true,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, Scratch, commit, options, record, whose};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::sim_disk::{CrashMix, SimDisk};
 use device::{Caps, LogDevice};
 use measure::workload::split_mix;
@@ -138,6 +138,8 @@ fn what_lies_before_damage_is_kept_and_what_was_lost_is_counted() {
         let given_up = damaged.salvage(at).expect("damage");
         let behind = 39 - bad;
         assert_eq!((given_up.at, given_up.kept_records), (at, bad));
+        let last = bad.checked_sub(1).map(|last| disks.geometry().rba(last, 0));
+        assert_eq!(given_up.last_kept, last);
         assert_eq!(given_up.lost_upto, disks.geometry().rba(40, 0));
         assert_eq!(
             (given_up.lost_blocks, given_up.readable_blocks),
@@ -184,7 +186,7 @@ fn nothing_from_behind_the_damage_comes_back_after_commits_and_power_cuts() {
             committed = now + more;
             // A write that no flush makes durable: the cut decides sector by sector.
             data.inject(Injection {
-                target: Target::Flush,
+                target: FaultTarget::Flush,
                 nth: data.counts().flushes + 1,
                 fault: Fault::Errno(EIO),
                 for_good: true,
@@ -277,11 +279,11 @@ fn an_interrupted_salvage_leaves_the_log_as_it_was_or_given_up() {
     let at = refused_at(&damaged);
     let (mut refused, mut given_up) = (0, 0);
     for (target, nth) in [
-        (Target::Write, 1),
-        (Target::Write, 2),
-        (Target::Flush, 1),
-        (Target::Flush, 2),
-        (Target::Flush, 3),
+        (FaultTarget::Write, 1),
+        (FaultTarget::Write, 2),
+        (FaultTarget::Flush, 1),
+        (FaultTarget::Flush, 2),
+        (FaultTarget::Flush, 3),
     ] {
         for seed in 0..8 {
             let mut rng = seed;

@@ -1,6 +1,6 @@
 //! `docs/findings.md`: the catalogue of findings by axis, and the thresholds.
 
-use analysis::findings::Axis;
+use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use std::fmt::Write as _;
@@ -22,26 +22,26 @@ from the findings.
   `name = { value = 2.5, source = \"our service level\" }`; use it with `check --thresholds FILE`.
 ";
 
-const AXES: [(Axis, &str, &str); 4] = [
+const AXES: [(FindingAxis, &str, &str); 4] = [
     (
-        Axis::Durability,
+        FindingAxis::Durability,
         "Durability",
         "Does an acknowledged write survive power loss? With one *bad* finding the verdict is no. With \
          a *caution* it is at best conditional, unless the device has passed a power test.",
     ),
     (
-        Axis::Need,
+        FindingAxis::Need,
         "The need",
         "Are commits fast and steady enough for the stated need (`--commit-rate`, `--redo-rate`, \
          `--p99`, `--years`)? *Bad* means that the need is not met, *caution* that there is no headroom.",
     ),
     (
-        Axis::Performance,
+        FindingAxis::Performance,
         "Performance",
         "How fast and steady commits are. If no need was stated, the verdict is no with a *bad* finding.",
     ),
     (
-        Axis::Validity,
+        FindingAxis::Validity,
         "Validity and evidence",
         "Are the figures reliable? With a *caution* or *bad* finding the verdict is undetermined.",
     ),

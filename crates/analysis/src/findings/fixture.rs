@@ -65,7 +65,7 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
         elapsed_ns: Some(10_000_000_000),
         commits: Some(commits),
         waits,
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: commits,
             queue_ns: sync_ns * 0.1,
             write_ns: sync_ns * 0.5,

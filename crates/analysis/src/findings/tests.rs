@@ -553,7 +553,7 @@ fn each_finding_fires_with_its_weight() {
             panic!("{id} {weight:?} did not fire; found {ids:?}");
         };
         let is_bare = hit.numbers.is_empty()
-            && axis(id) != Axis::Durability
+            && axis(id) != FindingAxis::Durability
             && !id.starts_with("validity")
             && id != "block.extents_unknown";
         assert!(!is_bare, "{id} has no numbers");

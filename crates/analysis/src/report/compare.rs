@@ -4,7 +4,7 @@
 //! has one scale; what cannot be compared is said; the validity of every run stands above all
 //! else.
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::escape::esc;
 use super::figure::{Figure, thinned};
@@ -305,11 +305,11 @@ fn density_points(d: &Distribution) -> Vec<(f64, f64)> {
     out
 }
 
-fn look(run: usize) -> Look {
+fn look(run: usize) -> SeriesStyle {
     if run.is_multiple_of(2) {
-        Look::Marked(run)
+        SeriesStyle::Marked(run)
     } else {
-        Look::Dashed(run)
+        SeriesStyle::Dashed(run)
     }
 }
 

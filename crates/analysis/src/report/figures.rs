@@ -2,7 +2,7 @@
 //! commit's time goes. Those of seconds are in `series`.
 
 use super::bars::{self, Bar};
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::{Figure, Numbers, thinned};
 use super::links::Topic;
 use super::{Section, origin_tag, ticks};
@@ -59,7 +59,7 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     let line = Series {
         name: String::new(),
         points,
-        look: Look::Marked(0),
+        look: SeriesStyle::Marked(0),
     };
     let axes = (Axis::jobs(), Axis::count("commits / s"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
@@ -121,12 +121,12 @@ fn sync_series(name: &str, mean: Vec<(f64, f64)>, p99: Vec<(f64, f64)>) -> Vec<S
         Series {
             name: "mean".to_owned(),
             points: mean,
-            look: Look::Marked(0),
+            look: SeriesStyle::Marked(0),
         },
         Series {
             name: "p99".to_owned(),
             points: p99,
-            look: Look::Dashed(1),
+            look: SeriesStyle::Dashed(1),
         },
     ];
     for (k, platform) in published::log_file_sync(name).into_iter().enumerate() {
@@ -134,7 +134,7 @@ fn sync_series(name: &str, mean: Vec<(f64, f64)>, p99: Vec<(f64, f64)>) -> Vec<S
         out.push(Series {
             name: platform.label.to_owned(),
             points: points.collect(),
-            look: Look::Muted(k),
+            look: SeriesStyle::Muted(k),
         });
     }
     out
@@ -204,9 +204,9 @@ pub(super) fn curve(k: usize, name: String, points: &[(f64, u64)]) -> Series {
             .map(|(p, ns)| (*p, *ns as f64))
             .collect(),
         look: if k.is_multiple_of(2) {
-            Look::Marked(k)
+            SeriesStyle::Marked(k)
         } else {
-            Look::Dashed(k)
+            SeriesStyle::Dashed(k)
         },
     }
 }

@@ -4,7 +4,7 @@
 //! beside it; all maps of a page that are to be compared share one scale; the number of cells is
 //! bounded by what the page can hold.
 
-use super::chart::{Axis, Chart, Frame, Look, Series};
+use super::chart::{Axis, Chart, Frame, Series, SeriesStyle};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers};
 use super::figures::names;
@@ -218,7 +218,7 @@ pub(super) fn map(
     let line = Series {
         name: "longest".to_owned(),
         points: strip.longest(),
-        look: Look::Top,
+        look: SeriesStyle::Top,
     };
     let axes = (Axis::count("measured seconds"), Axis::latency("latency"));
     let mut chart = Chart::new((id, title, &desc), SIZE, axes, vec![line]);

@@ -286,7 +286,7 @@ fn stretch(s: &imported::Series, is_single: bool) -> String {
 
 fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     let (label, over) = place_label(s.axis);
-    let dots = |class, y: fn(&imported::Point) -> f64| Dots {
+    let dots = |class, y: fn(&imported::SeriesPoint) -> f64| Dots {
         points: s.points.iter().map(|p| (p.at, y(p))).collect(),
         class,
     };
@@ -320,7 +320,7 @@ fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
 
 fn points(s: &imported::Series, label: &str) -> Numbers {
     let kept = thinned(&s.points, 40);
-    let line = |p: &imported::Point| {
+    let line = |p: &imported::SeriesPoint| {
         vec![
             digits(p.at),
             count(p.count),

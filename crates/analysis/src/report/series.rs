@@ -1,7 +1,7 @@
 //! The seconds of a run: throughput and the longest waits, the rows of a workload one after the
 //! other on one axis of measured time.
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::Figure;
 use super::figures::names;
 use super::links::Topic;
@@ -50,7 +50,7 @@ impl Strip {
         let line = Series {
             name: String::new(),
             points: self.rate.clone(),
-            look: Look::Plain(0),
+            look: SeriesStyle::Plain(0),
         };
         let (id, title) = (format!("ts{i}"), format!("{name}: commits by second"));
         let desc = "Throughput of each interval; vertical lines separate the numbers of jobs.";
@@ -66,7 +66,7 @@ impl Strip {
         let line = |name: &str, points: &[(f64, f64)], colour| Series {
             name: name.to_owned(),
             points: points.to_vec(),
-            look: Look::Plain(colour),
+            look: SeriesStyle::Plain(colour),
         };
         let lines = vec![
             line("log file sync", &self.sync, 1),

@@ -14,7 +14,7 @@ use device::{IoEngine, SyncMethod};
 use group::LogGroup;
 use measure::RealClock;
 use measure::driver::{
-    Driver, DriverCounters, DriverError, LearntSoFar, Session, SessionGroup, SessionLoad,
+    Driver, DriverCounters, DriverError, DriverSession, LearntSoFar, SessionGroup, SessionLoad,
     WorkerCounts,
 };
 use measure::record::{LearntSwitch, WaitSum};
@@ -153,7 +153,7 @@ impl Driver for EmbeddedLog {
         self.log.clock()
     }
 
-    fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError> {
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         let session = self.log.session();
         Ok(Box::new(LogSession::new(session, self.log.clock(), load)))
     }

@@ -1,6 +1,6 @@
 //! A session of the embedded log: it appends the redo of a transaction and commits it.
 
-use measure::driver::{DriverError, Session, SessionCounts, SessionLoad, Transaction};
+use measure::driver::{DriverError, DriverSession, SessionCounts, SessionLoad, Transaction};
 use measure::record::WaitSum;
 use measure::workload::{CommitWait, Generator, Workload};
 use measure::{Clock, Nanos, RealClock};
@@ -28,7 +28,7 @@ impl LogSession {
     }
 }
 
-impl Session for LogSession {
+impl DriverSession for LogSession {
     fn transaction(&mut self) -> Result<Transaction, DriverError> {
         let workload = &*self.workload;
         append(&mut self.session, &mut self.generator, workload)?;

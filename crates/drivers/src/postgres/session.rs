@@ -7,7 +7,7 @@
 use super::connection::Connection;
 use super::error::{PostgresError, ServerMessage};
 use super::sizes;
-use measure::driver::{DriverError, Session, SessionLoad, Transaction};
+use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
 use measure::workload::{CommitMode, Generator, STAMP_BYTES, Workload};
 use measure::{Clock, Nanos, RealClock};
 use postgres_protocol::IsNull;
@@ -137,7 +137,7 @@ impl PostgresSession {
     }
 }
 
-impl Session for PostgresSession {
+impl DriverSession for PostgresSession {
     fn transaction(&mut self) -> Result<Transaction, DriverError> {
         if self.is_failed {
             return Err(PostgresError::Closed(" before, or failed").into());

@@ -2,7 +2,7 @@
 
 use drivers::postgres::{ClientEnvironment, open};
 use measure::Nanos;
-use measure::driver::{DriverError, OpenedTarget, Session, SessionLoad};
+use measure::driver::{DriverError, DriverSession, OpenedTarget, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::{CommitMode, Payload, Workload};
 use rustix::process::{Pid, Signal};
@@ -285,7 +285,7 @@ pub fn load(redo_bytes: u32) -> SessionLoad {
 }
 
 /// A session of that load.
-pub fn session(target: &OpenedTarget, redo_bytes: u32) -> Box<dyn Session> {
+pub fn session(target: &OpenedTarget, redo_bytes: u32) -> Box<dyn DriverSession> {
     target.driver.session(load(redo_bytes)).expect("a session")
 }
 

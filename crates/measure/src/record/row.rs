@@ -4,7 +4,7 @@ use super::observed::{DeviceCounts, ProcessorTicks};
 use super::{ArrivalRecord, Background, Foreground, Recording, WaitSum, interval};
 use crate::run::{
     CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop, OpenLoopFigures,
-    ProcessorFigures, RedoFigures, Row, SyncSwitch, WaitStats, Worker, measured,
+    ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, WaitStats, Worker, measured,
 };
 use crate::units::{KB_BYTES, MB_BYTES};
 use crate::{Histogram, Nanos, WaitEvent};
@@ -137,7 +137,7 @@ impl Recording {
         let learning = self.learning.as_ref()?;
         let (commits, polled) = (learning.commits, learning.polled);
         let name = |polls| if polls { "polling" } else { "post-wait" };
-        let switches = learning.recent.iter().map(|switch| SyncSwitch {
+        let switches = learning.recent.iter().map(|switch| RecordedSyncSwitch {
             t_s: self.since_start(switch.at_ns).as_secs(),
             to: name(switch.to_polling).to_owned(),
             left_per_s: switch.left_per_s,

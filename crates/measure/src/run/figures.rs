@@ -100,7 +100,7 @@ pub struct SessionCount {
 /// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
 /// add up to the mean log file sync of the attributed commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CommitPath {
+pub struct CommitPathFigures {
     /// Commits that could be joined to the log write that served them.
     pub attributed: u64,
     /// From asking until the write that served it was submitted.

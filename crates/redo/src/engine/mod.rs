@@ -29,7 +29,7 @@ pub use builder::{Layout, LogBuilder};
 pub use completions::Completions;
 pub use host::{LogWrite, Observer};
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
-pub use options::{LogWriter, Options, Paths, Place, Shape};
+pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
 
 use crate::control::ControlFile;

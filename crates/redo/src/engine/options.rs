@@ -8,7 +8,7 @@ use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::setters::setters;
 use crate::triggers::Triggers;
-use crate::turn::{Rules, Way};
+use crate::turn::{Leadership, Rules};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
@@ -298,7 +298,7 @@ impl Options {
     }
 
     /// How turns are taken with these.
-    pub(super) fn rules(&self, way: Way) -> Rules {
+    pub(super) fn rules(&self, way: Leadership) -> Rules {
         Rules {
             way,
             triggers: self.triggers,
@@ -390,22 +390,22 @@ impl Paths {
 
 /// Where a log lives.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum LogPlace {
     /// In files of a directory.
     Directory(Paths),
     /// On a raw block device.
     Device(PathBuf),
 }
 
-impl Place {
+impl LogPlace {
     /// Of the log that `path` names: a block device, or else a directory.
     #[must_use]
-    pub fn of(path: impl AsRef<Path>) -> Place {
+    pub fn of(path: impl AsRef<Path>) -> LogPlace {
         let path = path.as_ref();
         if device::raw::is_block_device(path) {
-            Place::Device(path.to_owned())
+            LogPlace::Device(path.to_owned())
         } else {
-            Place::Directory(Paths::new(path))
+            LogPlace::Directory(Paths::new(path))
         }
     }
 
@@ -413,8 +413,8 @@ impl Place {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Place::Directory(paths) => &paths.directory,
-            Place::Device(path) => path,
+            LogPlace::Directory(paths) => &paths.directory,
+            LogPlace::Device(path) => path,
         }
     }
 
@@ -422,8 +422,8 @@ impl Place {
     #[must_use]
     pub fn locked(&self) -> PathBuf {
         match self {
-            Place::Directory(paths) => paths.control(),
-            Place::Device(path) => path.clone(),
+            LogPlace::Directory(paths) => paths.control(),
+            LogPlace::Device(path) => path.clone(),
         }
     }
 
@@ -431,8 +431,8 @@ impl Place {
     #[must_use]
     pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
         match self {
-            Place::Directory(paths) => paths.logs(geometry.groups),
-            Place::Device(path) => (0..u64::from(geometry.groups))
+            LogPlace::Directory(paths) => paths.logs(geometry.groups),
+            LogPlace::Device(path) => (0..u64::from(geometry.groups))
                 .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
                 .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
                 .collect(),

@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::common::{audience, emit};
-use crate::interchange::{self, ExportedFile, Source};
+use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
@@ -54,7 +54,7 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     let readers = audience(&run);
     let one = |bytes: &[u8]| emit(wanted.output.as_deref(), bytes, readers, &inputs);
     let histograms = store.load_histograms(id)?;
-    let source = Source {
+    let source = ExportSource {
         run: &run,
         histograms: &histograms,
     };
@@ -127,7 +127,7 @@ fn whole(wanted: &ExportArgs, one_file: bool) -> Result<(), CommandError> {
     )))
 }
 
-fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), CommandError> {
+fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(), CommandError> {
     let id = &source.run.run_id;
     let (files, events) = interchange::datasets(source)
         .map_err(|e| CommandError::failed(format!("run {id}: encoding Parquet: {e}")))?;

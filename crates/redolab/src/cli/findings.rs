@@ -4,7 +4,7 @@
 use super::CommandError;
 use super::common::ViewArgs;
 use super::need::thresholds;
-use analysis::findings::Axis;
+use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use clap::Args;
@@ -120,10 +120,10 @@ fn shown(entry: &'static CatalogueEntry, limits: &Thresholds) -> Shown {
     Shown {
         id: entry.id,
         axis: match entry.axis() {
-            Axis::Durability => "durability",
-            Axis::Need => "need",
-            Axis::Performance => "performance",
-            Axis::Validity => "validity",
+            FindingAxis::Durability => "durability",
+            FindingAxis::Need => "need",
+            FindingAxis::Performance => "performance",
+            FindingAxis::Validity => "validity",
         },
         claim: entry.claim,
         rule: entry.rule,

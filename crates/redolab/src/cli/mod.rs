@@ -87,7 +87,7 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Make a run from evidence that others recorded (traces, histograms, listings)
     Import(import::ImportArgs),
-    /// Inspect a log, read-only: its shape, records, end and damage
+    /// Inspect a log: its shape, records, end and damage; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: their claims, thresholds with sources, and what to do
     Findings(findings::FindingsArgs),

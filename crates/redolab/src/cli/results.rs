@@ -79,6 +79,12 @@ impl ViewArgs {
         self.inputs.borrow_mut().add_folder(store.path());
     }
 
+    /// Refuses a place to which the result could not be written, before anything is done for it.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let path = self.output.as_deref();
+        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs.borrow())?))
+    }
+
     /// Prints `json` or the text that `text` makes of it.
     pub(crate) fn emit<T: serde::Serialize>(
         &self,

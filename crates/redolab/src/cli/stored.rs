@@ -50,7 +50,7 @@ impl OutputArgs {
             return self.emit_run(run, text);
         }
         let histograms = &store.load_histograms(&run.run_id)?;
-        let source = interchange::Source { run, histograms };
+        let source = interchange::ExportSource { run, histograms };
         let bytes = match self.format {
             Format::FioJson => interchange::fio_pretty(&interchange::fio_document(&source)),
             _ => interchange::openmetrics_text(&source).into_bytes(),

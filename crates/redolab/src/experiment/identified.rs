@@ -10,7 +10,7 @@ use crate::observe::background;
 use crate::observe::diskstats::Counters;
 use crate::observe::tools;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::safety::{self, Holder, PlannedWrites, Room};
+use crate::safety::{self, ForeignLog, PlannedWrites, Room};
 use device::Caps;
 use measure::driver::{Driver, DriverKind, OpenedTarget};
 use measure::stack::Stack;
@@ -220,7 +220,7 @@ impl IdentifiedTarget {
         Some(idleness.utilisation_pct)
     }
 
-    fn holders(&self, console: &dyn Console) -> Result<Vec<Holder>, Failure> {
+    fn holders(&self, console: &dyn Console) -> Result<Vec<ForeignLog>, Failure> {
         if self.place.is_device() {
             // Whoever may write to it was refused before, whatever the user insists on.
             return Ok(Vec::new());
@@ -232,7 +232,7 @@ impl IdentifiedTarget {
                 found.unreadable
             ));
         }
-        let each = |h: device::identify::Holder| Holder {
+        let each = |h: device::identify::Holder| ForeignLog {
             pid: h.pid,
             name: h.command,
             file: h.files.into_iter().next().unwrap_or_default(),

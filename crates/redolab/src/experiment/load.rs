@@ -9,12 +9,14 @@
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
 use super::pace::Pacer;
-use super::planted::Planted;
+use super::planted::PlantedLie;
 use super::recorder::{Recorder, Sample};
 use super::span::{self, Counted, Span, second_clock, second_time};
 use super::{Failure, multiplex, open};
 use crate::signals::Interrupt;
-use measure::driver::{Driver, DriverError, Session, SessionCounts, SessionGroup, SessionLoad};
+use measure::driver::{
+    Driver, DriverError, DriverSession, SessionCounts, SessionGroup, SessionLoad,
+};
 use measure::record::WaitSum;
 use measure::run::{CrossCheck, SessionFigures, SessionTime};
 use measure::workload::{CommitWait, Payload, Workload};
@@ -210,7 +212,7 @@ pub struct Shared {
     /// When transactions are meant to begin, in an open loop.
     pub pacer: Option<Arc<Pacer>>,
     /// What a test has planted.
-    pub planted: Planted,
+    pub planted: PlantedLie,
 }
 
 impl Shared {
@@ -234,7 +236,7 @@ impl Shared {
 /// The sessions of a thread, opened.
 pub enum ThreadSessions {
     /// One, with its number.
-    One(u32, Box<dyn Session>),
+    One(u32, Box<dyn DriverSession>),
     /// Several, with their numbers.
     Group(Vec<u32>, Box<dyn SessionGroup>),
 }
@@ -337,7 +339,7 @@ impl Drop for Ended {
 }
 
 fn run(
-    mut session: Box<dyn Session>,
+    mut session: Box<dyn DriverSession>,
     clock: RealClock,
     job: u32,
     shared: &Shared,
@@ -403,7 +405,7 @@ mod tests {
             seed: 1,
             payload,
             pacer: None,
-            planted: Planted::default(),
+            planted: PlantedLie::default(),
         };
         let clock = target.driver.clock();
         let interrupt = Interrupt::default();

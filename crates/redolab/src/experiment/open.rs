@@ -9,7 +9,7 @@
 use super::load::{BUFFERED, BUFFERED_NS, Shared};
 use super::pace::{Pacer, SLICE, Served, serve};
 use super::recorder::Sample;
-use measure::driver::{Begun, DriverError, Session, SessionGroup, Transaction};
+use measure::driver::{Begun, DriverError, DriverSession, SessionGroup, Transaction};
 use measure::{Clock, Nanos, RealClock};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -83,7 +83,7 @@ impl<'a> Kept<'a> {
 /// # Errors
 /// Of the target.
 pub(super) fn session(
-    mut session: Box<dyn Session>,
+    mut session: Box<dyn DriverSession>,
     clock: RealClock,
     job: u32,
     shared: &Shared,

@@ -14,7 +14,7 @@ use super::load::{self, Control, Shared};
 use super::pace::Pacer;
 use super::span::WindowEdge;
 use super::target::LoadTarget;
-use crate::observe::sampler::{Observation, Sampler};
+use crate::observe::sampler::{SampledWindow, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use collected::{Collected, collect, fill_utilisation, note_backlog};
@@ -168,7 +168,7 @@ fn measure(
     shared: &Shared,
     (started, begun): (Nanos, WindowEdge),
     mut window: crate::observe::sampler::Window,
-) -> Result<(Collected, Observation), Failure> {
+) -> Result<(Collected, SampledWindow), Failure> {
     let driver = &*lab.target.driver;
     let clock = driver.clock();
     let control = &*shared.control;

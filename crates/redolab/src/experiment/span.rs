@@ -9,7 +9,7 @@
 //!
 //! Invariant: no figure of the second count is computed from a figure of the first.
 
-use super::planted::{Lie, Planted};
+use super::planted::{Lie, PlantedLie};
 use super::recorder::{Recorder, Sample};
 use measure::driver::SessionCounts;
 use measure::run::{CrossCheck, SessionCount, SessionFigures, SessionTime};
@@ -89,7 +89,7 @@ pub(super) struct Span {
     /// Time between them in which the lab put samples away.
     lab_ns: u64,
     figures: SessionFigures,
-    planted: Planted,
+    planted: PlantedLie,
     /// Transactions, counted or not.
     done: u64,
     /// Transactions that were not counted, because they began before or after the measured time.
@@ -114,7 +114,7 @@ pub(super) struct Span {
 
 impl Span {
     /// Of the session with that number, which begins now.
-    pub(super) fn of(session: u32, planted: Planted) -> Span {
+    pub(super) fn of(session: u32, planted: PlantedLie) -> Span {
         let entered = second_clock();
         Span {
             counted: None,

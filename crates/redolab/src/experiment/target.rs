@@ -9,8 +9,8 @@ use super::recorder::Recorder;
 use super::site::Site;
 use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
-use device::probe::Found;
-use device::raw::Cleared;
+use device::probe::ProbedWay;
+use device::raw::ClearedRawDevice;
 use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
 use drivers::embedded::{AskedOfLog, EmbeddedLog};
 use measure::Nanos;
@@ -94,7 +94,7 @@ impl LoadTarget {
 
     /// Makes a log on a raw device and opens it. It stays there, closed, when this is gone.
     fn on_device(
-        device: Cleared,
+        device: ClearedRawDevice,
         setup: Setup,
         progress: &dyn Fn(u64, u64),
         cancel: &dyn Fn() -> bool,
@@ -232,7 +232,7 @@ impl LoadTarget {
 /// Bytes that making `log` has written, and opening it with the probe.
 fn made_bytes(log: &Log, setup: &Setup) -> u64 {
     let probe = &log.back_end().probe;
-    let probed = |found: &Found| found.writes.saturating_mul(found.bytes);
+    let probed = |found: &ProbedWay| found.writes.saturating_mul(found.bytes);
     let probed: u64 = probe.iter().map(probed).sum();
     let other = setup.making_bytes.min(OTHER_MADE_BYTES);
     let file = if probe.is_empty() {

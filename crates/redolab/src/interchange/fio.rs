@@ -10,8 +10,8 @@
 //! `numjobs` is the sessions. Figures that fio always has and a run has not are zero, as fio itself
 //! writes them; those of `redolab` say where the figures come from.
 
-use super::{ExportedFile, Source, component};
-use crate::store::Series;
+use super::{ExportSource, ExportedFile, component};
+use crate::store::StoredSeries;
 use measure::Histogram;
 use measure::run::{Row, Run};
 use serde_json::{Map, Value, json};
@@ -42,14 +42,14 @@ const KIB: f64 = 1024.0;
 
 /// One document whose jobs are all rows of the run.
 #[must_use]
-pub fn document(source: &Source<'_>) -> Value {
+pub fn document(source: &ExportSource<'_>) -> Value {
     let jobs = source.rows().map(|(number, row)| job(source, number, row));
     envelope(source.run, jobs.collect())
 }
 
 /// What fio-plot wants: for each workload a folder, in it a document and the logs of each row.
 #[must_use]
-pub fn files(source: &Source<'_>) -> Vec<ExportedFile> {
+pub fn files(source: &ExportSource<'_>) -> Vec<ExportedFile> {
     let mut files = Vec::new();
     for (number, row) in source.rows() {
         let folder = component(&row.workload);
@@ -108,7 +108,7 @@ fn mean_bytes(row: &Row) -> u64 {
     bytes.and_then(|(b, n)| b.checked_div(n)).unwrap_or(0)
 }
 
-fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
+fn job(source: &ExportSource<'_>, number: usize, row: &Row) -> Value {
     let run = source.run;
     let merged = |event| source.series(number, event).map(|s| &s.merged);
     let elapsed_ns = row.elapsed_ns.unwrap_or(0);
@@ -299,7 +299,7 @@ impl Spread {
 }
 
 /// Lines `ms, value, direction, block size, offset`: of each interval its mean, ns.
-fn latency_log(series: &Series) -> Vec<u8> {
+fn latency_log(series: &StoredSeries) -> Vec<u8> {
     let from = series.intervals.first().map_or(0, |i| i.start.0);
     let line = |i: &crate::store::IntervalFigures| {
         let ms = i.end.0.saturating_sub(from) / 1_000_000;

@@ -504,10 +504,10 @@ mod tests {
     /// The estimates cover the types that a text can make many of.
     #[test]
     fn estimates_cover_the_types() {
-        use measure::imported::{Cell, Column, Point};
+        use measure::imported::{Cell, Column, SeriesPoint};
         use measure::stack::Layer;
         assert!(size_of::<Layer>() as u64 <= OBJECT);
-        assert!(size_of::<Point>() as u64 <= OBJECT_IMPORTED);
+        assert!(size_of::<SeriesPoint>() as u64 <= OBJECT_IMPORTED);
         assert!(size_of::<Column>() as u64 <= OBJECT_IMPORTED);
         assert!(size_of::<Cell>() as u64 <= ELEMENT);
         assert!(size_of::<String>() as u64 <= STRING);

@@ -151,7 +151,14 @@ fn check_measures_a_server_and_gives_no_verdict_on_its_device() {
     let json = ["--format", "json"];
     let done = place.run(&[&check[..], &short, &json].concat());
     // LGWR-THR does not wait for its commits, which this driver does not do yet.
-    done.expect(4, &["Left out: LGWR-THR", "COMMIT WRITE WAIT IMMEDIATE", "no verdict given"]);
+    done.expect(
+        4,
+        &[
+            "Left out: LGWR-THR",
+            "COMMIT WRITE WAIT IMMEDIATE",
+            "no verdict given",
+        ],
+    );
     let run = done.json();
     assert_eq!(run["verdict"], Value::Null);
     assert_eq!(run["rows"].as_array().map(Vec::len), Some(3));
@@ -183,8 +190,18 @@ fn what_is_no_server_is_refused_with_the_reason() {
     done.expect(2, &["--on postgres://u:***@h/d"]);
     assert!(!done.err.contains("secret"), "{}", done.err);
     let destroys = ["--destroy", "/dev/loop99"];
-    place.run(&[&["run", "--on", closed], &destroys[..]].concat()).expect(2, &["a server has none"]);
-    place.run(&["probe", closed]).expect(2, &["probe is not possible with the driver postgres"]);
-    let async_api = ["run", "--on", &server.socket_address("redo"), "--commit-api", "async"];
+    place
+        .run(&[&["run", "--on", closed], &destroys[..]].concat())
+        .expect(2, &["a server has none"]);
+    place
+        .run(&["probe", closed])
+        .expect(2, &["probe is not possible with the driver postgres"]);
+    let async_api = [
+        "run",
+        "--on",
+        &server.socket_address("redo"),
+        "--commit-api",
+        "async",
+    ];
     place.run(&async_api).expect(2, &["use --commit-api sync"]);
 }

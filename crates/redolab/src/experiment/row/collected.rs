@@ -6,7 +6,7 @@ use crate::experiment::Failure;
 use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
+use crate::observe::sampler::SampledWindow;
 use measure::driver::LearntSoFar;
 use measure::record::{Background, IntervalRecord, TimeWindow, WaitPeak};
 use measure::run::CapturedEvents;
@@ -143,7 +143,7 @@ pub(super) fn collect(
 }
 
 /// Adds what the device did in each interval.
-pub(super) fn fill_utilisation(all: &mut Collected, observed: &Observation) {
+pub(super) fn fill_utilisation(all: &mut Collected, observed: &SampledWindow) {
     let begun_ns = all.utc_ns(all.from);
     for interval in &mut all.intervals {
         let middle_ns = interval.window.middle_ns().saturating_sub(begun_ns);

@@ -7,7 +7,7 @@ use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
+use crate::observe::sampler::SampledWindow;
 use measure::Nanos;
 use measure::record::{
     ArrivalRecord, Background, DeviceCounts, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch,
@@ -26,7 +26,7 @@ pub(super) fn recording(
     spec: &Spec,
     shared: &Shared,
     all: &Collected,
-    observed: &Observation,
+    observed: &SampledWindow,
 ) -> Recording {
     let control = &*shared.control;
     let machine = machine::boot_id();
@@ -118,7 +118,7 @@ fn background(lab: &Lab<'_>, all: &Collected) -> Option<Background> {
 }
 
 /// What the kernel counted in the row's window.
-fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, machine: &str) {
+fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, machine: &str) {
     let window = made.windows.first().copied().unwrap_or_default();
     if let Some((device, disk)) = lab.sampler.device().zip(observed.total.disk) {
         let length = observed.total.length.as_nanos();
@@ -150,7 +150,7 @@ fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, mac
 fn evidence(
     made: &Recording,
     lab: &Lab<'_>,
-    observed: &Observation,
+    observed: &SampledWindow,
     needed: u64,
 ) -> Option<Evidence> {
     let TargetFacts::RedoLog(target) = lab.target.driver.facts() else {

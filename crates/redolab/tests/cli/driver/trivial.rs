@@ -4,8 +4,8 @@
 //! fail from the Nth on, `trivial://refuse` for one that cannot be opened.
 
 use measure::driver::{
-    Begun, Driver, DriverError, DriverKind, OpenedTarget, Session, SessionCounts, SessionGroup,
-    SessionLoad, Transaction,
+    Begun, Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionCounts,
+    SessionGroup, SessionLoad, Transaction,
 };
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::{Clock, Nanos, RealClock};
@@ -66,7 +66,7 @@ impl Driver for Trivial {
         self.clock
     }
 
-    fn session(&self, _: SessionLoad) -> Result<Box<dyn Session>, DriverError> {
+    fn session(&self, _: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         Ok(Box::new(self.member()))
     }
 
@@ -127,7 +127,7 @@ impl TrivialSession {
     }
 }
 
-impl Session for TrivialSession {
+impl DriverSession for TrivialSession {
     fn transaction(&mut self) -> Result<Transaction, DriverError> {
         let requested = self.clock.now();
         std::thread::sleep(SLEEP);
