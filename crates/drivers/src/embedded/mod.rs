@@ -9,7 +9,7 @@ mod group;
 mod session;
 
 use database_writer::DatabaseWriter;
-use device::probe::Found;
+use device::probe::ProbedWay;
 use device::{IoEngine, SyncMethod};
 use group::LogGroup;
 use measure::RealClock;
@@ -134,7 +134,7 @@ impl EmbeddedLog {
 }
 
 fn probe_rows(back_end: &BackEnd) -> Vec<ProbeRow> {
-    let row = |found: &Found| ProbeRow {
+    let row = |found: &ProbedWay| ProbeRow {
         sync_method: found.way.method.name().to_owned(),
         io: found.way.io.name().to_owned(),
         write_bytes: found.bytes,
