@@ -3,7 +3,7 @@
 # into one program, and runs it. Prints CSV: cell, life, group, processor, order, and commits and
 # nanoseconds of the four chunks of the group.
 #   run.sh build
-#   run.sh DIRECTORY disk|null|all [LIVES [GROUPS]]
+#   run.sh DIRECTORY disk|null|all [LIVES [GROUPS [CHUNK_MS]]]
 # DIRECTORY is on the disk to be measured and needs room for 2.5 GB; what the program makes there it
 # removes. Nothing else should run meanwhile. The figures of a cell come from LIVES times GROUPS
 # groups of four chunks (20 times 15).

@@ -29,7 +29,7 @@ impl Target {
         }
     }
 
-    /// How long a chunk takes.
+    /// How long a chunk takes unless it was given.
     fn length(self) -> Duration {
         match self {
             Target::Disk => Duration::from_millis(40),
@@ -57,11 +57,13 @@ pub struct Cell {
     observed: bool,
     /// The present engine with itself.
     same: bool,
+    /// How long a chunk takes.
+    chunk: Duration,
 }
 
 impl Cell {
     /// Every cell.
-    pub fn all() -> Vec<Cell> {
+    pub fn all(chunk: Option<Duration>) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (target, observed, jobs) in [
             (Target::Disk, true, &[1, 8, 64][..]),
@@ -75,6 +77,7 @@ impl Cell {
                     jobs,
                     observed,
                     same: false,
+                    chunk: chunk.unwrap_or(target.length()),
                 }));
             }
         }
@@ -85,6 +88,7 @@ impl Cell {
                 jobs,
                 observed: true,
                 same: true,
+                chunk: chunk.unwrap_or(target.length()),
             });
         }
         cells
@@ -133,8 +137,8 @@ impl Cell {
         }
         let processors = processors()?;
         // The first chunk of each faults memory in and learns; it is not recorded.
-        a.chunk(self.target.length())?;
-        b.chunk(self.target.length())?;
+        a.chunk(self.chunk)?;
+        b.chunk(self.chunk)?;
         for group in 0..groups {
             self.group(&mut *a, &mut *b, &processors, (life, group))?;
         }
@@ -160,7 +164,7 @@ impl Cell {
         if let Some(processor) = pinned {
             pin(&[processor])?;
         }
-        let length = self.target.length();
+        let length = self.chunk;
         let a_first = (group / 2 + life).is_multiple_of(2);
         let (order, [a1, b1, b2, a2]) = if a_first {
             let all = [
