@@ -1,7 +1,7 @@
 //! What is called for each log write.
 //!
-//! Invariant: an observer that one log alone has is called without a lock: an uncontended one was
-//! 1 to 3 % of the commits on the null device (experiments/engine-versions).
+//! Invariant: an observer that one log alone has is called without a lock
+//! (experiments/engine-versions).
 
 use super::host::LogWrite;
 // The observer is no part of what schedules and models draw.
