@@ -3,6 +3,7 @@
 //! log writer or the dedicated one.
 
 use super::core::Core;
+use super::observer::{LogObserver, Observer};
 use super::pipeline::Between;
 use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
@@ -13,8 +14,6 @@ use crate::turn::LeadOutcome;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
 use device::{Op, OpCompletion, OpKind, Queue};
 use measure::{Clock, Nanos};
-// The observer is no part of what schedules and models draw.
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// One log write, as it is reported to an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,31 +46,6 @@ pub struct LogWrite {
     pub group_wait_ns: u64,
     /// When it passed its stations.
     pub stations: Stations,
-}
-
-/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the
-/// holder of the baton: it must be quick and must not call the log.
-#[derive(Clone)]
-pub struct Observer(Arc<Mutex<Observe>>);
-
-type Observe = dyn FnMut(&LogWrite) + Send;
-
-impl Observer {
-    pub(super) fn new(observe: impl FnMut(&LogWrite) + Send + 'static) -> Observer {
-        Observer(Arc::new(Mutex::new(observe)))
-    }
-
-    /// Calls it, also after a call that panicked.
-    pub fn observe(&self, write: &LogWrite) {
-        let mut observe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (*observe)(write);
-    }
-}
-
-impl std::fmt::Debug for Observer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Observer")
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,7 +86,7 @@ pub(super) struct ActionExecutor {
     pub(super) gather: (u32, Nanos),
     /// The log that waits for the checkpoint.
     pub(super) awaited_log_seq: u64,
-    pub(super) observer: Option<Observer>,
+    pub(super) observer: Option<LogObserver>,
     flushes: u32,
     last_log_seq: u64,
     /// A filler died: the batch will never be whole, and nothing is led any more.
@@ -153,7 +127,7 @@ impl Host {
             underway: Fifo::default(),
             gather: (0, Nanos::ZERO),
             awaited_log_seq: 0,
-            observer,
+            observer: observer.map(Observer::of_log),
             flushes: 0,
             last_log_seq: log_seq,
             stuck: false,
@@ -445,7 +419,7 @@ impl ActionExecutor {
     /// Reports the oldest batch underway to the observer.
     #[cold]
     fn report(&mut self, core: &Core) {
-        let (Some(observer), Some(underway)) = (&self.observer, self.underway.front()) else {
+        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
             return;
         };
         let batch = underway.batch;

@@ -16,6 +16,7 @@ mod create;
 mod host;
 mod inspect;
 mod lgwr;
+mod observer;
 pub mod open;
 mod options;
 mod pipeline;
@@ -27,8 +28,9 @@ mod session;
 pub use back_end::BackEnd;
 pub use builder::{Layout, LogBuilder};
 pub use completions::Completions;
-pub use host::{LogWrite, Observer};
+pub use host::LogWrite;
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
+pub use observer::Observer;
 pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
 
