@@ -122,7 +122,18 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     driver.drain()?;
     lab.target.meter.end();
-    Ok(recording::recording(lab, spec, &shared, &collected, &observed).row())
+    let recording = recording::recording(lab, spec, &shared, &collected, &observed);
+    // A row that was ended in its warm-up is left out, and nothing of it is stored.
+    let nothing = lab.target.meter.ended_ns().is_some() && collected.commits == 0;
+    if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
+        store.recording(&stored_name(number, spec), &recording)?;
+    }
+    Ok(recording.row())
+}
+
+/// The name of what is stored of the row `number`.
+fn stored_name(number: usize, spec: &Spec) -> String {
+    format!("{number:02}-{}-{}", spec.workload.name, spec.jobs)
 }
 
 /// Waits for all sessions to end; false when they don't.

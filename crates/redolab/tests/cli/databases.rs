@@ -173,7 +173,8 @@ fn what_is_no_server_is_refused_with_the_reason() {
     for (address, code, word) in [
         (wrong.as_str(), 2, "bench"),
         (closed, 1, "port 1"),
-        ("postgres://u:se@cret@h/d", 2, "percent-encoded"),
+        ("postgres://u:se@cret@127.0.0.1:1/d", 1, "port 1"),
+        ("postgres://u:se/cret@h/d", 2, "percent-encoded"),
         (
             "mysql://h/d",
             2,

@@ -1,7 +1,7 @@
 //! What is collected while a row runs, interval by interval.
 
 use super::workers::WorkerWork;
-use super::{Lab, Shared, Spec};
+use super::{Lab, Shared, Spec, stored_name};
 use crate::experiment::Failure;
 use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::WindowEdge;
@@ -110,7 +110,7 @@ pub(super) fn collect(
     // A row that was ended in its warm-up is left out, and nothing of it is stored.
     let nothing = lab.target.meter.ended_ns().is_some() && foreground.latency.count() == 0;
     if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
-        let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
+        let row = stored_name(number, spec);
         for (key, histogram) in [
             (WaitEvent::LogFileSync.key(), &foreground.sync),
             ("commit_latency", &foreground.latency),
