@@ -33,7 +33,12 @@ pub fn bear(kind: Option<Kind>, bytes: &[u8]) {
     }
 }
 
-fn read(kind: Option<Kind>, bytes: &[u8], step: usize, scan: bool) -> Result<Outcome, ImportRefusal> {
+fn read(
+    kind: Option<Kind>,
+    bytes: &[u8],
+    step: usize,
+    scan: bool,
+) -> Result<Outcome, ImportRefusal> {
     let options = Options {
         kind,
         ..Options::default()

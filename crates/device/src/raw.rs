@@ -1,10 +1,10 @@
 //! Raw block devices, and what must hold before one is written.
 //!
-//! What lives here: the way from a path to a device that may be written, a step each:
-//! [`RawDevice`] (read only: what it is, what it carries, who uses it), [`RawDevice::consent`] (its owner
-//! has repeated its path), [`RawDevice::hold`] (held exclusively, and still the device that was looked
-//! at), [`HeldRawDevice::clear`] (it still carries what its owner was shown). Only [`ClearedRawDevice`] may be
-//! overwritten; only [`HeldRawDevice`] may be written at all.
+//! What lives here: the way from a path to a device that may be written, a step each: [`RawDevice`]
+//! (read only: what it is, what it carries, who uses it), [`RawDevice::consent`] (its owner has
+//! repeated its path), [`RawDevice::hold`] (held exclusively, and still the device that was looked
+//! at), [`HeldRawDevice::clear`] (it still carries what its owner was shown). Only
+//! [`ClearedRawDevice`] may be overwritten; only [`HeldRawDevice`] may be written at all.
 //!
 //! Invariants: nothing is written here, not even by a refusal. A device in use is refused whatever
 //! its owner says. The hold is the kernel's (`O_EXCL`: no mount, no RAID, no swap, no partition of
@@ -213,9 +213,8 @@ impl RawDevice {
     /// The owner's word that what stands on the device may be lost: `repeated` is its path once
     /// more, letter by letter as it was typed.
     ///
-    /// # Errors
-    /// [`RawDeviceRefusal::Unconfirmed`] or [`RawDeviceRefusal::OtherPath`], which say what would be lost and what
-    /// to type.
+    /// # Errors [`RawDeviceRefusal::Unconfirmed`] or [`RawDeviceRefusal::OtherPath`], which say
+    /// what would be lost and what to type.
     pub fn consent(&self, repeated: Option<&Path>) -> Result<Consent, RawDeviceRefusal> {
         let (path, inventory) = (self.typed.clone(), self.inventory());
         match repeated {
@@ -237,9 +236,8 @@ impl RawDevice {
 
     /// Holds the device: nobody else can mount it, or put it or a partition of it to use.
     ///
-    /// # Errors
-    /// As [`RawDevice::check`]; [`RawDeviceRefusal::Replaced`] when it is not the device any more that was
-    /// looked at.
+    /// # Errors As [`RawDevice::check`]; [`RawDeviceRefusal::Replaced`] when it is not the device
+    /// any more that was looked at.
     pub fn hold(&self) -> Result<HeldRawDevice, DeviceError> {
         self.check()?;
         let device = self.open_exclusively()?;

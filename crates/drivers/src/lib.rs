@@ -5,9 +5,7 @@
 //! it means.
 
 pub mod embedded;
+mod kinds;
 pub mod postgres;
 
-use measure::driver::DriverKind;
-
-/// The drivers that open targets by their address.
-pub const KINDS: &[DriverKind] = &[postgres::KIND];
+pub use kinds::KINDS;

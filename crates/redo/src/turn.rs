@@ -11,8 +11,8 @@
 //! at the open batch, and both put a full fence between. A committer that fails to get the baton
 //! sleeps only if its wake word is still what it was before it tried.
 //!
-//! After [`SharedBaton::close`] nobody leads but [`SharedBaton::drain`], and a leader that led before is waited
-//! for: after closing, nothing is written any more.
+//! After [`SharedBaton::close`] nobody leads but [`SharedBaton::drain`], and a leader that led
+//! before is waited for: after closing, nothing is written any more.
 //!
 //! What it must not know: devices, clocks, control information.
 

@@ -1,8 +1,8 @@
 //! What a run shows, theme by theme. Each finding is a claim with its numbers, the threshold
 //! that was applied, that threshold's source and what to do.
 //!
-//! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable
-//! and its prefix names the [`FindingAxis`] on which it weighs; a theme that has no data says nothing.
+//! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable and
+//! its prefix names the [`FindingAxis`] on which it weighs; a theme that has no data says nothing.
 
 mod block;
 mod cache;

@@ -1,8 +1,8 @@
 //! Where a log lies and how it is made and opened: the one way in.
 //!
-//! Invariants: a raw device is written by [`LogBuilder::create`] only as [`Layout::ClearedRawDevice`], which
-//! `device::raw` gives for a device that was looked at, confirmed by its exact path, and held; what
-//! is not given takes its default.
+//! Invariants: a raw device is written by [`LogBuilder::create`] only as
+//! [`Layout::ClearedRawDevice`], which `device::raw` gives for a device that was looked at,
+//! confirmed by its exact path, and held; what is not given takes its default.
 
 use super::create::hold as hold_for_a_log;
 use super::open::{fresh_id, hold};
@@ -179,11 +179,11 @@ impl<'a> LogBuilder<'a> {
     /// pseudo-random bytes, and the control information comes last. When it fails or is cancelled,
     /// the device holds no log. It stays held.
     ///
-    /// # Errors
-    /// Impossible shapes, block sizes that the device does not allow, no room, existing files,
-    /// another creation in the same directory ([`Error::BeingCreated`]), a raw device that was not
-    /// cleared ([`Error::NotCleared`]) or is too small ([`device::raw::RawDeviceRefusal::TooSmall`]; nothing
-    /// was written then), a device that fails.
+    /// # Errors Impossible shapes, block sizes that the device does not allow, no room, existing
+    /// files, another creation in the same directory ([`Error::BeingCreated`]), a raw device that
+    /// was not cleared ([`Error::NotCleared`]) or is too small
+    /// ([`device::raw::RawDeviceRefusal::TooSmall`]; nothing was written then), a device that
+    /// fails.
     pub fn create(mut self) -> Result<LogBuilder<'a>, Error> {
         let (shape, progress, cancel) = (self.shape, &*self.progress, &*self.cancel);
         self.layout = match self.layout {

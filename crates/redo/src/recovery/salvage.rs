@@ -58,8 +58,8 @@ impl std::fmt::Display for Salvage {
     }
 }
 
-/// What giving up would keep and lose at this moment; `None` where recovery accepts the log. Nothing
-/// is changed.
+/// What giving up would keep and lose at this moment; `None` where recovery accepts the log.
+/// Nothing is changed.
 ///
 /// # Errors
 /// [`Error::Salvage`] where nothing that recovery would give lies before the damage; what recovery

@@ -1,4 +1,5 @@
-//! `redolab inspect`: what is in a log, read-only unless the loss of redo behind damage is accepted.
+//! `redolab inspect`: what is in a log, read-only unless the loss of redo behind damage is
+//! accepted.
 
 mod salvage;
 
@@ -37,18 +38,19 @@ pub(crate) struct InspectArgs {
     no_verify: bool,
     /// Print what giving up the redo behind damage would keep and lose, and change nothing
     ///
-    /// A damaged log is not opened, since acknowledged commits would be missing. This prints the last
-    /// record before the damage and what is behind it: blocks, and the whole records of those that can
-    /// still be read. Restore the log from a copy where there is one. Where there is none, add
+    /// A damaged log is not opened, since acknowledged commits would be missing. This prints the
+    /// last record before the damage and what is behind it: blocks, and the whole records of those
+    /// that can still be read. Restore the log from a copy where there is one. Where there is none,
+    /// add
     /// --accept-loss.
     #[arg(long, help_heading = "Damaged logs")]
     salvage: bool,
     /// Give up all redo from this RBA on, for good: the RBA of the damage, as --salvage prints it
     ///
-    /// Commits that were acknowledged are lost. The log can be opened then, and contains exactly the
-    /// records before the damage. The RBA is asked for, and not the path, so that nothing is given up
-    /// that was not looked at: a log that is not damaged, or is damaged at another RBA, is refused, as
-    /// is a log in use. Copy the log first.
+    /// Commits that were acknowledged are lost. The log can be opened then, and contains exactly
+    /// the records before the damage. The RBA is asked for, and not the path, so that nothing is
+    /// given up that was not looked at: a log that is not damaged, or is damaged at another RBA, is
+    /// refused, as is a log in use. Copy the log first.
     #[arg(
         long,
         value_name = "RBA",

@@ -24,6 +24,7 @@ mod run;
 mod runs;
 mod shell;
 mod stored;
+mod targets;
 mod values;
 
 use clap::error::{ContextKind, ContextValue};

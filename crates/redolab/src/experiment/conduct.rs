@@ -28,8 +28,8 @@ use measure::words::sanitize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Carries out `plan` and stores the run; `None` after a dry run. `drivers` open targets that others
-/// made.
+/// Carries out `plan` and stores the run; `None` after a dry run. `drivers` open targets that
+/// others made.
 ///
 /// # Errors
 /// What refuses or ends the experiment, with the run as far as it came.
@@ -60,8 +60,8 @@ pub fn conduct(
     Ok(Some(run))
 }
 
-/// The plan as far as it can be carried out on `target`. What others made has no floor that could be
-/// measured, no log of redolab's, and not every workload.
+/// The plan as far as it can be carried out on `target`. What others made has no floor that could
+/// be measured, no log of redolab's, and not every workload.
 fn fitted<'a>(
     plan: &'a MeasurementPlan,
     target: &Identified,

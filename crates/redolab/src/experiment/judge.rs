@@ -3,8 +3,8 @@
 //!
 //! Invariants: every run that is stored has passed through here, and a run that failed is judged
 //! like any other: it is invalid, and every view says so. Imported evidence says nothing of the
-//! storage below, neither does a server, and a floor alone says nothing of commits: none of them has
-//! a verdict.
+//! storage below, neither does a server, and a floor alone says nothing of commits: none of them
+//! has a verdict.
 
 use super::Failure;
 use analysis::findings;

@@ -1,8 +1,8 @@
 //! Giving up the redo behind damage, for those who accept the loss.
 //!
-//! Invariants: a log is changed only by [`give_up`], which needs the RBA of the damage: who
-//! has not looked at the damage cannot name it, and a log that is damaged elsewhere is refused. What
-//! was given up is printed at once, before anything else can fail.
+//! Invariants: a log is changed only by [`give_up`], which needs the RBA of the damage: who has not
+//! looked at the damage cannot name it, and a log that is damaged elsewhere is refused. What was
+//! given up is printed at once, before anything else can fail.
 
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
