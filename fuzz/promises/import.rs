@@ -61,8 +61,9 @@ fn absorb(reading: &mut Reading, chunk: &[u8]) {
     let mut block = Vec::new();
     reading.cut_block(chunk, &mut block);
     if !block.is_empty() {
-        let scanned = trace::scan(&block);
-        reading.absorb(&block, scanned);
+        let mut scanned = trace::Scanned::default();
+        trace::scan(&block, &mut scanned);
+        reading.absorb(&block, &mut scanned);
     }
 }
 

@@ -213,7 +213,8 @@ impl RawDevice {
     /// The owner's word that what stands on the device may be lost: `repeated` is its path once
     /// more, letter by letter as it was typed.
     ///
-    /// # Errors [`RawDeviceRefusal::Unconfirmed`] or [`RawDeviceRefusal::OtherPath`], which say
+    /// # Errors
+    /// [`RawDeviceRefusal::Unconfirmed`] or [`RawDeviceRefusal::OtherPath`], which say
     /// what would be lost and what to type.
     pub fn consent(&self, repeated: Option<&Path>) -> Result<Consent, RawDeviceRefusal> {
         let (path, inventory) = (self.typed.clone(), self.inventory());
@@ -236,7 +237,8 @@ impl RawDevice {
 
     /// Holds the device: nobody else can mount it, or put it or a partition of it to use.
     ///
-    /// # Errors As [`RawDevice::check`]; [`RawDeviceRefusal::Replaced`] when it is not the device
+    /// # Errors
+    /// As [`RawDevice::check`]; [`RawDeviceRefusal::Replaced`] when it is not the device
     /// any more that was looked at.
     pub fn hold(&self) -> Result<HeldRawDevice, DeviceError> {
         self.check()?;

@@ -179,7 +179,8 @@ impl<'a> LogBuilder<'a> {
     /// pseudo-random bytes, and the control information comes last. When it fails or is cancelled,
     /// the device holds no log. It stays held.
     ///
-    /// # Errors Impossible shapes, block sizes that the device does not allow, no room, existing
+    /// # Errors
+    /// Impossible shapes, block sizes that the device does not allow, no room, existing
     /// files, another creation in the same directory ([`Error::BeingCreated`]), a raw device that
     /// was not cleared ([`Error::NotCleared`]) or is too small
     /// ([`device::raw::RawDeviceRefusal::TooSmall`]; nothing was written then), a device that

@@ -7,8 +7,8 @@
 //! ```
 //! Invariants: a part holds one kind of event of one row of the run, in one row group, and gets its
 //! name only when it is whole, so a killed run is readable up to its last part; all parts have the
-//! same columns ([`EventColumn`]), null where an event of that kind has no such figure; units are in
-//! the names. docs/interchange.md describes the columns for readers elsewhere.
+//! same columns ([`EventColumn`]), null where an event of that kind has no such figure; units are
+//! in the names. docs/interchange.md describes the columns for readers elsewhere.
 //!
 //! What it must not know: who records the events, and when.
 
