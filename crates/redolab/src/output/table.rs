@@ -171,6 +171,17 @@ pub fn waits(run: &Run, style: Style) -> String {
     ];
     let mut lines = Vec::new();
     for row in &run.rows {
+        // Where no wait was observed there is still the time of a commit.
+        let latency = row.commit_latency.as_ref().filter(|s| s.count > 0);
+        if let Some(stats) = latency.filter(|_| row.waits.is_empty()) {
+            let mut line = vec![
+                label(row),
+                row.jobs.to_string(),
+                "commit latency".to_owned(),
+            ];
+            line.extend(figures(stats));
+            lines.push(line);
+        }
         for event in measure::WaitEvent::ALL {
             let Some(stats) = row.wait(event).filter(|s| s.count > 0) else {
                 continue;

@@ -79,7 +79,7 @@ fn lat1_runs_on_a_server_and_its_redo_is_exact() {
     );
     place
         .run(&["runs", "show", "last"])
-        .expect(0, &["LGWR-LAT1", "postgres://bench@"]);
+        .expect(0, &["LGWR-LAT1", "postgres://bench@", "commit latency"]);
     place
         .run(&["report", "last", "-o", "run.html"])
         .expect(0, &["run.html"]);
@@ -121,6 +121,12 @@ fn a_server_and_redolabs_own_log_are_in_one_report() {
         .filter_map(|run| run["name"].as_str())
         .collect();
     assert_eq!(names, ["log", "pg"]);
+    let text = comparison.to_string();
+    assert!(
+        text.contains("redolab's own log in the base, PostgreSQL 1"),
+        "{text}"
+    );
+    assert!(!text.contains("setting fsync"), "{text}");
     let differences = comparison["differences"].as_array().expect("a list");
     let rate = differences
         .iter()
