@@ -2,7 +2,7 @@
 //! the same refusal; the part before the end of some line never counts more than the whole; what
 //! was read can be compared and shown.
 
-use evidence::{Import, Kind, Options, Outcome, Reading, Refusal, trace};
+use evidence::{Import, Kind, Options, Outcome, Reading, ImportRefusal, trace};
 
 /// Imports `bytes` as `kind`, or as what they are recognised as, in one piece, in chunks of the
 /// length that the first byte says, and up to the line that the last byte says.
@@ -33,7 +33,12 @@ pub fn bear(kind: Option<Kind>, bytes: &[u8]) {
     }
 }
 
-fn read(kind: Option<Kind>, bytes: &[u8], step: usize, scan: bool) -> Result<Outcome, Refusal> {
+fn read(
+    kind: Option<Kind>,
+    bytes: &[u8],
+    step: usize,
+    scan: bool,
+) -> Result<Outcome, ImportRefusal> {
     let options = Options {
         kind,
         ..Options::default()
@@ -56,13 +61,14 @@ fn absorb(reading: &mut Reading, chunk: &[u8]) {
     let mut block = Vec::new();
     reading.cut_block(chunk, &mut block);
     if !block.is_empty() {
-        let scanned = trace::scan(&block);
-        reading.absorb(&block, scanned);
+        let mut scanned = trace::Scanned::default();
+        trace::scan(&block, &mut scanned);
+        reading.absorb(&block, &mut scanned);
     }
 }
 
 /// All that an outcome says, as text: numbers that are none are alike there.
-fn told(outcome: &Result<Outcome, Refusal>) -> String {
+fn told(outcome: &Result<Outcome, ImportRefusal>) -> String {
     match outcome {
         Ok(o) => format!("{:?}\n{:?}\n{:?}", o.rows, o.imported, o.diagnostics),
         Err(refusal) => refusal.to_string(),
@@ -74,7 +80,7 @@ fn kind_of(outcome: &Outcome) -> Option<Kind> {
 }
 
 /// Waits that were counted, of all events and processes.
-fn waits(outcome: &Result<Outcome, Refusal>) -> u128 {
+fn waits(outcome: &Result<Outcome, ImportRefusal>) -> u128 {
     let rows = outcome.iter().flat_map(|o| &o.rows);
     rows.flat_map(|r| r.waits.values())
         .map(|w| u128::from(w.count))

@@ -1,11 +1,11 @@
 //! Interval logs: any bytes, and any bytes with the checksums that they should have, are read
 //! without a panic; what is read can be written and read again; a part never gives more.
 
-use redolab::store::hlog::{self, HEADER, Record, Scan};
+use redolab::store::hlog::{self, HEADER, HlogScan, Record};
 
 const SUM: &[u8] = b" crc32c=";
 
-fn scan(bytes: &[u8]) -> (Vec<Record>, Option<Scan>) {
+fn scan(bytes: &[u8]) -> (Vec<Record>, Option<HlogScan>) {
     let mut records = Vec::new();
     let scan = hlog::scan(bytes, &mut |record| records.push(record));
     (records, scan.ok())

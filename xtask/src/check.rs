@@ -2,8 +2,9 @@
 //!
 //! What lives here: the table of steps, and running them with their time and processor time. It
 //! stops at the first step that fails, unless it has to keep going. The last line is always
-//! `N passed, N failed, N skipped`: tests, and beside them each step that failed without a failed
-//! test (format, lints, rules, a build) and each that could not run.
+//! `N passed, N failed, N skipped`: tests, each step that failed without a failed test (format,
+//! lints, rules, a build), and each that could not run. The lines before it name what was skipped
+//! and what failed.
 
 use crate::harness::Tally;
 use crate::suite::{self, Suite};
@@ -242,7 +243,10 @@ pub fn run(root: &Path, options: &Options) -> Outcome<bool> {
                 );
             }
             let well = well && !dear;
-            total.failed += usize::from(!well && tally.failed == 0);
+            if !well && tally.failed == 0 {
+                total.failed += 1;
+                total.failures.push(step.name.to_owned());
+            }
             if well { "passed" } else { "FAILED" }
         };
         failed |= how == "FAILED";
@@ -289,6 +293,8 @@ fn summary(ended: &[Ended], total: &Tally) -> String {
             .iter()
             .map(|reason| format!("skipped: {reason}")),
     );
+    let failures = total.failures.iter();
+    lines.extend(failures.map(|name| format!("failed: {name}")));
     let Tally {
         passed,
         failed,
@@ -419,9 +425,10 @@ mod tests {
     fn the_summary_ends_with_the_count() {
         let total = Tally {
             passed: 3,
-            failed: 0,
+            failed: 1,
             skipped: 1,
             reasons: vec!["a: not root".to_string()],
+            failures: vec!["m::b".to_string()],
         };
         let ended = [Ended {
             name: "tests",
@@ -435,6 +442,7 @@ mod tests {
             text.contains("tests              passed        1.5          2.5       2 over"),
             "{text}"
         );
-        assert!(text.ends_with("skipped: a: not root\n3 passed, 0 failed, 1 skipped\n"));
+        let end = "skipped: a: not root\nfailed: m::b\n3 passed, 1 failed, 1 skipped\n";
+        assert!(text.ends_with(end), "{text}");
     }
 }

@@ -16,6 +16,8 @@ pub struct Tally {
     pub skipped: usize,
     /// Why, one line a reason: `test: reason`.
     pub reasons: Vec<String>,
+    /// Names of those that failed.
+    pub failures: Vec<String>,
 }
 
 impl Tally {
@@ -25,6 +27,7 @@ impl Tally {
         self.failed += other.failed;
         self.skipped += other.skipped;
         self.reasons.extend_from_slice(&other.reasons);
+        self.failures.extend_from_slice(&other.failures);
     }
 }
 
@@ -50,7 +53,11 @@ pub struct Reader {
     /// Whether `test` is counted in it.
     counted: bool,
     /// Tests of this binary that spelled a reason otherwise.
-    misspelt: usize,
+    misspelt: Vec<String>,
+    /// Names in the last list of failures of this binary.
+    failures_here: Vec<String>,
+    /// Whether the lines are of such a list.
+    is_listing: bool,
 }
 
 impl Reader {
@@ -60,20 +67,34 @@ impl Reader {
             let of = |what| count(result, what);
             let skipped = std::mem::take(&mut self.skipped_here);
             let misspelt = std::mem::take(&mut self.misspelt);
-            self.tally.passed += of("passed").saturating_sub(skipped + misspelt);
-            self.tally.failed += of("failed") + misspelt;
+            self.tally.passed += of("passed").saturating_sub(skipped + misspelt.len());
+            self.tally.failed += of("failed") + misspelt.len();
+            self.tally.failures.append(&mut self.failures_here);
+            self.tally.failures.extend(misspelt);
             self.tally.skipped += of("ignored") + skipped;
             self.kept_back = false;
             return true;
         }
         if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
             // A binary that was killed left no result.
-            (self.kept_back, self.skipped_here, self.misspelt) = (false, 0, 0);
+            (self.kept_back, self.skipped_here) = (false, 0);
+            self.misspelt.clear();
+            self.failures_here.clear();
         }
         match line {
-            "successes:" => self.kept_back = true,
-            "failures:" => self.kept_back = false,
+            "successes:" => (self.kept_back, self.is_listing) = (true, false),
+            // The first of them is followed by output, the last by names.
+            "failures:" => {
+                (self.kept_back, self.is_listing) = (false, true);
+                self.failures_here.clear();
+                return true;
+            }
             _ => {}
+        }
+        if self.is_listing {
+            let name = line.strip_prefix("    ");
+            self.is_listing = name.is_some();
+            self.failures_here.extend(name.map(str::to_owned));
         }
         if !self.kept_back {
             return true;
@@ -95,7 +116,9 @@ impl Reader {
                 self.test
             );
             self.tally.reasons.push(problem);
-            self.misspelt += usize::from(!self.counted);
+            if !self.counted {
+                self.misspelt.push(self.test.clone());
+            }
             self.counted = true;
             return true;
         }
@@ -140,6 +163,7 @@ mod tests {
             failed: 0,
             skipped: 2,
             reasons: vec!["b: no loop device".to_string(), "b: not root".to_string()],
+            failures: Vec::new(),
         };
         assert_eq!(tally, expected);
         assert!(!shown.contains(&"seed 1"));
@@ -164,6 +188,7 @@ mod tests {
                 (0, 1, 0),
                 "{line}"
             );
+            assert_eq!(tally.failures, ["a"]);
             assert!(shown.contains(&line), "{line}");
         }
     }
@@ -171,20 +196,24 @@ mod tests {
     #[test]
     fn failures_are_shown_and_binaries_add_up() {
         let binary = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nquiet\n\n\
-            failures:\n\n---- a stdout ----\nskipped: not a reason here\nwhy\n\nfailures:\n    a\n\n\
-            test result: FAILED. 7 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+            failures:\n\n---- a stdout ----\nskipped: not a reason here\nfailures:\n    why\n\n\
+            failures:\n    a\n    m::c\n\n    not a name\n\
+            test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let twice = format!("{binary}{binary}");
         let (tally, shown) = read(&twice);
-        assert_eq!((tally.passed, tally.failed, tally.skipped), (14, 2, 0));
-        assert!(shown.contains(&"why") && !shown.contains(&"quiet"));
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (14, 4, 0));
+        assert_eq!(tally.failures, ["a", "m::c", "a", "m::c"]);
+        assert!(shown.contains(&"    why") && !shown.contains(&"quiet"));
     }
 
     #[test]
     fn a_killed_binary_does_not_count_against_the_next() {
-        let text = "running 1 test\nsuccesses:\n\n---- a stdout ----\nskipped: b\n\n\
+        let text = "running 2 tests\nsuccesses:\n\n---- a stdout ----\nskipped: b\n\n\
+            failures:\n    d\n\n\
             running 1 test\ntest c ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
         let (tally, _) = read(text);
         assert_eq!((tally.passed, tally.skipped), (1, 0));
+        assert_eq!(tally.failures, [""; 0]);
     }
 
     #[test]
@@ -194,6 +223,7 @@ mod tests {
             failed: 2,
             skipped: 3,
             reasons: vec!["a: b".to_string()],
+            failures: vec!["c".to_string(), "d".to_string()],
         };
         let mut sum = one.clone();
         sum.add(&one);
@@ -201,5 +231,6 @@ mod tests {
             (sum.passed, sum.failed, sum.skipped, sum.reasons.len()),
             (2, 4, 6, 2)
         );
+        assert_eq!(sum.failures, ["c", "d", "c", "d"]);
     }
 }

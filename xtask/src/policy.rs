@@ -16,6 +16,10 @@ pub const LAYERS: &[(&str, &[&str])] = &[
         "redolab-simulate",
         &["redolab-redo", "redolab-device", "redolab-measure"],
     ),
+    (
+        "redolab-drivers",
+        &["redolab-measure", "redolab-device", "redolab-redo"],
+    ),
     ("redolab-evidence", &["redolab-measure"]),
     ("redolab-analysis", &["redolab-measure"]),
     (
@@ -25,6 +29,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "redolab-device",
             "redolab-redo",
             "redolab-simulate",
+            "redolab-drivers",
             "redolab-evidence",
             "redolab-analysis",
         ],
@@ -44,24 +49,31 @@ pub const C_BUILDERS: &[&str] = &["cc", "cmake", "pkg-config", "bindgen", "vcpkg
 /// Values of `links` that stand for no C: the crate uses the key to be unique in a build.
 pub const LINKS_WITHOUT_C: &[&str] = &["rayon-core"];
 
-/// The one crate that may use [`BINARY_ONLY`].
+/// The binary.
 pub const BINARY: &str = "redolab";
-/// Database clients, asynchronous runtimes, columnar files, diagnostics for people: these names,
-/// and whatever continues them with a hyphen.
-pub const BINARY_ONLY: &[&str] = &[
-    "arrow",
-    "async-std",
-    "miette",
-    "mysql",
-    "mysql_async",
-    "oracle",
-    "oracledb",
-    "parquet",
-    "postgres",
-    "rusqlite",
-    "smol",
-    "sqlx",
-    "tokio",
+/// The crate of the drivers.
+pub const DRIVERS: &str = "redolab-drivers";
+/// Names that only some crates may use, each with whatever continues it with a hyphen, and those
+/// crates.
+pub const RESERVED: &[(&[&str], &[&str])] = &[
+    // Asynchronous runtimes, columnar files, diagnostics for people.
+    (
+        &["arrow", "async-std", "miette", "parquet", "smol", "tokio"],
+        &[BINARY],
+    ),
+    // Database clients.
+    (
+        &[
+            "mysql",
+            "mysql_async",
+            "oracle",
+            "oracledb",
+            "postgres",
+            "rusqlite",
+            "sqlx",
+        ],
+        &[BINARY, DRIVERS],
+    ),
 ];
 
 /// Modules that may hold `unsafe`: the file, the folder, and files named `module_more.rs`.

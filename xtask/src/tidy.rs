@@ -8,6 +8,7 @@
 
 mod documents;
 mod layers;
+mod names;
 mod style;
 mod unsafety;
 mod words;
@@ -69,6 +70,7 @@ pub fn run(root: &Path) -> Outcome<bool> {
         found.extend(unsafety::check(source));
         found.extend(words::plain_code(source));
     }
+    found.extend(names::check(&sources));
     found.extend(files.iter().flat_map(words::check));
     found.extend(files.iter().flat_map(words::plain_document));
     found.extend(documents::check(root, &files));

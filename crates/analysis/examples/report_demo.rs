@@ -171,7 +171,7 @@ fn data(run: &Run, state: &mut u64) -> ReportData {
                     interval.log_file_parallel_write_mean_ns,
                 ),
             ] {
-                let h = histogram(state, mean, 2_000);
+                let h = histogram(state, mean.unwrap_or(0.0), 2_000);
                 data.interval(&format!("{:02}-x/{event}", i + 1), start, end, &h);
             }
         }
@@ -213,11 +213,11 @@ fn interval(i: u32, tps: f64, sync_ns: f64, floor: f64, s: &mut u64) -> Interval
         t_s: f64::from(i) / 2.0,
         seconds: 0.5,
         commits: (tps * 0.5 * dip * sample(s, 100.0, 9999) as f64 / 104.0) as u64,
-        log_file_sync_mean_ns: sync_ns / dip,
-        log_file_sync_max_ns: sample(s, sync_ns * 5.0, 12),
-        log_file_parallel_write_mean_ns: floor,
-        log_file_parallel_write_max_ns: sample(s, floor * 4.0, 12),
-        log_switches: u64::from(i == 7),
+        log_file_sync_mean_ns: Some(sync_ns / dip),
+        log_file_sync_max_ns: Some(sample(s, sync_ns * 5.0, 12)),
+        log_file_parallel_write_mean_ns: Some(floor),
+        log_file_parallel_write_max_ns: Some(sample(s, floor * 4.0, 12)),
+        log_switches: Some(u64::from(i == 7)),
         ..Interval::default()
     }
 }
@@ -252,7 +252,7 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
             ("log_file_parallel_write".to_owned(), write.stats()),
         ]),
         curves: BTreeMap::from([("log_file_sync".to_owned(), sync.curve())]),
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: commits,
             queue_ns: sync.mean() - floor * 1.04,
             write_ns: floor * 0.45,

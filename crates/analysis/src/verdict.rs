@@ -6,7 +6,7 @@
 
 use crate::envelope::Envelope;
 use crate::findings::need::{COMMIT_RATE, ENDURANCE, P99, REDO_RATE, SUSTAINED};
-use crate::findings::{Axis, DECLARED, REFUTED, TESTED, axis};
+use crate::findings::{DECLARED, FindingAxis, REFUTED, TESTED, axis};
 use crate::rows::{COMMITS, rows_of};
 use measure::judgement::{Answer, Durability, Finding, Need, Performance, Scope, Verdict, Weight};
 use measure::run::{Origin, Run};
@@ -43,9 +43,10 @@ fn has(findings: &[Finding], id: &str) -> bool {
 }
 
 fn durability(findings: &[Finding]) -> Durability {
-    let lost = |f: &Finding| f.weight == Weight::Bad && axis(&f.id) == Axis::Durability;
+    let lost = |f: &Finding| f.weight == Weight::Bad && axis(&f.id) == FindingAxis::Durability;
     // A doubt about what happens to a flush takes a declaration's force, not a test's.
-    let doubted = |f: &Finding| f.weight == Weight::Caution && axis(&f.id) == Axis::Durability;
+    let doubted =
+        |f: &Finding| f.weight == Weight::Caution && axis(&f.id) == FindingAxis::Durability;
     if has(findings, REFUTED) {
         Durability::Refuted
     } else if findings.iter().any(lost) {
@@ -72,7 +73,9 @@ fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
         out.push("the 99th percentile that is needed: LGWR-LAT1 was not run");
     }
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
-        out.push("the years that it has to last: nothing was run, or the rating is not known");
+        out.push(
+            "the years that the drive has to last: nothing was run, or the rating is not known",
+        );
     }
     out
 }
@@ -85,7 +88,7 @@ fn performance(findings: &[Finding], need: &Need, unjudged: &[&str]) -> Performa
     }
     let worst = findings
         .iter()
-        .filter(|f| axis(&f.id) == Axis::Need)
+        .filter(|f| axis(&f.id) == FindingAxis::Need)
         .map(|f| f.weight)
         .max();
     match worst {
@@ -96,7 +99,7 @@ fn performance(findings: &[Finding], need: &Need, unjudged: &[&str]) -> Performa
 }
 
 fn believed(run: &Run, findings: &[Finding]) -> bool {
-    let doubted = |f: &Finding| f.weight >= Weight::Caution && axis(&f.id) == Axis::Validity;
+    let doubted = |f: &Finding| f.weight >= Weight::Caution && axis(&f.id) == FindingAxis::Validity;
     run.validity.valid
         && run.origin != Origin::Simulated
         && !run.rows.is_empty()
@@ -122,11 +125,11 @@ fn answer(
     }
     let is_slow = findings
         .iter()
-        .any(|f| f.weight == Weight::Bad && axis(&f.id) == Axis::Performance);
+        .any(|f| f.weight == Weight::Bad && axis(&f.id) == FindingAxis::Performance);
     let is_unsafe = durability == Durability::Unverified
         || findings.iter().any(|f| {
             f.weight == Weight::Caution
-                && axis(&f.id) == Axis::Durability
+                && axis(&f.id) == FindingAxis::Durability
                 && durability != Durability::Tested
         });
     match performance {
@@ -149,10 +152,10 @@ fn reasons(findings: &[Finding]) -> Vec<Finding> {
         Weight::Info => 3,
     };
     let by_axis = |f: &Finding| match axis(&f.id) {
-        Axis::Validity => 0,
-        Axis::Durability => 1,
-        Axis::Need => 2,
-        Axis::Performance => 3,
+        FindingAxis::Validity => 0,
+        FindingAxis::Durability => 1,
+        FindingAxis::Need => 2,
+        FindingAxis::Performance => 3,
     };
     out.sort_by_key(|f| (order(f), by_axis(f)));
     out
@@ -206,7 +209,7 @@ fn summary(
     performance: Performance,
     reasons: &[Finding],
 ) -> String {
-    let first = |wanted: Axis, at_least: Weight| {
+    let first = |wanted: FindingAxis, at_least: Weight| {
         reasons
             .iter()
             .find(|f| axis(&f.id) == wanted && f.weight >= at_least)
@@ -219,10 +222,10 @@ fn summary(
                 let found = reasons.iter().find(|f| f.id == SUSTAINED);
                 found.map(|f| f.claim.trim_end_matches('.').to_owned())
             };
-            let why = first(Axis::Validity, Weight::Caution)
+            let why = first(FindingAxis::Validity, Weight::Caution)
                 .or_else(sustained)
                 .unwrap_or_else(|| match rows_of(run, COMMITS).is_empty() {
-                    true => "what is needed was not measured".to_owned(),
+                    true => "the figures that the need refers to were not measured".to_owned(),
                     false => "the run does not allow an answer".to_owned(),
                 });
             // Figures in doubt are still the best there are; wrong ones are none.
@@ -233,13 +236,13 @@ fn summary(
             }
         }
         Answer::No if matches!(durability, Durability::Volatile | Durability::Refuted) => {
-            let why = first(Axis::Durability, Weight::Bad)
+            let why = first(FindingAxis::Durability, Weight::Bad)
                 .unwrap_or_else(|| "acknowledged writes do not survive".to_owned());
             format!("No: {why}.")
         }
         Answer::No => {
-            let why = first(Axis::Need, Weight::Bad)
-                .or_else(|| first(Axis::Performance, Weight::Bad))
+            let why = first(FindingAxis::Need, Weight::Bad)
+                .or_else(|| first(FindingAxis::Performance, Weight::Bad))
                 .unwrap_or_else(|| "it is too slow".to_owned());
             format!("No: {why}.")
         }
@@ -249,8 +252,8 @@ fn summary(
                     "durability is unverified until a power test".to_owned()
                 }
                 (_, Performance::Marginal) => "there is no headroom over the need".to_owned(),
-                _ => first(Axis::Performance, Weight::Bad)
-                    .or_else(|| first(Axis::Durability, Weight::Caution))
+                _ => first(FindingAxis::Performance, Weight::Bad)
+                    .or_else(|| first(FindingAxis::Durability, Weight::Caution))
                     .unwrap_or_else(|| "see the reasons against".to_owned()),
             };
             format!("Conditional: {condition}; {figures}.")
@@ -267,7 +270,7 @@ fn figures(run: &Run, reasons: &[Finding], performance: Performance) -> String {
     }
     let claims: Vec<&str> = reasons
         .iter()
-        .filter(|f| axis(&f.id) == Axis::Need)
+        .filter(|f| axis(&f.id) == FindingAxis::Need)
         .map(|f| f.claim.trim_end_matches('.'))
         .collect();
     if claims.is_empty() {

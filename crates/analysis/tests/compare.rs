@@ -59,7 +59,7 @@ fn row(
             t_s: second as f64 + 1.0,
             seconds: 1.0,
             commits: (8e6 / (mean_us * level)) as u64,
-            redo_bytes: 2_000 * (8e6 / (mean_us * level)) as u64,
+            redo_bytes: Some(2_000 * (8e6 / (mean_us * level)) as u64),
             ..Interval::default()
         });
         series.push(&h);

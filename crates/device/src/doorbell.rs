@@ -8,7 +8,7 @@
 mod drawn;
 
 #[cfg(feature = "shuttle")]
-pub use drawn::Doorbell;
+pub use drawn::DrawnDoorbell as Doorbell;
 #[cfg(not(feature = "shuttle"))]
 use rustix::thread::{Timespec, futex};
 #[cfg(not(feature = "shuttle"))]

@@ -1,6 +1,6 @@
 //! Errors of this crate: each names the file or device and what to do.
 
-use crate::raw::Refusal;
+use crate::raw::RawDeviceRefusal;
 use std::path::PathBuf;
 
 /// What can go wrong before and beside queued I/O.
@@ -69,7 +69,7 @@ pub enum DeviceError {
     },
     /// A raw device that is not to be written.
     #[error(transparent)]
-    Refused(Box<Refusal>),
+    Refused(Box<RawDeviceRefusal>),
     /// The device refuses transfers of the sectors that it states.
     #[error("{path}: the device states sectors of {stated} bytes but takes no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
     Misstated {
@@ -102,8 +102,8 @@ pub enum DeviceError {
     },
 }
 
-impl From<Refusal> for DeviceError {
-    fn from(refusal: Refusal) -> DeviceError {
+impl From<RawDeviceRefusal> for DeviceError {
+    fn from(refusal: RawDeviceRefusal) -> DeviceError {
         DeviceError::Refused(Box::new(refusal))
     }
 }

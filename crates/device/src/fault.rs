@@ -14,7 +14,9 @@ pub use gate::{Gate, HeldOperation};
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Piece, Queue};
+use crate::queue::{
+    Caps, IoFailure, IoOrDevice, LogDevice, Op, OpCompletion, OpKind, Piece, Queue,
+};
 use crate::region::Region;
 use gate::GateState;
 use std::path::PathBuf;
@@ -33,7 +35,7 @@ pub const EINTR: i32 = 4;
 
 /// Which calls are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum FaultTarget {
     /// Queued writes.
     Write,
     /// Queued flushes.
@@ -55,7 +57,7 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injection {
     /// Which calls.
-    pub target: Target,
+    pub target: FaultTarget,
     /// The first call that is struck, counted from 1.
     pub nth: u64,
     /// How.
@@ -112,7 +114,8 @@ impl FaultDevice {
     /// # Panics
     /// When a call that transfers no bytes is to be short.
     pub fn inject(&self, injection: Injection) {
-        let fits = matches!(injection.fault, Fault::Errno(_)) || injection.target == Target::Write;
+        let fits =
+            matches!(injection.fault, Fault::Errno(_)) || injection.target == FaultTarget::Write;
         assert!(fits, "only a write can be short");
         self.shared.plan().injections.push(injection);
     }
@@ -157,11 +160,11 @@ impl Shared {
 
 impl Plan {
     /// Counts a call and says what strikes it.
-    fn strike(&mut self, target: Target) -> Option<Fault> {
+    fn strike(&mut self, target: FaultTarget) -> Option<Fault> {
         let count = match target {
-            Target::Write => &mut self.counts.writes,
-            Target::Flush => &mut self.counts.flushes,
-            Target::Read => &mut self.counts.reads,
+            FaultTarget::Write => &mut self.counts.writes,
+            FaultTarget::Flush => &mut self.counts.flushes,
+            FaultTarget::Read => &mut self.counts.reads,
         };
         *count += 1;
         let now = *count;
@@ -196,7 +199,7 @@ unsafe impl LogDevice for FaultDevice {
     }
 
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        match self.shared.plan().strike(Target::Read) {
+        match self.shared.plan().strike(FaultTarget::Read) {
             Some(Fault::Errno(errno)) => Err(DeviceError::Io {
                 path: PathBuf::from("injected fault"),
                 action: "read",
@@ -208,7 +211,7 @@ unsafe impl LogDevice for FaultDevice {
 
     /// Counts as a flush, and is struck as one.
     fn settle(&self) -> Result<(), IoOrDevice> {
-        match self.shared.plan().strike(Target::Flush) {
+        match self.shared.plan().strike(FaultTarget::Flush) {
             Some(Fault::Errno(errno)) => Err(IoOrDevice::Io(IoFailure { errno })),
             _ => self.inner.settle(),
         }
@@ -224,7 +227,7 @@ struct FaultQueue {
     /// Operations that the device below has.
     below: usize,
     /// Completions that were not yet returned.
-    arrived: Vec<Completion>,
+    arrived: Vec<OpCompletion>,
 }
 
 impl Queue for FaultQueue {
@@ -238,8 +241,8 @@ impl Queue for FaultQueue {
             }
             self.shared.delay();
             let target = match op.kind {
-                OpKind::Write { .. } => Target::Write,
-                OpKind::Flush => Target::Flush,
+                OpKind::Write { .. } => FaultTarget::Write,
+                OpKind::Flush => FaultTarget::Flush,
             };
             let fault = self.shared.plan().strike(target);
             broken |= fault.is_some();
@@ -255,7 +258,7 @@ impl Queue for FaultQueue {
         self.inner.submit(&passed);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         let gate = Arc::clone(&self.shared.gate);
         loop {
             self.below -= self.inner.poll(&mut self.arrived, false);
@@ -294,7 +297,7 @@ impl Queue for FaultQueue {
 impl FaultQueue {
     fn fail(&mut self, id: u64, errno: i32) {
         let result = Err(IoFailure { errno });
-        self.arrived.push(Completion { id, result, by: 0 });
+        self.arrived.push(OpCompletion { id, result, by: 0 });
     }
 }
 

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
+use crate::queue::{Caps, IoOrDevice, LogDevice, Op, OpCompletion, Queue};
 use crate::region::Region;
 use std::sync::Arc;
 
@@ -64,13 +64,13 @@ unsafe impl LogDevice for NullDevice {
 }
 
 struct NullQueue {
-    done: Vec<Completion>,
+    done: Vec<OpCompletion>,
 }
 
 impl Queue for NullQueue {
     #[inline]
     fn submit(&mut self, ops: &[Op]) {
-        self.done.extend(ops.iter().map(|op| Completion {
+        self.done.extend(ops.iter().map(|op| OpCompletion {
             id: op.id,
             result: Ok(op.bytes() as u64),
             by: 0,
@@ -78,7 +78,7 @@ impl Queue for NullQueue {
     }
 
     #[inline]
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
         let finished = self.done.len();
         out.append(&mut self.done);
         finished

@@ -17,7 +17,7 @@ use crate::cpus;
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::fault::EIO;
-use crate::queue::{Completion, IoFailure, LogDevice, Op, Queue};
+use crate::queue::{IoFailure, LogDevice, Op, OpCompletion, Queue};
 use crate::region::Region;
 #[cfg(feature = "shuttle")]
 use shuttle::sync::{Condvar, Mutex, MutexGuard};
@@ -126,7 +126,7 @@ struct State {
     idle: u64,
     /// What found no idle worker.
     backlog: VecDeque<Op>,
-    done: Vec<Completion>,
+    done: Vec<OpCompletion>,
     /// Rung at each completion, once somebody has parked.
     bell: Option<Arc<Doorbell>>,
     polling: bool,
@@ -235,7 +235,7 @@ impl Queue for Workers {
         }
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         let mut state = self.shared.lock();
         while wait && self.in_flight > 0 && state.done.is_empty() {
             state.polling = true;
@@ -293,7 +293,7 @@ impl Drop for Dies<'_> {
     fn drop(&mut self) {
         let result = Err(IoFailure { errno: EIO });
         let by = self.number as u16;
-        let completion = Completion {
+        let completion = OpCompletion {
             id: self.id,
             result,
             by,
@@ -304,7 +304,7 @@ impl Drop for Dies<'_> {
     }
 }
 
-fn tell(shared: &Shared, completion: Completion) {
+fn tell(shared: &Shared, completion: OpCompletion) {
     let mut state = shared.lock();
     state.done.push(completion);
     let bell = state.bell.clone();
@@ -336,7 +336,7 @@ fn work(shared: &Shared, number: usize, mut queue: Box<dyn Queue>) {
         stats.operations.fetch_add(1, Ordering::Relaxed);
         let completion = done.pop().expect("one operation, one completion");
         let by = number as u16;
-        tell(shared, Completion { by, ..completion });
+        tell(shared, OpCompletion { by, ..completion });
     }
 }
 

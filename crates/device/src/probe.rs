@@ -96,7 +96,7 @@ pub enum ProbeError {
 }
 
 /// A queue with noise to write, for [`durable_writes`].
-pub struct Bench {
+pub struct TimedQueue {
     queue: Box<dyn Queue>,
     durable: bool,
     bytes: u64,
@@ -104,18 +104,18 @@ pub struct Bench {
     first: u64,
     end: u64,
     addr: u64,
-    done: Vec<crate::queue::Completion>,
+    done: Vec<crate::queue::OpCompletion>,
 }
 
-impl Bench {
+impl TimedQueue {
     /// Writes of `bytes` to `device`, from the address `first` to its end.
     ///
     /// # Errors
     /// No memory, or a device that gives no queue.
-    pub fn new(device: &dyn LogDevice, bytes: u64, first: u64) -> Result<Bench, DeviceError> {
+    pub fn new(device: &dyn LogDevice, bytes: u64, first: u64) -> Result<TimedQueue, DeviceError> {
         let len = usize::try_from(bytes).unwrap_or(usize::MAX);
         let region = Arc::new(Region::holding(&measure::workload::pool(3, len))?);
-        Ok(Bench {
+        Ok(TimedQueue {
             queue: device.queue(region)?,
             durable: device.caps().durable_writes,
             bytes,
@@ -159,7 +159,7 @@ impl Bench {
 /// # Errors
 /// The first write or flush that fails.
 pub fn durable_writes(
-    bench: &mut Bench,
+    bench: &mut TimedQueue,
     once: bool,
     timing: &mut Timing,
     go_on: &mut dyn FnMut(u64) -> bool,
@@ -218,7 +218,7 @@ pub fn best<W: Copy + PartialEq>(figures: &[(W, u64, f64)]) -> Option<W> {
 
 /// What to probe.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct ProbePlan {
     /// Bytes of a small write: the log's block.
     pub block_bytes: u32,
     /// Which engines: [`IoEngine::Auto`] measures both.
@@ -231,11 +231,11 @@ pub struct Plan {
     pub budget: Duration,
 }
 
-impl Plan {
+impl ProbePlan {
     /// For a log of such blocks: well under a second.
     #[must_use]
-    pub fn for_log(block_bytes: u32, io: IoEngine, uring: UringOptions) -> Plan {
-        Plan {
+    pub fn for_log(block_bytes: u32, io: IoEngine, uring: UringOptions) -> ProbePlan {
+        ProbePlan {
             block_bytes,
             io,
             uring,
@@ -257,7 +257,7 @@ impl Plan {
 
 /// What was found for one way and size.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct ProbedWay {
     /// The way.
     pub way: WriteMethod,
     /// Bytes of each write.
@@ -276,7 +276,7 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProbeOutcome {
     /// In the order of measuring.
-    pub found: Vec<Found>,
+    pub found: Vec<ProbedWay>,
     /// The fastest.
     pub best: Option<WriteMethod>,
 }
@@ -299,7 +299,7 @@ const RING_GAIN: f64 = 0.9;
 ///
 /// # Errors
 /// When the file cannot be made; nothing is left behind.
-pub fn probe(directory: &Directory, plan: Plan) -> Result<ProbeOutcome, DeviceError> {
+pub fn probe(directory: &Directory, plan: ProbePlan) -> Result<ProbeOutcome, DeviceError> {
     let at = directory.entry(FILE_NAME)?;
     remove_left_over(&at)?;
     // Removed at the end, also when a way of writing fails.
@@ -319,7 +319,7 @@ pub fn probe(directory: &Directory, plan: Plan) -> Result<ProbeOutcome, DeviceEr
             point.visit(aim, begun + plan.budget);
         }
     }
-    let found: Vec<Found> = points.into_iter().map(Point::end).collect();
+    let found: Vec<ProbedWay> = points.into_iter().map(Point::end).collect();
     Ok(ProbeOutcome {
         best: choose(&found),
         found,
@@ -327,8 +327,8 @@ pub fn probe(directory: &Directory, plan: Plan) -> Result<ProbeOutcome, DeviceEr
 }
 
 /// The best way; threads where rings are hardly better.
-fn choose(found: &[Found]) -> Option<WriteMethod> {
-    let figures = |f: &Found| {
+fn choose(found: &[ProbedWay]) -> Option<WriteMethod> {
+    let figures = |f: &ProbedWay| {
         let gain = match f.way.io {
             IoEngine::IoUring => RING_GAIN,
             IoEngine::Threads | IoEngine::Auto => 1.0,
@@ -355,7 +355,7 @@ fn open(
 struct Point {
     way: WriteMethod,
     bytes: u64,
-    bench: Option<Bench>,
+    bench: Option<TimedQueue>,
     timing: Timing,
     refused: Option<String>,
 }
@@ -369,7 +369,7 @@ impl Point {
         let made = match device {
             Ok(device) => {
                 let first = HEAD_BYTES.next_multiple_of(bytes);
-                Bench::new(&**device, bytes, first).map_err(|e| e.to_string())
+                TimedQueue::new(&**device, bytes, first).map_err(|e| e.to_string())
             }
             Err(refused) => Err(refused.to_string()),
         };
@@ -399,10 +399,10 @@ impl Point {
         }
     }
 
-    fn end(self) -> Found {
+    fn end(self) -> ProbedWay {
         let count = self.timing.total.count();
         let measured = count > 0;
-        Found {
+        ProbedWay {
             way: self.way,
             bytes: self.bytes,
             writes: count,

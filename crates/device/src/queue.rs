@@ -96,7 +96,7 @@ impl std::fmt::Display for IoFailure {
 
 /// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct OpCompletion {
     /// Which one.
     pub id: u64,
     /// Bytes transferred (zero for a flush); a short write is a success of fewer bytes.
@@ -172,7 +172,7 @@ pub trait Queue: Send {
 
     /// Appends finished operations to `out` and returns how many. With `wait`, blocks until
     /// there is at least one, unless none is in flight.
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize;
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize;
 
     /// The back end's name in results.
     fn kind(&self) -> &'static str {

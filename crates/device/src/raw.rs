@@ -1,14 +1,14 @@
 //! Raw block devices, and what must hold before one is written.
 //!
-//! What lives here: the way from a path to a device that may be written, a step each:
-//! [`Look`] (read only: what it is, what it carries, who uses it), [`Look::consent`] (its owner
-//! has repeated its path), [`Look::hold`] (held exclusively, and still the device that was looked
-//! at), [`Held::clear`] (it still carries what its owner was shown). Only [`Cleared`] may be
-//! overwritten; only [`Held`] may be written at all.
+//! What lives here: the way from a path to a device that may be written, a step each: [`RawDevice`]
+//! (read only: what it is, what it carries, who uses it), [`RawDevice::consent`] (its owner has
+//! repeated its path), [`RawDevice::hold`] (held exclusively, and still the device that was looked
+//! at), [`HeldRawDevice::clear`] (it still carries what its owner was shown). Only
+//! [`ClearedRawDevice`] may be overwritten; only [`HeldRawDevice`] may be written at all.
 //!
 //! Invariants: nothing is written here, not even by a refusal. A device in use is refused whatever
 //! its owner says. The hold is the kernel's (`O_EXCL`: no mount, no RAID, no swap, no partition of
-//! it in use) and lasts as long as [`Held`] or the guard that was made of it.
+//! it in use) and lasts as long as [`HeldRawDevice`] or the guard that was made of it.
 //!
 //! What it must not know: redo logs, and where on the device they stand.
 
@@ -18,7 +18,7 @@ mod signature;
 mod table;
 
 pub use prepare::{END_BYTES, prewrite, wipe};
-pub use refusal::Refusal;
+pub use refusal::RawDeviceRefusal;
 pub use signature::{Content, Signature, SignatureKind};
 
 use crate::error::DeviceError;
@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 /// A device that was looked at and is not held: what is said of it may be old.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct RawDevice {
     typed: PathBuf,
     path: PathBuf,
     facts: Facts,
@@ -89,17 +89,17 @@ pub fn is_block_device(path: &Path) -> bool {
     kind == Ok(FileType::BlockDevice)
 }
 
-impl Look {
+impl RawDevice {
     /// Looks at the block device that `path` names, itself or through links such as those of
     /// `/dev/disk/by-id`. Only reads.
     ///
     /// # Errors
-    /// [`Refusal::NotABlockDevice`], or what the system says.
-    pub fn at(path: &Path) -> Result<Look, DeviceError> {
-        Look::with(&Probe::live(), path)
+    /// [`RawDeviceRefusal::NotABlockDevice`], or what the system says.
+    pub fn at(path: &Path) -> Result<RawDevice, DeviceError> {
+        RawDevice::with(&Probe::live(), path)
     }
 
-    fn with(probe: &Probe, typed: &Path) -> Result<Look, DeviceError> {
+    fn with(probe: &Probe, typed: &Path) -> Result<RawDevice, DeviceError> {
         let path = resolve(typed)?;
         let device = Node::Block.open(&path, OFlags::RDONLY)?;
         let facts = Facts::of(&path, &device)?;
@@ -112,7 +112,7 @@ impl Look {
             Duration::ZERO
         };
         let claim = claim(&path, facts.dev, OFlags::RDONLY, patience);
-        Ok(Look {
+        Ok(RawDevice {
             typed: typed.to_owned(),
             content: content(&path, facts.bytes)?,
             uses,
@@ -189,20 +189,20 @@ impl Look {
     ///
     /// # Errors
     /// Why not.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), RawDeviceRefusal> {
         let path = || self.typed.clone();
         if let Some(used) = self.uses.first() {
             let (path, used) = (path(), used.clone());
-            return Err(Refusal::InUse { path, used });
+            return Err(RawDeviceRefusal::InUse { path, used });
         }
         if self.is_claimed {
-            return Err(Refusal::Claimed { path: path() });
+            return Err(RawDeviceRefusal::Claimed { path: path() });
         }
         if self.facts.is_read_only {
-            return Err(Refusal::ReadOnly { path: path() });
+            return Err(RawDeviceRefusal::ReadOnly { path: path() });
         }
         if self.facts.alignment_offset != 0 {
-            return Err(Refusal::Misaligned {
+            return Err(RawDeviceRefusal::Misaligned {
                 path: path(),
                 physical: self.facts.physical_bytes,
             });
@@ -214,15 +214,15 @@ impl Look {
     /// more, letter by letter as it was typed.
     ///
     /// # Errors
-    /// [`Refusal::Unconfirmed`] or [`Refusal::OtherPath`], which say what would be lost and what
-    /// to type.
-    pub fn consent(&self, repeated: Option<&Path>) -> Result<Consent, Refusal> {
+    /// [`RawDeviceRefusal::Unconfirmed`] or [`RawDeviceRefusal::OtherPath`], which say
+    /// what would be lost and what to type.
+    pub fn consent(&self, repeated: Option<&Path>) -> Result<Consent, RawDeviceRefusal> {
         let (path, inventory) = (self.typed.clone(), self.inventory());
         match repeated {
-            None => Err(Refusal::Unconfirmed { path, inventory }),
+            None => Err(RawDeviceRefusal::Unconfirmed { path, inventory }),
             // Paths that compare equal may be written in different ways.
             Some(repeated) if repeated.as_os_str() != self.typed.as_os_str() => {
-                Err(Refusal::OtherPath {
+                Err(RawDeviceRefusal::OtherPath {
                     path,
                     repeated: repeated.to_owned(),
                     inventory,
@@ -238,9 +238,9 @@ impl Look {
     /// Holds the device: nobody else can mount it, or put it or a partition of it to use.
     ///
     /// # Errors
-    /// As [`Look::check`]; [`Refusal::Replaced`] when it is not the device any more that was
-    /// looked at.
-    pub fn hold(&self) -> Result<Held, DeviceError> {
+    /// As [`RawDevice::check`]; [`RawDeviceRefusal::Replaced`] when it is not the device
+    /// any more that was looked at.
+    pub fn hold(&self) -> Result<HeldRawDevice, DeviceError> {
         self.check()?;
         let device = self.open_exclusively()?;
         lock(&self.typed, &device)?;
@@ -249,13 +249,13 @@ impl Look {
         let facts = Facts::of(&self.path, &device)?;
         if now.as_ref() != Some(&self.path) || facts != self.facts {
             let path = self.typed.clone();
-            return Err(Refusal::Replaced { path }.into());
+            return Err(RawDeviceRefusal::Replaced { path }.into());
         }
         if let Some(used) = lasting_uses(&Probe::live(), facts.dev).into_iter().next() {
             let path = self.typed.clone();
-            return Err(Refusal::InUse { path, used }.into());
+            return Err(RawDeviceRefusal::InUse { path, used }.into());
         }
-        Ok(Held {
+        Ok(HeldRawDevice {
             look: self.clone(),
             device,
         })
@@ -265,8 +265,8 @@ impl Look {
         claim(&self.path, self.facts.dev, OFlags::RDWR, FINISHING_MAX).map_err(|error| {
             let path = self.typed.clone();
             match error {
-                busy if is_busy(&busy) => Refusal::Claimed { path }.into(),
-                DeviceError::Unsuitable { .. } => Refusal::Replaced { path }.into(),
+                busy if is_busy(&busy) => RawDeviceRefusal::Claimed { path }.into(),
+                DeviceError::Unsuitable { .. } => RawDeviceRefusal::Replaced { path }.into(),
                 other => other,
             }
         })
@@ -276,7 +276,7 @@ impl Look {
 /// A block device as one space that is only read, beside its owner too.
 ///
 /// # Errors
-/// [`Refusal::NotABlockDevice`], or what the system says.
+/// [`RawDeviceRefusal::NotABlockDevice`], or what the system says.
 pub fn read_only(path: &Path) -> Result<FileSet, DeviceError> {
     let resolved = resolve(path)?;
     let device = Node::Block.open(&resolved, OFlags::RDONLY)?;
@@ -295,7 +295,7 @@ fn resolve(typed: &Path) -> Result<PathBuf, DeviceError> {
         return Ok(path);
     }
     let path = typed.to_owned();
-    Err(Refusal::NotABlockDevice { path }.into())
+    Err(RawDeviceRefusal::NotABlockDevice { path }.into())
 }
 
 /// Who uses a device. Tools that look for a device, or at all of them, open each for a moment:
@@ -388,15 +388,15 @@ pub struct Consent {
 
 /// A device that is held: a log that stands on it may be opened.
 #[derive(Debug)]
-pub struct Held {
-    look: Look,
+pub struct HeldRawDevice {
+    look: RawDevice,
     device: OwnedFd,
 }
 
-impl Held {
+impl HeldRawDevice {
     /// What it was when it was looked at.
     #[must_use]
-    pub fn look(&self) -> &Look {
+    pub fn look(&self) -> &RawDevice {
         &self.look
     }
 
@@ -411,14 +411,14 @@ impl Held {
     /// The device may be overwritten: it still carries what its owner was shown.
     ///
     /// # Errors
-    /// [`Refusal::Replaced`] when it carries something else by now.
-    pub fn clear(self, consent: &Consent) -> Result<Cleared, DeviceError> {
+    /// [`RawDeviceRefusal::Replaced`] when it carries something else by now.
+    pub fn clear(self, consent: &Consent) -> Result<ClearedRawDevice, DeviceError> {
         let now = content(&self.look.path, self.look.facts.bytes)?;
         if consent.facts != self.look.facts || consent.content != now {
             let path = self.look.typed.clone();
-            return Err(Refusal::Replaced { path }.into());
+            return Err(RawDeviceRefusal::Replaced { path }.into());
         }
-        Ok(Cleared { held: self })
+        Ok(ClearedRawDevice { held: self })
     }
 
     /// Keeps the hold alone.
@@ -430,20 +430,20 @@ impl Held {
 
 /// A device that is held and may be overwritten.
 #[derive(Debug)]
-pub struct Cleared {
-    held: Held,
+pub struct ClearedRawDevice {
+    held: HeldRawDevice,
 }
 
-impl Cleared {
+impl ClearedRawDevice {
     /// The hold, for what is written from now on.
     #[must_use]
-    pub fn held(&self) -> &Held {
+    pub fn held(&self) -> &HeldRawDevice {
         &self.held
     }
 
     /// The hold, when what stands on the device must not be overwritten any more.
     #[must_use]
-    pub fn into_held(self) -> Held {
+    pub fn into_held(self) -> HeldRawDevice {
         self.held
     }
 }

@@ -21,7 +21,7 @@ mod state;
 pub use crash::{Crash, CrashChoice, CrashCoverage, CrashMix};
 
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue, settle_by_flush};
+use crate::queue::{Caps, IoOrDevice, LogDevice, Op, OpCompletion, Queue, settle_by_flush};
 use crate::region::Region;
 use state::State;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub struct Pending {
 
 /// How an operation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum OpOutcome {
     /// As it should.
     Done,
     /// A write transfers only its first so many bytes and says so.
@@ -115,7 +115,7 @@ impl SimDisk {
     /// # Panics
     /// When nothing of that ticket is pending, a flush is to be short, or a short write is to
     /// transfer more than it has.
-    pub fn finish(&self, ticket: u64, outcome: Outcome) {
+    pub fn finish(&self, ticket: u64, outcome: OpOutcome) {
         self.lock().finish(ticket, outcome);
     }
 
@@ -220,7 +220,7 @@ impl Queue for SimQueue {
     }
 
     /// Never blocks, also with `wait`: nobody but the caller's own thread could finish anything.
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
         self.disk.lock().poll(self.number, out)
     }
 }

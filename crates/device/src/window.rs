@@ -7,7 +7,7 @@
 
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
-use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Queue};
+use crate::queue::{Caps, IoFailure, IoOrDevice, LogDevice, Op, OpCompletion, OpKind, Queue};
 use crate::region::Region;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use std::time::Duration;
 const EINVAL: i32 = 22;
 
 /// Bytes `base..base + bytes` of another device.
-pub struct Window {
+pub struct DeviceWindow {
     device: Arc<dyn LogDevice>,
     base: u64,
     bytes: u64,
     path: PathBuf,
 }
 
-impl Window {
+impl DeviceWindow {
     /// A window of `device`, named `path` in errors.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Window {
         base: u64,
         bytes: u64,
         path: impl Into<PathBuf>,
-    ) -> Result<Window, DeviceError> {
+    ) -> Result<DeviceWindow, DeviceError> {
         let (path, size) = (path.into(), device.bytes());
         if base.checked_add(bytes).is_none_or(|end| end > size) {
             return Err(DeviceError::Unsuitable {
@@ -42,7 +42,7 @@ impl Window {
                 what: format!("has {size} bytes; {bytes} were expected from {base} on"),
             });
         }
-        Ok(Window {
+        Ok(DeviceWindow {
             device,
             base,
             bytes,
@@ -56,7 +56,7 @@ fn holds(bytes: u64, addr: u64, len: usize) -> bool {
 }
 
 // SAFETY: the device below is given the operations that came, at another address.
-unsafe impl LogDevice for Window {
+unsafe impl LogDevice for DeviceWindow {
     fn caps(&self) -> Caps {
         self.device.caps()
     }
@@ -101,7 +101,7 @@ struct WindowQueue {
     /// Operations of one submission, at their place in the device.
     moved: Vec<Op>,
     /// Completions of what was never submitted.
-    refused: Vec<Completion>,
+    refused: Vec<OpCompletion>,
 }
 
 impl Queue for WindowQueue {
@@ -112,7 +112,7 @@ impl Queue for WindowQueue {
                 OpKind::Write { addr, .. } if !holds(self.bytes, addr, op.bytes()) => {
                     // As of a failed write: what follows in the batch is not run.
                     let errno = EINVAL;
-                    let refused = ops[at..].iter().map(|op| Completion {
+                    let refused = ops[at..].iter().map(|op| OpCompletion {
                         id: op.id,
                         result: Err(IoFailure { errno }),
                         by: 0,
@@ -133,7 +133,7 @@ impl Queue for WindowQueue {
         }
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         let refused = self.refused.len();
         out.append(&mut self.refused);
         refused + self.queue.poll(out, wait && refused == 0)
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_window_moves_what_goes_through_it_and_nothing_else() {
         let whole = disk();
-        let window = Window::new(Arc::clone(&whole), 8192, 16_384, "disk").expect("fits");
+        let window = DeviceWindow::new(Arc::clone(&whole), 8192, 16_384, "disk").expect("fits");
         assert_eq!((window.bytes(), window.caps()), (16_384, whole.caps()));
         write_durable(&window, 4096, &[7; 4096]).expect("inside");
         let mut all = vec![0; 64 << 10];
@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn nothing_outside_the_window_is_reached() {
         let whole = disk();
-        assert!(Window::new(Arc::clone(&whole), 60 << 10, 8192, "disk").is_err());
-        assert!(Window::new(Arc::clone(&whole), u64::MAX, 8192, "disk").is_err());
-        let window = Window::new(Arc::clone(&whole), 8192, 8192, "disk").expect("fits");
+        assert!(DeviceWindow::new(Arc::clone(&whole), 60 << 10, 8192, "disk").is_err());
+        assert!(DeviceWindow::new(Arc::clone(&whole), u64::MAX, 8192, "disk").is_err());
+        let window = DeviceWindow::new(Arc::clone(&whole), 8192, 8192, "disk").expect("fits");
         assert!(window.read(8000, &mut [0; 200]).is_err());
         assert!(window.read(u64::MAX, &mut [0; 2]).is_err());
         let mut queue = window
@@ -260,7 +260,7 @@ mod tests {
             settled: std::sync::atomic::AtomicU32::new(0),
         });
         let device: Arc<dyn LogDevice> = Arc::clone(&later) as Arc<dyn LogDevice>;
-        let window = Window::new(device, 8192, 8192, "disk").expect("fits");
+        let window = DeviceWindow::new(device, 8192, 8192, "disk").expect("fits");
         window.settle().expect("the first time");
         assert_eq!(later.settled.load(std::sync::atomic::Ordering::Relaxed), 1);
         window
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_parked_window_sleeps_until_its_time_is_over() {
-        let window = Window::new(disk(), 8192, 8192, "disk").expect("fits");
+        let window = DeviceWindow::new(disk(), 8192, 8192, "disk").expect("fits");
         let region = Arc::new(Region::new(4096).expect("memory"));
         let mut queue = window.queue(region).expect("queue");
         let bell = Arc::new(Doorbell::default());

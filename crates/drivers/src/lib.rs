@@ -3,3 +3,9 @@
 //!
 //! What it must not know: how long and how often sessions run, what is recorded of them, and what
 //! it means.
+
+pub mod embedded;
+mod kinds;
+pub mod postgres;
+
+pub use kinds::KINDS;

@@ -6,7 +6,7 @@ use super::gathered::{Ended, row};
 use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
-use super::series::Binned;
+use super::series::GrowingSeries;
 use super::tally::{Tally, TallyBudget};
 use super::{Gathered, Options, Sink, number};
 use measure::WaitEvent;
@@ -163,7 +163,7 @@ struct State {
     last: Option<u64>,
     tally: Tally,
     budget: TallyBudget,
-    series: Binned,
+    series: GrowingSeries,
 }
 
 impl CountElapsedReader {
@@ -179,7 +179,7 @@ impl CountElapsedReader {
                 last: None,
                 tally: Tally::default(),
                 budget: TallyBudget::default(),
-                series: Binned::new(Axis::Sequence),
+                series: GrowingSeries::new(Axis::Sequence),
             },
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! Latencies are in nanoseconds (`clat_ns`, fio 3) or microseconds (`clat`, fio 2).
 
-use super::json::{JsonStep, Met, key};
+use super::json::{JsonItem, JsonStep, key};
 use super::sheets::{Sheets, text};
 use measure::imported::Cell;
 use measure::printed;
@@ -50,17 +50,17 @@ const PERCENTILES: [(&str, &str); 5] = [
 
 impl Fio {
     /// Takes what was met: `jobs[].write.clat_ns.bins.4321 = 17`.
-    pub fn met(&mut self, path: &[JsonStep], met: Met<'_>, sheets: &mut Sheets) {
+    pub fn met(&mut self, path: &[JsonStep], met: JsonItem<'_>, sheets: &mut Sheets) {
         let in_job = matches!(key(path, 0), Some("jobs" | "client_stats"));
         match met {
-            Met::Value(v) if in_job => self.value(path, v),
-            Met::Value(v) if key(path, 0) == Some("global options") => {
+            JsonItem::Value(v) if in_job => self.value(path, v),
+            JsonItem::Value(v) if key(path, 0) == Some("global options") => {
                 if let (Some(k), true) = (key(path, 1), self.global.len() < 64) {
                     self.global
                         .insert(k.to_owned(), v.chars().take(100).collect());
                 }
             }
-            Met::Value(v) => {
+            JsonItem::Value(v) => {
                 let last = path.last();
                 if let (Some(JsonStep::Key(k)), true) = (last, path.len() <= 2) {
                     let known = [
@@ -77,8 +77,8 @@ impl Fio {
                     }
                 }
             }
-            Met::Close if in_job && path.len() == 2 => self.job(sheets),
-            Met::Close => {}
+            JsonItem::Close if in_job && path.len() == 2 => self.job(sheets),
+            JsonItem::Close => {}
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Options {
 
 /// Why a file could not be imported.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ImportRefusal {
     /// It is of another database.
     #[error("{file}: this is {what}, which only looks like Oracle's; redolab reads Oracle's")]
     LookAlike {
@@ -126,7 +126,7 @@ impl Import {
 
     /// Ends a file, and takes what it gave; returns the last of its samples beside the outcome. The
     /// diagnostics of a refused file are kept all the same.
-    pub fn close(&mut self, mut reading: Reading) -> (Vec<u8>, Result<(), Refusal>) {
+    pub fn close(&mut self, mut reading: Reading) -> (Vec<u8>, Result<(), ImportRefusal>) {
         let ended = reading.end(&mut self.gathered);
         let samples = reading.take_samples();
         let room = DIAGNOSTICS_MAX.saturating_sub(self.diagnostics.len());
@@ -199,7 +199,7 @@ impl Reading {
     ///
     /// # Errors
     /// A file whose kind is not recognised or refused.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ImportRefusal> {
         let text = self.decoder.decode(bytes);
         self.source.bytes += bytes.len() as u64;
         if let Some(reader) = &mut self.reader {
@@ -249,7 +249,7 @@ impl Reading {
     }
 
     /// The reader that the head calls for, fed with the head.
-    fn choose(&mut self) -> Result<(), Refusal> {
+    fn choose(&mut self) -> Result<(), ImportRefusal> {
         let file = &self.source.file;
         let head = &self.head[..self.head.len().min(HEAD_BYTES)];
         let kind = match self.options.kind {
@@ -264,7 +264,7 @@ impl Reading {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Gathered) -> Result<(), Refusal> {
+    fn end(&mut self, out: &mut Gathered) -> Result<(), ImportRefusal> {
         let rest = self.decoder.end();
         match &mut self.reader {
             Some(reader) => reader.feed(&rest, &mut self.sink),
@@ -287,7 +287,7 @@ impl Reading {
         self.source.facts = ended.facts;
         if out.yielded == before {
             let first = self.sink.notes.first().map(|d| format!(" ({})", d.detail));
-            return Err(Refusal::Nothing {
+            return Err(ImportRefusal::Nothing {
                 file: self.source.file.clone(),
                 kind,
                 looked_for: kind.looked_for(),

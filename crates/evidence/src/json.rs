@@ -19,7 +19,7 @@ pub enum JsonStep {
 
 /// What was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met<'a> {
+pub enum JsonItem<'a> {
     /// A number, word or string.
     Value(&'a str),
     /// The end of an object or array.
@@ -87,7 +87,7 @@ impl Default for Json {
 
 impl Json {
     /// Takes the next text; hands what is met to `each` with its path.
-    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&[JsonStep], JsonItem<'_>)) {
         for &b in bytes {
             if self.broken.is_none() {
                 self.byte(b, each);
@@ -104,7 +104,7 @@ impl Json {
         !self.open.is_empty()
     }
 
-    fn byte(&mut self, b: u8, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
+    fn byte(&mut self, b: u8, each: &mut impl FnMut(&[JsonStep], JsonItem<'_>)) {
         match self.state {
             In::Outside => self.outside(b),
             In::Text {
@@ -188,7 +188,7 @@ impl Json {
         key: bool,
         escaped: bool,
         unicode: u8,
-        each: &mut impl FnMut(&[JsonStep], Met<'_>),
+        each: &mut impl FnMut(&[JsonStep], JsonItem<'_>),
     ) {
         let text = |escaped, unicode| In::Text {
             key,
@@ -250,10 +250,10 @@ impl Json {
         }
     }
 
-    fn give(&mut self, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
+    fn give(&mut self, each: &mut impl FnMut(&[JsonStep], JsonItem<'_>)) {
         if self.open.len() <= KEPT_DEPTH {
             let text = String::from_utf8_lossy(&self.text);
-            each(&self.path, Met::Value(&text));
+            each(&self.path, JsonItem::Value(&text));
         }
         self.text.clear();
     }
@@ -276,10 +276,10 @@ impl Json {
         self.state = if object { In::Key } else { In::Value };
     }
 
-    fn pop(&mut self, each: &mut impl FnMut(&[JsonStep], Met<'_>)) {
+    fn pop(&mut self, each: &mut impl FnMut(&[JsonStep], JsonItem<'_>)) {
         if self.open.len() <= KEPT_DEPTH {
             self.path.pop();
-            each(&self.path, Met::Close);
+            each(&self.path, JsonItem::Close);
         }
         self.open.pop();
         self.state = match self.open.is_empty() {
@@ -324,7 +324,7 @@ mod tests {
                         JsonStep::Index(i) => i.to_string(),
                     })
                     .collect();
-                if let Met::Value(v) = met {
+                if let JsonItem::Value(v) = met {
                     out.push(format!("{}={v}", path.join(".")));
                 }
             });

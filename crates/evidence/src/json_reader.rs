@@ -3,7 +3,7 @@
 use super::fio::Fio;
 use super::gathered::Ended;
 use super::head::Head;
-use super::json::{Json, JsonStep, Met, key};
+use super::json::{Json, JsonItem, JsonStep, key};
 use super::listing::{IostatSamples, iostat_reading};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};
@@ -61,7 +61,7 @@ impl JsonReader {
     /// Takes the next text.
     pub fn feed(&mut self, text: &[u8], _sink: &mut Sink) {
         let (what, sheets) = (&mut self.what, &mut self.sheets);
-        let mut each = |path: &[JsonStep], met: Met<'_>| match what {
+        let mut each = |path: &[JsonStep], met: JsonItem<'_>| match what {
             What::Iostat(iostat) => iostat.met(path, met, sheets),
             What::Fio(fio) => fio.met(path, met, sheets),
         };
@@ -105,10 +105,10 @@ impl JsonReader {
 
 impl Iostat {
     /// `sysstat.hosts[].statistics[].disk[]`.
-    fn met(&mut self, path: &[JsonStep], met: Met<'_>, sheets: &mut Sheets) {
+    fn met(&mut self, path: &[JsonStep], met: JsonItem<'_>, sheets: &mut Sheets) {
         let keys = [key(path, 0), key(path, 1), key(path, 3), key(path, 5)];
         match met {
-            Met::Value(v) => {
+            JsonItem::Value(v) => {
                 let name = path.last().and_then(|s| match s {
                     JsonStep::Key(k) => Some(k.as_str()),
                     JsonStep::Index(_) => None,
@@ -129,7 +129,7 @@ impl Iostat {
                     self.samples.facts.push((name.to_owned(), v.to_owned()));
                 }
             }
-            Met::Close => {
+            JsonItem::Close => {
                 // An element of `disk` closes where its index is the last step.
                 let element = path.len() == 7 && keys[3] == Some("disk");
                 if !element || self.device.is_empty() {

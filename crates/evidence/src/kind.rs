@@ -3,7 +3,7 @@
 //! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
 //! says whether the head of a file is one. They are asked in order, the most specific first.
 
-use super::Refusal;
+use super::ImportRefusal;
 use super::head::Head;
 use super::notes::quote;
 use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
@@ -200,13 +200,13 @@ pub fn names() -> String {
 ///
 /// # Errors
 /// A file of another database, or one that no kind fits.
-pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
+pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     let head = Head { bytes: head };
     if let Some(what) = look_alike::of(&head) {
         let file = file.to_owned();
-        return Err(Refusal::LookAlike { file, what });
+        return Err(ImportRefusal::LookAlike { file, what });
     }
-    let not_read = |(what, instead)| Refusal::NotRead {
+    let not_read = |(what, instead)| ImportRefusal::NotRead {
         file: file.to_owned(),
         what,
         instead,
@@ -224,7 +224,7 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, Refusal> {
         return Err(not_read((what, "only that of sysstat is read")));
     }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
-    Err(Refusal::Unknown {
+    Err(ImportRefusal::Unknown {
         file: file.to_owned(),
         found: match first {
             _ if archive(head.bytes).is_some() => {

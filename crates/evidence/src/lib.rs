@@ -45,7 +45,7 @@ pub mod trace;
 mod wrapped;
 
 pub use gathered::Gathered;
-pub use import::{HEAD_BYTES, Import, Options, Outcome, Reading, Refusal};
+pub use import::{HEAD_BYTES, Import, ImportRefusal, Options, Outcome, Reading};
 pub use kind::{Kind, KindError};
 pub use notes::Notes;
 pub use sink::Sink;

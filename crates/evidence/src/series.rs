@@ -1,7 +1,7 @@
 //! Latency over time or sequence, in points whose width doubles when they become too many: the
 //! memory is bounded, the counts, sums and maxima are exact.
 
-use measure::imported::{Axis, Point};
+use measure::imported::{Axis, SeriesPoint};
 
 /// Points that a series keeps.
 pub const POINTS_MAX: usize = 512;
@@ -27,18 +27,18 @@ impl Bin {
 
 /// A series that grows.
 #[derive(Debug)]
-pub struct Binned {
+pub struct GrowingSeries {
     axis: Axis,
     /// Width of a bin, in microseconds or waits: two to this power.
     shift: u32,
     bins: Vec<Bin>,
 }
 
-impl Binned {
+impl GrowingSeries {
     /// An empty series over time (positions in microseconds) or sequence.
     #[must_use]
-    pub fn new(axis: Axis) -> Binned {
-        Binned {
+    pub fn new(axis: Axis) -> GrowingSeries {
+        GrowingSeries {
             axis,
             shift: match axis {
                 Axis::Time => FINEST_TIME,
@@ -79,7 +79,7 @@ impl Binned {
 
     /// The axis, the width of a point (seconds or waits), and the points that hold waits.
     #[must_use]
-    pub fn points(&self) -> (Axis, f64, Vec<Point>) {
+    pub fn points(&self) -> (Axis, f64, Vec<SeriesPoint>) {
         let unit = match self.axis {
             Axis::Time => 1e6,
             Axis::Sequence => 1.0,
@@ -89,7 +89,7 @@ impl Binned {
             Axis::Sequence => 1,
         };
         let filled = self.bins.iter().enumerate().filter(|(_, b)| b.count > 0);
-        let points = filled.map(|(i, b)| Point {
+        let points = filled.map(|(i, b)| SeriesPoint {
             at: (((i as u64) << self.shift) + offset) as f64 / unit,
             count: b.count,
             mean_ns: b.sum_ns as f64 / b.count as f64,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn points_are_bounded_and_exact() {
-        let mut series = Binned::new(Axis::Sequence);
+        let mut series = GrowingSeries::new(Axis::Sequence);
         for n in 0..100_000_u64 {
             series.add(n, n, 2);
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_far_position_costs_no_memory() {
-        let mut series = Binned::new(Axis::Time);
+        let mut series = GrowingSeries::new(Axis::Time);
         series.add(0, 1, 0);
         series.add(u64::MAX, 1, 0);
         let (_, _, points) = series.points();

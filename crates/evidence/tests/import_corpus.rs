@@ -1,10 +1,10 @@
 //! The corpora of the fuzz targets, named by defect: each file is read as its kind without a panic,
 //! the same in whatever chunks, and no part of it says more than the whole.
 
-use evidence::{Import, Kind, Options, Outcome, Refusal};
+use evidence::{Import, ImportRefusal, Kind, Options, Outcome};
 use std::path::Path;
 
-fn read(kind: Kind, bytes: &[u8], step: usize) -> Result<Outcome, Refusal> {
+fn read(kind: Kind, bytes: &[u8], step: usize) -> Result<Outcome, ImportRefusal> {
     let options = Options {
         kind: Some(kind),
         ..Options::default()
@@ -22,7 +22,7 @@ fn read(kind: Kind, bytes: &[u8], step: usize) -> Result<Outcome, Refusal> {
 const SMALL_BYTES: usize = 2048;
 
 /// Waits, their sum in nanoseconds, and lines of tables.
-fn amounts(outcome: &Result<Outcome, Refusal>) -> [u64; 3] {
+fn amounts(outcome: &Result<Outcome, ImportRefusal>) -> [u64; 3] {
     let Ok(outcome) = outcome else { return [0; 3] };
     let waits = || outcome.rows.iter().flat_map(|r| r.waits.values());
     [
@@ -79,7 +79,7 @@ fn every_file_of_the_corpora_is_survived() {
             }
             for step in [1, 7, 64] {
                 let parts = read(kind, &bytes, step);
-                let figures = |r: &Result<Outcome, Refusal>| {
+                let figures = |r: &Result<Outcome, ImportRefusal>| {
                     let all = r.as_ref().map_err(ToString::to_string);
                     all.map(|o| (o.rows.clone(), o.imported.clone(), o.diagnostics.clone()))
                 };

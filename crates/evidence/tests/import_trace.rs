@@ -4,12 +4,12 @@
 #[path = "../../../xtask/src/generate/trace.rs"]
 mod generate;
 
-use evidence::{Import, Options, Outcome, Refusal};
+use evidence::{Import, ImportRefusal, Options, Outcome};
 use measure::imported::{Axis, Cell};
 use proptest::prelude::*;
 
 /// Imports one text, in chunks of `step` bytes.
-fn import_in(text: &[u8], step: usize) -> Result<Outcome, Refusal> {
+fn import_in(text: &[u8], step: usize) -> Result<Outcome, ImportRefusal> {
     let mut import = Import::new(Options::default());
     let mut reading = import.open("f.trc", "");
     for chunk in text.chunks(step.max(1)) {

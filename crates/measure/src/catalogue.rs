@@ -40,7 +40,7 @@ pub const ROW: &[Metric] = &[
         key: "jobs",
         heading: "Jobs",
         unit: "",
-        definition: "Sessions that ran the workload, each on a thread of its own unless `threads` says otherwise.",
+        definition: "Sessions that ran the workload, each on a thread of its own unless `threads` is given.",
         source: PEAKMARKS,
     },
     Metric {
@@ -89,7 +89,7 @@ pub const ROW: &[Metric] = &[
         key: "commit_throughput_tps",
         heading: "Commits tps",
         unit: "1/s",
-        definition: "Commits that returned, by measured second. WAIT: durable. NOWAIT: requested.",
+        definition: "Commits that returned, per measured second. WAIT: durable. NOWAIT: requested.",
         source: PEAKMARKS,
     },
     Metric {
@@ -103,7 +103,7 @@ pub const ROW: &[Metric] = &[
         key: "redo_blocks_per_s",
         heading: "Redo rbps",
         unit: "1/s",
-        definition: "Redo blocks written a second.",
+        definition: "Redo blocks written per second.",
         source: PEAKMARKS,
     },
     Metric {
@@ -124,14 +124,14 @@ pub const ROW: &[Metric] = &[
         key: "redo_data_mbps",
         heading: "Redo MBps",
         unit: "MB/s, 1 MB = 1024 kB",
-        definition: "redo_size_bytes a second.",
+        definition: "redo_size_bytes per second.",
         source: PEAKMARKS,
     },
     Metric {
         key: "redo_data_kb_per_txn",
         heading: "Redo kBpt",
         unit: "kB = 1024 B",
-        definition: "redo_size_bytes a commit.",
+        definition: "redo_size_bytes per commit.",
         source: PEAKMARKS,
     },
     Metric {

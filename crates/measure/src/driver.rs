@@ -1,5 +1,5 @@
 //! The seam between the conductor and what it measures: a [`Driver`] opens sessions on a target, a
-//! [`Session`] runs transactions.
+//! [`DriverSession`] runs transactions.
 //!
 //! Invariants: times are on the driver's clock, which all of its sessions share; a transaction that
 //! returned is as durable as its workload asks for; what a driver cannot know is `None`.
@@ -11,7 +11,7 @@ mod error;
 
 pub use error::DriverError;
 
-use crate::record::{LearntSwitch, ONLY_KIND, WaitSum};
+use crate::record::{KINDS_MAX, LearntSwitch, ONLY_KIND, WaitSum};
 use crate::run::TargetFacts;
 use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
@@ -109,7 +109,7 @@ pub struct WorkerCounts {
 
 /// A target on which transactions run.
 pub trait Driver: Send + Sync {
-    /// Names of the kinds of transaction, by [`Transaction::kind`].
+    /// Names of the kinds of transaction, by [`Transaction::kind`]: 1 to [`KINDS_MAX`], each once.
     fn kinds(&self) -> Vec<String> {
         vec![ONLY_KIND.to_owned()]
     }
@@ -117,11 +117,25 @@ pub trait Driver: Send + Sync {
     /// The clock of its transactions.
     fn clock(&self) -> RealClock;
 
+    /// Whether sessions can run a workload.
+    ///
+    /// # Errors
+    /// Why not, and which workloads can be run.
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        let _ = workload;
+        Ok(())
+    }
+
     /// Opens a session, to be run by a thread of its own.
     ///
     /// # Errors
     /// A workload that the target does not have, or a target that refuses.
-    fn session(&self, load: SessionLoad) -> Result<Box<dyn Session>, DriverError>;
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError>;
+
+    /// Whether [`Driver::group`] opens sessions.
+    fn has_groups(&self) -> bool {
+        false
+    }
 
     /// Opens sessions that share a thread. The default refuses.
     ///
@@ -130,7 +144,7 @@ pub trait Driver: Send + Sync {
     fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
         let _ = loads;
         Err(DriverError::unusable(
-            "the target has no asynchronous commits; leave --async away",
+            "the target has no asynchronous commits: use --commit-api sync",
         ))
     }
 
@@ -152,17 +166,31 @@ pub trait Driver: Send + Sync {
         0
     }
 
-    /// What it counted of itself so far.
+    /// Bytes of a block of its log writes, where an observer sees each of these; `None` where log
+    /// writes are not observed.
+    fn block_bytes(&self) -> Option<u32> {
+        None
+    }
+
+    /// What it counted of itself so far; no count ever goes back.
     fn counters(&self) -> DriverCounters {
         DriverCounters::default()
     }
 
     /// What a run says of it.
     fn facts(&self) -> TargetFacts;
+
+    /// Ends the target, once its sessions have ended: what cannot be ended in order is an error.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn close(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
 }
 
 /// A session on a target.
-pub trait Session: Send {
+pub trait DriverSession: Send {
     /// Runs its next transaction, and returns when that has returned.
     ///
     /// # Errors
@@ -185,7 +213,7 @@ pub enum Begun {
 }
 
 /// Sessions that share a thread, each with one transaction in flight at most.
-pub trait SessionGroup {
+pub trait SessionGroup: Send {
     /// Begins the next transaction of the session with that index, at `now`.
     ///
     /// # Errors
@@ -202,13 +230,14 @@ pub trait SessionGroup {
     /// As [`SessionGroup::wait`], without waiting.
     fn poll(&mut self) -> usize;
 
-    /// A transaction that has ended, learnt at `now`, with the index of its session.
+    /// A transaction that has ended, learnt at `now`, with the index of its session. It returned at
+    /// `now`, so that no time of the session belongs to no transaction.
     ///
     /// # Errors
     /// Of the target.
     fn take(&mut self, now: Nanos) -> Result<Option<(usize, Transaction)>, DriverError>;
 
-    /// As [`Session::counts`], of the session with that index.
+    /// As [`DriverSession::counts`], of the session with that index.
     fn counts(&self, index: usize) -> Option<SessionCounts>;
 }
 
@@ -217,11 +246,38 @@ pub trait SessionGroup {
 pub struct DriverKind {
     /// Its name in options and plans.
     pub name: &'static str,
+    /// What the addresses of its targets begin with, before `://`.
+    pub schemes: &'static [&'static str],
     /// What an address looks like, for messages.
     pub address: &'static str,
     /// Opens the target with that address. What may be shown of the address, without a password, is
     /// in its result.
     pub open: fn(&str) -> Result<OpenedTarget, DriverError>,
+}
+
+impl DriverKind {
+    /// Whether `name` is its name or one of its schemes.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.schemes.contains(&name)
+    }
+}
+
+impl OpenedTarget {
+    /// Checks the names of its kinds of transaction.
+    ///
+    /// # Errors
+    /// None, too many, or one twice.
+    pub fn check(&self) -> Result<(), DriverError> {
+        let kinds = self.driver.kinds();
+        let names: std::collections::BTreeSet<&String> = kinds.iter().collect();
+        if kinds.is_empty() || kinds.len() > KINDS_MAX || names.len() < kinds.len() {
+            return Err(DriverError::failed(format!(
+                "a driver has 1 to {KINDS_MAX} kinds of transaction, each with a name of its own"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// A target that was opened by its address.

@@ -129,12 +129,12 @@ pub struct Series {
     /// Width of a point, in seconds or waits.
     pub width: f64,
     /// The points, in order; empty stretches are left out.
-    pub points: Vec<Point>,
+    pub points: Vec<SeriesPoint>,
 }
 
 /// A stretch of a [`Series`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Where it begins.
     pub at: f64,
     /// Waits in it.

@@ -23,7 +23,9 @@ pub use background::{Background, WorkerRecord};
 pub use foreground::{ArrivalRecord, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch};
 pub use interval::{IntervalRecord, WaitPeak};
 pub use merge::MergeError;
-pub use observed::{Counts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks};
+pub use observed::{
+    AdditiveCounts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks,
+};
 pub use window::TimeWindow;
 
 use crate::bounded;
@@ -107,8 +109,8 @@ pub struct Recording {
     /// What sessions did, by the kind of transaction.
     #[serde(deserialize_with = "bounded::fields::<_, _, KINDS_MAX>")]
     pub foregrounds: BTreeMap<String, Foreground>,
-    /// What sessions waited for room in the log buffer.
-    pub space_waits: WaitSum,
+    /// What sessions waited for room in the log buffer; `None` where the target does not count it.
+    pub space_waits: Option<WaitSum>,
     /// What the log writer did; `None` where it could not be observed.
     pub background: Option<Background>,
     /// What the kernel counted of devices, by an id of the device.
@@ -146,7 +148,7 @@ impl Recording {
             longest_ns: window.length_ns(),
             overlap_pct: 100.0,
             foregrounds: BTreeMap::new(),
-            space_waits: WaitSum::default(),
+            space_waits: None,
             background: None,
             devices: Observations::default(),
             processors: Observations::default(),

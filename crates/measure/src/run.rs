@@ -14,7 +14,7 @@ pub mod version_1;
 pub use figures::*;
 pub use groups::{
     AuditStatus, CommitsPerWrite, DeviceFigures, FlushAudit, LearningFigures, NfsRequests,
-    OpenLoop, OpenLoopFigures, ProcessorFigures, RedoFigures, SyncSwitch, Worker, measured,
+    OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch, RedoFigures, Worker, measured,
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use row::Row;

@@ -11,7 +11,7 @@ pub use crate::engine::{
 };
 pub use crate::error::{Error, ShapeError};
 pub use crate::group::Geometry;
-pub use crate::rba::Rba;
+pub use crate::rba::{InvalidRba, Rba};
 pub use crate::recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
 #[cfg(not(feature = "loom"))]
 pub use crate::sync::EngineClock;
@@ -28,5 +28,5 @@ pub use measure::{Clock, Nanos};
 pub mod raw {
     #[cfg(not(feature = "loom"))]
     pub use crate::engine::raw::device_bytes;
-    pub use device::raw::{Cleared, Consent, Held, Look, Refusal};
+    pub use device::raw::{ClearedRawDevice, Consent, HeldRawDevice, RawDevice, RawDeviceRefusal};
 }

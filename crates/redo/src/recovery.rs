@@ -33,7 +33,7 @@ pub use reading::{RecordReader, RedoRecord};
 use records::Records;
 pub use recovered::Recovery;
 pub use salvage::Salvage;
-pub(crate) use salvage::salvage;
+pub(crate) use salvage::{foresee, salvage};
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 use crate::buffer::{LogBuffer, Stations};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Turn};
+use crate::turn::{LeadOutcome, SharedBaton};
 use std::collections::VecDeque;
 
 /// A commit that was requested, which is reported durable later.
@@ -162,7 +162,7 @@ impl<T> Tickets<T> {
 
     /// Decides without waiting; has written what nobody writes yet. How many are decided.
     #[inline]
-    pub(crate) fn poll<H>(&mut self, turn: &Turn<H>) -> usize {
+    pub(crate) fn poll<H>(&mut self, turn: &SharedBaton<H>) -> usize {
         self.look(turn);
         if self.decided == 0
             && let Some((through, true)) = self.next()
@@ -173,14 +173,18 @@ impl<T> Tickets<T> {
     }
 
     #[inline]
-    fn look<H>(&mut self, turn: &Turn<H>) {
+    fn look<H>(&mut self, turn: &SharedBaton<H>) {
         let open = turn.is_open();
         self.decide(open, durable_batches(&turn.buffer, turn.rules.planted));
     }
 
     /// Waits until one is decided, leading where that is this host's way. How many are: zero only
     /// when none is queued.
-    pub(crate) fn wait<H>(&mut self, turn: &Turn<H>, mut lead: impl FnMut(&mut H) -> Led) -> usize {
+    pub(crate) fn wait<H>(
+        &mut self,
+        turn: &SharedBaton<H>,
+        mut lead: impl FnMut(&mut H) -> LeadOutcome,
+    ) -> usize {
         loop {
             self.look(turn);
             let Some((through, wanted)) = self.next().filter(|_| self.decided == 0) else {

@@ -11,8 +11,8 @@
 //! at the open batch, and both put a full fence between. A committer that fails to get the baton
 //! sleeps only if its wake word is still what it was before it tried.
 //!
-//! After [`Turn::close`] nobody leads but [`Turn::drain`], and a leader that led before is waited
-//! for: after closing, nothing is written any more.
+//! After [`SharedBaton::close`] nobody leads but [`SharedBaton::drain`], and a leader that led
+//! before is waited for: after closing, nothing is written any more.
 //!
 //! What it must not know: devices, clocks, control information.
 
@@ -20,7 +20,7 @@ mod pipeline;
 mod waiting;
 
 pub(crate) use pipeline::Turned;
-pub(crate) use waiting::{Rules, Way};
+pub(crate) use waiting::{Leadership, Rules};
 
 use crate::buffer::{BATCH_SLOTS, Full, LogBuffer, Reservation};
 use crate::error::Error;
@@ -46,7 +46,7 @@ const CLOSED: u32 = 2;
 
 /// What leading came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Led {
+pub(crate) enum LeadOutcome {
     /// There was nothing to write, or nothing can be written any more.
     Nothing,
     /// Batches were published, or the log was poisoned: waiters are to be woken from this batch.
@@ -54,7 +54,7 @@ pub(crate) enum Led {
 }
 
 /// What all threads of a log share; `H` belongs to the holder of the baton.
-pub(crate) struct Turn<H> {
+pub(crate) struct SharedBaton<H> {
     pub(crate) buffer: LogBuffer,
     baton: Mutex<H>,
     /// The durable checkpoint's block.
@@ -82,7 +82,7 @@ pub(crate) struct Turn<H> {
 
 /// Dropped only when a leader unwinds: whom it would have served sleeps, and nobody else would come
 /// to the baton to find it dead.
-struct Dies<'a, H>(&'a Turn<H>);
+struct Dies<'a, H>(&'a SharedBaton<H>);
 
 impl<H> Drop for Dies<'_, H> {
     fn drop(&mut self) {
@@ -90,17 +90,17 @@ impl<H> Drop for Dies<'_, H> {
     }
 }
 
-impl<H> Turn<H> {
+impl<H> SharedBaton<H> {
     pub(crate) fn new(
         buffer: LogBuffer,
         geometry: &Geometry,
         holder: H,
         checkpoint: StreamBlock,
         rules: Rules,
-    ) -> Turn<H> {
+    ) -> SharedBaton<H> {
         let room = buffer.ring_blocks() * u64::from(geometry.payload());
         let learns = rules.log_file_sync;
-        Turn {
+        SharedBaton {
             buffer,
             baton: Mutex::new(holder),
             checkpoint: AtomicU64::new(checkpoint),
@@ -112,8 +112,8 @@ impl<H> Turn<H> {
             cause: Mutex::new(None),
             polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
             learner: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Learner::default())),
-            inline: rules.way == Way::Inline,
-            pipelined: rules.way == Way::Pipelined,
+            inline: rules.way == Leadership::Inline,
+            pipelined: rules.way == Leadership::Pipelined,
             rules,
         }
     }
@@ -182,10 +182,10 @@ impl<H> Turn<H> {
     ///
     /// # Errors
     /// A poisoned log, or one that needs a checkpoint before it can be written on.
-    pub(crate) fn drain(&self, mut lead: impl FnMut(&mut H) -> Led) -> Result<(), Error> {
+    pub(crate) fn drain(&self, mut lead: impl FnMut(&mut H) -> LeadOutcome) -> Result<(), Error> {
         let mut holder = self.baton()?;
         while self.buffer.open_batch().1 > 0 && self.state.load(Ordering::Acquire) != POISONED {
-            if lead(&mut holder) == Led::Nothing {
+            if lead(&mut holder) == LeadOutcome::Nothing {
                 return Err(Error::CheckpointIncomplete);
             }
         }
@@ -244,7 +244,11 @@ impl<H> Turn<H> {
 
     /// Leads with the baton, lays it down, hands on and wakes.
     #[inline]
-    pub(crate) fn lead(&self, mut holder: MutexGuard<'_, H>, lead: impl FnOnce(&mut H) -> Led) {
+    pub(crate) fn lead(
+        &self,
+        mut holder: MutexGuard<'_, H>,
+        lead: impl FnOnce(&mut H) -> LeadOutcome,
+    ) {
         if !self.is_open() {
             // Looked at under the baton, as `close` relies on it.
             return;
@@ -253,14 +257,14 @@ impl<H> Turn<H> {
         let led = lead(&mut holder);
         std::mem::forget(dies);
         let upto = self.buffer.published();
-        if let Led::From(first) = led {
+        if let LeadOutcome::From(first) = led {
             self.bump(first, upto);
             self.learn(first, upto);
         }
         drop(holder);
         fence(Ordering::SeqCst);
         self.hand_off();
-        if let Led::From(first) = led {
+        if let LeadOutcome::From(first) = led {
             for batch in first..upto {
                 self.wake_batch(batch);
             }
@@ -333,7 +337,7 @@ impl<H> Turn<H> {
     pub(crate) fn reserve_when_room(
         &self,
         len: u32,
-        mut lead: impl FnMut(&mut H) -> Led,
+        mut lead: impl FnMut(&mut H) -> LeadOutcome,
     ) -> Result<Reservation, Error> {
         loop {
             let seen = self.buffer.space.read();
@@ -344,7 +348,11 @@ impl<H> Turn<H> {
         }
     }
 
-    fn await_space(&self, seen: u32, lead: impl FnOnce(&mut H) -> Led) -> Result<(), Error> {
+    fn await_space(
+        &self,
+        seen: u32,
+        lead: impl FnOnce(&mut H) -> LeadOutcome,
+    ) -> Result<(), Error> {
         self.check()?;
         if self.inline
             && let Some(holder) = self.try_baton()
@@ -389,7 +397,7 @@ impl<H> Turn<H> {
     /// redo has lain for too long.
     pub(crate) fn serve(
         &self,
-        mut lead: impl FnMut(&mut H) -> Led,
+        mut lead: impl FnMut(&mut H) -> LeadOutcome,
         mut park: impl FnMut(&WaitWord, u32) -> bool,
     ) {
         // The word begins at 0: who posted before this thread ran is served too.

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Scratch, assert_prefixes, open, options, record, recovered};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
 use redo::control::CONTROL_BYTES;
 use redo::engine::{LogWrite, Paths};
@@ -242,7 +242,7 @@ fn failing_log(scratch: &Scratch, log_writer: LogWriter, fails: u64) -> Log {
     let device: Arc<dyn LogDevice> = data.clone();
     let (log, _) = common::open_on(device, control, ways).expect("no fault yet");
     data.inject(Injection {
-        target: Target::Flush,
+        target: FaultTarget::Flush,
         nth: data.counts().flushes + 1 + fails,
         fault: Fault::Errno(EIO),
         for_good: true,

@@ -2,7 +2,7 @@
 
 mod common;
 
-use device::fault::{EIO, Fault, Injection, Target};
+use device::fault::{EIO, Fault, FaultTarget, Injection};
 use device::queue::write_durable;
 use device::{FaultDevice, LogDevice, SimDisk};
 use redo::control::{CONTROL_BYTES, COPY_BYTES, ControlFile, ControlInfo};
@@ -51,9 +51,9 @@ fn load(device: &Arc<FaultDevice>) -> Result<ControlFile, Error> {
 }
 
 /// Strikes the `nth` call from now on, once.
-fn strike(device: &FaultDevice, target: Target, nth: u64, fault: Fault) {
+fn strike(device: &FaultDevice, target: FaultTarget, nth: u64, fault: Fault) {
     let counts = device.counts();
-    let before = if target == Target::Read {
+    let before = if target == FaultTarget::Read {
         counts.reads
     } else {
         counts.writes
@@ -70,7 +70,7 @@ fn strike(device: &FaultDevice, target: Target, nth: u64, fault: Fault) {
 fn an_unreadable_copy_is_a_damaged_copy() {
     for nth in 1..=2 {
         let device = control(3);
-        strike(&device, Target::Read, nth, Fault::Errno(EIO));
+        strike(&device, FaultTarget::Read, nth, Fault::Errno(EIO));
         let mut file = load(&device).expect("the other copy is whole");
         assert_eq!(file.info().checkpoint.block, 3);
         checkpoint(&mut file, 4).expect("both copies are written");
@@ -81,8 +81,8 @@ fn an_unreadable_copy_is_a_damaged_copy() {
             let info = ControlInfo::decode(&bytes).expect("whole");
             assert_eq!(info.checkpoint.block, 4);
         }
-        strike(&device, Target::Read, 1, Fault::Errno(EIO));
-        strike(&device, Target::Read, 2, Fault::Errno(EIO));
+        strike(&device, FaultTarget::Read, 1, Fault::Errno(EIO));
+        strike(&device, FaultTarget::Read, 2, Fault::Errno(EIO));
         assert!(matches!(load(&device), Err(Error::Device(_))));
     }
 }
@@ -96,7 +96,7 @@ fn an_update_never_begins_with_the_only_good_copy() {
             let noise = [0xEE; 512];
             write_durable(&*device, damaged * COPY_BYTES as u64, &noise).expect("memory");
             let mut file = load(&device).expect("the other copy is whole");
-            strike(&device, Target::Write, 1, Fault::Short(512));
+            strike(&device, FaultTarget::Write, 1, Fault::Short(512));
             checkpoint(&mut file, updates + 1).expect_err("cut short");
             let kept = load(&device).unwrap_or_else(|e| panic!("{updates} {damaged}: {e}"));
             assert_eq!(kept.info().checkpoint.block, updates);
@@ -123,7 +123,7 @@ fn a_checkpoint_that_waited_for_a_failed_one_fails_too() {
     }
     let gate = control.gate();
     // The second copy: the first is whole by then and says what nobody was told.
-    strike(&control, Target::Write, 2, Fault::Errno(EIO));
+    strike(&control, FaultTarget::Write, 2, Fault::Errno(EIO));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| log.checkpoint(ends[0]));
         let under_way = gate.await_pending(1, Duration::from_secs(300));

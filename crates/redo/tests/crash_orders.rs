@@ -25,7 +25,7 @@ fn some_order_shows_each_planted_bug() {
 
 #[test]
 fn a_failed_flush_that_is_retried_is_shown() {
-    let fault = (device::fault::Target::Flush, 1);
+    let fault = (device::fault::FaultTarget::Flush, 1);
     let planted = Planted::with(Bug::RetryFailedFlush);
     let found = orders::every_order(By::Workers, Some(fault), planted);
     println!("{}", found.expect_err("it acknowledges after a failure"));

@@ -7,7 +7,7 @@ use common::{
     PATIENCE, Scratch, WRITERS, assert_prefixes, commit, open, options, record, recovered, until,
     whose,
 };
-use device::probe::Found;
+use device::probe::ProbedWay;
 use device::{IoEngine, SyncMethod, UringOptions};
 use redo::recovery::End;
 use redo::writer::Policy;
@@ -531,7 +531,7 @@ fn a_probe_chooses_and_leaves_nothing() {
     let ways = || options().sync_method(SyncMethod::Buffered).probe(true);
     let (log, _) = common::open_with(&scratch.0, ways()).expect("a new log");
     let back_end = log.back_end();
-    let chosen = |f: &&Found| Some(f.way.method) == back_end.sync_method;
+    let chosen = |f: &&ProbedWay| Some(f.way.method) == back_end.sync_method;
     let chosen = back_end.probe.iter().find(chosen).expect("was probed");
     assert!(chosen.writes > 0, "{chosen:?}");
     assert_eq!(files(), before);

@@ -8,7 +8,7 @@ use common::{
     PATIENCE, Scratch, WRITERS, assert_prefixes, commit, options, record, recovered, until, whose,
 };
 use device::fault::{
-    EINTR, EIO, ENOSPC, Fault, FaultDevice, Gate, HeldOperation, Injection, Target,
+    EINTR, EIO, ENOSPC, Fault, FaultDevice, FaultTarget, Gate, HeldOperation, Injection,
 };
 use device::{FileSet, IoEngine, LogDevice, OpKind, SyncMethod, UringFiles, UringOptions};
 use redo::control::CONTROL_BYTES;
@@ -84,12 +84,12 @@ impl Rig {
     }
 
     /// Strikes the `nth` operation from now on.
-    fn strike(&self, target: Target, nth: u64, fault: Fault, for_good: bool) {
+    fn strike(&self, target: FaultTarget, nth: u64, fault: Fault, for_good: bool) {
         let counts = self.data.counts();
         let before = match target {
-            Target::Write => counts.writes,
-            Target::Flush => counts.flushes,
-            Target::Read => counts.reads,
+            FaultTarget::Write => counts.writes,
+            FaultTarget::Flush => counts.flushes,
+            FaultTarget::Read => counts.reads,
         };
         self.data.inject(Injection {
             target,
@@ -147,11 +147,11 @@ fn until_it_fails(log: &Log, sessions: u32) -> (Vec<u32>, Cause) {
 #[test]
 fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
     let faults = [
-        (Target::Write, Fault::Errno(EIO)),
-        (Target::Write, Fault::Errno(ENOSPC)),
-        (Target::Write, Fault::Short(0)),
-        (Target::Write, Fault::Short(4096 - 512)),
-        (Target::Flush, Fault::Errno(EIO)),
+        (FaultTarget::Write, Fault::Errno(EIO)),
+        (FaultTarget::Write, Fault::Errno(ENOSPC)),
+        (FaultTarget::Write, Fault::Short(0)),
+        (FaultTarget::Write, Fault::Short(4096 - 512)),
+        (FaultTarget::Flush, Fault::Errno(EIO)),
     ];
     let mut cases = 0;
     for (target, fault) in faults {
@@ -234,7 +234,13 @@ fn open_after(rig: &Rig, left: &Left) -> Log {
 }
 
 /// One session commits [`COMMITS`] records while the `nth` operation is struck.
-fn script(directory: &Path, way: Way, strike: (Target, Fault, bool), nth: u64, left: &mut Left) {
+fn script(
+    directory: &Path,
+    way: Way,
+    strike: (FaultTarget, Fault, bool),
+    nth: u64,
+    left: &mut Left,
+) {
     let (target, fault, for_good) = strike;
     let case = format!("{way:?} {target:?} {fault:?} {nth} for good: {for_good}");
     let rig = Rig::of(directory, way);
@@ -272,10 +278,10 @@ fn script(directory: &Path, way: Way, strike: (Target, Fault, bool), nth: u64, l
     };
 }
 
-fn fits(target: Target, fault: Fault, cause: Cause) -> bool {
+fn fits(target: FaultTarget, fault: Fault, cause: Cause) -> bool {
     match (target, fault, cause) {
-        (Target::Write, Fault::Errno(e), Cause::Write(f)) => f.errno == e,
-        (Target::Flush, Fault::Errno(e), Cause::Flush(f)) => f.errno == e,
+        (FaultTarget::Write, Fault::Errno(e), Cause::Write(f)) => f.errno == e,
+        (FaultTarget::Flush, Fault::Errno(e), Cause::Flush(f)) => f.errno == e,
         (_, Fault::Short(n), Cause::ShortWrite { written, wanted }) => {
             written == n as u64 && wanted > written
         }
@@ -299,10 +305,10 @@ fn strike_every_operation(strikes: impl Fn(u64, &[Fault]) -> Vec<(Fault, bool)>)
     let (mut scripts, mut left) = (0, Left::default());
     for way in ways(&scratch.0) {
         for (target, faults) in [
-            (Target::Write, &WRITE_FAULTS[..]),
-            (Target::Flush, &FLUSH_FAULTS[..]),
+            (FaultTarget::Write, &WRITE_FAULTS[..]),
+            (FaultTarget::Flush, &FLUSH_FAULTS[..]),
         ] {
-            if target == Target::Flush && way.0.durable_writes() {
+            if target == FaultTarget::Flush && way.0.durable_writes() {
                 continue;
             }
             let mut nth = 0;
@@ -348,11 +354,11 @@ fn rings_with_batches_in_flight_fail_once_and_for_all() {
     let rings = |way: &Way| way.1 == IoEngine::IoUring;
     for way in ways(&directory.0).into_iter().filter(rings) {
         for (target, fault) in [
-            (Target::Write, Fault::Errno(EIO)),
-            (Target::Write, Fault::Short(512)),
-            (Target::Flush, Fault::Errno(EIO)),
+            (FaultTarget::Write, Fault::Errno(EIO)),
+            (FaultTarget::Write, Fault::Short(512)),
+            (FaultTarget::Flush, Fault::Errno(EIO)),
         ] {
-            if target == Target::Flush && way.0.durable_writes() {
+            if target == FaultTarget::Flush && way.0.durable_writes() {
                 continue;
             }
             for nth in [1, 2, 3, 5, 8, 13, 21, 34] {
@@ -391,7 +397,7 @@ fn a_stalled_device_acknowledges_nothing_until_it_answers() {
                 let before = log.durable();
                 let gate = rig.data.gate();
                 if let Some(errno) = fault {
-                    rig.strike(Target::Write, 1, Fault::Errno(errno), false);
+                    rig.strike(FaultTarget::Write, 1, Fault::Errno(errno), false);
                 }
                 let thread = std::thread::spawn(move || commit(&mut session, 0, 1));
                 await_held(&gate, 1);
@@ -413,9 +419,9 @@ fn a_stalled_device_acknowledges_nothing_until_it_answers() {
 #[test]
 fn a_failed_checkpoint_poisons_because_nobody_knows_what_it_left() {
     for (target, fault) in [
-        (Target::Write, Fault::Errno(EIO)),
-        (Target::Write, Fault::Short(100)),
-        (Target::Flush, Fault::Errno(EIO)),
+        (FaultTarget::Write, Fault::Errno(EIO)),
+        (FaultTarget::Write, Fault::Short(100)),
+        (FaultTarget::Flush, Fault::Errno(EIO)),
     ] {
         for nth in [1, 2] {
             let scratch = Scratch::with_log();
@@ -427,7 +433,7 @@ fn a_failed_checkpoint_poisons_because_nobody_knows_what_it_left() {
             }
             let third = commit(&mut session, 0, 5).expect("durable");
             let counts = rig.control.counts();
-            let before = if target == Target::Write {
+            let before = if target == FaultTarget::Write {
                 counts.writes
             } else {
                 counts.flushes
@@ -469,11 +475,11 @@ fn a_device_that_fails_in_recovery_opens_nothing() {
     }
     drop(log);
     for (which, target) in [
-        ("data", Target::Read),
-        ("data", Target::Flush),
-        ("control", Target::Read),
-        ("control", Target::Write),
-        ("control", Target::Flush),
+        ("data", FaultTarget::Read),
+        ("data", FaultTarget::Flush),
+        ("control", FaultTarget::Read),
+        ("control", FaultTarget::Write),
+        ("control", FaultTarget::Flush),
     ] {
         for nth in 1..=2 {
             let rig = Rig::new(&scratch.0);
@@ -490,7 +496,7 @@ fn a_device_that_fails_in_recovery_opens_nothing() {
             });
             let opened = common::open_on(rig.data.clone(), rig.control.clone(), options());
             // One copy of the control information is enough.
-            let enough = (which, target, nth) == ("control", Target::Read, 2);
+            let enough = (which, target, nth) == ("control", FaultTarget::Read, 2);
             let struck = device.counts().struck > 0 && !enough;
             assert_eq!(opened.is_err(), struck, "{which} {target:?} {nth}");
         }

@@ -13,7 +13,7 @@
 mod common;
 
 use common::{PATIENCE, Scratch, create, options, record, whose};
-use device::raw::{Look, is_block_device};
+use device::raw::{RawDevice, is_block_device};
 use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::CommitPost;
@@ -60,7 +60,7 @@ fn what_was_acknowledged_survives_kill_9_on_a_raw_device() {
         return println!("skipped: losetup makes no loop device here (needs root)");
     };
     let path = Path::new(&device.0);
-    let look = Look::at(path).expect("readable");
+    let look = RawDevice::at(path).expect("readable");
     let consent = look.consent(Some(path)).expect("its path");
     let cleared = look.hold().and_then(|held| held.clear(&consent));
     let cleared = cleared.expect("free");
@@ -176,7 +176,7 @@ impl Drop for LoopDevice {
 /// Opens the log in a directory or on a raw device.
 fn open_at(place: &Path, options: Options) -> Result<(Log, Recovery), Error> {
     if is_block_device(place) {
-        common::open_with(Look::at(place)?.hold()?, options)
+        common::open_with(RawDevice::at(place)?.hold()?, options)
     } else {
         common::open_with(place, options)
     }

@@ -4,8 +4,8 @@
 
 mod common;
 
-use device::fault::{EIO, Fault, Injection, Target};
-use device::{Caps, Completion, DeviceError, FaultDevice, LogDevice, Op, Queue, Region, SimDisk};
+use device::fault::{EIO, Fault, FaultTarget, Injection};
+use device::{Caps, DeviceError, FaultDevice, LogDevice, Op, OpCompletion, Queue, Region, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
 use redo::group::Geometry;
@@ -98,7 +98,7 @@ fn a_failed_checkpoint_poisons_the_log_and_overwrites_nothing() {
         // Either way the commit must fail; usually it waits for the checkpoint by now.
         std::thread::sleep(Duration::from_millis(30));
         rig.control.inject(Injection {
-            target: Target::Write,
+            target: FaultTarget::Write,
             nth: 1,
             fault: Fault::Errno(EIO),
             for_good: true,
@@ -127,7 +127,7 @@ fn a_poisoned_log_is_not_recorded_as_closed() {
     let (log, _) = common::open_on(data.clone(), control, Options::default()).expect("opens");
     fill(&log, 5);
     data.inject(Injection {
-        target: Target::Write,
+        target: FaultTarget::Write,
         nth: 1,
         fault: Fault::Errno(EIO),
         for_good: true,
@@ -220,7 +220,7 @@ impl Queue for LateQueue {
         self.in_flight.fetch_add(ops.len() as u64, Ordering::SeqCst);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         if wait {
             self.inner.submit(&self.held);
             self.held.clear();

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, Scratch, options, record};
-use device::raw::Look;
+use device::raw::RawDevice;
 use device::{IoEngine, UringOptions};
 use redo::{CommitMode, CommitPost, Completions, Error, Log, LogWriter, Options, Session};
 use rustix::fs::{Mode, OFlags};
@@ -125,12 +125,12 @@ fn what_outlives_a_log_does_not_claim_its_device() {
     for way in ways() {
         let case = format!("{} {:?}", way.io.name(), way.log_writer);
         for by_close in [true, false] {
-            let look = Look::at(&device.0).expect("readable");
+            let look = RawDevice::at(&device.0).expect("readable");
             let consent = look.consent(Some(&device.0)).expect("repeated");
             let cleared = look.hold().and_then(|held| held.clear(&consent));
             common::create_with(cleared.expect("free"), SMALL, &|_, _| {}, &|| false)
                 .expect("a new log");
-            let held = Look::at(&device.0).and_then(|look| look.hold());
+            let held = RawDevice::at(&device.0).and_then(|look| look.hold());
             let (io, log_writer) = (way.io, way.log_writer);
             let again = options().io(io).log_writer(log_writer);
             let (log, _) = common::open_with(held.expect("free"), again).expect("a log");

@@ -6,7 +6,7 @@ mod common;
 mod orders;
 
 use common::{Scratch, assert_prefixes, commit, options, recovered};
-use device::fault::{EIO, Fault, Injection, Target};
+use device::fault::{EIO, Fault, FaultTarget, Injection};
 use measure::Nanos;
 use orders::{BATCHES, By, Disks, PATIENCE, committer, every_order, pipelined};
 use redo::planted::Planted;
@@ -30,10 +30,10 @@ fn completions_in_every_order_acknowledge_what_is_durable_and_no_more() {
 #[test]
 fn a_failure_of_any_operation_in_any_order_acknowledges_nothing_more() {
     let faults = [
-        (Target::Write, 1),
-        (Target::Write, 2),
-        (Target::Write, 3),
-        (Target::Flush, 1),
+        (FaultTarget::Write, 1),
+        (FaultTarget::Write, 2),
+        (FaultTarget::Write, 3),
+        (FaultTarget::Flush, 1),
     ];
     for fault in faults {
         for by in [By::Workers, By::Queue] {
@@ -52,7 +52,7 @@ fn a_worker_that_hangs_keeps_nobody_waiting_but_the_end() {
         let disks = Disks::new(By::Workers);
         let log = disks.open(pipelined(Planted::none()));
         disks.data.inject(Injection {
-            target: Target::Write,
+            target: FaultTarget::Write,
             nth: disks.data.counts().writes + 1,
             fault: Fault::Errno(EIO),
             for_good: false,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{PATIENCE, SMALL, Scratch, commit, open, options, record, whose};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{LogDevice, OpKind, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::{CommitMode, Error, Layout, Log, Rba, RedoRecord};
@@ -180,7 +180,7 @@ fn a_reader_passes_over_the_gaps_between_incarnations() {
         };
         assert_eq!(numbers(&log, start), expected, "across all lives");
         faulty.inject(Injection {
-            target: Target::Flush,
+            target: FaultTarget::Flush,
             nth: faulty.counts().flushes + 1,
             fault: Fault::Errno(EIO),
             for_good: true,
@@ -208,6 +208,35 @@ fn a_reader_passes_over_the_gaps_between_incarnations() {
     assert_eq!(gaps, 5);
 }
 
+/// Only the gap before an incarnation may hold blocks that do not count; any other one is damage,
+/// and nothing behind it is given.
+#[test]
+fn a_durable_block_that_does_not_count_ends_a_reader_with_an_error() {
+    let scratch = Scratch::with_log();
+    let log = open(&scratch.0);
+    let mut session = log.session();
+    let all: Vec<Rba> = (0..10)
+        .map(|which| commit(&mut session, 0, which).expect("durable"))
+        .collect();
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(scratch.0.join("redo01.log"))
+        .expect("there");
+    let place = log.geometry().address(5);
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 4096], place).expect("written");
+    let mut reader = log.read_from(all[0]).expect("kept and durable");
+    for which in 0..5 {
+        let got = reader.next().expect("durable").expect("readable");
+        assert_eq!(whose(&got.bytes), (0, which));
+    }
+    let damaged = reader.next();
+    assert!(
+        matches!(damaged, Some(Err(Error::Corrupt { rba, .. })) if rba == all[5]),
+        "{damaged:?}"
+    );
+    assert!(reader.next().is_none(), "nothing behind an error");
+}
+
 /// The write of a commit has ended and its flush has not.
 #[test]
 fn redo_that_is_written_and_not_flushed_is_not_read() {
@@ -226,6 +255,7 @@ fn redo_that_is_written_and_not_flushed_is_not_read() {
     assert!(gate.release(write.ticket));
     let flush = gate.await_pending(1, PATIENCE).expect("submitted")[0];
     assert_eq!(flush.op.kind, OpKind::Flush);
+    assert_eq!(log.durable(), durable);
     assert_eq!(numbers(&log, first), [0]);
     assert_eq!(numbers(&log, durable), []);
     let behind = Rba {
@@ -235,6 +265,11 @@ fn redo_that_is_written_and_not_flushed_is_not_read() {
     let refused = log.read_from(behind);
     assert!(
         matches!(refused, Err(Error::Position { .. })),
+        "{refused:?}"
+    );
+    let refused = log.checkpoint(behind);
+    assert!(
+        matches!(refused, Err(Error::Checkpoint { .. })),
         "{refused:?}"
     );
     drop(gate);

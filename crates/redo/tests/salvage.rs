@@ -4,7 +4,7 @@
 mod common;
 
 use common::{SMALL, Scratch, commit, options, record, whose};
-use device::fault::{EIO, Fault, FaultDevice, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::sim_disk::{CrashMix, SimDisk};
 use device::{Caps, LogDevice};
 use measure::workload::split_mix;
@@ -138,6 +138,8 @@ fn what_lies_before_damage_is_kept_and_what_was_lost_is_counted() {
         let given_up = damaged.salvage(at).expect("damage");
         let behind = 39 - bad;
         assert_eq!((given_up.at, given_up.kept_records), (at, bad));
+        let last = bad.checked_sub(1).map(|last| disks.geometry().rba(last, 0));
+        assert_eq!(given_up.last_kept, last);
         assert_eq!(given_up.lost_upto, disks.geometry().rba(40, 0));
         assert_eq!(
             (given_up.lost_blocks, given_up.readable_blocks),
@@ -184,7 +186,7 @@ fn nothing_from_behind_the_damage_comes_back_after_commits_and_power_cuts() {
             committed = now + more;
             // A write that no flush makes durable: the cut decides sector by sector.
             data.inject(Injection {
-                target: Target::Flush,
+                target: FaultTarget::Flush,
                 nth: data.counts().flushes + 1,
                 fault: Fault::Errno(EIO),
                 for_good: true,
@@ -252,6 +254,50 @@ fn only_the_position_of_damage_is_accepted_and_a_refusal_changes_nothing() {
     }
 }
 
+/// A checkpoint and closing record how far the log was durable: behind the damage that is taken
+/// back too, or the log would be refused as before.
+#[test]
+fn what_control_information_proved_behind_the_damage_is_taken_back() {
+    for closed in [false, true] {
+        let disks = Disks::new();
+        let (log, _) = disks.open().expect("a new log");
+        commit_from(&log, 0, 20);
+        let upto = log.geometry().rba(4, 0);
+        log.checkpoint(upto).expect("durable");
+        if closed {
+            log.close().expect("nothing failed");
+        }
+        drop(log);
+        let damaged = disks.damaged(9);
+        let given_up = damaged.salvage(refused_at(&damaged)).expect("damage");
+        assert_eq!((given_up.kept_records, given_up.lost_blocks), (5, 11));
+        let (_, recovery) = damaged.open().expect("given up");
+        assert_eq!(numbers(&recovery), (4..9).collect::<Vec<_>>(), "{closed}");
+    }
+}
+
+/// Nothing that recovery would give lies before the damage.
+#[test]
+fn damage_of_the_block_in_which_the_checkpoint_lies_is_not_given_up() {
+    let disks = Disks::holding(3);
+    let (log, _) = disks.open().expect("whole");
+    let mut session = log.session();
+    session.append(&[&record(0, 3)]).expect("open");
+    let inside = session.append(&[&record(0, 4)]).expect("open");
+    session.commit(CommitMode::WAIT_IMMEDIATE).expect("durable");
+    log.checkpoint(inside).expect("durable");
+    commit_from(&log, 5, 5);
+    drop((session, log));
+    assert!(inside.offset > 0, "{inside}");
+    let damaged = disks.damaged(inside.block.into());
+    let at = refused_at(&damaged);
+    let before = damaged.images();
+    let refused = damaged.salvage(at).expect_err("the checkpoint lies there");
+    assert!(matches!(refused, Error::Salvage { .. }), "{refused}");
+    assert!(refused.to_string().contains("make a new log"), "{refused}");
+    assert!(damaged.images() == before);
+}
+
 /// Damage beside which something else is wrong: what lies behind may not be this log's.
 #[test]
 fn control_information_older_than_the_log_is_no_damage_to_be_given_up() {
@@ -277,11 +323,11 @@ fn an_interrupted_salvage_leaves_the_log_as_it_was_or_given_up() {
     let at = refused_at(&damaged);
     let (mut refused, mut given_up) = (0, 0);
     for (target, nth) in [
-        (Target::Write, 1),
-        (Target::Write, 2),
-        (Target::Flush, 1),
-        (Target::Flush, 2),
-        (Target::Flush, 3),
+        (FaultTarget::Write, 1),
+        (FaultTarget::Write, 2),
+        (FaultTarget::Flush, 1),
+        (FaultTarget::Flush, 2),
+        (FaultTarget::Flush, 3),
     ] {
         for seed in 0..8 {
             let mut rng = seed;

@@ -6,7 +6,7 @@
 use redo::control::{ControlInfo, CopyProblem};
 use redo::engine::{GroupSurvey, Inspection};
 use redo::recovery::End;
-use redo::{Error, Rba};
+use redo::{Error, Rba, Salvage};
 use serde::Serialize;
 use std::path::Path;
 
@@ -68,6 +68,9 @@ pub(crate) struct InspectedLog {
     pub(crate) verified: bool,
     pub(crate) groups: Vec<InspectedGroup>,
     pub(crate) problems: Vec<InspectedProblem>,
+    /// What giving up the redo behind damage loses, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) salvage: Option<InspectedSalvage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dump: Option<Vec<DumpedRecord>>,
 }
@@ -120,6 +123,20 @@ pub(crate) struct InspectedProblem {
     pub(crate) detail: String,
 }
 
+/// What is kept and lost when the redo behind damage is given up.
+#[derive(Debug, Serialize)]
+pub(crate) struct InspectedSalvage {
+    /// It was given up; otherwise nothing was changed.
+    pub(crate) done: bool,
+    pub(crate) at_rba: String,
+    pub(crate) kept_records: u64,
+    pub(crate) last_kept_rba: Option<String>,
+    pub(crate) lost_upto_rba: String,
+    pub(crate) lost_blocks: u64,
+    pub(crate) readable_blocks: u64,
+    pub(crate) lost_records: u64,
+}
+
 /// A record in the dump.
 #[derive(Debug, Serialize)]
 pub(crate) struct DumpedRecord {
@@ -143,7 +160,7 @@ fn is_damage(error: &Error) -> bool {
 
 impl InspectedLog {
     fn of(directory: &Path) -> InspectedLog {
-        let control = redo::engine::Place::of(directory).locked();
+        let control = redo::engine::LogPlace::of(directory).locked();
         InspectedLog {
             schema: SCHEMA,
             path: directory.display().to_string(),
@@ -160,6 +177,7 @@ impl InspectedLog {
             verified: false,
             groups: Vec::new(),
             problems: Vec::new(),
+            salvage: None,
             dump: None,
         }
     }
@@ -345,6 +363,21 @@ impl InspectedControl {
             closed_at_rba: info.closed_at.map(rba),
             durable_rba: rba(info.known_durable()),
             incarnations: incarnations.collect(),
+        }
+    }
+}
+
+impl InspectedSalvage {
+    pub(crate) fn of(salvage: &Salvage, done: bool) -> InspectedSalvage {
+        InspectedSalvage {
+            done,
+            at_rba: salvage.at.to_string(),
+            kept_records: salvage.kept_records,
+            last_kept_rba: salvage.last_kept.map(|rba| rba.to_string()),
+            lost_upto_rba: salvage.lost_upto.to_string(),
+            lost_blocks: salvage.lost_blocks,
+            readable_blocks: salvage.readable_blocks,
+            lost_records: salvage.lost_records,
         }
     }
 }

@@ -20,21 +20,21 @@ pub const BUSY_WINDOW_S: u64 = 2;
 
 /// A volume's room, as statvfs reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Volume {
+pub struct VolumeRoom {
     /// Its size in bytes.
     pub total_bytes: u64,
     /// What an unprivileged process may still use, in bytes.
     pub available_bytes: u64,
 }
 
-impl Volume {
+impl VolumeRoom {
     /// The volume that holds an open directory.
     ///
     /// # Errors
     /// The system's.
-    pub fn of(directory: impl std::os::fd::AsFd) -> std::io::Result<Volume> {
+    pub fn of(directory: impl std::os::fd::AsFd) -> std::io::Result<VolumeRoom> {
         let v = rustix::fs::fstatvfs(directory)?;
-        Ok(Volume {
+        Ok(VolumeRoom {
             total_bytes: v.f_blocks.saturating_mul(v.f_frsize),
             available_bytes: v.f_bavail.saturating_mul(v.f_frsize),
         })
@@ -57,13 +57,13 @@ impl Volume {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// A volume that others use too.
-    Volume(Volume),
+    Volume(VolumeRoom),
     /// A raw device of so many bytes, for the log alone.
     Device(u64),
 }
 
-impl From<Volume> for Room {
-    fn from(volume: Volume) -> Room {
+impl From<VolumeRoom> for Room {
+    fn from(volume: VolumeRoom) -> Room {
         Room::Volume(volume)
     }
 }
@@ -85,7 +85,7 @@ pub struct PlannedWrites {
 
 /// Somebody else's log on the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct ForeignLog {
     /// The process.
     pub pid: u32,
     /// Its name.
@@ -189,7 +189,7 @@ pub enum Refusal {
          --allow-busy",
         holders(.0)
     )]
-    Held(Vec<Holder>),
+    Held(Vec<ForeignLog>),
 }
 
 impl Refusal {
@@ -257,7 +257,7 @@ pub fn recheck(room: impl Into<Room>) -> Result<(), Refusal> {
 /// Why not.
 pub fn check_busy(
     utilisation_pct: Option<f64>,
-    holders: &[Holder],
+    holders: &[ForeignLog],
     allow_busy: bool,
 ) -> Result<Option<Refusal>, Refusal> {
     let refusal = if !holders.is_empty() {
@@ -306,7 +306,7 @@ pub fn announcement(plan: &PlannedWrites, room: impl Into<Room>) -> Vec<String> 
     lines
 }
 
-fn holders(all: &[Holder]) -> String {
+fn holders(all: &[ForeignLog]) -> String {
     const SHOWN: usize = 3;
     let mut words: Vec<String> = all
         .iter()
@@ -328,8 +328,8 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn volume(total: u64, available: u64) -> Volume {
-        Volume {
+    fn volume(total: u64, available: u64) -> VolumeRoom {
+        VolumeRoom {
             total_bytes: total * GIB,
             available_bytes: available * GIB,
         }
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_busy_device_is_left_alone() {
-        let holder = Holder {
+        let holder = ForeignLog {
             pid: 42,
             name: "post\u{1b}[31mgres".to_owned(),
             file: "/pg/pg_wal/000000010000000000000001".into(),

@@ -115,6 +115,32 @@ impl Spread {
             most,
         })
     }
+
+    /// Median, and as least and most the bounds of its 95 % interval: the two values of the same
+    /// rank from below and from above between which the median of the population lies with at
+    /// least that probability, whatever its distribution (the sign test inverted; Conover,
+    /// Practical Nonparametric Statistics, 3.2). `None` of fewer than six values, which have no
+    /// such two.
+    pub fn interval(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let median = Spread::of(values.iter().copied())?.median;
+        let count = values.len();
+        // Logarithm of the probability that as many values as `below` lie below the median.
+        let mut log_probability = -(count as f64) * std::f64::consts::LN_2;
+        let (mut below, mut outside) = (0, log_probability.exp());
+        while outside <= 0.025 {
+            log_probability += (((count - below) as f64) / (below + 1) as f64).ln();
+            outside += log_probability.exp();
+            below += 1;
+        }
+        let rank = below.checked_sub(1)?;
+        Some(Spread {
+            median,
+            least: values[rank],
+            most: values[count - 1 - rank],
+        })
+    }
 }
 
 #[cfg(test)]
@@ -157,5 +183,24 @@ mod tests {
         let spread = Spread::of([4.0, 1.0, 3.0, 2.0]).expect("values");
         assert_eq!((spread.median, spread.least, spread.most), (2.5, 1.0, 4.0));
         assert_eq!(Spread::of([7.0]).map(|s| s.median), Some(7.0));
+    }
+
+    /// Ranks as tables of the sign test print them (Conover, table A3): with 6 values the extremes,
+    /// with 20 the sixth from each end, with 300 the 133rd.
+    #[test]
+    fn intervals_of_medians() {
+        let ranks = |count: u32| {
+            let spread = Spread::interval((1..=count).rev().map(f64::from));
+            spread.map(|s| (s.median, s.least, s.most))
+        };
+        for (count, expected) in [
+            (5, None),
+            (6, Some((3.5, 1.0, 6.0))),
+            (9, Some((5.0, 2.0, 8.0))),
+            (20, Some((10.5, 6.0, 15.0))),
+            (300, Some((150.5, 133.0, 168.0))),
+        ] {
+            assert_eq!(ranks(count), expected, "{count}");
+        }
     }
 }

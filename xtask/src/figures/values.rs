@@ -8,14 +8,15 @@
 //! ```
 //!
 //! - `in`: a CSV file below `experiments/`.
-//! - `of`: a column, or several with `*` and `/` between them, from left to right.
+//! - `of`: a column, or several with `*` and `/` between them, from left to right; `+` between
+//!   columns adds them up first.
 //! - `where`: cells of the rows that count, `column=text` or `column!=text`; a `*` at the end of
 //!   the text stands for any rest.
 //! - `over max` or `over min`, and cells: each value is divided by the greatest or the least of
 //!   those rows *of the same round*. Never are two medians divided.
-//! - `as`: `range` (the default: median, and in brackets least and most), `median`, `least`,
-//!   `most`, `sum`, `rows`, or `bound`: with none in so many tries, below 3/N with 95 % confidence,
-//!   percent.
+//! - `as`: `range` (the default: median, and in brackets least and most), `interval` (median, and
+//!   in brackets its 95 % interval by ranks), `median`, `least`, `most`, `sum`, `rows`, or `bound`:
+//!   with none in so many tries, below 3/N with 95 % confidence, percent.
 //! - `digits`: after the point, 2 unless stated; with 0 thousands are parted by commas.
 //!
 //! Invariant: a mark that cannot be computed is an error, and so is a figure that differs.
@@ -129,18 +130,18 @@ impl<'a> Mark<'a> {
         let spread = Spread::of(values.iter().copied()).ok_or("no finite value")?;
         let shown = |value| number(value, self.digits);
         let sum: f64 = values.iter().sum();
+        let range = |s: Spread| {
+            let (median, least, most) = (shown(s.median), shown(s.least), shown(s.most));
+            format!("{median} ({least} to {most})")
+        };
         Ok(match self.shown {
             "median" => shown(spread.median),
             "least" => shown(spread.least),
             "most" => shown(spread.most),
             "sum" => shown(sum),
             "bound" if sum > 0.0 => format!("{} %", shown(300.0 / sum)),
-            "range" => format!(
-                "{} ({} to {})",
-                shown(spread.median),
-                shown(spread.least),
-                shown(spread.most)
-            ),
+            "range" => range(spread),
+            "interval" => range(Spread::interval(values).ok_or("too few values for an interval")?),
             other => return Err(format!("`as {other}` is not known")),
         })
     }
@@ -165,17 +166,18 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// `a*b/c` of a row's columns.
+/// `a*b+c/d` of a row's columns, as `a * (b + c) / d`.
 fn product(row: Row<'_>, of: &str) -> Outcome<f64> {
     let mut result = 1.0;
     let mut rest = of;
     let mut divides = false;
     loop {
         let end = rest.find(['*', '/']);
-        let column = rest[..end.unwrap_or(rest.len())].trim();
-        let value = row
-            .number(column)
-            .ok_or_else(|| format!("a row has no number `{column}`"))?;
+        let mut value = 0.0;
+        for column in rest[..end.unwrap_or(rest.len())].split('+').map(str::trim) {
+            let number = row.number(column);
+            value += number.ok_or_else(|| format!("a row has no number `{column}`"))?;
+        }
         if divides {
             result /= value;
         } else {
@@ -300,6 +302,12 @@ mod tests {
             ),
             ("of per_s*bytes/per_s; where case=a; as sum; digits 0", "3"),
             ("of per_s; where case=o*; as bound", "1.95 %"),
+            // Of 20, 90, 44: (20 + 1) / 1 * 2, and so on.
+            (
+                "of per_s+bytes/bytes*bytes+bytes; where case=ours; digits 0",
+                "90 (42 to 182)",
+            ),
+            ("of per_s; as interval; digits 0", "30 (10 to 60)"),
             ("as rows; where case!=ours", "6"),
             ("of bytes; where case=a; as median; digits 0", "1"),
         ] {
@@ -317,6 +325,8 @@ mod tests {
             ("of per_s; over best case=a", "write max or min"),
             ("of per_s; over max case=z", "nothing to divide by"),
             ("of per_s; as mean", "not known"),
+            ("of per_s; where case=a; as interval", "too few values"),
+            ("of per_s+none; where case=a", "no number `none`"),
             ("of per_s; rounded 2", "there is no `rounded`"),
             ("of per_s; digits two", "not a number"),
         ] {

@@ -40,7 +40,7 @@ pub fn check(root: &Path) -> Outcome<Vec<Violation>> {
         serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata is not JSON: {e}"))?;
     let crates = crates(&metadata, root);
     let mut found = edges(&crates);
-    found.extend(binary_only(&crates));
+    found.extend(reserved(&crates));
     let lists = |edges: &str| -> Outcome<Vec<(String, String)>> {
         let edges = format!("--edges={edges}");
         let target = format!("--target={}", policy::TARGET);
@@ -162,25 +162,31 @@ fn members(crates: &BTreeMap<String, Crate>) -> impl Iterator<Item = (&str, &Cra
         .map(|c| (c.manifest.as_deref().unwrap_or(""), c))
 }
 
-fn is_binary_only(name: &str) -> bool {
-    policy::BINARY_ONLY.iter().any(|only| {
+/// The crates that may use a crate; `None` where all may.
+fn reserved_for(name: &str) -> Option<&'static [&'static str]> {
+    let continues = |only: &&str| {
         name.strip_prefix(only)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    })
+    };
+    let found = policy::RESERVED
+        .iter()
+        .find(|(names, _)| names.iter().any(continues));
+    found.map(|(_, users)| *users)
 }
 
-/// What only the binary may use is neither declared by another crate nor anywhere below it.
-fn binary_only(crates: &BTreeMap<String, Crate>) -> Vec<Violation> {
+/// What only some crates may use is neither declared by another crate nor anywhere below it.
+fn reserved(crates: &BTreeMap<String, Crate>) -> Vec<Violation> {
     let mut found = Vec::new();
-    for (manifest, member) in members(crates).filter(|(_, c)| c.name != policy::BINARY) {
+    for (manifest, member) in members(crates) {
         let below = below(crates, member).into_iter().map(|c| c.name.as_str());
         let declared = member.declared.iter().map(String::as_str);
-        let names: BTreeSet<&str> = declared
-            .chain(below)
-            .filter(|n| is_binary_only(n))
-            .collect();
+        let names: BTreeSet<&str> = declared.chain(below).collect();
         for name in names {
-            let message = format!("`{name}` belongs only in `{}`", policy::BINARY);
+            let Some(users) = reserved_for(name).filter(|u| !u.contains(&member.name.as_str()))
+            else {
+                continue;
+            };
+            let message = format!("`{name}` belongs only in `{}`", users.join("`, `"));
             found.push(Violation::new(manifest, 1, "dependencies", message));
         }
     }
@@ -323,16 +329,34 @@ mod tests {
             &[("redolab", &["client"])],
             &[below, ("tokio-postgres", &[])],
         );
-        assert_eq!(told(&binary_only(&good)), Vec::<String>::new());
+        assert_eq!(told(&reserved(&good)), Vec::<String>::new());
         let bad = world(
             &[("redolab-redo", &["client"])],
             &[below, ("tokio-postgres", &[])],
         );
         let expected = "redolab-redo/Cargo.toml:1: dependencies: `tokio-postgres` belongs only \
                         in `redolab`";
-        assert_eq!(told(&binary_only(&bad)), [expected]);
-        assert!(!is_binary_only("smol_str") && !is_binary_only("arrows"));
-        assert!(is_binary_only("arrow-array") && is_binary_only("miette"));
+        assert_eq!(told(&reserved(&bad)), [expected]);
+        assert!(reserved_for("smol_str").is_none() && reserved_for("arrows").is_none());
+        assert!(reserved_for("arrow-array").is_some() && reserved_for("miette").is_some());
+    }
+
+    #[test]
+    fn only_the_drivers_and_the_binary_have_database_clients() {
+        let client: (&str, &[&str]) = ("postgres-protocol", &[]);
+        let needs: &[&str] = &["postgres-protocol"];
+        let good = world(&[("redolab", needs), ("redolab-drivers", needs)], &[client]);
+        assert_eq!(told(&reserved(&good)), Vec::<String>::new());
+        let bad = world(
+            &[("redolab-drivers", &["tokio"]), ("redolab-redo", needs)],
+            &[client, ("tokio", &[])],
+        );
+        let expected = [
+            "redolab-drivers/Cargo.toml:1: dependencies: `tokio` belongs only in `redolab`",
+            "redolab-redo/Cargo.toml:1: dependencies: `postgres-protocol` belongs only in \
+             `redolab`, `redolab-drivers`",
+        ];
+        assert_eq!(told(&reserved(&bad)), expected);
     }
 
     #[test]

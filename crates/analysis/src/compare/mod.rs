@@ -96,7 +96,7 @@ impl WaitSeries {
 
     /// From means over time, as imported evidence holds them: only the mean can be compared.
     #[must_use]
-    pub fn of_points(points: &[measure::imported::Point]) -> WaitSeries {
+    pub fn of_points(points: &[measure::imported::SeriesPoint]) -> WaitSeries {
         let mut blocks = Blocks::new();
         for point in points {
             let count = point.count as f64;

@@ -47,7 +47,15 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
         all.extend(of_load(load));
         all.extend(commit_write(load, beside.workload.redo()));
     }
-    match &run.target.facts {
+    let (own, other) = (&run.target.facts, &beside.target.facts);
+    let is_database = |facts| matches!(facts, &TargetFacts::Database(_));
+    if is_database(own) != is_database(other) {
+        // What one system has no setting of is no difference of settings.
+        all.push(text("system", &system(own)));
+        all.push(text("processor", &run.environment.cpu_model));
+        return all;
+    }
+    match own {
         TargetFacts::Unknown => {}
         TargetFacts::RedoLog(log) => all.extend(of_log(log)),
         TargetFacts::Database(server) => {
@@ -62,6 +70,15 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
     }
     all.push(text("processor", &run.environment.cpu_model));
     all
+}
+
+fn system(facts: &TargetFacts) -> String {
+    match facts {
+        TargetFacts::Unknown => String::new(),
+        TargetFacts::RedoLog(_) => "redolab's own log".to_owned(),
+        TargetFacts::Database(server) => format!("{} {}", server.product, server.version),
+        TargetFacts::Imported(_) => "evidence".to_owned(),
+    }
 }
 
 fn of_load(load: &RedoWorkload) -> Vec<Setting> {

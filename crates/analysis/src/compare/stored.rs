@@ -399,7 +399,10 @@ fn rates(row: &Row, key: &str) -> Blocks {
     for interval in &row.intervals {
         let amount = match key {
             "commit_throughput_tps" => interval.commits as f64,
-            "redo_data_mbps" => interval.redo_bytes as f64,
+            "redo_data_mbps" => match interval.redo_bytes {
+                Some(bytes) => bytes as f64,
+                None => return Blocks::default(),
+            },
             _ => return Blocks::default(),
         };
         blocks.push_rate(amount, interval.seconds);

@@ -32,10 +32,10 @@ fn flush_cost(run: &Run, notes: &mut Vec<Note>) {
             &catalogue::FLUSH_COST,
             Info,
             format!(
-                "Of a durable write of {} the flush takes {} of {} ({}).",
+                "A durable write of {} takes {}, of which the flush takes {} ({}).",
                 format::bytes(row.write_bytes),
-                format::latency(row.flush_mean_ns),
                 format::latency(row.latency.mean_ns),
+                format::latency(row.flush_mean_ns),
                 format::percent(share),
             ),
         )
@@ -72,7 +72,7 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
             &catalogue::BLOCK_BELOW_LOGICAL,
             Bad,
             format!(
-                "Redo blocks of {block} bytes are smaller than the host sector of {logical} bytes: the device cannot write one."
+                "Redo blocks of {block} bytes are smaller than the host sector of {logical} bytes: the device cannot write such a block."
             ),
             format!("Use --block-size {logical}."),
         )
@@ -81,7 +81,7 @@ fn sectors(run: &Run, notes: &mut Vec<Note>) {
             &catalogue::BLOCK_BELOW_PHYSICAL,
             Caution,
             format!(
-                "Log writes end on {seal} bytes, the medium's sector has {physical}: a write rewrites acknowledged neighbours, and is read-modify-write inside the drive."
+                "Log writes end on multiples of {seal} bytes, but the medium's sector has {physical} bytes: a write rewrites acknowledged redo in the same sector, as a read-modify-write inside the drive."
             ),
             format!("Pad log writes to {physical} bytes, here with --block-size {physical}."),
         )
@@ -110,7 +110,7 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
     let log = run.target.redo_log();
     match log.and_then(|log| log.unwritten_extents) {
         Some(0) => notes.push(
-            Note::of(&catalogue::BLOCK_PRE_WRITTEN, Good, "The log files hold no unwritten extents: a flush need not commit the file system's journal.")
+            Note::of(&catalogue::BLOCK_PRE_WRITTEN, Good, "The log files hold no unwritten extents: a flush does not have to commit the file system's journal.")
                 .number("unwritten_extents", 0.0),
         ),
         Some(n) => notes.push(
@@ -136,7 +136,7 @@ fn extents(run: &Run, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::BLOCK_RAW_DEVICE,
                 Info,
-                "The log is on the raw device: no file system commits a journal there, and none keeps others from writing to it.",
+                "The log is on the raw device: there is no file system journal to commit, and no file system that keeps other programs from writing to the device.",
             )
                 .number("log_groups", log.map_or(0.0, |log| log.log_groups.into())),
         ),
@@ -160,7 +160,7 @@ fn atomic(run: &Run, notes: &mut Vec<Note>) {
     let relation = if unit >= seal {
         "neither a redo block nor the padding of a log write can be torn"
     } else {
-        "a log write that is padded further can be torn between its units, which its checksums show"
+        "a log write that is padded to more can be torn between these units, and its checksums detect this"
     };
     notes.push(
         Note::of(

@@ -41,7 +41,7 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
             &catalogue::STACK_INSTANCE_STORE,
             Caution,
             format!(
-                "{} is local storage of a cloud instance: its data does not outlive the instance's stop or its host's failure.",
+                "{} is local storage of a cloud instance: its data is lost when the instance stops or its host fails.",
                 named(disk)
             ),
         ),
@@ -82,7 +82,7 @@ fn write_cache(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
     // Of a disk that a host makes, the host is asked.
     let advice = match (&stack.hypervisor, advice) {
         (Some(_), PROVE) => {
-            "The host made this disk: ask there which device and cache mode are below it, or run a power test."
+            "The host provides this disk: ask for the device and the cache mode below it, or run a power test."
         }
         (_, advice) => advice,
     };
@@ -149,7 +149,7 @@ fn cache_words(
             format!(
                 "The kernel treats {name} as write-through and sends it no flushes; what the drive itself reports could not be read."
             ),
-            "Read the drive's own setting (nvme id-ctrl, sdparm --get=WCE) as root; this file alone proves nothing.",
+            "Read the drive's own setting (nvme id-ctrl, sdparm --get=WCE) as root; queue/write_cache alone proves nothing.",
         ),
         (None, Some(_)) => (
             &catalogue::STACK_WRITE_CACHE,

@@ -54,7 +54,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             entry,
             weight,
             format!(
-                "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device for each ({}).",
+                "The rated endurance of {} TB lasts {} years at {rate}: {} MB/s of redo, {} bytes on the device per byte of redo ({}).",
                 format::digits(rated / 1e12),
                 format::digits(years),
                 format::digits(load.bytes_per_s / mb),

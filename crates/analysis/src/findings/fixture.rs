@@ -49,9 +49,9 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
         t_s: i as f64,
         seconds: 1.0,
         commits: commits / 10,
-        log_file_sync_mean_ns: sync_ns,
-        log_file_parallel_write_mean_ns: sync_ns * 0.8,
-        log_file_parallel_write_max_ns: (sync_ns * 4.0) as u64,
+        log_file_sync_mean_ns: Some(sync_ns),
+        log_file_parallel_write_mean_ns: Some(sync_ns * 0.8),
+        log_file_parallel_write_max_ns: Some((sync_ns * 4.0) as u64),
         ..Interval::default()
     };
     Row {
@@ -65,7 +65,7 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
         elapsed_ns: Some(10_000_000_000),
         commits: Some(commits),
         waits,
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: commits,
             queue_ns: sync_ns * 0.1,
             write_ns: sync_ns * 0.5,

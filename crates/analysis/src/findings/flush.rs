@@ -41,7 +41,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::Verified => (
             &catalogue::FLUSH_AUDIT,
             Good,
-            "The kernel counted the flushes that the acknowledged writes need, on a device that nobody else used.".to_owned(),
+            "The kernel counted the flushes that the acknowledged writes need, and no other process used the device.".to_owned(),
         ),
         AuditStatus::LowerBound if nfs.is_some() => (
             &catalogue::FLUSH_AUDIT,
@@ -51,7 +51,7 @@ fn audit(run: &Run, notes: &mut Vec<Note>) {
         AuditStatus::LowerBound => (
             &catalogue::FLUSH_AUDIT,
             Info,
-            "The kernel counted enough flushes, but the device was not the log's alone: the count is an upper limit of ours.".to_owned(),
+            "The kernel counted enough flushes, but other processes used the device too: some of the flushes may be theirs.".to_owned(),
         ),
         AuditStatus::Unavailable => (
             &catalogue::FLUSH_AUDIT,
@@ -122,7 +122,7 @@ fn flat(run: &Run, method: &str, t: &Thresholds, notes: &mut Vec<Note>) -> bool 
             &catalogue::DURABILITY_FLAT_FLUSH,
             Caution,
             format!(
-                "A flush behind {} of {method} writes takes {}, one behind {} {}: a flush that takes no longer with more to make durable may be answered before the medium has it.",
+                "A flush after {} of {method} writes takes {}, a flush after {} takes {}: a flush that takes no longer for more data may be acknowledged before the data is on the medium.",
                 format::bytes(small.write_bytes),
                 format::latency(small.flush_mean_ns),
                 format::bytes(large.write_bytes),

@@ -71,7 +71,7 @@ fn volatile(layer: &Layer) -> Note {
         &catalogue::STACK_VOLATILE,
         Bad,
         format!(
-            "{} keeps the log in memory: the log is lost when power is.",
+            "{} keeps the log in memory: the log is lost when power is lost.",
             layer.name
         ),
     )
@@ -163,7 +163,7 @@ fn device_mapper(layer: &Layer, notes: &mut Vec<Note>) {
             "Show that the caching device survives power loss, or bypass it for redo."
         }
         "thin" | "thin-pool" | "snapshot" | "snapshot-origin" | "vdo" => {
-            "Use a plain linear volume for redo: allocation and copies otherwise fall into commits."
+            "Use a plain linear volume for redo: otherwise commits wait for allocation and copies."
         }
         _ => return,
     };
@@ -256,7 +256,7 @@ fn machine(stack: &Stack, notes: &mut Vec<Note>) {
         notes.push(Note::of(
             &catalogue::STACK_PRELOAD,
             Bad,
-            format!("{library} is preloaded and turns flushes into nothing."),
+            format!("{library} is preloaded: flushes do nothing."),
         ));
     }
     if let Some(hypervisor) = &stack.hypervisor {

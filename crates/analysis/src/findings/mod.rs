@@ -1,8 +1,8 @@
 //! What a run shows, theme by theme. Each finding is a claim with its numbers, the threshold
 //! that was applied, that threshold's source and what to do.
 //!
-//! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable
-//! and its prefix names the [`Axis`] on which it weighs; a theme that has no data says nothing.
+//! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable and
+//! its prefix names the [`FindingAxis`] on which it weighs; a theme that has no data says nothing.
 
 mod block;
 mod cache;
@@ -35,7 +35,7 @@ use note::Note;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
+pub enum FindingAxis {
     /// Whether an acknowledged write survives power loss.
     Durability,
     /// Whether commits are fast and steady enough for the stated need.
@@ -56,16 +56,16 @@ pub const DECLARED: &str = catalogue::DURABILITY_DECLARED.id;
 
 /// The axis of a finding, from the prefix of its id.
 #[must_use]
-pub fn axis(id: &str) -> Axis {
+pub fn axis(id: &str) -> FindingAxis {
     // Acknowledged redo that a later write can tear is no matter of speed.
     if id == "block.below_physical" {
-        return Axis::Durability;
+        return FindingAxis::Durability;
     }
     match id.split('.').next() {
-        Some("stack" | "mount" | "durability") => Axis::Durability,
-        Some("need") => Axis::Need,
-        Some("validity" | "evidence") => Axis::Validity,
-        _ => Axis::Performance,
+        Some("stack" | "mount" | "durability") => FindingAxis::Durability,
+        Some("need") => FindingAxis::Need,
+        Some("validity" | "evidence") => FindingAxis::Validity,
+        _ => FindingAxis::Performance,
     }
 }
 

@@ -56,11 +56,11 @@ fn two_rates(run: &mut Run, first: f64, last: f64, seconds: u64) {
     let interval = |i: u64| Interval {
         t_s: (i + 1) as f64,
         seconds: 1.0,
-        redo_bytes: (rate(i) * MB) as u64,
+        redo_bytes: Some((rate(i) * MB) as u64),
         ..Interval::default()
     };
     row.intervals = (0..seconds).map(interval).collect();
-    let bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
+    let bytes = row.intervals.iter().filter_map(|i| i.redo_bytes).sum();
     row.elapsed_s = Some(seconds as f64);
     let redo = row.redo.get_or_insert_default();
     redo.redo_size_bytes = Some(bytes);

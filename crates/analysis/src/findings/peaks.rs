@@ -28,14 +28,15 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .is_some_and(|e| e.is_repeated() && e.rise_pct > t.peak_effect_pct.value);
     let what = match &effect {
         Some(e) => format!(
-            "in the {} with such peaks the mean log file sync was {} against {} in the others ({:+.1} %)",
+            "in the {} with such peaks the mean log file sync was {}, in the others {} ({:+.1} %)",
             format::plural(e.seconds, "interval"),
             format::latency(e.with_ns),
             format::latency(e.without_ns),
             e.rise_pct,
         ),
-        None => "peaks fell in every interval or in none, so their effect cannot be set apart"
-            .to_owned(),
+        None => {
+            "all intervals or none had such peaks, so their effect cannot be measured".to_owned()
+        }
     };
     notes.push(
         Note::of(
@@ -109,14 +110,19 @@ impl Effect {
 }
 
 fn effect(row: &Row, bound_ns: f64) -> Option<Effect> {
-    split(row, |i| i.log_file_parallel_write_max_ns as f64 >= bound_ns)
+    let reaches = |ns: u64| ns as f64 >= bound_ns;
+    split(row, |i| {
+        i.log_file_parallel_write_max_ns.is_some_and(reaches)
+    })
 }
 
 /// Splits a row's intervals by `is_with`, each weighed by its commits. `None` without both kinds.
 pub(super) fn split(row: &Row, is_with: impl Fn(&Interval) -> bool) -> Option<Effect> {
     let (mut with, mut without, mut seconds) = ((0.0, 0.0), (0.0, 0.0), 0);
     let mut others = 0;
-    for interval in row.intervals.iter().filter(|i| i.commits > 0) {
+    let with_commits = row.intervals.iter().filter(|i| i.commits > 0);
+    let known = with_commits.filter_map(|i| Some((i, i.log_file_sync_mean_ns?)));
+    for (interval, mean_ns) in known {
         let commits = interval.commits as f64;
         let side = if is_with(interval) {
             seconds += 1;
@@ -125,7 +131,7 @@ pub(super) fn split(row: &Row, is_with: impl Fn(&Interval) -> bool) -> Option<Ef
             others += 1;
             &mut without
         };
-        side.0 += commits * interval.log_file_sync_mean_ns;
+        side.0 += commits * mean_ns;
         side.1 += commits;
     }
     let (with_ns, without_ns) = (with.0 / with.1, without.0 / without.1);

@@ -44,7 +44,7 @@ fn wastage(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::SPACE_WASTAGE,
             if is_high { Caution } else { Info },
             format!(
-                "Redo wastage is {} of what the log writes at most ({}).",
+                "Redo wastage is at most {} of the bytes that the log writes ({}).",
                 format::percent(pct),
                 name_of(row)
             ),
@@ -85,7 +85,7 @@ fn amplification(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::SPACE_WRITE_AMPLIFICATION,
             if is_high { Caution } else { Info },
             format!(
-                "The device wrote {} bytes for each byte of redo at most ({}), as the kernel counted.",
+                "The device wrote at most {} bytes per byte of redo ({}), as counted by the kernel.",
                 format::digits(factor),
                 name_of(row)
             ),
@@ -104,7 +104,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let worst = run
         .rows
         .iter()
-        .filter_map(|r| Some((r, split(r, |i| i.log_switches > 0)?)))
+        .filter_map(|r| Some((r, split(r, |i| i.log_switches > Some(0))?)))
         .max_by(|a, b| a.1.rise_pct.total_cmp(&b.1.rise_pct));
     let limit = &t.switch_effect_pct;
     let is_felt = worst
@@ -118,7 +118,7 @@ fn switches(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             format::latency(e.without_ns),
             e.rise_pct
         ),
-        None => "they fell in every interval, so their effect cannot be set apart".to_owned(),
+        None => "every interval had a switch, so their effect cannot be measured".to_owned(),
     };
     notes.push(
         Note::of(

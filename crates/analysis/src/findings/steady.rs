@@ -34,7 +34,7 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 /// Mean rates, bytes per second, of `n` parts of equal length of the seconds from `from` on. `None`
-/// where a part has no interval.
+/// where a part has no interval, or the redo of one is not known.
 fn parts(intervals: &[Interval], from: f64, to: f64, n: usize) -> Option<Vec<f64>> {
     let length = (to - from) / n as f64;
     let mut sums = vec![(0.0, 0.0); n];
@@ -44,7 +44,7 @@ fn parts(intervals: &[Interval], from: f64, to: f64, n: usize) -> Option<Vec<f64
         if part >= 0.0
             && let Some(sum) = sums.get_mut(part as usize)
         {
-            sum.0 += interval.redo_bytes as f64;
+            sum.0 += interval.redo_bytes? as f64;
             sum.1 += interval.seconds;
         }
     }
@@ -59,7 +59,8 @@ fn mean(values: &[f64]) -> f64 {
 /// Redo a second, interval by interval.
 fn rates(row: &Row) -> Vec<f64> {
     let whole = row.intervals.iter().filter(|i| i.seconds > 0.5);
-    whole.map(|i| i.redo_bytes as f64 / i.seconds).collect()
+    let rate = |i: &Interval| Some(i.redo_bytes? as f64 / i.seconds);
+    whole.filter_map(rate).collect()
 }
 
 /// The window is the second half of the row, in five rounds.
@@ -196,7 +197,7 @@ fn cap(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
             &catalogue::STEADY_CAP,
             if is_cloud { Caution } else { Info },
             format!(
-                "{workload} is flat at {} MB/s from {} to {} while the wait grows from {} to {}: a plateau that looks provisioned.",
+                "{workload} is flat at {} MB/s from {} to {} while the wait grows from {} to {}: a plateau that looks like a provisioned cap.",
                 format::digits(found.level),
                 format::jobs(first.jobs),
                 last.jobs,

@@ -103,7 +103,7 @@ fn behind_cache<'a>(run: &'a Run, t: &Thresholds) -> Sustained<'a> {
             &catalogue::NEED_SUSTAINED,
             Caution,
             format!(
-                "The rate at which the controller's cache drains is not known: the log files cover {}{seen}; its cache of {} takes that by itself.",
+                "The rate at which the controller's cache drains is not known: the log files cover {}{seen}; its cache of {} can hold all of it.",
                 format::bytes(footprint),
                 format::bytes(cache as u64),
             ),

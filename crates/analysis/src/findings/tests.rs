@@ -16,6 +16,11 @@ fn set_write(run: &mut Run, change: impl Fn(&mut WaitStats)) {
     }
 }
 
+/// Log file sync takes half as long again in an interval.
+fn slow(interval: &mut Interval) {
+    interval.log_file_sync_mean_ns = interval.log_file_sync_mean_ns.map(|ns| ns * 1.5);
+}
+
 fn push(run: &mut Run, layer: Layer) {
     run.target.stack.layers.insert(0, layer);
     run.target.stack.depths.insert(0, 0);
@@ -201,8 +206,8 @@ fn one_slow_interval_is_chance() {
     let weight = |run: &Run| found(run, "space.log_switches").map(|f| f.weight);
     redo(&mut run, 1).log_switches = Some(1);
     for (i, wanted) in [(1, Info), (3, Caution)] {
-        run.rows[1].intervals[i].log_switches = 1;
-        run.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
+        run.rows[1].intervals[i].log_switches = Some(1);
+        slow(&mut run.rows[1].intervals[i]);
         assert_eq!(weight(&run), Some(wanted));
     }
 }
@@ -395,8 +400,8 @@ fn figure_cases() -> Vec<Case> {
                 .iter_mut()
                 .flat_map(|r| r.intervals.iter_mut().take(2))
             {
-                i.log_file_parallel_write_max_ns = 90_000_000;
-                i.log_file_sync_mean_ns *= 1.5;
+                i.log_file_parallel_write_max_ns = Some(90_000_000);
+                slow(i);
             }
         }),
     ]
@@ -424,8 +429,8 @@ fn load_cases() -> Vec<Case> {
         ("space.log_switches", Caution, |r| {
             redo(r, 1).log_switches = Some(2);
             for i in [1, 3] {
-                r.rows[1].intervals[i].log_switches = 1;
-                r.rows[1].intervals[i].log_file_sync_mean_ns *= 1.5;
+                r.rows[1].intervals[i].log_switches = Some(1);
+                slow(&mut r.rows[1].intervals[i]);
             }
         }),
         (
@@ -548,7 +553,7 @@ fn each_finding_fires_with_its_weight() {
             panic!("{id} {weight:?} did not fire; found {ids:?}");
         };
         let is_bare = hit.numbers.is_empty()
-            && axis(id) != Axis::Durability
+            && axis(id) != FindingAxis::Durability
             && !id.starts_with("validity")
             && id != "block.extents_unknown";
         assert!(!is_bare, "{id} has no numbers");

@@ -109,13 +109,13 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             },
             if own_metadata {
                 format!(
-                    "{} of what the device wrote was not the log's at most ({}): the file system's metadata, and others if there were any; the two cannot be distinguished.",
+                    "At most {} of what the device wrote did not come from the log ({}): it is the file system's metadata, and the writes of other processes if there were any; the two cannot be distinguished.",
                     format::percent(pct),
                     name_of(row)
                 )
             } else {
                 format!(
-                    "Others made up to {} of the device's writes ({}).",
+                    "Other processes made up to {} of the device's writes ({}).",
                     format::percent(pct),
                     name_of(row)
                 )

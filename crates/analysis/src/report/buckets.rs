@@ -40,7 +40,7 @@ impl Buckets {
             of: String::new(),
             caption: self.title.clone(),
             tags,
-            how: "Each bar is the waits under its bound that are not in the bar before, its length by powers of ten: a bar half as long is far fewer waits. A second hill low down is what averages hide.".to_owned(),
+            how: "Each bar shows the waits under its bound that are not in the previous bar. The scale is in powers of ten: a bar half as long means far fewer waits. Averages hide a second hill further down.".to_owned(),
             drawing: self.svg(&pct),
             table: Numbers {
                 head: ["Under", "Waits", "Share"].map(str::to_owned).to_vec(),

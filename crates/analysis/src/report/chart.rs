@@ -11,7 +11,7 @@ use crate::format;
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum SeriesStyle {
     /// Colour and marker of that number.
     Marked(usize),
     /// The same, dashed.
@@ -28,7 +28,7 @@ pub(super) enum Look {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
-    pub(super) look: Look,
+    pub(super) look: SeriesStyle,
 }
 
 /// An axis.
@@ -181,7 +181,7 @@ impl<'a> Chart<'a> {
     }
 
     fn muted_first(&self) -> impl Iterator<Item = &Series> {
-        let is_muted = |s: &&Series| matches!(s.look, Look::Muted(_));
+        let is_muted = |s: &&Series| matches!(s.look, SeriesStyle::Muted(_));
         let ours = self.series.iter().filter(move |s| !is_muted(s));
         self.series.iter().filter(is_muted).chain(ours)
     }
@@ -287,7 +287,7 @@ impl<'a> Chart<'a> {
             }
             svg.group(&class(series.look));
             svg.path("ln", &[(x, f.top - 13.0), (x + 18.0, f.top - 13.0)]);
-            if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+            if let SeriesStyle::Marked(shape) | SeriesStyle::Dashed(shape) = series.look {
                 svg.marker(shape, (x + 9.0, f.top - 13.0));
             }
             let name = short(&series.name);
@@ -321,7 +321,7 @@ impl<'a> Chart<'a> {
             if (y - end.1).abs() > 4.0 || x - end.0 > 24.0 {
                 svg.line("lead", (end.0 + 5.0, end.1), (x - 3.0, y));
             }
-            let name = if matches!(series.look, Look::Muted(_)) {
+            let name = if matches!(series.look, SeriesStyle::Muted(_)) {
                 "lb dim"
             } else {
                 "lb"
@@ -343,12 +343,12 @@ fn short(name: &str) -> String {
     format!("{head}…{tail}")
 }
 
-fn class(look: Look) -> String {
+fn class(look: SeriesStyle) -> String {
     match look {
-        Look::Marked(i) | Look::Plain(i) => format!("c{}", i % 7),
-        Look::Dashed(i) => format!("c{} dash", i % 7),
-        Look::Muted(i) => format!("mu mu{}", i % 3),
-        Look::Top => "top".to_owned(),
+        SeriesStyle::Marked(i) | SeriesStyle::Plain(i) => format!("c{}", i % 7),
+        SeriesStyle::Dashed(i) => format!("c{} dash", i % 7),
+        SeriesStyle::Muted(i) => format!("mu mu{}", i % 3),
+        SeriesStyle::Top => "top".to_owned(),
     }
 }
 
@@ -362,13 +362,13 @@ fn draw(series: &Series, f: &Frame, svg: &mut Svg) {
     };
     let places: Vec<(f64, f64)> = series.points.iter().map(place).collect();
     svg.group(&class(series.look));
-    let line = if matches!(series.look, Look::Plain(_) | Look::Top) {
+    let line = if matches!(series.look, SeriesStyle::Plain(_) | SeriesStyle::Top) {
         "ln thin"
     } else {
         "ln"
     };
     svg.path(line, &places);
-    if let Look::Marked(shape) | Look::Dashed(shape) = series.look {
+    if let SeriesStyle::Marked(shape) | SeriesStyle::Dashed(shape) = series.look {
         // On dense lines every so many points, each shape at places of its own.
         let every = places.len().div_ceil(24).max(1) * if places.len() > 24 { 3 } else { 1 };
         let visible = places.iter().skip(shape % every).step_by(every);
@@ -435,7 +435,7 @@ mod tests {
         let line = Series {
             name: "a".into(),
             points: vec![(1.0, f64::NAN)],
-            look: Look::Marked(0),
+            look: SeriesStyle::Marked(0),
         };
         let axes = (Axis::jobs(), Axis::latency("ms"));
         let chart = Chart::new(("x", "t", "d"), (460.0, 260.0), axes, vec![line]);

@@ -4,7 +4,7 @@
 //! has one scale; what cannot be compared is said; the validity of every run stands above all
 //! else.
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::escape::esc;
 use super::figure::{Figure, thinned};
@@ -44,7 +44,7 @@ pub fn html(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> String {
         findings: Vec::new(),
         sections: sections.into_iter().flatten().collect(),
         footer: format!(
-            "<footer>redolab {} · schema {} · {}. Ratios are the other run over the base; an interval that holds 1 does not tell the two apart. Percentiles come from merged histograms.</footer>\n",
+            "<footer>redolab {} · schema {} · {}. Ratios are the other run over the base; an interval that contains 1 shows no difference. Percentiles come from merged histograms.</footer>\n",
             esc(&c.redolab_version),
             esc(&c.schema),
             esc(&c.created),
@@ -149,7 +149,7 @@ fn runs(c: &Comparison) -> Option<Section> {
     Section::html(
         "runs",
         "Runs",
-        "A difference is worth no more than the worse of the two runs.",
+        "A difference is only as reliable as the worse of the two runs.",
         table_of(&heads, &body) + &problems(c),
     )
 }
@@ -244,13 +244,13 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         caption: format!("Ratio to {}", name(c, 0)),
         tags: tags(c),
         how: format!(
-            "Right of the line the other run has more, left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval: a bar that crosses the line shows no difference, and does not prove that there is none.{more}"
+            "To the right of the line the other run has more, to the left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval: a bar that crosses the line shows no difference, and does not prove that there is none.{more}"
         ),
         table: forest::numbers(&labelled),
         is_wide: true,
         zoom: None,
     };
-    let how = "Every difference with its interval, its size, and whether it would be one again.";
+    let how = "Every difference with its interval, its size and its significance.";
     Section::figures(&format!("against-{run}"), &heading, how, vec![figure])
 }
 
@@ -305,11 +305,11 @@ fn density_points(d: &Distribution) -> Vec<(f64, f64)> {
     out
 }
 
-fn look(run: usize) -> Look {
+fn look(run: usize) -> SeriesStyle {
     if run.is_multiple_of(2) {
-        Look::Marked(run)
+        SeriesStyle::Marked(run)
     } else {
-        Look::Dashed(run)
+        SeriesStyle::Dashed(run)
     }
 }
 
@@ -332,7 +332,7 @@ fn densities(c: &Comparison) -> Option<Section> {
         Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
     });
     let figures: Vec<Figure> = figures.collect();
-    let how = "The runs over each other on a logarithmic axis, as study 004 drew them: a hump that one has and the other has not is what a mean hides.";
+    let how = "The runs over each other on a logarithmic axis, as in study 004. A mean hides a hump that only one of the runs has.";
     Section::figures("densities", "Densities", how, figures)
 }
 
@@ -347,7 +347,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
         let axes = (Axis::percentile(), Axis::latency("latency"));
         let desc = "Percentile curves of the runs.";
         let chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
-        let how = "Each step to the right is ten times rarer: lines that part only on the right differ in their peaks, lines that part from the left differ in every wait.";
+        let how = "Each step to the right is ten times rarer. Lines that are apart only on the right differ in their peaks; lines that are apart everywhere differ in every wait.";
         Figure::of_chart(Topic::Percentiles, &chart, tags(c), how)
     });
     let figures: Vec<Figure> = figures.collect();
@@ -403,7 +403,7 @@ fn maps(c: &Comparison, held: &[Option<ReportedRun<'_>>]) -> Option<Section> {
             }
         }
     }
-    let how = "The maps of one row below each other have one scale of time, latency and colour.";
+    let how = "The maps of one row are below each other and have the same scale of time, latency and colour.";
     Section::figures("heat", "Heat maps", how, figures)
 }
 

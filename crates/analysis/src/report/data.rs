@@ -56,7 +56,7 @@ pub struct SizeLine {
 
 /// A size sweep (study 002).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SizeSweep {
+pub struct SizeSweepLines {
     /// A line for each target.
     pub lines: Vec<SizeLine>,
     /// Where the lines break, bytes, and why, in words.
@@ -71,7 +71,7 @@ pub struct ReportData {
     /// Single events.
     pub events: Vec<RowEvents>,
     /// A size sweep.
-    pub size_sweep: Option<SizeSweep>,
+    pub size_sweep: Option<SizeSweepLines>,
 }
 
 impl ReportData {

@@ -1,7 +1,7 @@
 //! Densities of waits on a logarithmic axis, as study 004 drew them, and histograms in the
 //! buckets of `v$event_histogram_micro`.
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::ReportData;
 use super::figure::{Figure, thinned};
 use super::figures::{SMALL, names};
@@ -71,11 +71,11 @@ pub(super) fn figure(
         name: name.clone(),
         points: points(grid),
         look: if curves.len() == 1 {
-            Look::Plain(k)
+            SeriesStyle::Plain(k)
         } else if k.is_multiple_of(2) {
-            Look::Marked(k)
+            SeriesStyle::Marked(k)
         } else {
-            Look::Dashed(k)
+            SeriesStyle::Dashed(k)
         },
     });
     let axes = (

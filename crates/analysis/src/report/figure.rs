@@ -176,7 +176,7 @@ pub(super) fn left_out(all: usize, kept: usize) -> String {
         return String::new();
     }
     format!(
-        "{} of {} points, evenly; the first and the last are among them.",
+        "{} of {} points at even distances, including the first and the last.",
         crate::format::count(kept as u64),
         crate::format::count(all as u64)
     )

@@ -2,7 +2,7 @@
 //! commit's time goes. Those of seconds are in `series`.
 
 use super::bars::{self, Bar};
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::{Figure, Numbers, thinned};
 use super::links::Topic;
 use super::{Section, origin_tag, ticks};
@@ -37,7 +37,7 @@ pub(super) fn load(run: &Run) -> Option<Section> {
         figures.push(sync(run, i, name, &rows).of(name));
     }
     let how = format!(
-        "Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes: a sense of scale, not a race.",
+        "Grey lines are published platforms ({}), log file sync only, of a whole database on two nodes. They show the order of magnitude and are not a comparison.",
         published::SOURCE
     );
     Section::figures(
@@ -59,11 +59,11 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     let line = Series {
         name: String::new(),
         points,
-        look: Look::Marked(0),
+        look: SeriesStyle::Marked(0),
     };
     let axes = (Axis::jobs(), Axis::count("commits / s"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
-    let how = "Where the line stops rising is the knee: more jobs only queue.";
+    let how = "The knee is where the line stops rising: more jobs only queue.";
     Figure::of_chart(Topic::Throughput, &chart, origin_tag(run), how)
 }
 
@@ -95,7 +95,7 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::latency("log file sync"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-    let how = "Where the mean climbs in step with the jobs, sessions queue; a gap between mean and p99 that widens is unfairness or stalls.";
+    let how = "Where the mean climbs in step with the jobs, sessions queue. A growing gap between mean and p99 means that there are stalls, or that sessions are served unevenly.";
     Figure::of_chart(Topic::SyncByJobs, &chart, tags, how)
 }
 
@@ -121,12 +121,12 @@ fn sync_series(name: &str, mean: Vec<(f64, f64)>, p99: Vec<(f64, f64)>) -> Vec<S
         Series {
             name: "mean".to_owned(),
             points: mean,
-            look: Look::Marked(0),
+            look: SeriesStyle::Marked(0),
         },
         Series {
             name: "p99".to_owned(),
             points: p99,
-            look: Look::Dashed(1),
+            look: SeriesStyle::Dashed(1),
         },
     ];
     for (k, platform) in published::log_file_sync(name).into_iter().enumerate() {
@@ -134,7 +134,7 @@ fn sync_series(name: &str, mean: Vec<(f64, f64)>, p99: Vec<(f64, f64)>) -> Vec<S
         out.push(Series {
             name: platform.label.to_owned(),
             points: points.collect(),
-            look: Look::Muted(k),
+            look: SeriesStyle::Muted(k),
         });
     }
     out
@@ -183,13 +183,13 @@ pub(super) fn percentiles(run: &Run) -> Option<Section> {
         let desc = format!("Percentile curves of log file sync, {}.", run.origin);
         let axes = (Axis::percentile(), Axis::latency("log file sync"));
         let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-        let how = "Each step to the right is ten times rarer; a line that turns up sharply has a second cause beyond its knee. The last point is the longest wait itself.";
+        let how = "Each step to the right is ten times rarer. If a line turns up sharply, the waits beyond that knee have a second cause. The last point is the longest wait.";
         figures.push(Figure::of_chart(Topic::Percentiles, &chart, origin_tag(run), how).of(name));
     }
     Section::figures(
         "percentiles",
         "Percentiles of log file sync",
-        "Read at 99.9 % what one commit in a thousand exceeds.",
+        "One commit in a thousand exceeds the value at 99.9 %.",
         figures,
     )
 }
@@ -204,9 +204,9 @@ pub(super) fn curve(k: usize, name: String, points: &[(f64, u64)]) -> Series {
             .map(|(p, ns)| (*p, *ns as f64))
             .collect(),
         look: if k.is_multiple_of(2) {
-            Look::Marked(k)
+            SeriesStyle::Marked(k)
         } else {
-            Look::Dashed(k)
+            SeriesStyle::Dashed(k)
         },
     }
 }
@@ -224,7 +224,7 @@ pub(super) fn commit_path(run: &Run) -> Option<Section> {
     Section::figures(
         "commit-path",
         "Where a commit's time goes",
-        "Mean log file sync, divided: waiting for the log writer to take it (queue), the write, the flush, and running again (wake).",
+        "Mean log file sync in its parts: waiting for the log writer (queue), the write, the flush, and running again (wake).",
         figures,
     )
 }

@@ -4,7 +4,7 @@
 //! beside it; all maps of a page that are to be compared share one scale; the number of cells is
 //! bounded by what the page can hold.
 
-use super::chart::{Axis, Chart, Frame, Look, Series};
+use super::chart::{Axis, Chart, Frame, Series, SeriesStyle};
 use super::data::ReportData;
 use super::figure::{Figure, Numbers};
 use super::figures::names;
@@ -71,7 +71,7 @@ impl Strip {
                 strip.end_s = strip.end_s.max(start + column.end_s);
                 strip.columns.push((start, column));
             }
-            let began = row.intervals.iter().filter(|i| i.log_switches > 0);
+            let began = row.intervals.iter().filter(|i| i.log_switches > Some(0));
             let began = began.map(|i| start + i.t_s - i.seconds / 2.0);
             strip
                 .switches
@@ -218,7 +218,7 @@ pub(super) fn map(
     let line = Series {
         name: "longest".to_owned(),
         points: strip.longest(),
-        look: Look::Top,
+        look: SeriesStyle::Top,
     };
     let axes = (Axis::count("measured seconds"), Axis::latency("latency"));
     let mut chart = Chart::new((id, title, &desc), SIZE, axes, vec![line]);
@@ -236,12 +236,12 @@ pub(super) fn map(
     }));
     let mut how = "The colour of a cell shows how many waits fell into it; each colour is a fixed multiple of the one before. The line is the exact longest wait of each stretch. Look for bands that split, climb or repeat at intervals.".to_owned();
     if !strip.switches.is_empty() {
-        how.push_str(" Ticks along the top: a log switch began.");
+        how.push_str(" A tick at the top marks where a log switch began.");
     }
     let below = strip.below(range.low);
     if below > 0 {
         how.push_str(&format!(
-            " The lowest cells hold {} shorter than {} too.",
+            " The lowest cells also count {} shorter than {}.",
             format::plural(below, "wait"),
             format::latency(grid::edge_ns(range.low, BANDS))
         ));
@@ -344,7 +344,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "heat",
         "Heat maps",
-        "Every wait of every second. Both maps of a workload have one scale: what is in the first and not in the second was not the device's.",
+        "Every wait of every second. Both maps of a workload have the same scale: the device did not cause what is only in the map of log file sync.",
         figures,
     )
 }

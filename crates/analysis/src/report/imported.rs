@@ -182,7 +182,7 @@ fn percentiles(run: &Run) -> Option<Section> {
             ),
         };
         let how = format!(
-            "Each step to the right is ten times rarer; processes whose lines part do not share their work evenly.{more}"
+            "Each step to the right is ten times rarer. If the lines of processes are apart, the processes do not share the work evenly.{more}"
         );
         all.push(Figure::of_chart(
             Topic::Percentiles,
@@ -234,7 +234,7 @@ fn histograms(run: &Run, imported: &Imported) -> Option<Section> {
         };
         bars.figure(origin_tag(run))
     });
-    let how = "Waits under each bound that are not in the bucket before.";
+    let how = "Each bucket counts the waits under its bound that are not in the previous bucket.";
     Section::figures("histograms", "Event histograms", how, each.collect())
 }
 
@@ -259,7 +259,7 @@ fn over_time(run: &Run, series: &[imported::Series]) -> Option<Section> {
     Section::figures(
         "series",
         "Latency over time or sequence",
-        "Over time where the evidence has time stamps, else over the number of the wait.",
+        "Over time if the evidence has time stamps, otherwise over the number of the wait.",
         all,
     )
 }
@@ -286,7 +286,7 @@ fn stretch(s: &imported::Series, is_single: bool) -> String {
 
 fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     let (label, over) = place_label(s.axis);
-    let dots = |class, y: fn(&imported::Point) -> f64| Dots {
+    let dots = |class, y: fn(&imported::SeriesPoint) -> f64| Dots {
         points: s.points.iter().map(|p| (p.at, y(p))).collect(),
         class,
     };
@@ -306,7 +306,7 @@ fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     let axes = (Axis::count(label), Axis::latency("latency"));
     let chart = scatter::chart((&id, &title, &desc), WIDE, axes, &both);
     let how = format!(
-        "{} Peaks at even distances have a clock behind them; two bands are two ways of being served.",
+        "{} Peaks at even distances have a periodic cause; two bands mean that waits were served in two ways.",
         stretch(s, is_single)
     );
     let mut tag = origin_tag(run);
@@ -320,7 +320,7 @@ fn latency(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
 
 fn points(s: &imported::Series, label: &str) -> Numbers {
     let kept = thinned(&s.points, 40);
-    let line = |p: &imported::Point| {
+    let line = |p: &imported::SeriesPoint| {
         vec![
             digits(p.at),
             count(p.count),
@@ -353,7 +353,7 @@ fn blocks(run: &Run, i: usize, s: &imported::Series, what: &str) -> Figure {
     );
     let desc = "Mean latency against the mean number of blocks of each stretch.";
     let chart = scatter::chart((&id, &title, desc), SMALL, axes, &dots);
-    let how = "A cloud that climbs to the right shows bandwidth; a flat one shows the cost of a write whatever its size.";
+    let how = "A cloud that climbs to the right shows bandwidth; a flat cloud shows a cost per write that does not depend on its size.";
     Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how)
 }
 

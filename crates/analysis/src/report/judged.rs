@@ -226,7 +226,7 @@ pub(super) fn reasons(run: &Run) -> Option<Section> {
         topic: None,
         heading: heading.to_owned(),
         tags: String::new(),
-        how: "Each names its numbers, the threshold that was applied and where it comes from, and leads to what shows it. A verdict follows from these.".to_owned(),
+        how: "Each finding has its numbers, the threshold that was applied and the source of the threshold, and links to the figure that shows it. The verdict follows from the findings.".to_owned(),
         content: Content::Findings(0..end, "reasons full"),
     })
 }
@@ -238,7 +238,7 @@ pub(super) fn record(run: &Run) -> Option<Section> {
         topic: None,
         heading: "For the record".to_owned(),
         tags: String::new(),
-        how: "What was found and weighs neither for nor against.".to_owned(),
+        how: "Findings that count neither for nor against the device.".to_owned(),
         content: Content::Findings(from..end, "reasons"),
     })
 }

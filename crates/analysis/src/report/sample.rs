@@ -123,7 +123,7 @@ impl EventSample {
             return String::new();
         }
         format!(
-            "Shown are {} of {} events: the {LONGEST} longest of each of {} stretches, and others drawn at random.",
+            "The figure shows {} of {} events: the {LONGEST} longest of each of {} stretches, and others drawn at random.",
             crate::format::count(self.events().len() as u64),
             crate::format::count(self.seen),
             self.longest.len(),

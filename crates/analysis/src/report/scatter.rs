@@ -62,7 +62,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "scatter",
         "Single waits",
-        "A dot is one wait. What means and percentiles fold together is apart here: regular peaks, two ways of being served, writes that are slow because they are large.",
+        "A dot is one wait. The dots show what means and percentiles hide: regular peaks, waits that were served in two ways, writes that are slow because they are large.",
         figures,
     )
 }
@@ -99,7 +99,7 @@ fn against_time(
     let axes = (Axis::count(label), Axis::latency("latency"));
     let chart = chart((&id, &title, &desc), WIDE, axes, &dots);
     let how = format!(
-        "A dot far above the others is a peak: peaks at even distances have a clock behind them, peaks that come in rows were one stall felt by many. {}",
+        "A dot far above the others is a peak. Peaks at even distances have a periodic cause; a row of peaks is one stall in which many waits took long. {}",
         events.sample.note()
     );
     let mut figure = Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how.trim_end());
@@ -120,7 +120,7 @@ fn against_size(run: &Run, i: usize, sample: &[SampledEvent], what: &str) -> Fig
     let axes = (Axis::bytes("bytes written"), Axis::latency("latency"));
     let desc = "Latency of single log writes by their size.";
     let chart = chart((&id, &title, desc), SMALL, axes, &dots);
-    let how = "A cloud that climbs to the right shows bandwidth; a flat one shows the cost of a durable write whatever its size.";
+    let how = "A cloud that climbs to the right shows bandwidth; a flat cloud shows a cost per durable write that does not depend on its size.";
     let mut figure = Figure::of_chart(Topic::Scatter, &chart, origin_tag(run), how);
     figure.table = Numbers::default();
     figure

@@ -1,7 +1,7 @@
 //! The seconds of a run: throughput and the longest waits, the rows of a workload one after the
 //! other on one axis of measured time.
 
-use super::chart::{Axis, Chart, Look, Series};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::Figure;
 use super::figures::names;
 use super::links::Topic;
@@ -28,7 +28,7 @@ pub(super) fn series(run: &Run) -> Option<Section> {
     Section::figures(
         "series",
         "Second by second",
-        "All rows of a workload one after the other, parted by their numbers of jobs. Where a long series is joined for the drawing, a peak stays; with a script the drawing zooms: drag, the buttons, or + − ← → 0.",
+        "All rows of a workload one after the other, separated by their numbers of jobs. If a long series is condensed for the drawing, its peaks are kept. If scripts are enabled, the drawing zooms: drag, use the buttons, or press + − ← → 0.",
         figures,
     )
 }
@@ -50,13 +50,13 @@ impl Strip {
         let line = Series {
             name: String::new(),
             points: self.rate.clone(),
-            look: Look::Plain(0),
+            look: SeriesStyle::Plain(0),
         };
         let (id, title) = (format!("ts{i}"), format!("{name}: commits by second"));
-        let desc = "Throughput of each interval; vertical lines part the numbers of jobs.";
+        let desc = "Throughput of each interval; vertical lines separate the numbers of jobs.";
         let axes = (Axis::count(SECONDS), Axis::count("commits / s"));
         let chart = self.chart((&id, &title, desc), axes, vec![line]);
-        let how = "Throughput that decays within a row is a cache or a cap filling up; dips at even distances are log switches, checkpoints or garbage collection.";
+        let how = "Throughput that decays within a row points to a cache that fills or a cap that is reached. Dips at even distances point to log switches, checkpoints or garbage collection.";
         let mut figure = Figure::of_chart(Topic::Rate, &chart, origin_tag(run), how);
         figure.zoom = zoom::json(&chart, &full.values(&[&full.rate]));
         figure
@@ -66,7 +66,7 @@ impl Strip {
         let line = |name: &str, points: &[(f64, f64)], colour| Series {
             name: name.to_owned(),
             points: points.to_vec(),
-            look: Look::Plain(colour),
+            look: SeriesStyle::Plain(colour),
         };
         let lines = vec![
             line("log file sync", &self.sync, 1),
@@ -76,7 +76,7 @@ impl Strip {
         let desc = "Longest log file sync and longest log file parallel write of each interval.";
         let axes = (Axis::count(SECONDS), Axis::latency("longest"));
         let chart = self.chart((&id, &title, desc), axes, lines);
-        let how = "Peaks of log file parallel write that log file sync follows are the device's; peaks of log file sync alone are not.";
+        let how = "If log file parallel write and log file sync have a peak together, the device causes it. If only log file sync has a peak, the device does not cause it.";
         let mut figure = Figure::of_chart(Topic::Longest, &chart, origin_tag(run), how);
         figure.zoom = zoom::json(&chart, &full.values(&[&full.sync, &full.write]));
         figure
@@ -127,13 +127,13 @@ impl Strip {
     }
 
     fn push(&mut self, at: f64, chunk: &[Interval]) {
-        if chunk.iter().any(|i| i.log_switches > 0) {
+        if chunk.iter().any(|i| i.log_switches > Some(0)) {
             self.switches.push(at);
         }
         let commits: u64 = chunk.iter().map(|i| i.commits).sum();
-        let highest = |f: fn(&Interval) -> u64| {
-            let top = chunk.iter().map(f).max().unwrap_or(0);
-            if top == 0 { f64::NAN } else { top as f64 }
+        let highest = |f: fn(&Interval) -> Option<u64>| {
+            let top = chunk.iter().filter_map(f).max();
+            top.filter(|ns| *ns > 0).map_or(f64::NAN, |ns| ns as f64)
         };
         let length = seconds(chunk);
         let rate = if length > 0.0 {

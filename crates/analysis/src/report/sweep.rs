@@ -1,7 +1,7 @@
 //! Log file sync against redo size (study 002), with the size at which it breaks.
 
-use super::chart::{Axis, Chart, Look, Series};
-use super::data::{ReportData, SizeLine, SizePoint, SizeSweep};
+use super::chart::{Axis, Chart, Series, SeriesStyle};
+use super::data::{ReportData, SizeLine, SizePoint, SizeSweepLines};
 use super::figure::Figure;
 use super::links::Topic;
 use super::{Section, origin_tag};
@@ -23,13 +23,13 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "size-sweep",
         "Redo size",
-        "Study 002: what a commit waits when its transaction has made more redo.",
+        "Study 002: how long a commit waits, depending on the redo of its transaction.",
         vec![figure(sweep, "sw0", origin_tag(run))],
     )
 }
 
 /// The sweep that a run's own rows make: a line for each number of jobs.
-fn of_run(run: &Run) -> Option<SizeSweep> {
+fn of_run(run: &Run) -> Option<SizeSweepLines> {
     let facts = run.workload.redo()?.size_sweep.as_ref()?;
     let mut lines: Vec<(u32, SizeLine)> = Vec::new();
     for row in run.rows.iter().filter(|r| r.workload == SIZE_SWEEP) {
@@ -58,7 +58,7 @@ fn of_run(run: &Run) -> Option<SizeSweep> {
         line.points.sort_by_key(|p| p.redo_bytes);
     }
     let break_at = lines.first().and_then(|line| broken(line, facts));
-    (!lines.is_empty()).then_some(SizeSweep { lines, break_at })
+    (!lines.is_empty()).then_some(SizeSweepLines { lines, break_at })
 }
 
 /// Where the slope of a line changes, both axes being logarithmic, if a straight line does not do.
@@ -77,7 +77,7 @@ fn broken(line: &SizeLine, facts: &measure::run::SizeSweep) -> Option<(u64, Stri
     let bytes = |exponent: f64| 10f64.powf(exponent.clamp(0.0, 18.0)) as u64;
     let at = bytes(fit.at.value);
     let mut why = format!(
-        "the slope goes from {} to {} decades a decade, 95 % interval {} to {}",
+        "the slope goes from {} to {} decades per decade, 95 % interval {} to {}",
         format::digits(fit.before),
         format::digits(fit.after),
         format::bytes(bytes(fit.at.low)),
@@ -95,7 +95,7 @@ fn broken(line: &SizeLine, facts: &measure::run::SizeSweep) -> Option<(u64, Stri
     Some((at, why))
 }
 
-pub(super) fn figure(sweep: &SizeSweep, id: &str, tags: String) -> Figure {
+pub(super) fn figure(sweep: &SizeSweepLines, id: &str, tags: String) -> Figure {
     let mut series = Vec::new();
     for (k, line) in sweep.lines.iter().take(LINES_MAX).enumerate() {
         let points = |value: &dyn Fn(&SizePoint) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -110,14 +110,14 @@ pub(super) fn figure(sweep: &SizeSweep, id: &str, tags: String) -> Figure {
         series.push(Series {
             name: format!("{prefix}mean"),
             points: points(&|p| Some(p.mean_ns)),
-            look: Look::Marked(k),
+            look: SeriesStyle::Marked(k),
         });
         let p99 = points(&|p| p.p99_ns.map(|ns| ns as f64));
         if !p99.is_empty() {
             series.push(Series {
                 name: format!("{prefix}p99"),
                 points: p99,
-                look: Look::Dashed(k),
+                look: SeriesStyle::Dashed(k),
             });
         }
     }
@@ -136,7 +136,7 @@ pub(super) fn figure(sweep: &SizeSweep, id: &str, tags: String) -> Figure {
         chart.marks = vec![(*bytes as f64, format!("break at {}", format::bytes(*bytes)))];
     }
     let how = format!(
-        "On the left, where the line is flat, a commit pays for durability; on the right, where it climbs with the size, it pays for bandwidth. A break is a size above which redo was written before the commit requested it. {desc}"
+        "On the left the line is flat: durability decides the time of a commit. On the right the line climbs with the size: bandwidth decides. A break is a size above which redo was written before the commit requested it. {desc}"
     );
     Figure::of_chart(Topic::SizeSweep, &chart, tags, &how)
 }

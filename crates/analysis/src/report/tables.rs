@@ -52,7 +52,7 @@ pub(super) fn rows(run: &Run) -> Option<Section> {
     let section = Section::html(
         "rows",
         "Rows",
-        "One row for each workload and number of jobs, in the columns of study 003 and its units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file sync is the part of it that waits for the log. Wide: scroll sideways.",
+        "One row for each workload and number of jobs, in the columns of study 003 and its units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file sync is the part of it that waits for the log. The table is wide: scroll sideways.",
         format!(
             "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Rows\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         ),
@@ -156,7 +156,7 @@ pub(super) fn waits(run: &Run) -> Option<Section> {
     let section = Section::html(
         "waits",
         "Wait events",
-        "By Oracle's names. Log file sync is what sessions wait; log file parallel write is what the log writer waits for the device. Where the first is much longer than the second, the time is not the device's. Outliers are waits over 500 ms; a dash is a percentile with fewer than ten samples beyond it.",
+        "The names are those of Oracle. Log file sync is the wait of sessions for the log; log file parallel write is the wait of the log writer for the device. If log file sync is much longer than log file parallel write, the device does not cause most of it. Outliers are waits over 500 ms; a dash is a percentile with fewer than ten samples beyond it.",
         format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Wait events\"><table><thead><tr><th class=\"t\">Event</th><th class=\"t\">Workload</th><th>Jobs</th>{heads}{overs}<th>Outliers</th></tr></thead><tbody>{body}</tbody></table></div>"
         ),

@@ -36,7 +36,7 @@ pub(super) fn stack(run: &Run) -> Option<Section> {
     let section = Section::html(
         "stack",
         "Storage stack",
-        "From the path down to the medium; the worst layer decides. Marked layers cannot keep a log or drop its flushes.",
+        "The layers from the path down to the medium; the worst layer decides. A marked layer cannot keep a log, or drops its flushes.",
         format!("<div class=\"two wide-left\"><div>{layers}</div><div>{facts}</div></div>"),
     );
     section.map(|s| s.shows(Topic::Stack))
@@ -203,7 +203,7 @@ pub(super) fn floor(run: &Run) -> Option<Section> {
     let section = Section::html(
         "floor",
         "The device's floor",
-        "Raw durable writes, one at a time, before any log: no commit can be faster than these. Compare rows of one size across methods; “allocated” is a file whose blocks were never written.",
+        "Durable writes without a log, one at a time: no commit can be faster. Compare rows of one size across methods; “allocated” is a file whose blocks were never written.",
         format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th><th class=\"t\">File</th>\
              <th>Write</th><th>Writes<small>1/s</small></th><th>Mean<small>ms</small></th>\
@@ -226,7 +226,7 @@ pub(super) fn probe(run: &Run) -> Option<Section> {
     let section = Section::html(
         "probe",
         "The probe at open",
-        "A short look, one durable write at a time, by which sync method and I/O engine were chosen: the least product of the medians over the sizes.",
+        "A short measurement, one durable write at a time, that chose the sync method and the I/O engine with the least product of the medians over the sizes.",
         format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th>\
              <th class=\"t\">Engine</th><th>Write</th><th>Writes</th><th>p50<small>ms</small></th>\
@@ -287,8 +287,8 @@ fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
     vec![
         ("Jobs", Some(jobs.join(", "))),
         ("Measured time a row", w.time_s.map(seconds)),
-        ("Commits a session", w.commits.map(format::count)),
-        ("Warm-up a row", Some(seconds(w.warmup_s))),
+        ("Commits per session", w.commits.map(format::count)),
+        ("Warm-up per row", Some(seconds(w.warmup_s))),
         (
             "CPU work a commit",
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),

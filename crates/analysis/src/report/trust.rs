@@ -32,7 +32,7 @@ pub(super) fn validity(run: &Run) -> Option<Section> {
     };
     let own = run.lab_overhead_ns.map_or_else(String::new, |ns| {
         format!(
-            "<p>The lab's own overhead, measured on the null device with one job: {} a commit.</p>",
+            "<p>redolab's own overhead, measured on the null device with one job: {} per commit.</p>",
             esc(&format::latency(ns))
         )
     });

@@ -32,7 +32,7 @@ pub(super) fn workers(run: &Run) -> Option<Section> {
     let writer = run.target.redo_log().and_then(|t| t.log_writer.as_deref());
     let changed = if writer == Some("adaptive") {
         format!(
-            "<p>The log writer changed between alone and workers {} times in all rows.</p>",
+            "<p>The log writer changed {} times between working alone and working with workers, in all rows.</p>",
             count(switches.sum())
         )
     } else {
@@ -41,7 +41,7 @@ pub(super) fn workers(run: &Run) -> Option<Section> {
     let section = Section::html(
         "workers",
         "Log writer workers",
-        "Log file parallel write of each worker, in the columns of study 000: a batch counts for the worker that ended its last write, from submission until it was durable. The lowest idle worker is given work first, so that the first ones do most of it.",
+        "Log file parallel write of each worker, in the columns of study 000: a batch counts for the worker that ended its last write, from submission until it was durable. The idle worker with the lowest number gets work first, so the first workers do most of the work.",
         format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Worker</th><th class=\"t\">Workload</th><th>Jobs</th><th>Waits</th>{heads}{times}<th>Writes and flushes</th><th>Idle<small>s</small></th></tr></thead><tbody>{lines}</tbody></table></div>{changed}"
         ),

@@ -1,6 +1,6 @@
 //! Runs of every kind of figure, for the tests of the report.
 
-use analysis::report::data::{ReportData, RowEvents, SizeLine, SizePoint, SizeSweep};
+use analysis::report::data::{ReportData, RowEvents, SizeLine, SizePoint, SizeSweepLines};
 use analysis::report::sample::{EventSample, SampledEvent};
 use analysis::{Thresholds, findings, report, verdict};
 use measure::Histogram;
@@ -28,9 +28,9 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
         t_s: i as f64,
         seconds: 1.0,
         commits: 900 + i,
-        log_file_sync_mean_ns: 2e5,
-        log_file_sync_max_ns: 3_000_000 + i,
-        log_file_parallel_write_max_ns: 2_000_000 + i,
+        log_file_sync_mean_ns: Some(2e5),
+        log_file_sync_max_ns: Some(3_000_000 + i),
+        log_file_parallel_write_max_ns: Some(2_000_000 + i),
         ..Interval::default()
     };
     Row {
@@ -57,7 +57,7 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
                 (100.0, 5_000_000),
             ],
         )]),
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: 5,
             queue_ns: 1e4,
             write_ns: 1e5,
@@ -233,7 +233,7 @@ pub fn data_of(run: &Run) -> ReportData {
         for (k, interval) in row.intervals.iter().take(20).enumerate() {
             let mut h = Histogram::new();
             for n in 0..40 {
-                h.record(interval.log_file_sync_max_ns / (1 + n));
+                h.record(interval.log_file_sync_max_ns.expect("known") / (1 + n));
             }
             let (start, end) = (k as u64 * 1_000_000_000, (k as u64 + 1) * 1_000_000_000);
             for event in ["log_file_sync", "log_file_parallel_write"] {
@@ -265,7 +265,7 @@ pub fn data_of(run: &Run) -> ReportData {
         name: name.to_owned(),
         points: [4096, 65_536, 1 << 20].map(point).to_vec(),
     };
-    data.size_sweep = Some(SizeSweep {
+    data.size_sweep = Some(SizeSweepLines {
         lines: vec![line(&run.run_id), line(&run.target.path)],
         break_at: Some((1 << 20, run.run_id.clone())),
     });
@@ -314,7 +314,7 @@ pub fn payloads() -> Vec<String> {
 /// A run of evidence that has `text` in every place that a file can fill.
 pub fn evidence_of(text: &str) -> Run {
     use measure::imported::{
-        Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
+        Axis, Cell, Column, Diagnostic, Imported, Series, SeriesPoint, Severity, Source, Table,
     };
     let some = || text.to_owned();
     let mut run = run_of(text);
@@ -353,7 +353,7 @@ pub fn evidence_of(text: &str) -> Run {
             event: some(),
             axis: Axis::Sequence,
             width: 1.0,
-            points: vec![Point {
+            points: vec![SeriesPoint {
                 at: 1.0,
                 count: 1,
                 mean_ns: 5.0,

@@ -13,7 +13,7 @@ const SLEEPERS_MAX: u32 = 16;
 
 /// A counter that counts its sleepers.
 #[derive(Debug, Default)]
-pub struct Doorbell {
+pub struct DrawnDoorbell {
     word: AtomicU32,
     pub(super) sleepers: AtomicU32,
     queue: Mutex<()>,
@@ -22,8 +22,8 @@ pub struct Doorbell {
     kernel: std::sync::atomic::AtomicU32,
 }
 
-impl Doorbell {
-    /// What to hand to [`Doorbell::wait`].
+impl DrawnDoorbell {
+    /// What to hand to [`DrawnDoorbell::wait`].
     #[must_use]
     pub fn read(&self) -> u32 {
         self.word.load(Ordering::SeqCst)
@@ -68,7 +68,7 @@ impl Doorbell {
         }
     }
 
-    /// As [`Doorbell::wait`]: time does not pass.
+    /// As [`DrawnDoorbell::wait`]: time does not pass.
     pub fn wait_timeout(&self, seen: u32, _timeout: Option<Duration>) {
         self.wait(seen);
     }

@@ -4,7 +4,7 @@
 //! before the gate was closed passes freely; a dropped gate is open, so that no thread is left
 //! waiting.
 
-use crate::queue::{Completion, Op};
+use crate::queue::{Op, OpCompletion};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -121,13 +121,13 @@ impl GateState {
     pub(super) fn pass(
         &self,
         queue: u32,
-        arrived: &mut Vec<Completion>,
-        out: &mut Vec<Completion>,
+        arrived: &mut Vec<OpCompletion>,
+        out: &mut Vec<OpCompletion>,
     ) -> usize {
         let before = out.len();
         let mut inside = self.lock();
         inside.released.retain(|released| {
-            let is_it = |c: &Completion| released.queue == queue && c.id == released.op.id;
+            let is_it = |c: &OpCompletion| released.queue == queue && c.id == released.op.id;
             let found = arrived.iter().position(is_it);
             out.extend(found.map(|at| arrived.remove(at)));
             found.is_none()
@@ -145,7 +145,7 @@ impl GateState {
 
     /// Blocks while all that arrived is held; with operations still `below`, whose completions
     /// come without a notice here, only for a moment.
-    pub(super) fn wait(&self, queue: u32, arrived: &[Completion], below: bool) {
+    pub(super) fn wait(&self, queue: u32, arrived: &[OpCompletion], below: bool) {
         const MOMENT: Duration = Duration::from_millis(1);
         let mut inside = self.lock();
         while arrived.iter().all(|c| is_held(&inside.held, queue, c.id)) {

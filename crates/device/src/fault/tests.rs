@@ -55,7 +55,7 @@ fn run(queue: &mut dyn Queue, ops: &[Op]) -> Vec<Result<u64, i32>> {
 #[test]
 fn faults_strike_the_call_they_name() {
     use Fault::{Errno, Short};
-    let (w, f) = (Target::Write, Target::Flush);
+    let (w, f) = (FaultTarget::Write, FaultTarget::Flush);
     // Four rounds of a write and a flush, each alone; what each round returned.
     let ok = (Ok(2048), Ok(0));
     let cases = [
@@ -118,7 +118,7 @@ fn a_failed_batch_ends_as_the_device_below_would_end_it() {
     for (blocking, rest) in [(true, Err(ECANCELED)), (false, Ok(0))] {
         let device = null(blocking);
         device.inject(Injection {
-            target: Target::Write,
+            target: FaultTarget::Write,
             nth: 2,
             fault: Fault::Errno(EIO),
             for_good: false,
@@ -132,7 +132,7 @@ fn a_failed_batch_ends_as_the_device_below_would_end_it() {
 fn counting_spans_queues_and_healing_ends_faults() {
     let device = null(true);
     device.inject(Injection {
-        target: Target::Flush,
+        target: FaultTarget::Flush,
         nth: 2,
         fault: Fault::Errno(EIO),
         for_good: true,
@@ -152,13 +152,13 @@ fn a_short_write_leaves_its_tail_unwritten() {
     disk.set_immediate(true);
     let device = FaultDevice::new(Arc::new(disk.clone()));
     device.inject(Injection {
-        target: Target::Write,
+        target: FaultTarget::Write,
         nth: 1,
         fault: Fault::Short(1536),
         for_good: false,
     });
     device.inject(Injection {
-        target: Target::Read,
+        target: FaultTarget::Read,
         nth: 2,
         fault: Fault::Errno(EIO),
         for_good: false,
@@ -234,7 +234,7 @@ fn a_waiting_poll_waits_for_the_device_below() {
         });
         std::thread::sleep(Duration::from_millis(20));
         let ticket = disk.pending()[0].ticket;
-        disk.finish(ticket, crate::sim_disk::Outcome::Done);
+        disk.finish(ticket, crate::sim_disk::OpOutcome::Done);
         assert_eq!(waiting.join().expect("no panic"), 1);
     });
 }

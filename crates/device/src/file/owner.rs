@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// The process that holds the lock of [`lock_exclusive`](crate::file::lock_exclusive) on a file, or
-/// a [raw device](crate::raw::Held); `None` where nobody does, or none can be seen.
+/// a [raw device](crate::raw::HeldRawDevice); `None` where nobody does, or none can be seen.
 ///
 /// # Errors
 /// As opening the file to read it.

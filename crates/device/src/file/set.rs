@@ -16,7 +16,9 @@
 use crate::error::DeviceError;
 use crate::file::DirectoryEntry;
 use crate::file::{Misstated, Node, Reader, SyncMethod, io_error};
-use crate::queue::{Caps, Completion, IoFailure, IoOrDevice, LogDevice, Op, OpKind, Piece, Queue};
+use crate::queue::{
+    Caps, IoFailure, IoOrDevice, LogDevice, Op, OpCompletion, OpKind, Piece, Queue,
+};
 use crate::region::Region;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -251,7 +253,7 @@ struct FileQueue {
     shared: Arc<Shared>,
     files: Box<[OwnedFd]>,
     region: Arc<Region>,
-    done: Vec<Completion>,
+    done: Vec<OpCompletion>,
 }
 
 impl Queue for FileQueue {
@@ -264,7 +266,7 @@ impl Queue for FileQueue {
                 OpKind::Flush => self.flush(),
             };
             broken |= result != Ok(op.bytes());
-            self.done.push(Completion {
+            self.done.push(OpCompletion {
                 id: op.id,
                 result: result.map(|n| n as u64).map_err(|e| IoFailure {
                     errno: e.raw_os_error(),
@@ -274,7 +276,7 @@ impl Queue for FileQueue {
         }
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
         let finished = self.done.len();
         out.append(&mut self.done);
         finished

@@ -230,8 +230,8 @@ impl Queue for FragileQueue {
         assert!(self.0 < 2, "as this test wants it");
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
-        out.push(Completion {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
+        out.push(OpCompletion {
             id: 1,
             result: Ok(512),
             by: 0,

@@ -7,8 +7,8 @@ fn held(folder: &Folder) -> Directory {
     Directory::open(&folder.0).expect("a directory")
 }
 
-fn plan(io: IoEngine) -> Plan {
-    Plan::for_log(4096, io, UringOptions::default())
+fn plan(io: IoEngine) -> ProbePlan {
+    ProbePlan::for_log(4096, io, UringOptions::default())
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn every_way_is_measured_or_refused_with_a_reason_and_nothing_stays() {
             assert!(found.writes > 0 || found.refused.is_some(), "{found:?}");
             assert_ne!(found.way.io, IoEngine::Auto);
         }
-        let measured = |f: &&Found| f.writes > 0 && Some(f.way) == outcome.best;
+        let measured = |f: &&ProbedWay| f.writes > 0 && Some(f.way) == outcome.best;
         let count = outcome.found.iter().filter(measured).count();
         assert_eq!(count > 0, outcome.best.is_some(), "chosen by figures");
         let left = std::fs::read_dir(&folder.0).expect("readable").count();
@@ -37,7 +37,7 @@ fn every_way_is_measured_or_refused_with_a_reason_and_nothing_stays() {
 #[test]
 fn without_time_nothing_is_measured_and_nothing_chosen() {
     let folder = Folder::new();
-    let none = Plan {
+    let none = ProbePlan {
         budget: Duration::ZERO,
         ..plan(IoEngine::Threads)
     };
@@ -56,7 +56,7 @@ fn refused_rings_leave_the_calls_that_block() {
         refuse_setup: Some(1),
         ..UringOptions::default()
     };
-    let refused = Plan {
+    let refused = ProbePlan {
         uring,
         ..plan(IoEngine::Auto)
     };
@@ -107,7 +107,7 @@ fn the_choice_is_good_at_every_size() {
 
 #[test]
 fn rings_are_chosen_only_where_they_gain() {
-    let found = |io, bytes, p50_ns| Found {
+    let found = |io, bytes, p50_ns| ProbedWay {
         way: WriteMethod {
             method: SyncMethod::Direct,
             io,
@@ -146,7 +146,7 @@ fn engines_are_named_and_parsed() {
 fn durable_writes_go_round_the_space_that_they_were_given() {
     let disk = crate::SimDisk::new(10 * 4096, 4096, false);
     disk.set_immediate(true);
-    let mut bench = Bench::new(&disk, 4096, 2 * 4096).expect("memory");
+    let mut bench = TimedQueue::new(&disk, 4096, 2 * 4096).expect("memory");
     let mut timing = Timing::default();
     durable_writes(&mut bench, true, &mut timing, &mut |_| true).expect("room for it");
     assert_eq!(timing.total.count(), 8, "each place once");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// A raw device that is not to be written. Nothing was changed on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum RawDeviceRefusal {
     /// The path leads to something else.
     #[error("{path}: not a block device", path = path.display())]
     NotABlockDevice {

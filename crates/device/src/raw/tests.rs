@@ -66,7 +66,7 @@ impl Drop for Loop {
     }
 }
 
-fn refusal<T>(result: Result<T, DeviceError>) -> Refusal {
+fn refusal<T>(result: Result<T, DeviceError>) -> RawDeviceRefusal {
     match result.map(|_| ()) {
         Err(DeviceError::Refused(refusal)) => *refusal,
         other => panic!("not refused: {other:?}"),
@@ -79,13 +79,13 @@ fn a_path_that_is_no_block_device() {
     let file = scratch.file("image", 8192);
     for path in [file.as_path(), &scratch.0, Path::new("/dev/null")] {
         assert!(!is_block_device(path));
-        let refused = refusal(Look::at(path));
+        let refused = refusal(RawDevice::at(path));
         assert!(
-            matches!(refused, Refusal::NotABlockDevice { .. }),
+            matches!(refused, RawDeviceRefusal::NotABlockDevice { .. }),
             "{refused}"
         );
     }
-    let missing = Look::at(Path::new("/dev/no-such-disk")).expect_err("missing");
+    let missing = RawDevice::at(Path::new("/dev/no-such-disk")).expect_err("missing");
     assert!(
         missing
             .to_string()
@@ -98,7 +98,7 @@ fn a_path_that_is_no_block_device() {
 #[test]
 fn a_claim_that_nobody_alive_has_is_waited_for() {
     let Some(device) = Loop::new(&[]) else { return };
-    let look = Look::at(device.path()).expect("readable");
+    let look = RawDevice::at(device.path()).expect("readable");
     let claimed = || Node::Block.open(device.path(), OFlags::RDWR | OFlags::EXCL);
     let release_after = |claim: OwnedFd| {
         std::thread::spawn(move || {
@@ -114,7 +114,7 @@ fn a_claim_that_nobody_alive_has_is_waited_for() {
     drop(held);
 
     let releases = release_after(claimed().expect("free"));
-    let again = Look::at(device.path()).expect("readable");
+    let again = RawDevice::at(device.path()).expect("readable");
     assert_eq!(again.check(), Ok(()));
     releases.join().expect("no panic");
 }
@@ -122,7 +122,7 @@ fn a_claim_that_nobody_alive_has_is_waited_for() {
 #[test]
 fn a_free_device_needs_its_exact_path_and_is_then_held() {
     let Some(device) = Loop::new(&[]) else { return };
-    let look = Look::at(device.path()).expect("readable");
+    let look = RawDevice::at(device.path()).expect("readable");
     assert_eq!((look.bytes(), look.sectors().0), (BYTES, 512));
     assert!(look.content().is_blank && look.content().signatures.is_empty());
     look.check().expect("free");
@@ -141,7 +141,10 @@ fn a_free_device_needs_its_exact_path_and_is_then_held() {
         let refused = look
             .consent(Some(Path::new(other)))
             .expect_err("another path");
-        assert!(matches!(refused, Refusal::OtherPath { .. }), "{refused}");
+        assert!(
+            matches!(refused, RawDeviceRefusal::OtherPath { .. }),
+            "{refused}"
+        );
     }
     // Equal as paths, but not letter by letter.
     let doubled = device.device.replacen("/dev/", "/dev//", 1);
@@ -152,13 +155,16 @@ fn a_free_device_needs_its_exact_path_and_is_then_held() {
     let begun = Instant::now();
     assert_eq!(
         refusal(look.hold()),
-        Refusal::Claimed {
+        RawDeviceRefusal::Claimed {
             path: device.path().to_owned()
         }
     );
     assert!(begun.elapsed() < FINISHING_MAX, "its owner lives");
-    let again = Look::at(device.path()).expect("readable beside its owner");
-    assert!(matches!(again.check(), Err(Refusal::Claimed { .. })));
+    let again = RawDevice::at(device.path()).expect("readable beside its owner");
+    assert!(matches!(
+        again.check(),
+        Err(RawDeviceRefusal::Claimed { .. })
+    ));
     let owner = crate::file::owner(device.path()).expect("readable");
     assert_eq!(owner, Some(std::process::id()));
     let cleared = held.clear(&consent).expect("unchanged");
@@ -212,7 +218,7 @@ fn what_a_device_carries_is_told_and_stays_as_it_is() {
             continue;
         }
         let before = device.ends();
-        let look = Look::at(device.path()).expect("readable");
+        let look = RawDevice::at(device.path()).expect("readable");
         let names: Vec<_> = look.content().signatures.iter().map(|s| s.name).collect();
         assert!(names.contains(&name), "{tool}: {names:?}");
         let text = look.consent(None).expect_err("signed").to_string();
@@ -242,8 +248,8 @@ fn a_mounted_device_is_refused_by_every_name() {
             println!("skipped: {kind} cannot be made and mounted here");
             continue;
         }
-        let free = Look::at(device.path());
-        let by_link = Look::at(&link);
+        let free = RawDevice::at(device.path());
+        let by_link = RawDevice::at(&link);
         let before = device.ends();
         let held = free.as_ref().ok().map(|look| refusal(look.hold()));
         let same = device.ends() == before;
@@ -263,7 +269,10 @@ fn a_mounted_device_is_refused_by_every_name() {
             );
             assert!(look.is_claimed, "the kernel says so too");
         }
-        assert!(matches!(held, Some(Refusal::InUse { .. })), "{held:?}");
+        assert!(
+            matches!(held, Some(RawDeviceRefusal::InUse { .. })),
+            "{held:?}"
+        );
     }
 }
 
@@ -272,14 +281,17 @@ fn a_read_only_device_and_a_device_behind_a_loop() {
     let Some(device) = Loop::new(&["--read-only"]) else {
         return;
     };
-    let look = Look::at(device.path()).expect("readable");
-    assert!(matches!(look.check(), Err(Refusal::ReadOnly { .. })));
+    let look = RawDevice::at(device.path()).expect("readable");
+    assert!(matches!(
+        look.check(),
+        Err(RawDeviceRefusal::ReadOnly { .. })
+    ));
 
     let Some(below) = Loop::new(&[]) else { return };
     let Some(above) = ran("losetup", &["--find", "--show", &below.device]) else {
         return println!("skipped: no loop device on a loop device here");
     };
-    let refused = Look::at(below.path()).map(|look| look.check());
+    let refused = RawDevice::at(below.path()).map(|look| look.check());
     assert!(ran("losetup", &["--detach", &above]).is_some(), "detaches");
     let text = refused
         .expect("readable")
@@ -295,7 +307,7 @@ fn a_read_only_device_and_a_device_behind_a_loop() {
 #[test]
 fn a_device_that_was_replaced_after_the_look_is_not_held() {
     let Some(device) = Loop::new(&[]) else { return };
-    let look = Look::at(device.path()).expect("readable");
+    let look = RawDevice::at(device.path()).expect("readable");
     let consent = look.consent(Some(device.path())).expect("repeated");
     // Another disk of the same size under the same path and number.
     let other = device._scratch.0.join("other");
@@ -313,12 +325,12 @@ fn a_device_that_was_replaced_after_the_look_is_not_held() {
     );
     if look.facts.sequence.is_some() {
         let path = device.path().to_owned();
-        assert_eq!(refusal(look.hold()), Refusal::Replaced { path });
+        assert_eq!(refusal(look.hold()), RawDeviceRefusal::Replaced { path });
     } else {
         println!("skipped: this kernel has no disk sequence numbers");
     }
     // The same device, with something on it that nobody was told of.
-    let look = Look::at(device.path()).expect("readable");
+    let look = RawDevice::at(device.path()).expect("readable");
     let told = look.consent(Some(device.path())).expect("repeated");
     assert!(
         ran("mkswap", &[&device.device]).is_some(),
@@ -328,16 +340,19 @@ fn a_device_that_was_replaced_after_the_look_is_not_held() {
         let held = look.hold().expect("free");
         assert!(matches!(
             refusal(held.clear(&consent)),
-            Refusal::Replaced { .. }
+            RawDeviceRefusal::Replaced { .. }
         ));
     }
     // A link that leads elsewhere by now.
     let link = device._scratch.0.join("link");
     std::os::unix::fs::symlink(device.path(), &link).expect("links");
-    let look = Look::at(&link).expect("readable");
+    let look = RawDevice::at(&link).expect("readable");
     std::fs::remove_file(&link).expect("ours");
     std::os::unix::fs::symlink("/dev/null", &link).expect("links");
-    assert!(matches!(refusal(look.hold()), Refusal::Replaced { .. }));
+    assert!(matches!(
+        refusal(look.hold()),
+        RawDeviceRefusal::Replaced { .. }
+    ));
 }
 
 #[test]
@@ -346,7 +361,7 @@ fn sectors_are_the_devices_own() {
         let Some(device) = Loop::new(&["--sector-size", sector]) else {
             return;
         };
-        let look = Look::at(device.path()).expect("readable");
+        let look = RawDevice::at(device.path()).expect("readable");
         assert_eq!(look.sectors().0.to_string(), sector);
         let space = look
             .hold()
@@ -361,7 +376,7 @@ fn sectors_are_the_devices_own() {
 #[test]
 fn every_refusal_says_what_to_do() {
     let path = PathBuf::from("/dev/sdx");
-    let used = |by| Refusal::InUse {
+    let used = |by| RawDeviceRefusal::InUse {
         path: path.clone(),
         used: Use {
             device: "sdx1".to_owned(),
@@ -382,23 +397,29 @@ fn every_refusal_says_what_to_do() {
             used(User::Unknown("sysfs".to_owned())),
             "may be in use: sysfs",
         ),
-        (Refusal::ReadOnly { path: path.clone() }, "is read-only"),
         (
-            Refusal::Misaligned {
+            RawDeviceRefusal::ReadOnly { path: path.clone() },
+            "is read-only",
+        ),
+        (
+            RawDeviceRefusal::Misaligned {
                 path: path.clone(),
                 physical: 4096,
             },
             "align the partition",
         ),
         (
-            Refusal::TooSmall {
+            RawDeviceRefusal::TooSmall {
                 path: path.clone(),
                 needed: 9,
                 available: 8,
             },
             "a larger device",
         ),
-        (Refusal::Replaced { path: path.clone() }, "look again"),
+        (
+            RawDeviceRefusal::Replaced { path: path.clone() },
+            "look again",
+        ),
     ] {
         let text = refused.to_string();
         assert!(
@@ -415,7 +436,7 @@ fn swap_that_is_on_is_refused() {
     if on.is_none() {
         return println!("skipped: swapon is not permitted here");
     }
-    let look = Look::at(device.path());
+    let look = RawDevice::at(device.path());
     assert!(
         ran("swapoff", &[&device.device]).is_some(),
         "switches it off"
@@ -470,7 +491,7 @@ fn the_disk_of_a_mounted_partition_and_a_partition_of_a_mounted_disk() {
     if !mounted {
         return println!("skipped: no partition of a loop device can be made and mounted here");
     }
-    let (disk, itself) = (Look::at(device.path()), Look::at(&part));
+    let (disk, itself) = (RawDevice::at(device.path()), RawDevice::at(&part));
     assert!(ran("umount", &[&at]).is_some(), "unmounts");
     let text = disk
         .expect("readable")
@@ -486,20 +507,20 @@ fn the_disk_of_a_mounted_partition_and_a_partition_of_a_mounted_disk() {
     assert!(text.contains("p1 is mounted at"), "{text}");
 
     // Held as a whole, its partition is not free either.
-    let disk = Look::at(device.path()).expect("readable");
+    let disk = RawDevice::at(device.path()).expect("readable");
     let names: Vec<_> = disk.content().signatures.iter().map(|s| s.name).collect();
     assert_eq!(names, ["MBR partition table or boot sector"]);
     let held = disk.hold().expect("free by now");
-    let refused = Look::at(&part).expect("readable").check();
+    let refused = RawDevice::at(&part).expect("readable").check();
     assert!(
         matches!(
             refused,
-            Err(Refusal::InUse { .. } | Refusal::Claimed { .. })
+            Err(RawDeviceRefusal::InUse { .. } | RawDeviceRefusal::Claimed { .. })
         ),
         "{refused:?}"
     );
     drop(held);
-    Look::at(&part)
+    RawDevice::at(&part)
         .expect("readable")
         .hold()
         .expect("free by now");
@@ -508,7 +529,7 @@ fn the_disk_of_a_mounted_partition_and_a_partition_of_a_mounted_disk() {
 #[test]
 fn a_look_names_what_it_stands_on() {
     let Some(device) = Loop::new(&[]) else { return };
-    let mut look = Look::at(device.path()).expect("readable");
+    let mut look = RawDevice::at(device.path()).expect("readable");
     let name = device.device.trim_start_matches("/dev/");
     assert_eq!(look.stack().layers[0].name, name);
     assert!(

@@ -3,8 +3,8 @@
 //! Invariants: a sector's versions are in the order in which they arrived; a version is a whole
 //! physical sector, what a write did not cover being as the cache had it then.
 
-use super::{Outcome, Pending};
-use crate::queue::{Completion, IoFailure, Op, OpKind};
+use super::{OpOutcome, Pending};
+use crate::queue::{IoFailure, Op, OpCompletion, OpKind};
 use crate::region::Region;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) violations: Vec<String>,
     immediate: bool,
     /// Finished writes and their completions that were not returned yet.
-    finished: Vec<(u32, u64, Completion)>,
+    finished: Vec<(u32, u64, OpCompletion)>,
     /// Returned writes that a flush can make durable.
     returned: BTreeSet<u64>,
     tickets: u64,
@@ -88,7 +88,7 @@ impl State {
     pub(super) fn set_immediate(&mut self, immediate: bool) {
         self.immediate = immediate;
         while let Some((&ticket, _)) = self.flights.first_key_value().filter(|_| immediate) {
-            self.finish(ticket, Outcome::Done);
+            self.finish(ticket, OpOutcome::Done);
         }
     }
 
@@ -115,7 +115,7 @@ impl State {
         let pending = Pending { ticket, queue, op };
         self.flights.insert(ticket, Flight { pending, kind });
         if self.immediate {
-            self.finish(ticket, Outcome::Done);
+            self.finish(ticket, OpOutcome::Done);
         }
     }
 
@@ -135,23 +135,23 @@ impl State {
     fn complete(&mut self, queue: u32, ticket: u64, id: u64, result: Result<u64, i32>) {
         let result = result.map_err(|errno| IoFailure { errno });
         self.finished
-            .push((queue, ticket, Completion { id, result, by: 0 }));
+            .push((queue, ticket, OpCompletion { id, result, by: 0 }));
     }
 
-    pub(super) fn finish(&mut self, ticket: u64, outcome: Outcome) {
+    pub(super) fn finish(&mut self, ticket: u64, outcome: OpOutcome) {
         let flight = self.flights.remove(&ticket).expect("the ticket is pending");
         let Pending { queue, op, .. } = flight.pending;
         let bytes = match (op.kind, outcome) {
-            (OpKind::Write { .. }, Outcome::Short(bytes)) => {
+            (OpKind::Write { .. }, OpOutcome::Short(bytes)) => {
                 assert!(bytes <= op.bytes() as u64, "a short write is no longer");
                 bytes
             }
-            (OpKind::Flush, Outcome::Short(_)) => panic!("a flush transfers no bytes"),
+            (OpKind::Flush, OpOutcome::Short(_)) => panic!("a flush transfers no bytes"),
             _ => op.bytes() as u64,
         };
         let failure = match outcome {
-            Outcome::Fail(errno) => Some(errno),
-            Outcome::Done | Outcome::Short(_) => None,
+            OpOutcome::Fail(errno) => Some(errno),
+            OpOutcome::Done | OpOutcome::Short(_) => None,
         };
         match (&flight.kind, op.kind) {
             (Kind::Write { .. }, OpKind::Write { addr, .. }) => {
@@ -246,7 +246,7 @@ impl State {
         }
     }
 
-    pub(super) fn poll(&mut self, queue: u32, out: &mut Vec<Completion>) -> usize {
+    pub(super) fn poll(&mut self, queue: u32, out: &mut Vec<OpCompletion>) -> usize {
         let before = out.len();
         let (returned, durable) = (&mut self.returned, self.durable_writes);
         self.finished.retain(|(of, ticket, completion)| {

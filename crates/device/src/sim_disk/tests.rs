@@ -42,7 +42,7 @@ fn submit(disk: &SimDisk, queue: &mut dyn Queue, op: Op) -> u64 {
     disk.pending().last().expect("just submitted").ticket
 }
 
-fn complete(disk: &SimDisk, queue: &mut dyn Queue, op: Op, outcome: Outcome) -> Completion {
+fn complete(disk: &SimDisk, queue: &mut dyn Queue, op: Op, outcome: OpOutcome) -> OpCompletion {
     let ticket = submit(disk, queue, op);
     disk.finish(ticket, outcome);
     let mut done = Vec::new();
@@ -60,18 +60,18 @@ fn a_flush_covers_what_was_returned_before_its_submission_and_nothing_else() {
     let (disk, mut queue, _region) = disk(false);
     let queue = &mut *queue;
     let mut done = Vec::new();
-    complete(&disk, queue, write(0, 1), Outcome::Done);
+    complete(&disk, queue, write(0, 1), OpOutcome::Done);
     let unreturned = submit(&disk, queue, write(1, 2));
-    disk.finish(unreturned, Outcome::Done);
+    disk.finish(unreturned, OpOutcome::Done);
     let unfinished = submit(&disk, queue, write(2, 3));
     let flush = submit(&disk, queue, FLUSH);
-    disk.finish(unfinished, Outcome::Done);
+    disk.finish(unfinished, OpOutcome::Done);
     queue.poll(&mut done, false);
-    complete(&disk, queue, write(3, 4), Outcome::Done);
-    disk.finish(flush, Outcome::Done);
+    complete(&disk, queue, write(3, 4), OpOutcome::Done);
+    disk.finish(flush, OpOutcome::Done);
     assert_eq!(firsts(&disk.durable_image())[..4], [1, 0, 0, 0]);
     queue.poll(&mut done, false);
-    complete(&disk, queue, FLUSH, Outcome::Done);
+    complete(&disk, queue, FLUSH, OpOutcome::Done);
     assert_eq!(firsts(&disk.durable_image())[..4], [1, 2, 3, 4]);
     assert!(disk.crash_choices().is_empty());
 }
@@ -80,8 +80,8 @@ fn a_flush_covers_what_was_returned_before_its_submission_and_nothing_else() {
 fn a_flush_covers_writes_of_other_queues() {
     let (disk, mut one, region) = disk(false);
     let mut two = disk.queue(region).expect("queue");
-    complete(&disk, &mut *one, write(0, 1), Outcome::Done);
-    complete(&disk, &mut *two, FLUSH, Outcome::Done);
+    complete(&disk, &mut *one, write(0, 1), OpOutcome::Done);
+    complete(&disk, &mut *two, FLUSH, OpOutcome::Done);
     assert_eq!(firsts(&disk.durable_image())[0], 1);
 }
 
@@ -89,11 +89,11 @@ fn a_flush_covers_writes_of_other_queues() {
 fn what_a_failed_flush_covered_stays_lost() {
     let (disk, mut queue, _region) = disk(false);
     let queue = &mut *queue;
-    complete(&disk, queue, write(0, 1), Outcome::Done);
-    let failed = complete(&disk, queue, FLUSH, Outcome::Fail(EIO));
+    complete(&disk, queue, write(0, 1), OpOutcome::Done);
+    let failed = complete(&disk, queue, FLUSH, OpOutcome::Fail(EIO));
     assert_eq!(failed.result.map_err(|f| f.errno), Err(EIO));
-    complete(&disk, queue, write(1, 2), Outcome::Done);
-    complete(&disk, queue, FLUSH, Outcome::Done);
+    complete(&disk, queue, write(1, 2), OpOutcome::Done);
+    complete(&disk, queue, FLUSH, OpOutcome::Done);
     assert_eq!(firsts(&disk.durable_image())[..2], [0, 2]);
     let options = disk.crash_choices();
     assert_eq!(
@@ -111,16 +111,16 @@ fn a_flush_beside_a_failed_one_does_not_bring_back_what_was_lost() {
     for (failing_first, durable) in [(true, [0, 2]), (false, [1, 2])] {
         let (disk, mut queue, _region) = disk(false);
         let queue = &mut *queue;
-        complete(&disk, queue, write(0, 1), Outcome::Done);
+        complete(&disk, queue, write(0, 1), OpOutcome::Done);
         let failing = submit(&disk, queue, FLUSH);
-        complete(&disk, queue, write(1, 2), Outcome::Done);
+        complete(&disk, queue, write(1, 2), OpOutcome::Done);
         let passing = submit(&disk, queue, Op { id: 98, ..FLUSH });
         if failing_first {
-            disk.finish(failing, Outcome::Fail(EIO));
-            disk.finish(passing, Outcome::Done);
+            disk.finish(failing, OpOutcome::Fail(EIO));
+            disk.finish(passing, OpOutcome::Done);
         } else {
-            disk.finish(passing, Outcome::Done);
-            disk.finish(failing, Outcome::Fail(EIO));
+            disk.finish(passing, OpOutcome::Done);
+            disk.finish(failing, OpOutcome::Fail(EIO));
         }
         assert_eq!(firsts(&disk.durable_image())[..2], durable);
     }
@@ -130,8 +130,8 @@ fn a_flush_beside_a_failed_one_does_not_bring_back_what_was_lost() {
 fn durable_writes_need_no_flush_but_can_fail_in_doubt() {
     let (disk, mut queue, _region) = disk(true);
     let queue = &mut *queue;
-    complete(&disk, queue, write(0, 1), Outcome::Done);
-    complete(&disk, queue, write(1, 2), Outcome::Fail(EIO));
+    complete(&disk, queue, write(0, 1), OpOutcome::Done);
+    complete(&disk, queue, write(1, 2), OpOutcome::Fail(EIO));
     assert_eq!(firsts(&disk.durable_image())[..2], [1, 0]);
     let undecided: Vec<_> = disk.crash_choices().iter().map(|c| c.sector).collect();
     assert_eq!(undecided, [1], "a failed write may have landed");
@@ -143,7 +143,7 @@ fn durable_writes_need_no_flush_but_can_fail_in_doubt() {
 #[test]
 fn a_short_write_brings_its_first_bytes() {
     let (disk, mut queue, _region) = disk(false);
-    let short = complete(&disk, &mut *queue, write(0, 1), Outcome::Short(700));
+    let short = complete(&disk, &mut *queue, write(0, 1), OpOutcome::Short(700));
     assert_eq!(short.result, Ok(700));
     let mut seen = vec![9; SECTOR];
     disk.read(0, &mut seen).expect("inside");
@@ -160,7 +160,7 @@ fn changed_source_memory_is_a_violation() {
     assert!(disk.violations().is_empty());
     // SAFETY: as above; that the write's memory changes is what the disk is to find.
     unsafe { region.write(40, &[77]) };
-    disk.finish(ticket, Outcome::Done);
+    disk.finish(ticket, OpOutcome::Done);
     let violations = disk.violations();
     assert_eq!(violations.len(), 1);
     assert!(violations[0].contains("byte 40"), "{violations:?}");
@@ -205,11 +205,11 @@ fn immediate_mode_serves_blocking_callers() {
 /// Sector 0: durable 1, then cached 2 and 3. Sector 1: 4 in flight. Sector 2: durable 5.
 fn before_a_crash() -> (SimDisk, Box<dyn Queue>) {
     let (disk, mut queue, _region) = disk(false);
-    complete(&disk, &mut *queue, write(0, 1), Outcome::Done);
-    complete(&disk, &mut *queue, write(2, 5), Outcome::Done);
-    complete(&disk, &mut *queue, FLUSH, Outcome::Done);
-    complete(&disk, &mut *queue, write(0, 2), Outcome::Done);
-    complete(&disk, &mut *queue, write(0, 3), Outcome::Done);
+    complete(&disk, &mut *queue, write(0, 1), OpOutcome::Done);
+    complete(&disk, &mut *queue, write(2, 5), OpOutcome::Done);
+    complete(&disk, &mut *queue, FLUSH, OpOutcome::Done);
+    complete(&disk, &mut *queue, write(0, 2), OpOutcome::Done);
+    complete(&disk, &mut *queue, write(0, 3), OpOutcome::Done);
     submit(&disk, &mut *queue, write(1, 4));
     (disk, queue)
 }
@@ -298,20 +298,20 @@ fn a_crash_counts_what_was_in_flight() {
         (crash.with_write_in_flight, crash.with_flush_in_flight)
     };
     assert_eq!(in_flight(&disk), (0, 0));
-    complete(&disk, &mut *queue, write(0, 1), Outcome::Done);
+    complete(&disk, &mut *queue, write(0, 1), OpOutcome::Done);
     assert_eq!(in_flight(&disk), (0, 0), "it has ended");
     let flush = submit(&disk, &mut *queue, FLUSH);
     assert_eq!(in_flight(&disk), (0, 1));
     submit(&disk, &mut *queue, write(1, 2));
     assert_eq!(in_flight(&disk), (1, 1));
-    disk.finish(flush, Outcome::Done);
+    disk.finish(flush, OpOutcome::Done);
     assert_eq!(in_flight(&disk), (1, 0));
 }
 
 /// Three writes to three sectors, the last two of them in flight.
 fn three_writes() -> (SimDisk, Box<dyn Queue>) {
     let (disk, mut queue, _region) = disk(false);
-    complete(&disk, &mut *queue, write(0, 1), Outcome::Done);
+    complete(&disk, &mut *queue, write(0, 1), OpOutcome::Done);
     submit(&disk, &mut *queue, write(1, 2));
     submit(&disk, &mut *queue, write(2, 3));
     (disk, queue)

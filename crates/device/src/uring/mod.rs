@@ -29,7 +29,7 @@ mod ring;
 use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::{FileSet, LockGuard};
-use crate::queue::{Caps, Completion, IoOrDevice, LogDevice, Op, Queue};
+use crate::queue::{Caps, IoOrDevice, LogDevice, Op, OpCompletion, Queue};
 use crate::region::Region;
 use queue::UringQueue;
 use ring::Ring;
@@ -204,7 +204,7 @@ impl Queue for Replaced {
         self.inner.submit(ops);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         self.inner.poll(out, wait)
     }
 

@@ -11,7 +11,7 @@ use crate::doorbell::Doorbell;
 use crate::error::DeviceError;
 use crate::file::FileSet;
 use crate::file::set::Shared;
-use crate::queue::{Completion, IoFailure, Op, OpKind, Queue};
+use crate::queue::{IoFailure, Op, OpCompletion, OpKind, Queue};
 use crate::region::Region;
 use rustix::io::Errno;
 use rustix::io_uring::{
@@ -49,7 +49,7 @@ pub(super) struct UringQueue {
     pub(super) backlog: VecDeque<usize>,
     /// Parts in the ring.
     inside: usize,
-    pub(super) done: Vec<Completion>,
+    pub(super) done: Vec<OpCompletion>,
     notes: Vec<String>,
     /// The log's lock. A ring that is given up keeps it for as long as the process lives.
     lock: Weak<OwnedFd>,
@@ -161,7 +161,7 @@ impl Queue for UringQueue {
         self.advance(0);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         self.reap();
         if !self.backlog.is_empty() {
             self.advance(0);
@@ -194,7 +194,7 @@ impl UringQueue {
     }
 
     pub(super) fn end(&mut self, id: u64, result: Result<u64, i32>) {
-        self.done.push(Completion {
+        self.done.push(OpCompletion {
             id,
             result: result.map_err(|errno| IoFailure { errno }),
             by: 0,

@@ -23,7 +23,7 @@ use crate::{Gathered, Notes};
 pub(crate) struct Published {
     summaries: r_summary::Summaries,
     study: study::Study,
-    stated: stated::Stated,
+    stated: stated::StatedWindows,
     formulas: formula::Formulas,
 }
 

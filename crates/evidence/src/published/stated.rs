@@ -10,12 +10,12 @@ const KEPT: usize = 50;
 
 /// The windows that a file states.
 #[derive(Debug, Default)]
-pub struct Stated {
+pub struct StatedWindows {
     found: Vec<(u64, f64, String)>,
     loads: Vec<(u64, f64)>,
 }
 
-impl Stated {
+impl StatedWindows {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64) {
         let small = line.to_lowercase();

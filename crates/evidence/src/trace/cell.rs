@@ -1,8 +1,8 @@
 //! The waits of one event of one process: the tally, and for redo events latency over time.
 
-use crate::series::Binned;
+use crate::series::GrowingSeries;
 use crate::tally::{Tally, TallyBudget};
-use measure::imported::{Axis, Point};
+use measure::imported::{Axis, SeriesPoint};
 
 /// A `tim` this far from the first one is no time of this trace: ten years.
 const SPAN_MAX_US: u64 = 10 * 366 * 86_400 * 1_000_000;
@@ -19,9 +19,9 @@ pub struct EventWaits {
 /// Latency over what the trace contains.
 #[derive(Debug)]
 pub struct Track {
-    sequence: Binned,
-    tim: Binned,
-    stamp: Binned,
+    sequence: GrowingSeries,
+    tim: GrowingSeries,
+    stamp: GrowingSeries,
     waits: u64,
     with_tim: u64,
     /// Blocks written.
@@ -31,9 +31,9 @@ pub struct Track {
 impl Default for Track {
     fn default() -> Track {
         Track {
-            sequence: Binned::new(Axis::Sequence),
-            tim: Binned::new(Axis::Time),
-            stamp: Binned::new(Axis::Time),
+            sequence: GrowingSeries::new(Axis::Sequence),
+            tim: GrowingSeries::new(Axis::Time),
+            stamp: GrowingSeries::new(Axis::Time),
             waits: 0,
             with_tim: 0,
             blocks: 0,
@@ -43,7 +43,7 @@ impl Default for Track {
 
 /// When a wait was, as far as the trace contains it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct When {
+pub struct WaitMoment {
     /// Microseconds since the first `tim` of the process.
     pub tim_us: Option<u64>,
     /// Microseconds from the first stamp of the process to the last one before the wait.
@@ -53,7 +53,7 @@ pub struct When {
 impl EventWaits {
     /// Adds a wait of `ns`, in which so many blocks were written.
     #[inline]
-    pub fn add(&mut self, blocks: u32, ns: u64, when: When, budget: &mut TallyBudget) {
+    pub fn add(&mut self, blocks: u32, ns: u64, when: WaitMoment, budget: &mut TallyBudget) {
         self.tally.add(ns, budget);
         let Some(track) = &mut self.track else {
             return;
@@ -74,7 +74,7 @@ impl EventWaits {
 impl Track {
     /// The best axis that all of the waits have: `tim`, stamps if there are several, sequence.
     #[must_use]
-    pub fn best(&self) -> (Axis, f64, Vec<Point>) {
+    pub fn best(&self) -> (Axis, f64, Vec<SeriesPoint>) {
         if self.with_tim == self.waits {
             return self.tim.points();
         }

@@ -10,7 +10,7 @@
 
 use super::header::HeaderFact;
 use super::merge::{Mixed, PROCESSES_MAX};
-use super::scan::{Call, Mark, Placed, Wait};
+use super::scan::{Call, Mark, PlacedMark, Wait};
 use std::collections::HashMap;
 
 /// Pairs of process and event in a block; with more it is taken wait by wait.
@@ -20,7 +20,7 @@ const SWITCHES_MIN: usize = 32;
 
 /// A process, as far as a block contains it.
 #[derive(Debug, Default)]
-pub struct Local {
+pub struct BlockProcess {
     /// Its number; `None` of the process that the block begins in.
     pub pid: Option<u64>,
     /// Name of the process, if the block contains it: the first one.
@@ -70,7 +70,7 @@ pub struct Sorted {
 #[derive(Debug, Default)]
 pub struct Groups {
     /// The processes, in the order of their first line.
-    pub processes: Vec<Local>,
+    pub processes: Vec<BlockProcess>,
     /// In the order of their first wait.
     pub groups: Vec<Group>,
     /// The waits of each group, one group after the other, in order.
@@ -93,12 +93,12 @@ pub struct Groups {
 /// No event or group.
 const NONE: u32 = u32::MAX;
 
-impl Local {
-    fn new(pid: Option<u64>) -> Local {
-        Local {
+impl BlockProcess {
+    fn new(pid: Option<u64>) -> BlockProcess {
+        BlockProcess {
             pid,
             near: [(NONE, NONE); 4],
-            ..Local::default()
+            ..BlockProcess::default()
         }
     }
 }
@@ -119,10 +119,10 @@ impl Groups {
     }
 
     /// Sorts the waits of a block, where that is worth it and changes nothing.
-    pub fn fill(&mut self, waits: &[Wait], marks: &[Placed]) {
+    pub fn fill(&mut self, waits: &[Wait], marks: &[PlacedMark]) {
         self.clear();
         let is = |fits: fn(&HeaderFact) -> bool| {
-            move |placed: &&Placed| match &placed.mark {
+            move |placed: &&PlacedMark| match &placed.mark {
                 Mark::Header(said) => fits(said),
                 _ => false,
             }
@@ -141,8 +141,8 @@ impl Groups {
         self.is_valid = self.sort(waits, marks).is_some();
     }
 
-    fn sort(&mut self, waits: &[Wait], marks: &[Placed]) -> Option<()> {
-        self.processes.push(Local::new(None));
+    fn sort(&mut self, waits: &[Wait], marks: &[PlacedMark]) -> Option<()> {
+        self.processes.push(BlockProcess::new(None));
         let mut current = 0_u32;
         let mut from = 0;
         for (index, placed) in marks.iter().enumerate() {
@@ -222,7 +222,7 @@ impl Groups {
             if self.processes.len() == PROCESSES_MAX {
                 return None;
             }
-            self.processes.push(Local::new(Some(pid)));
+            self.processes.push(BlockProcess::new(Some(pid)));
         }
         if let Some(name) = name {
             let known = &mut self.processes[local as usize].name;

@@ -5,8 +5,8 @@
 //! could be met is therefore taken wait by wait, and so is one whose values are asked for one by
 //! one, or that begins in a process that the trace has yet to name.
 
-use super::cell::When;
-use super::group::{Groups, Local, Sorted};
+use super::cell::WaitMoment;
+use super::group::{BlockProcess, Groups, Sorted};
 use super::merge::{CELLS_MAX, EVENTS_MAX, Merge, PROCESSES_MAX};
 use super::scan::Scanned;
 use crate::Sink;
@@ -67,7 +67,7 @@ impl Merge {
 
     /// Where the waits of each group are added, of those that are known.
     fn known_slots(&self, groups: &Groups, ids: &[usize]) -> Vec<Option<usize>> {
-        let known = |local: &Local| match local.pid {
+        let known = |local: &BlockProcess| match local.pid {
             None => Some(self.current),
             Some(pid) => self.pids.get(&pid).copied(),
         };
@@ -82,7 +82,7 @@ impl Merge {
 
     /// Whether no bound is met in the block, so that the order of its waits does not matter.
     fn has_room(&self, groups: &Groups, slots: &[Option<usize>]) -> bool {
-        let is_new = |local: &&Local| local.pid.is_some_and(|p| !self.pids.contains_key(&p));
+        let is_new = |local: &&BlockProcess| local.pid.is_some_and(|p| !self.pids.contains_key(&p));
         let processes = groups.processes.iter().filter(is_new).count();
         let cells = slots.iter().filter(|slot| slot.is_none()).count();
         // The process that the block begins in may be one of those that it names, so that two
@@ -99,7 +99,7 @@ impl Merge {
     }
 
     /// Adds what a block sums of a process, and gives its clocks as they were before.
-    fn enter(&mut self, local: &Local, sink: &mut Sink) -> Clock {
+    fn enter(&mut self, local: &BlockProcess, sink: &mut Sink) -> Clock {
         if let Some(pid) = local.pid {
             self.switch(pid, local.name.as_deref(), sink);
         }
@@ -144,7 +144,7 @@ impl Merge {
             return;
         }
         for wait in waits {
-            let mut when = When {
+            let mut when = WaitMoment {
                 tim_us: None,
                 stamp_us: clock.stamp_us,
             };

@@ -1,8 +1,8 @@
 //! Joins scanned blocks in order: whose waits they are, in which unit, when.
 
-use super::cell::{EventWaits, Track, When};
+use super::cell::{EventWaits, Track, WaitMoment};
 use super::header::HeaderFact;
-use super::scan::{Call, Mark, OddId, Placed, Scanned, Wait};
+use super::scan::{Call, Mark, OddId, PlacedMark, Scanned, Wait};
 use crate::Sink;
 use crate::tally::TallyBudget;
 use measure::imported::Severity;
@@ -48,7 +48,7 @@ pub struct TracedProcess {
 
 /// A line of a log writer's that is no wait.
 #[derive(Debug)]
-pub struct Listed {
+pub struct LogWriterLine {
     /// Whose.
     pub process: usize,
     /// Its line, from 1.
@@ -98,7 +98,7 @@ pub struct Merge {
     /// Where [`Merge::cells`] points to.
     pub slots: Vec<EventWaits>,
     /// Slow writes and mode switches.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<LogWriterLine>,
     /// What the header says.
     pub facts: Vec<(String, String)>,
     /// Lines.
@@ -241,10 +241,10 @@ impl Merge {
     }
 
     #[inline]
-    fn when(&mut self, wait: &Wait) -> When {
+    fn when(&mut self, wait: &Wait) -> WaitMoment {
         let process = &mut self.processes[self.current];
         let unit_us = self.unit_ns / 1_000;
-        let mut when = When::default();
+        let mut when = WaitMoment::default();
         if wait.tim > 0 {
             let end = wait.tim.saturating_mul(unit_us);
             let begin = end.saturating_sub(wait.ela.saturating_mul(unit_us));
@@ -258,7 +258,7 @@ impl Merge {
         when
     }
 
-    pub(super) fn mark(&mut self, placed: &Placed, sink: &mut Sink) {
+    pub(super) fn mark(&mut self, placed: &PlacedMark, sink: &mut Sink) {
         let process = &mut self.processes[self.current];
         match &placed.mark {
             Mark::Call(call, elapsed, cpu) => {
@@ -318,7 +318,7 @@ impl Merge {
             | HeaderFact::AdaptiveMode(_) => {
                 if self.listed.len() < LISTED_MAX {
                     let process = self.current;
-                    self.listed.push(Listed {
+                    self.listed.push(LogWriterLine {
                         process,
                         line,
                         said: said.clone(),

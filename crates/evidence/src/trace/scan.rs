@@ -78,7 +78,7 @@ impl Call {
 
 /// A [`Mark`] and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedMark {
     /// Waits of the block before it.
     pub before: usize,
     /// Its line, counted from 0 at the beginning of the block.
@@ -89,7 +89,7 @@ pub struct Placed {
 
 /// Something unusual.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Odd {
+pub struct OddLine {
     /// Which.
     pub id: OddId,
     /// Line from 0 at the beginning of the block; negative where it stands before.
@@ -132,9 +132,9 @@ pub struct Scanned {
     /// Names of their events.
     pub events: Vec<Vec<u8>>,
     /// Other lines that matter, in order.
-    pub marks: Vec<Placed>,
+    pub marks: Vec<PlacedMark>,
     /// The first of the unusual.
-    pub odd: Vec<Odd>,
+    pub odd: Vec<OddLine>,
     /// How many of each id there are.
     pub odd_counts: [u64; ODD_IDS],
     /// Lines.
@@ -440,7 +440,7 @@ impl<'a> Scanner<'a> {
     fn mark(&mut self, place: Place, mark: Mark) {
         let before = self.out.waits.len();
         let line = place.line;
-        self.out.marks.push(Placed { before, line, mark });
+        self.out.marks.push(PlacedMark { before, line, mark });
     }
 
     fn odd(&mut self, id: OddId, place: Place, text: &[u8]) {
@@ -460,7 +460,7 @@ impl<'a> Scanner<'a> {
             } else {
                 quote(text)
             };
-            self.out.odd.push(Odd {
+            self.out.odd.push(OddLine {
                 id,
                 line,
                 column,

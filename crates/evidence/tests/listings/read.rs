@@ -1,11 +1,15 @@
 //! Importing texts, and looking into the tables of what came of it. The tests of the consistency
 //! rules (`crates/redolab/tests/consistency`) include this file.
 
-use evidence::{Import, Kind, Options, Outcome, Refusal};
+use evidence::{Import, ImportRefusal, Kind, Options, Outcome};
 use measure::imported::{Cell, Table};
 
 /// Imports texts, each in chunks of `step` bytes.
-pub fn import_in(texts: &[&[u8]], step: usize, kind: Option<Kind>) -> Result<Outcome, Refusal> {
+pub fn import_in(
+    texts: &[&[u8]],
+    step: usize,
+    kind: Option<Kind>,
+) -> Result<Outcome, ImportRefusal> {
     let mut import = Import::new(Options {
         kind,
         ..Options::default()

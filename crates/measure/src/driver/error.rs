@@ -27,6 +27,23 @@ impl DriverError {
         }
     }
 
+    /// The same, of the session with that number of so many that were to be opened.
+    #[must_use]
+    pub fn of_session(self, number: u32, sessions: u32) -> DriverError {
+        if sessions == 1 {
+            return self;
+        }
+        let source = format!(
+            "session {number} of {sessions} could not be opened: {}; with fewer sessions (--jobs) \
+             the target may accept them",
+            self.source
+        );
+        DriverError {
+            is_unusable: self.is_unusable,
+            source: source.into(),
+        }
+    }
+
     /// Whether it is what was asked for that is wrong, not the target.
     #[must_use]
     pub fn is_unusable(&self) -> bool {
@@ -34,9 +51,18 @@ impl DriverError {
     }
 
     /// The cause, where it is of that type.
-    #[must_use]
-    pub fn cause<E: Error + 'static>(&self) -> Option<&E> {
-        self.source.downcast_ref()
+    ///
+    /// # Errors
+    /// The error as it was, where its cause is another.
+    pub fn into_cause<E: Error + 'static>(self) -> Result<E, DriverError> {
+        let is_unusable = self.is_unusable;
+        match self.source.downcast() {
+            Ok(cause) => Ok(*cause),
+            Err(source) => Err(DriverError {
+                is_unusable,
+                source,
+            }),
+        }
     }
 }
 

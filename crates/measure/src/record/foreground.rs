@@ -1,7 +1,7 @@
 //! What sessions did: times of transactions, waits, and where the time of a commit went.
 
 use crate::Histogram;
-use crate::run::CommitPath;
+use crate::run::CommitPathFigures;
 use serde::{Deserialize, Serialize};
 
 /// What the sessions of a row did with one kind of transaction.
@@ -53,12 +53,12 @@ impl Foreground {
 
     /// Where the attributed commits' time went, means.
     #[must_use]
-    pub(super) fn commit_path(&self) -> CommitPath {
+    pub(super) fn commit_path(&self) -> CommitPathFigures {
         let mean = |index: usize| match self.attributed {
             0 => 0.0,
             n => self.path_ns[index] as f64 / n as f64,
         };
-        CommitPath {
+        CommitPathFigures {
             attributed: self.attributed,
             queue_ns: mean(0),
             write_ns: mean(1),

@@ -26,13 +26,16 @@ impl WaitPeak {
         }
     }
 
-    /// The mean; zero of none.
+    /// The mean; `None` of none.
     #[must_use]
-    pub(super) fn mean_ns(&self) -> f64 {
-        match self.count {
-            0 => 0.0,
-            n => self.total_ns as f64 / n as f64,
-        }
+    pub(super) fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+
+    /// The longest; `None` of none.
+    #[must_use]
+    pub(super) fn longest_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
     }
 
     fn plus(self, other: WaitPeak) -> WaitPeak {
@@ -51,16 +54,16 @@ pub struct IntervalRecord {
     pub window: TimeWindow,
     /// Commits.
     pub commits: u64,
-    /// Bytes of redo.
-    pub redo_bytes: u64,
+    /// Bytes of redo; `None` where log writes are not observed.
+    pub redo_bytes: Option<u64>,
     /// Log file sync.
     pub sync: WaitPeak,
     /// 99th percentile of log file sync, in nanoseconds.
     pub sync_p99_ns: Option<u64>,
     /// Log file parallel write.
     pub write: WaitPeak,
-    /// Log switches that began in it.
-    pub log_switches: u64,
+    /// Log switches that began in it; `None` where log writes are not observed.
+    pub log_switches: Option<u64>,
     /// Device utilisation in percent.
     pub device_util_pct: Option<f64>,
     /// Resident memory of the process at its end, in bytes.
@@ -73,15 +76,23 @@ impl IntervalRecord {
     /// Adds what `other` counted at about the same time. What does not add is unknown of both.
     fn add(&mut self, other: &IntervalRecord) {
         self.commits = self.commits.saturating_add(other.commits);
-        self.redo_bytes = self.redo_bytes.saturating_add(other.redo_bytes);
+        self.redo_bytes = known(self.redo_bytes, other.redo_bytes);
         self.sync = self.sync.plus(other.sync);
         self.write = self.write.plus(other.write);
-        self.log_switches = self.log_switches.saturating_add(other.log_switches);
+        self.log_switches = known(self.log_switches, other.log_switches);
         self.backlog = self
             .backlog
             .zip(other.backlog)
             .map(|(a, b)| a.saturating_add(b));
         (self.sync_p99_ns, self.device_util_pct, self.rss_bytes) = (None, None, None);
+    }
+}
+
+/// The sum of what either counted; one agent observes the log writer, the others are clients.
+fn known(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (one, other) => one.or(other),
     }
 }
 

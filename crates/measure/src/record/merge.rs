@@ -117,7 +117,8 @@ impl Recording {
                 .or_default()
                 .merge(theirs);
         }
-        self.space_waits = self.space_waits.plus(other.space_waits);
+        let space_waits = self.space_waits.zip(other.space_waits);
+        self.space_waits = space_waits.map(|(a, b)| a.plus(b));
         self.intervals.extend(other.intervals.iter().cloned());
         interval::sort(&mut self.intervals);
         self.events = in_sequence(self.events.take(), &other.events, add_events);

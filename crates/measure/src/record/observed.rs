@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Counts that add.
-pub trait Counts: Copy + Ord + Default {
+pub trait AdditiveCounts: Copy + Ord + Default {
     /// The sum of both, saturating.
     #[must_use]
     fn plus(self, other: Self) -> Self;
@@ -31,7 +31,7 @@ pub struct DeviceCounts {
     pub busy_ms: u64,
 }
 
-impl Counts for DeviceCounts {
+impl AdditiveCounts for DeviceCounts {
     fn plus(self, other: DeviceCounts) -> DeviceCounts {
         DeviceCounts {
             observed_ns: self.observed_ns.saturating_add(other.observed_ns),
@@ -75,7 +75,7 @@ impl ProcessorTicks {
     }
 }
 
-impl Counts for ProcessorTicks {
+impl AdditiveCounts for ProcessorTicks {
     fn plus(self, other: ProcessorTicks) -> ProcessorTicks {
         ProcessorTicks {
             user: self.user.saturating_add(other.user),
@@ -98,7 +98,7 @@ pub struct ProcessUse {
     pub written_bytes: Option<u64>,
 }
 
-impl Counts for ProcessUse {
+impl AdditiveCounts for ProcessUse {
     fn plus(self, other: ProcessUse) -> ProcessUse {
         let written = self.written_bytes.zip(other.written_bytes);
         ProcessUse {
@@ -136,7 +136,7 @@ pub struct Observations<T>(
     BTreeMap<String, Vec<Observation<T>>>,
 );
 
-impl<T: Counts> Observations<T> {
+impl<T: AdditiveCounts> Observations<T> {
     /// One observation of what has the id `observed`.
     #[must_use]
     pub fn one(observed: &str, window: TimeWindow, counts: T) -> Observations<T> {
@@ -187,7 +187,11 @@ impl<T: Counts> Observations<T> {
 /// Takes `new` into the observations of one thing. Of what was observed at the same time the longer
 /// stays; of equal length the one with the larger counts, or the later one, so that the order of
 /// merging is without effect.
-fn insert<T: Counts>(mine: &mut Vec<Observation<T>>, new: Observation<T>, same: SameObserver) {
+fn insert<T: AdditiveCounts>(
+    mine: &mut Vec<Observation<T>>,
+    new: Observation<T>,
+    same: SameObserver,
+) {
     let overlaps = |o: &Observation<T>| o.window.shared(&new.window).is_some();
     let weight = |o: &Observation<T>| (o.window.length_ns(), o.counts, o.window.start_ns);
     let known = mine.iter().filter(|o| overlaps(o)).map(weight);

@@ -4,7 +4,7 @@ use super::observed::{DeviceCounts, ProcessorTicks};
 use super::{ArrivalRecord, Background, Foreground, Recording, WaitSum, interval};
 use crate::run::{
     CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop, OpenLoopFigures,
-    ProcessorFigures, RedoFigures, Row, SyncSwitch, WaitStats, Worker, measured,
+    ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, WaitStats, Worker, measured,
 };
 use crate::units::{KB_BYTES, MB_BYTES};
 use crate::{Histogram, Nanos, WaitEvent};
@@ -17,6 +17,8 @@ impl Recording {
         let elapsed = Nanos(self.elapsed_ns());
         let seconds = elapsed.as_secs().max(1e-9);
         let commits = fg.latency.count();
+        // A target that reports neither its log writes nor a wait reports nothing of the wait.
+        let known = self.background.is_some() || fg.sync.count() > 0;
         let mut row = Row {
             workload: self.load.workload.clone(),
             nodes: u32::try_from(self.load.nodes.len())
@@ -30,13 +32,13 @@ impl Recording {
             soak: self.load.soak,
             commit_throughput_tps: Some(commits as f64 / seconds),
             commit_latency_ms: Some(fg.latency.mean() / 1e6),
-            redo_synch_writes_iops: Some(fg.sync.count() as f64 / seconds),
-            log_file_sync_ms: self.load.waits.then(|| fg.sync.mean() / 1e6),
+            redo_synch_writes_iops: known.then(|| fg.sync.count() as f64 / seconds),
+            log_file_sync_ms: (self.load.waits && known).then(|| fg.sync.mean() / 1e6),
             elapsed_s: Some(seconds),
             commits: Some(commits),
             elapsed_ns: Some(elapsed.0),
             commit_latency: Some(fg.latency.stats()),
-            commit_path: Some(fg.commit_path()),
+            commit_path: (self.background.is_some() || fg.attributed > 0).then(|| fg.commit_path()),
             session_time: self.session_time,
             cross_check: self.cross_check.clone(),
             sessions: self.sessions.clone(),
@@ -51,7 +53,8 @@ impl Recording {
             learning: self.learning_figures(),
             ..Row::default()
         };
-        add_waits(&mut row, &fg, self.background.as_ref(), self.space_waits);
+        let space_waits = self.space_waits.unwrap_or_default();
+        add_waits(&mut row, &fg, self.background.as_ref(), space_waits);
         if let Some(arrivals) = &self.arrivals {
             self.add_open_loop(&mut row, arrivals, &fg);
         }
@@ -134,7 +137,7 @@ impl Recording {
         let learning = self.learning.as_ref()?;
         let (commits, polled) = (learning.commits, learning.polled);
         let name = |polls| if polls { "polling" } else { "post-wait" };
-        let switches = learning.recent.iter().map(|switch| SyncSwitch {
+        let switches = learning.recent.iter().map(|switch| RecordedSyncSwitch {
             t_s: self.since_start(switch.at_ns).as_secs(),
             to: name(switch.to_polling).to_owned(),
             left_per_s: switch.left_per_s,
@@ -157,9 +160,9 @@ impl Recording {
                 redo_bytes: interval.redo_bytes,
                 log_file_sync_mean_ns: interval.sync.mean_ns(),
                 log_file_sync_p99_ns: interval.sync_p99_ns,
-                log_file_sync_max_ns: interval.sync.max_ns,
+                log_file_sync_max_ns: interval.sync.longest_ns(),
                 log_file_parallel_write_mean_ns: interval.write.mean_ns(),
-                log_file_parallel_write_max_ns: interval.write.max_ns,
+                log_file_parallel_write_max_ns: interval.write.longest_ns(),
                 log_switches: interval.log_switches,
                 device_util_pct: interval.device_util_pct,
                 rss_bytes: interval.rss_bytes,

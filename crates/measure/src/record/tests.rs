@@ -106,10 +106,10 @@ impl World {
             kind.add(*latency, *sync, sync.map(|ns| [ns, 1, 2, 3]));
         }
         let commits = part.transactions.len() as u64;
-        made.space_waits = WaitSum {
+        made.space_waits = Some(WaitSum {
             count: commits,
             total_ns: part.cpu_us,
-        };
+        });
         // The first agent observes the log writer; the others are clients.
         made.background = (agent == 0).then(|| Background {
             redo_bytes: part.redo_bytes,
@@ -184,8 +184,10 @@ impl World {
         let commits: u64 = parts().map(|p| p.transactions.len() as u64).sum();
         let cpu_us: u64 = parts().map(|p| p.cpu_us).sum();
         prop_assert_eq!(
-            (merged.space_waits.count, merged.space_waits.total_ns),
-            (commits, cpu_us)
+            merged
+                .space_waits
+                .map(|waits| (waits.count, waits.total_ns)),
+            Some((commits, cpu_us))
         );
         prop_assert_eq!(merged.processes.sum().map(|u| u.cpu_us), Some(cpu_us));
         let used = |host: &usize| self.hosts.contains(host);

@@ -100,7 +100,7 @@ pub struct SessionCount {
 /// Where a commit's time goes: means over the commits that waited, nanoseconds. The four parts
 /// add up to the mean log file sync of the attributed commits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CommitPath {
+pub struct CommitPathFigures {
     /// Commits that could be joined to the log write that served them.
     pub attributed: u64,
     /// From asking until the write that served it was submitted.
@@ -137,20 +137,20 @@ pub struct Interval {
     pub seconds: f64,
     /// Commits.
     pub commits: u64,
-    /// Bytes of redo.
-    pub redo_bytes: u64,
-    /// Mean log file sync.
-    pub log_file_sync_mean_ns: f64,
+    /// Bytes of redo; `None` where log writes are not observed.
+    pub redo_bytes: Option<u64>,
+    /// Mean log file sync; `None` where there was none.
+    pub log_file_sync_mean_ns: Option<f64>,
     /// 99th percentile of log file sync.
     pub log_file_sync_p99_ns: Option<u64>,
-    /// Longest log file sync.
-    pub log_file_sync_max_ns: u64,
-    /// Mean log file parallel write.
-    pub log_file_parallel_write_mean_ns: f64,
-    /// Longest log file parallel write.
-    pub log_file_parallel_write_max_ns: u64,
-    /// Log switches that began in it.
-    pub log_switches: u64,
+    /// Longest log file sync; `None` where there was none.
+    pub log_file_sync_max_ns: Option<u64>,
+    /// Mean log file parallel write; `None` where there was none.
+    pub log_file_parallel_write_mean_ns: Option<f64>,
+    /// Longest log file parallel write; `None` where there was none.
+    pub log_file_parallel_write_max_ns: Option<u64>,
+    /// Log switches that began in it; `None` where log writes are not observed.
+    pub log_switches: Option<u64>,
     /// Device utilisation in percent, where known.
     pub device_util_pct: Option<f64>,
     /// Resident memory of this process at its end, bytes, where readable.

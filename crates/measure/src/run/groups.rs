@@ -140,7 +140,7 @@ pub struct LearningFigures {
     /// Commits while foregrounds polled, percent of all.
     pub log_file_sync_polled_pct: Option<f64>,
     /// The last of these changes.
-    pub log_file_sync_switch_log: Vec<SyncSwitch>,
+    pub log_file_sync_switch_log: Vec<RecordedSyncSwitch>,
 }
 
 /// Commits a log write.
@@ -235,7 +235,7 @@ pub struct OpenLoop {
 
 /// Foregrounds began or ceased to poll.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SyncSwitch {
+pub struct RecordedSyncSwitch {
     /// Seconds after the row's measured window began.
     pub t_s: f64,
     /// `polling` or `post-wait`.

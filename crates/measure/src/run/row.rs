@@ -6,7 +6,7 @@
 //! JSON, never zero.
 
 use super::figures::{
-    CapturedEvents, CommitPath, CrossCheck, Interval, SessionFigures, SessionTime, WaitStats,
+    CapturedEvents, CommitPathFigures, CrossCheck, Interval, SessionFigures, SessionTime, WaitStats,
 };
 use super::groups::{
     DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures, RedoFigures, flat,
@@ -59,7 +59,7 @@ pub struct Row {
     #[serde(default)]
     pub curves: BTreeMap<String, Vec<(f64, u64)>>,
     /// Where a commit's time goes.
-    pub commit_path: Option<CommitPath>,
+    pub commit_path: Option<CommitPathFigures>,
     /// Where the sessions' time went that is in no latency of this row; `None` where that was not
     /// kept.
     pub session_time: Option<SessionTime>,

@@ -6,10 +6,11 @@
 
 use super::groups::flat;
 use super::{
-    CapturedEvents, CommitPath, CrossCheck, DeviceFigures, Environment, FloorRow, ImportedFacts,
-    ImportedWorkload, Interval, LearningFigures, OpenLoopFigures, Origin, PayloadInfo, ProbeRow,
-    ProcessorFigures, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run, SCHEMA, SessionFigures,
-    SessionTime, SizeSweep, Target, TargetFacts, Validity, WaitStats, WorkloadInfo, measured,
+    CapturedEvents, CommitPathFigures, CrossCheck, DeviceFigures, Environment, FloorRow,
+    ImportedFacts, ImportedWorkload, Interval, LearningFigures, OpenLoopFigures, Origin,
+    PayloadInfo, ProbeRow, ProcessorFigures, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run,
+    SCHEMA, SessionFigures, SessionTime, SizeSweep, Target, TargetFacts, Validity, WaitStats,
+    WorkloadInfo, measured,
 };
 use crate::imported::{Diagnostic, Imported};
 use crate::judgement::{Finding, Need, Verdict};
@@ -132,7 +133,7 @@ struct OldRow {
     commit_latency: WaitStats,
     #[serde(default)]
     curves: BTreeMap<String, Vec<(f64, u64)>>,
-    commit_path: CommitPath,
+    commit_path: CommitPathFigures,
     #[serde(default)]
     session_time: Option<SessionTime>,
     #[serde(default)]

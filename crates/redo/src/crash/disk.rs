@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::world::{Domain, World};
-use device::queue::{Caps, Completion, LogDevice, Op, Queue};
+use device::queue::{Caps, LogDevice, Op, OpCompletion, Queue};
 use device::{DeviceError, IoFailure, Region};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -71,7 +71,7 @@ impl Queue for BlockingQueue {
         self.inner.submit(ops);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
         let mut world = lock(&self.world);
         world.blocked(self.domain);
         let before = out.len();

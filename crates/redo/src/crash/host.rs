@@ -4,7 +4,7 @@
 use super::disk::EIO;
 use super::life::{Env, Flight, Life};
 use crate::writer::{Action, Actions, Event, Io, MAX_DEPTH};
-use device::sim_disk::{Outcome, Pending};
+use device::sim_disk::{OpOutcome, Pending};
 use device::{Op, OpKind};
 
 impl Life {
@@ -153,23 +153,23 @@ impl Life {
 }
 
 /// How an operation of the log ends.
-fn draw_outcome(pending: &Pending, env: &mut Env) -> Outcome {
+fn draw_outcome(pending: &Pending, env: &mut Env) -> OpOutcome {
     if !env.rng.chance(env.plan.faults, 4096) {
-        return Outcome::Done;
+        return OpOutcome::Done;
     }
     match pending.op.kind {
         OpKind::Flush => {
             env.coverage.failed_flushes += 1;
             env.flush_failed = true;
-            Outcome::Fail(EIO)
+            OpOutcome::Fail(EIO)
         }
         OpKind::Write { .. } if env.rng.chance(1, 2) => {
             env.coverage.short_writes += 1;
-            Outcome::Short(env.rng.below(pending.op.bytes() as u64))
+            OpOutcome::Short(env.rng.below(pending.op.bytes() as u64))
         }
         OpKind::Write { .. } => {
             env.coverage.failed_writes += 1;
-            Outcome::Fail(EIO)
+            OpOutcome::Fail(EIO)
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::planted::Planted;
 use crate::rules;
 use crate::writer::{Event, History, Writer};
 use device::sim_disk::SimDisk;
-use device::{Completion, LogDevice, Queue, Region};
+use device::{LogDevice, OpCompletion, Queue, Region};
 use measure::Nanos;
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub(super) struct Life {
     pub(super) now: Nanos,
     sessions: Vec<Session>,
     /// Completions that were returned and that the writer has not received.
-    pub(super) inbox: Vec<Completion>,
+    pub(super) inbox: Vec<OpCompletion>,
     pub(super) flights: Vec<Flight>,
     /// Sealed batches of which the writer does not know that they are filled.
     pub(super) unfilled: Vec<Batch>,

@@ -11,8 +11,8 @@ use crate::format::{LifeId, LogId, RECORD_HEADER_BYTES, Summer, encode_record_he
 use crate::group::Geometry;
 use crate::planted::Planted;
 use crate::recovery::recover;
-use device::queue::{Caps, Completion, LogDevice, Op, OpKind, Queue};
-use device::sim_disk::{Outcome, SimDisk};
+use device::queue::{Caps, LogDevice, Op, OpCompletion, OpKind, Queue};
+use device::sim_disk::{OpOutcome, SimDisk};
 use device::{DeviceError, IoFailure, Region};
 use std::path::Path;
 use std::sync::Arc;
@@ -326,7 +326,7 @@ impl Queue for SteppedQueue {
         self.inner.submit(ops);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, _wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
         let step = self.steps.fetch_add(1, Ordering::Relaxed);
         let stop = self.stop.filter(|stop| step >= stop.at);
         if stop.is_none_or(|stop| stop.killed) {
@@ -339,7 +339,7 @@ impl Queue for SteppedQueue {
             }
             // The code that waits is dead, which it notices by an error.
             let result = Err(IoFailure { errno: EIO });
-            out.push(Completion {
+            out.push(OpCompletion {
                 id: 0,
                 result,
                 by: 0,
@@ -352,6 +352,6 @@ impl Queue for SteppedQueue {
 
 fn finish_all(disk: &SimDisk) {
     for pending in disk.pending() {
-        disk.finish(pending.ticket, Outcome::Done);
+        disk.finish(pending.ticket, OpOutcome::Done);
     }
 }

@@ -15,7 +15,7 @@ use crate::planted::Planted;
 use crate::recovery::{End, Recovery};
 use crate::writer::Event;
 use device::OpKind;
-use device::sim_disk::{CrashMix, Outcome, SimDisk};
+use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -170,13 +170,13 @@ impl World {
         }
     }
 
-    fn blocking_outcome(&mut self, flush: bool) -> Outcome {
+    fn blocking_outcome(&mut self, flush: bool) -> OpOutcome {
         if self.is_over() {
-            return Outcome::Fail(EIO);
+            return OpOutcome::Fail(EIO);
         }
         let env = &mut self.env;
         if !env.rng.chance(env.plan.control_faults, 4096) {
-            return Outcome::Done;
+            return OpOutcome::Done;
         }
         self.stage_failed = true;
         env.flush_failed |= flush;
@@ -185,9 +185,9 @@ impl World {
             Stage::Checkpoint | Stage::Close => env.coverage.failed_control += 1,
         }
         if !flush && env.rng.chance(1, 2) {
-            return Outcome::Short(env.rng.below(16) * 1000);
+            return OpOutcome::Short(env.rng.below(16) * 1000);
         }
-        Outcome::Fail(EIO)
+        OpOutcome::Fail(EIO)
     }
 
     fn count_cut(&mut self) {
@@ -274,11 +274,11 @@ impl World {
                 let index = self.env.rng.below(pending.len() as u64) as usize;
                 let flight = pending.swap_remove(index);
                 let outcome = match (flight.op.kind, self.env.rng.below(8)) {
-                    (OpKind::Write { .. }, 0) => Outcome::Fail(EIO),
+                    (OpKind::Write { .. }, 0) => OpOutcome::Fail(EIO),
                     (OpKind::Write { .. }, 1) => {
-                        Outcome::Short(self.env.rng.below(flight.op.bytes() as u64))
+                        OpOutcome::Short(self.env.rng.below(flight.op.bytes() as u64))
                     }
-                    _ => Outcome::Done,
+                    _ => OpOutcome::Done,
                 };
                 disk.finish(flight.ticket, outcome);
             }

@@ -7,7 +7,7 @@
 use super::options::{LogWriter, Options};
 use crate::planted::Bug;
 use device::file::{Directory, LockGuard};
-use device::probe::{self, Found, Plan};
+use device::probe::{self, ProbePlan, ProbedWay};
 use device::{FileSet, IoEngine, LogDevice, Queue, Region, SyncMethod, UringFiles};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct BackEnd {
     /// The engine of the log writer's queue: `threads` or `io_uring`.
     pub io: &'static str,
     /// What the probe at open found, if it was asked for.
-    pub probe: Vec<Found>,
+    pub probe: Vec<ProbedWay>,
     /// What was asked for and is done without, each with the reason.
     pub fallbacks: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl BackEnd {
 pub(super) struct Chosen {
     pub(super) method: SyncMethod,
     io: IoEngine,
-    probe: Vec<Found>,
+    probe: Vec<ProbedWay>,
     notes: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn choose(directory: Option<&Directory>, block_bytes: u32, options: &
             IoEngine::IoUring if options.uring.check().is_err() => IoEngine::Threads,
             io => io,
         };
-        let plan = Plan::for_log(block_bytes, io, options.uring);
+        let plan = ProbePlan::for_log(block_bytes, io, options.uring);
         match probe::probe(directory, plan) {
             Ok(outcome) => {
                 match outcome.best {

@@ -1,8 +1,8 @@
 //! Where a log lies and how it is made and opened: the one way in.
 //!
-//! Invariants: a raw device is written by [`LogBuilder::create`] only as [`Layout::Cleared`], which
-//! `device::raw` gives for a device that was looked at, confirmed by its exact path, and held; what
-//! is not given takes its default.
+//! Invariants: a raw device is written by [`LogBuilder::create`] only as
+//! [`Layout::ClearedRawDevice`], which `device::raw` gives for a device that was looked at,
+//! confirmed by its exact path, and held; what is not given takes its default.
 
 use super::create::hold as hold_for_a_log;
 use super::open::{fresh_id, hold};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::recovery::Recovery;
 use device::LogDevice;
 use device::file::Directory;
-use device::raw::{Cleared, Held};
+use device::raw::{ClearedRawDevice, HeldRawDevice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub enum Layout {
     /// In files of a directory that is held open: its path may change hands.
     OpenDirectory(Directory),
     /// On a raw block device that holds a log, to be opened.
-    Device(Held),
+    Device(HeldRawDevice),
     /// On a raw block device whose content may be overwritten, to make a log on it.
-    Cleared(Cleared),
+    Cleared(ClearedRawDevice),
     /// On one device of models and tests, laid out as a raw device.
     Space {
         /// The device.
@@ -94,14 +94,14 @@ impl From<&Directory> for Layout {
     }
 }
 
-impl From<Held> for Layout {
-    fn from(device: Held) -> Layout {
+impl From<HeldRawDevice> for Layout {
+    fn from(device: HeldRawDevice) -> Layout {
         Layout::Device(device)
     }
 }
 
-impl From<Cleared> for Layout {
-    fn from(device: Cleared) -> Layout {
+impl From<ClearedRawDevice> for Layout {
+    fn from(device: ClearedRawDevice) -> Layout {
         Layout::Cleared(device)
     }
 }
@@ -117,7 +117,7 @@ pub struct LogBuilder<'a> {
 
 impl Log {
     /// Begins to make or to open a log in a directory (a path, or [`Directory`]), on a raw device
-    /// ([`Held`] to open, [`Cleared`] to create) or in any other [`Layout`].
+    /// ([`HeldRawDevice`] to open, [`ClearedRawDevice`] to create) or in any other [`Layout`].
     ///
     /// ```no_run
     /// # fn main() -> Result<(), redo::Error> {
@@ -180,10 +180,11 @@ impl<'a> LogBuilder<'a> {
     /// the device holds no log. It stays held.
     ///
     /// # Errors
-    /// Impossible shapes, block sizes that the device does not allow, no room, existing files,
-    /// another creation in the same directory ([`Error::BeingCreated`]), a raw device that was not
-    /// cleared ([`Error::NotCleared`]) or is too small ([`device::raw::Refusal::TooSmall`]; nothing
-    /// was written then), a device that fails.
+    /// Impossible shapes, block sizes that the device does not allow, no room, existing
+    /// files, another creation in the same directory ([`Error::BeingCreated`]), a raw device that
+    /// was not cleared ([`Error::NotCleared`]) or is too small
+    /// ([`device::raw::RawDeviceRefusal::TooSmall`]; nothing was written then), a device that
+    /// fails.
     pub fn create(mut self) -> Result<LogBuilder<'a>, Error> {
         let (shape, progress, cancel) = (self.shape, &*self.progress, &*self.cancel);
         self.layout = match self.layout {

@@ -6,10 +6,10 @@ use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
 use crate::rules;
 use crate::sync::EngineClock;
-use crate::turn::{Led, Turn};
+use crate::turn::{LeadOutcome, SharedBaton};
 
 pub(crate) struct Core {
-    turn: Turn<Host>,
+    turn: SharedBaton<Host>,
     pub(crate) geometry: Geometry,
     pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
@@ -21,16 +21,16 @@ static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new
 
 /// A core is its turn-taking, with more around it.
 impl std::ops::Deref for Core {
-    type Target = Turn<Host>;
+    type Target = SharedBaton<Host>;
 
     #[inline]
-    fn deref(&self) -> &Turn<Host> {
+    fn deref(&self) -> &SharedBaton<Host> {
         &self.turn
     }
 }
 
 impl Core {
-    pub(crate) fn new(turn: Turn<Host>, geometry: Geometry, clock: EngineClock) -> Core {
+    pub(crate) fn new(turn: SharedBaton<Host>, geometry: Geometry, clock: EngineClock) -> Core {
         let max_record = geometry.max_record(turn.buffer.ring_blocks());
         Core {
             turn,
@@ -41,7 +41,7 @@ impl Core {
         }
     }
 
-    /// Waits until `batch` is durable. See [`Turn::await_durable`].
+    /// Waits until `batch` is durable. See [`SharedBaton::await_durable`].
     #[inline]
     pub(crate) fn await_durable(&self, batch: u64, willing: bool) -> Result<(), Error> {
         let lead = |host: &mut Host| host.lead(self);
@@ -58,7 +58,7 @@ impl Core {
             self.post();
             return self
                 .turn
-                .await_published(target - 1, true, |_| Led::Nothing);
+                .await_published(target - 1, true, |_| LeadOutcome::Nothing);
         }
         while self.buffer.published() < target {
             self.check()?;
@@ -79,7 +79,7 @@ impl Core {
         rules::lets_write(&self.geometry, checkpoint, start).then_some(checkpoint)
     }
 
-    /// Waits until the log `log_seq` may be written. See [`Turn::await_checkpoint`].
+    /// Waits until the log `log_seq` may be written. See [`SharedBaton::await_checkpoint`].
     pub(crate) fn await_checkpoint(&self, log_seq: u64) -> Option<StreamBlock> {
         let start = (log_seq - 1) * self.geometry.blocks_per_group;
         self.turn.await_checkpoint(&self.geometry, start)

@@ -3,18 +3,17 @@
 //! log writer or the dedicated one.
 
 use super::core::Core;
+use super::observer::{LogObserver, Observer};
 use super::pipeline::Between;
 use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
 use crate::rules;
 use crate::sync::yield_now;
-use crate::turn::Led;
+use crate::turn::LeadOutcome;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
-use device::{Completion, Op, OpKind, Queue};
+use device::{Op, OpCompletion, OpKind, Queue};
 use measure::{Clock, Nanos};
-// The observer is no part of what schedules and models draw.
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// One log write, as it is reported to an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,43 +48,18 @@ pub struct LogWrite {
     pub stations: Stations,
 }
 
-/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the
-/// holder of the baton: it must be quick and must not call the log.
-#[derive(Clone)]
-pub struct Observer(Arc<Mutex<Observe>>);
-
-type Observe = dyn FnMut(&LogWrite) + Send;
-
-impl Observer {
-    pub(super) fn new(observe: impl FnMut(&LogWrite) + Send + 'static) -> Observer {
-        Observer(Arc::new(Mutex::new(observe)))
-    }
-
-    /// Calls it, also after a call that panicked.
-    pub fn observe(&self, write: &LogWrite) {
-        let mut observe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (*observe)(write);
-    }
-}
-
-impl std::fmt::Debug for Observer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Observer")
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Underway {
     pub(super) batch: Batch,
     writes: u32,
     stations: Stations,
     pub(super) checkpoint_wait_ns: u64,
-    pub(super) pipelined: Option<Carried>,
+    pub(super) pipelined: Option<PipelinedBatch>,
 }
 
 /// What is known of a batch that is written while others are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Carried {
+pub(super) struct PipelinedBatch {
     /// Its writes: it lies in two logs at most.
     pub(super) ops: [u64; 2],
     pub(super) worker: u16,
@@ -95,14 +69,14 @@ pub(super) struct Carried {
 /// What the holder of the baton owns.
 pub(crate) struct Host {
     pub(crate) writer: Writer,
-    pub(super) hands: Hands,
+    pub(super) hands: ActionExecutor,
     pub(crate) history: Option<History>,
 }
 
 /// What carries out the writer's actions.
-pub(super) struct Hands {
+pub(super) struct ActionExecutor {
     pub(super) queue: Box<dyn Queue>,
-    done: Vec<Completion>,
+    done: Vec<OpCompletion>,
     next_done: usize,
     pub(super) in_flight: u32,
     /// Commits in the open batch when the last batch was published.
@@ -112,7 +86,7 @@ pub(super) struct Hands {
     pub(super) gather: (u32, Nanos),
     /// The log that waits for the checkpoint.
     pub(super) awaited_log_seq: u64,
-    pub(super) observer: Option<Observer>,
+    pub(super) observer: Option<LogObserver>,
     flushes: u32,
     last_log_seq: u64,
     /// A filler died: the batch will never be whole, and nothing is led any more.
@@ -121,7 +95,7 @@ pub(super) struct Hands {
     pub(super) between: Between,
 }
 
-/// What the writer waits for after a step; the particulars are left in [`Hands`].
+/// What the writer waits for after a step; the particulars are left in [`ActionExecutor`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
     /// The end of an operation.
@@ -144,7 +118,7 @@ impl Host {
         record: bool,
         log_seq: u64,
     ) -> Host {
-        let hands = Hands {
+        let hands = ActionExecutor {
             queue,
             done: Vec::with_capacity(4 * MAX_DEPTH),
             next_done: 0,
@@ -153,7 +127,7 @@ impl Host {
             underway: Fifo::default(),
             gather: (0, Nanos::ZERO),
             awaited_log_seq: 0,
-            observer,
+            observer: observer.map(Observer::of_log),
             flushes: 0,
             last_log_seq: log_seq,
             stuck: false,
@@ -176,7 +150,7 @@ impl Host {
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
-    pub(crate) fn lead(&mut self, core: &Core) -> Led {
+    pub(crate) fn lead(&mut self, core: &Core) -> LeadOutcome {
         if self.history.is_some() {
             self.lead_on::<true>(core)
         } else {
@@ -185,10 +159,10 @@ impl Host {
     }
 
     #[inline(always)]
-    pub(super) fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> Led {
+    pub(super) fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
         let (open, bytes) = core.buffer.open_batch();
         if bytes == 0 || self.hands.stuck || self.writer.is_poisoned() {
-            return Led::Nothing;
+            return LeadOutcome::Nothing;
         }
         let first = core.buffer.published();
         let pending = Event::Pending {
@@ -202,7 +176,7 @@ impl Host {
         loop {
             next = match next {
                 Next::Completion => {
-                    let Completion { id: op, result, .. } = self.hands.await_completion();
+                    let OpCompletion { id: op, result, .. } = self.hands.await_completion();
                     now = core.clock.now();
                     self.step::<RECORD, true>(core, now, Event::Io { op, result })
                 }
@@ -216,7 +190,7 @@ impl Host {
                     self.step::<RECORD, true>(core, now, Event::Sealed(batch));
                     if !core.buffer.await_filled(&batch) {
                         self.hands.stuck = true;
-                        return Led::From(first);
+                        return LeadOutcome::From(first);
                     }
                     now = core.clock.now();
                     self.step::<RECORD, true>(core, now, Event::Filled { batch: batch.id })
@@ -227,7 +201,7 @@ impl Host {
                     let event = checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint);
                     self.step::<RECORD, true>(core, now, event)
                 }
-                Next::Over => return Led::From(first),
+                Next::Over => return LeadOutcome::From(first),
             }
         }
     }
@@ -279,7 +253,7 @@ impl Host {
 /// A step's actions being carried out. `DIRECT` ones are submitted at once, to the host's own
 /// queue; others are left in the outbox for the thread that submits them without the baton.
 struct Acting<'a, const DIRECT: bool> {
-    hands: &'a mut Hands,
+    hands: &'a mut ActionExecutor,
     core: &'a Core,
     now: Nanos,
     next: Next,
@@ -311,7 +285,7 @@ impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
     }
 }
 
-impl Hands {
+impl ActionExecutor {
     #[inline]
     pub(super) fn seal(&mut self, core: &Core) -> Batch {
         let batch = core
@@ -363,7 +337,7 @@ impl Hands {
     }
 
     #[inline(always)]
-    fn await_completion(&mut self) -> Completion {
+    fn await_completion(&mut self) -> OpCompletion {
         if self.next_done == self.done.len() {
             self.done.clear();
             self.next_done = 0;
@@ -445,7 +419,7 @@ impl Hands {
     /// Reports the oldest batch underway to the observer.
     #[cold]
     fn report(&mut self, core: &Core) {
-        let (Some(observer), Some(underway)) = (&self.observer, self.underway.front()) else {
+        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
             return;
         };
         let batch = underway.batch;

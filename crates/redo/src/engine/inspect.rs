@@ -6,7 +6,7 @@
 #[cfg(feature = "internals")]
 use super::Log;
 use super::open::{check_headers, hold, open_control_read_only};
-use super::options::{Paths, Place};
+use super::options::{LogPlace, Paths};
 use super::raw;
 use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::format::{BlockHeader, Summer};
 use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::rba::Rba;
-use crate::recovery::{Reader, Scan};
+use crate::recovery::{Reader, Salvage, Scan, foresee};
 use device::file::Directory;
 use device::{DeviceError, FileSet, LogDevice};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 
 /// A log that is open to be looked at.
 pub struct Inspection {
-    place: Place,
+    place: LogPlace,
     /// Where it is in files, their directory.
     directory: Option<Directory>,
     copies: [Result<u64, CopyProblem>; 2],
@@ -88,18 +88,18 @@ impl Inspection {
     /// No log, another version, another log's file, control information that is damaged twice.
     pub fn open(path: impl AsRef<Path>) -> Result<Inspection, Error> {
         let path = path.as_ref();
-        let place = Place::of(path);
+        let place = LogPlace::of(path);
         let directory = match &place {
-            Place::Directory(_) => Some(hold(path)?),
-            Place::Device(_) => None,
+            LogPlace::Directory(_) => Some(hold(path)?),
+            LogPlace::Device(_) => None,
         };
         let (file, device, space) = match &place {
-            Place::Directory(_) => {
+            LogPlace::Directory(_) => {
                 let held = directory.as_ref().expect("a directory was opened above");
                 let (file, device) = open_control_read_only(held)?;
                 (file, device, None)
             }
-            Place::Device(path) => {
+            LogPlace::Device(path) => {
                 let space: Arc<dyn LogDevice> = Arc::new(device::raw::read_only(path)?);
                 let device = raw::control_window(&space, path)?;
                 let file = ControlFile::load(Arc::clone(&device), path)?;
@@ -153,6 +153,22 @@ impl Inspection {
         let path = self.place.path();
         Reader::new(&*self.data, &self.control, path, Planted::none())
             .scan(|rba, _, record| visit(rba, record))
+    }
+
+    /// What [`LogBuilder::salvage`](super::LogBuilder::salvage) would keep and give up at this
+    /// moment; `None` where recovery accepts the log.
+    ///
+    /// # Errors
+    /// [`Error::Salvage`] where nothing would be kept; what recovery refuses for reasons that
+    /// giving up does not cure; a device that fails.
+    pub fn damage(&self) -> Result<Option<Salvage>, Error> {
+        let path = self.place.path();
+        foresee(&Reader::new(
+            &*self.data,
+            &self.control,
+            path,
+            Planted::none(),
+        ))
     }
 
     /// The process that has the log open; `None` when there is none, or none can be seen.

@@ -14,7 +14,7 @@ use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LifeId, LogId,
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::{EngineClock, Mutex};
-use crate::turn::{Turn, Way};
+use crate::turn::{Leadership, SharedBaton};
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
@@ -116,7 +116,7 @@ impl Log {
         );
         let rules = options.rules(pipe.way(options.log_writer));
         let clock = EngineClock::new();
-        let turn = Turn::new(buffer, &geometry, host, checkpoint, rules);
+        let turn = SharedBaton::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let held = HeldLog {
@@ -182,11 +182,11 @@ impl Pipe {
         Ok(pipe)
     }
 
-    fn way(&self, log_writer: LogWriter) -> Way {
+    fn way(&self, log_writer: LogWriter) -> Leadership {
         match (log_writer, &self.queue) {
-            (LogWriter::Inline, _) => Way::Inline,
-            (_, None) => Way::Dedicated,
-            (_, Some(_)) => Way::Pipelined,
+            (LogWriter::Inline, _) => Leadership::Inline,
+            (_, None) => Leadership::Dedicated,
+            (_, Some(_)) => Leadership::Pipelined,
         }
     }
 }

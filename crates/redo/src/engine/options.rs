@@ -1,6 +1,7 @@
 //! What a log is made of and how it is run.
 
-use super::host::{LogWrite, Observer};
+use super::host::LogWrite;
+use super::observer::Observer;
 use crate::control::Position;
 use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
@@ -8,7 +9,7 @@ use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::setters::setters;
 use crate::triggers::Triggers;
-use crate::turn::{Rules, Way};
+use crate::turn::{Leadership, Rules};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
@@ -290,7 +291,7 @@ setters!(Options {
 impl Options {
     /// These options with an observer, which the holder of the baton calls for each log
     /// write: it must be quick and must not call the log. Logs that are opened with clones of
-    /// these options share it.
+    /// these options share it, and take a lock for each call.
     #[must_use]
     pub fn observer(mut self, observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
         self.observer = Some(Observer::new(observe));
@@ -298,7 +299,7 @@ impl Options {
     }
 
     /// How turns are taken with these.
-    pub(super) fn rules(&self, way: Way) -> Rules {
+    pub(super) fn rules(&self, way: Leadership) -> Rules {
         Rules {
             way,
             triggers: self.triggers,
@@ -390,22 +391,22 @@ impl Paths {
 
 /// Where a log lives.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum LogPlace {
     /// In files of a directory.
     Directory(Paths),
     /// On a raw block device.
     Device(PathBuf),
 }
 
-impl Place {
+impl LogPlace {
     /// Of the log that `path` names: a block device, or else a directory.
     #[must_use]
-    pub fn of(path: impl AsRef<Path>) -> Place {
+    pub fn of(path: impl AsRef<Path>) -> LogPlace {
         let path = path.as_ref();
         if device::raw::is_block_device(path) {
-            Place::Device(path.to_owned())
+            LogPlace::Device(path.to_owned())
         } else {
-            Place::Directory(Paths::new(path))
+            LogPlace::Directory(Paths::new(path))
         }
     }
 
@@ -413,8 +414,8 @@ impl Place {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Place::Directory(paths) => &paths.directory,
-            Place::Device(path) => path,
+            LogPlace::Directory(paths) => &paths.directory,
+            LogPlace::Device(path) => path,
         }
     }
 
@@ -422,8 +423,8 @@ impl Place {
     #[must_use]
     pub fn locked(&self) -> PathBuf {
         match self {
-            Place::Directory(paths) => paths.control(),
-            Place::Device(path) => path.clone(),
+            LogPlace::Directory(paths) => paths.control(),
+            LogPlace::Device(path) => path.clone(),
         }
     }
 
@@ -431,8 +432,8 @@ impl Place {
     #[must_use]
     pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
         match self {
-            Place::Directory(paths) => paths.logs(geometry.groups),
-            Place::Device(path) => (0..u64::from(geometry.groups))
+            LogPlace::Directory(paths) => paths.logs(geometry.groups),
+            LogPlace::Device(path) => (0..u64::from(geometry.groups))
                 .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
                 .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
                 .collect(),
@@ -484,5 +485,35 @@ mod tests {
             let refused = Err(ShapeError::FileBytes { bytes });
             assert_eq!(file(bytes).check(), refused);
         }
+    }
+
+    /// The smallest file has its header and 64 blocks, on sectors of any size; the largest sector
+    /// is what a batch is padded to at most.
+    #[test]
+    fn the_smallest_file_and_the_largest_sector() {
+        for (block, sector, header) in [
+            (512, 512, 4096),
+            (512, 4096, 4096),
+            (4096, 4096, 4096),
+            (4096, 65_536, 65_536),
+        ] {
+            let file_bytes = header + 64 * u64::from(block);
+            let shape = Shape::new().file_bytes(file_bytes);
+            let made = shape.lay_out(block, sector).expect("as small as can be");
+            assert_eq!((made.blocks_per_group, made.header_bytes), (64, header));
+            assert_eq!(made.seal_blocks, sector / block);
+            let bytes = file_bytes - 4096;
+            let smaller = shape.file_bytes(bytes).lay_out(block, sector);
+            assert_eq!(
+                smaller,
+                Err(ShapeError::FileBytes { bytes }),
+                "{block} {sector}"
+            );
+        }
+        let most = MAX_SEAL_BYTES as u32;
+        assert!(Shape::new().lay_out(4096, most).is_ok());
+        let bytes = 2 * most;
+        let refused = Err(ShapeError::PhysicalSector { bytes });
+        assert_eq!(Shape::new().lay_out(4096, bytes), refused);
     }
 }

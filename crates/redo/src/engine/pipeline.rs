@@ -10,13 +10,13 @@
 //!   is waited for only by dropping the queue.
 
 use super::core::Core;
-use super::host::{Carried, Host, Next};
+use super::host::{Host, Next, PipelinedBatch};
 use crate::planted::Bug;
 use crate::rules;
 use crate::sync::yield_now;
 use crate::turn::Turned;
 use crate::writer::Event;
-use device::{Completion, Op, Queue};
+use device::{Op, OpCompletion, Queue};
 use measure::{Clock, Nanos};
 
 /// What the host keeps between two turns.
@@ -25,7 +25,7 @@ pub(super) struct Between {
     /// Operations that the queue has not been given.
     pub(super) outbox: Vec<Op>,
     /// Completions that the writer has not received.
-    inbox: Vec<Completion>,
+    inbox: Vec<OpCompletion>,
     /// Posts that were served.
     handled: u32,
     /// Committers are being waited for.
@@ -42,7 +42,7 @@ pub(super) struct Between {
 #[derive(Default)]
 struct Carrier {
     outbox: Vec<Op>,
-    inbox: Vec<Completion>,
+    inbox: Vec<OpCompletion>,
     in_flight: usize,
 }
 
@@ -247,9 +247,9 @@ impl Host {
         let batch = self.hands.seal(core);
         let waited = self.hands.between.full_since.take();
         let sealed = self.hands.underway.back_mut();
-        sealed.expect("it was sealed just now").pipelined = Some(Carried {
+        sealed.expect("it was sealed just now").pipelined = Some(PipelinedBatch {
             group_wait_ns: waited.map_or(0, |since| now.since(since).0),
-            ..Carried::default()
+            ..PipelinedBatch::default()
         });
         self.step::<RECORD, false>(core, now, Event::Sealed(batch));
         if !core.buffer.await_filled(&batch) {

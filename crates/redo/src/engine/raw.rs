@@ -26,8 +26,8 @@ use crate::group::Geometry;
 use crate::recovery::Recovery;
 use device::file::SyncMethod;
 use device::queue::IoOrDevice;
-use device::raw::{Cleared, END_BYTES, Held, Refusal, prewrite, wipe};
-use device::{DeviceError, LogDevice, Window};
+use device::raw::{ClearedRawDevice, END_BYTES, HeldRawDevice, RawDeviceRefusal, prewrite, wipe};
+use device::{DeviceError, DeviceWindow, LogDevice};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Log {
     /// groups are written once with pseudo-random bytes, and the control information comes last.
     /// When it fails or `cancel` says so, the device holds no log.
     pub(super) fn create_raw(
-        device: &Cleared,
+        device: &ClearedRawDevice,
         shape: Shape,
         progress: Progress<'_>,
         cancel: &dyn Fn() -> bool,
@@ -59,7 +59,10 @@ impl Log {
     }
 
     /// Opens the log on a raw device and recovers it. The device is held until the log is gone.
-    pub(super) fn open_raw(device: Held, options: Options) -> Result<(Log, Recovery), Error> {
+    pub(super) fn open_raw(
+        device: HeldRawDevice,
+        options: Options,
+    ) -> Result<(Log, Recovery), Error> {
         let path = device.look().path().to_owned();
         let chosen = back_end::choose(None, 0, &options);
         let set = device.space(chosen.method)?;
@@ -92,7 +95,7 @@ impl Log {
         let (needed, available) = (device_bytes(&shape), space.bytes());
         if needed > available {
             let path = path.to_owned();
-            let refused = Refusal::TooSmall {
+            let refused = RawDeviceRefusal::TooSmall {
                 path,
                 needed,
                 available,
@@ -137,7 +140,7 @@ pub(super) fn control_window(
     space: &Arc<dyn LogDevice>,
     path: &Path,
 ) -> Result<Arc<dyn LogDevice>, Error> {
-    let window = Window::new(Arc::clone(space), RAW_CONTROL_AT, CONTROL_BYTES, path)?;
+    let window = DeviceWindow::new(Arc::clone(space), RAW_CONTROL_AT, CONTROL_BYTES, path)?;
     Ok(Arc::new(window))
 }
 
@@ -160,7 +163,7 @@ pub(super) fn open_groups(
         let path = path.to_owned();
         return Err(Error::WrongLog { path, what });
     }
-    let data = Window::new(Arc::clone(space), RAW_LOG_AT, bytes, path)?;
+    let data = DeviceWindow::new(Arc::clone(space), RAW_LOG_AT, bytes, path)?;
     for group in 0..groups {
         let mut head = [0_u8; FILE_HEADER_BYTES];
         data.read(u64::from(group) * file_bytes, &mut head)?;

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::rba::Rba;
 use crate::recovery::{Salvage, salvage};
 use device::file::{Directory, SyncMethod, lock_exclusive_at};
-use device::{LogDevice, raw::Held};
+use device::{LogDevice, raw::HeldRawDevice};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn in_directory(directory: &Directory, at: Rba) -> Result<Salvage, Error> {
 }
 
 /// A raw device is held exclusively as long as `held` is there.
-fn on_device(held: &Held, at: Rba) -> Result<Salvage, Error> {
+fn on_device(held: &HeldRawDevice, at: Rba) -> Result<Salvage, Error> {
     let space: Arc<dyn LogDevice> = Arc::new(held.space(SyncMethod::Direct)?);
     in_space(&space, held.look().path(), at)
 }

@@ -35,7 +35,7 @@ fn all_durable(bodies: &[&'static [u8]], log: Log) {
 #[test]
 fn two_committers_lead_for_each_other() {
     for (start, first_batch) in [(0, 0), (3, (1 << 32) - 1)] {
-        let make = move || log(start, first_batch, Way::Inline, Planted::none());
+        let make = move || log(start, first_batch, Leadership::Inline, Planted::none());
         explore(3, move || all_durable(&BODIES[..2], make()));
     }
 }
@@ -43,14 +43,19 @@ fn two_committers_lead_for_each_other() {
 /// Two may sleep on one batch: the leader wakes one, who wakes the other.
 #[test]
 fn three_committers_lead_for_each_other() {
-    let make = || log(2, (1 << 32) - 2, Way::Inline, Planted::none());
+    let make = || log(2, (1 << 32) - 2, Leadership::Inline, Planted::none());
     explore(1, move || all_durable(&BODIES, make()));
 }
 
 #[test]
 fn a_dedicated_log_writer_serves_who_posts_it() {
     explore(2, || {
-        let log = loom::sync::Arc::new(log(3, (1 << 32) - 1, Way::Dedicated, Planted::none()));
+        let log = loom::sync::Arc::new(log(
+            3,
+            (1 << 32) - 1,
+            Leadership::Dedicated,
+            Planted::none(),
+        ));
         let server = serving(&log);
         let told = committers(&BODIES[..2], &log);
         assert!(told.iter().all(Result::is_ok), "{told:?}");
@@ -69,7 +74,7 @@ fn a_failed_write_is_told_to_everybody() {
     let large: [&[u8]; 2] = [b"0123456789abc", b"ABCDEFGHIJKLM"];
     for (fails_after, bodies) in [(0, [BODIES[0], BODIES[1]]), (0, large), (1, large)] {
         explore(2, move || {
-            let log = loom::sync::Arc::new(log(0, 0, Way::Inline, Planted::none()));
+            let log = loom::sync::Arc::new(log(0, 0, Leadership::Inline, Planted::none()));
             log.baton().expect("whole").fails_after = Some(fails_after);
             let told = committers(&bodies, &log);
             let records = log.baton().expect("whole").records();
@@ -91,7 +96,7 @@ fn a_failed_write_is_told_to_everybody() {
 #[test]
 fn a_filler_that_dies_is_waited_for_by_nobody() {
     explore(2, || {
-        let log = loom::sync::Arc::new(log(0, 0, Way::Inline, Planted::none()));
+        let log = loom::sync::Arc::new(log(0, 0, Leadership::Inline, Planted::none()));
         let filler = {
             let log = loom::sync::Arc::clone(&log);
             thread::spawn(move || {
@@ -113,7 +118,7 @@ fn a_filler_that_dies_is_waited_for_by_nobody() {
 #[test]
 fn closing_waits_for_who_leads_and_refuses_who_comes() {
     explore(3, || {
-        let log = loom::sync::Arc::new(log(0, 0, Way::Inline, Planted::none()));
+        let log = loom::sync::Arc::new(log(0, 0, Leadership::Inline, Planted::none()));
         let committer = {
             let log = loom::sync::Arc::clone(&log);
             thread::spawn(move || commit(&log, b"a"))
@@ -143,7 +148,7 @@ fn a_baton_that_is_not_handed_on_is_found_as_a_deadlock() {
     let test = "commits::a_baton_that_is_not_handed_on_is_found_as_a_deadlock";
     let planted = Planted::with(Bug::NoHandOff);
     let reason = failure(test, 3, move || {
-        all_durable(&BODIES[..2], log(0, 0, Way::Inline, planted));
+        all_durable(&BODIES[..2], log(0, 0, Leadership::Inline, planted));
     });
     assert!(reason.contains("deadlock"), "{reason}");
 }
@@ -153,7 +158,7 @@ fn a_sleep_that_does_not_look_is_found_as_a_deadlock() {
     let test = "commits::a_sleep_that_does_not_look_is_found_as_a_deadlock";
     let planted = Planted::with(Bug::SleepUnchecked);
     let reason = failure(test, 3, move || {
-        all_durable(&BODIES[..2], log(0, 0, Way::Inline, planted));
+        all_durable(&BODIES[..2], log(0, 0, Leadership::Inline, planted));
     });
     assert!(reason.contains("deadlock"), "{reason}");
 }
@@ -163,7 +168,7 @@ fn a_missing_bump_is_found_as_a_deadlock() {
     let test = "commits::a_missing_bump_is_found_as_a_deadlock";
     let planted = Planted::with(Bug::MissingBump);
     let reason = failure(test, 3, move || {
-        all_durable(&BODIES[..2], log(0, 0, Way::Inline, planted));
+        all_durable(&BODIES[..2], log(0, 0, Leadership::Inline, planted));
     });
     assert!(reason.contains("deadlock"), "{reason}");
 }

@@ -19,7 +19,7 @@ use crate::format::{
 };
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::turn::{Led, Rules, Turn, Way};
+use crate::turn::{LeadOutcome, Leadership, Rules, SharedBaton};
 use crate::writer::Cause;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,14 +53,14 @@ fn geometry(shape: Shape) -> Geometry {
 }
 
 /// A log of the models: turns around a scribe.
-type Log = Turn<Scribe>;
+type Log = SharedBaton<Scribe>;
 
-fn log(start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+fn log(start: StreamBlock, first_batch: u64, way: Leadership, planted: Planted) -> Log {
     log_with(start, first_batch, rules_of(way, planted))
 }
 
 /// The rules of a way with a planted bug, all else as usual.
-fn rules_of(way: Way, planted: Planted) -> Rules {
+fn rules_of(way: Leadership, planted: Planted) -> Rules {
     Rules {
         way,
         planted,
@@ -72,7 +72,13 @@ fn log_with(start: StreamBlock, first_batch: u64, rules: Rules) -> Log {
     shaped_with(TINY, start, first_batch, rules)
 }
 
-fn shaped(shape: Shape, start: StreamBlock, first_batch: u64, way: Way, planted: Planted) -> Log {
+fn shaped(
+    shape: Shape,
+    start: StreamBlock,
+    first_batch: u64,
+    way: Leadership,
+    planted: Planted,
+) -> Log {
     shaped_with(shape, start, first_batch, rules_of(way, planted))
 }
 
@@ -91,7 +97,7 @@ fn shaped_with(shape: Shape, start: StreamBlock, first_batch: u64, rules: Rules)
         next: start,
         ..Scribe::default()
     };
-    Turn::new(buffer, &geometry, scribe, start, rules)
+    SharedBaton::new(buffer, &geometry, scribe, start, rules)
 }
 
 /// Holds the baton: writes to a vector.
@@ -109,20 +115,20 @@ struct Scribe {
 
 impl Scribe {
     /// What the host does for one batch.
-    fn lead(&mut self, log: &Log) -> Led {
+    fn lead(&mut self, log: &Log) -> LeadOutcome {
         if log.buffer.open_batch().1 == 0 || self.fails_after == Some(0) && self.failed(log) {
-            return Led::Nothing;
+            return LeadOutcome::Nothing;
         }
         let first = log.buffer.published();
         let batch = log.buffer.seal().expect("it has bytes");
         assert_eq!(batch.start, self.next, "batches are contiguous");
         assert_eq!(batch.id, first, "nothing else is in flight");
         if !log.buffer.await_filled(&batch) {
-            return Led::Nothing;
+            return LeadOutcome::Nothing;
         }
         if self.fails_after == Some(0) {
             log.poison(Cause::Write(device::IoFailure { errno: 5 }));
-            return Led::From(first);
+            return LeadOutcome::From(first);
         }
         self.fails_after = self.fails_after.map(|left| left - 1);
         let before = self.redo.len();
@@ -133,7 +139,7 @@ impl Scribe {
         self.next = batch.end();
         log.buffer.release(batch.end());
         log.buffer.publish(batch.id + 1, batch.end());
-        Led::From(first)
+        LeadOutcome::From(first)
     }
 
     fn failed(&self, log: &Log) -> bool {

@@ -166,7 +166,7 @@ impl Running {
 
 /// Commits one record after the other.
 fn one_commits_twice(start_at: StreamBlock, first_batch: u64, planted: Planted) {
-    let log = log(start_at, first_batch, Way::Pipelined, planted);
+    let log = log(start_at, first_batch, Leadership::Pipelined, planted);
     let log = loom::sync::Arc::new(log);
     let running = start(&log, planted);
     for body in [b"a".as_slice(), b"bc"] {
@@ -179,7 +179,7 @@ fn one_commits_twice(start_at: StreamBlock, first_batch: u64, planted: Planted) 
 
 /// Both commit, one on a thread of its own; both are durable.
 fn both_are_served(start_at: StreamBlock, first_batch: u64, planted: Planted) {
-    let log = log(start_at, first_batch, Way::Pipelined, planted);
+    let log = log(start_at, first_batch, Leadership::Pipelined, planted);
     let log = loom::sync::Arc::new(log);
     let running = start(&log, planted);
     let other = {
@@ -213,7 +213,7 @@ fn two_committers_are_served_with_two_batches_in_flight() {
 #[test]
 fn closing_waits_for_what_is_in_flight() {
     explore(2, || {
-        let log = log(0, 0, Way::Pipelined, Planted::none());
+        let log = log(0, 0, Leadership::Pipelined, Planted::none());
         let log = loom::sync::Arc::new(log);
         let running = start(&log, Planted::none());
         let committer = {

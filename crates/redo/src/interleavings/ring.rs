@@ -22,7 +22,13 @@ fn on_a_log(
     bodies: [&'static [u8]; 2],
     planted: Planted,
 ) {
-    let log = loom::sync::Arc::new(shaped(shape, start, first_batch, Way::Inline, planted));
+    let log = loom::sync::Arc::new(shaped(
+        shape,
+        start,
+        first_batch,
+        Leadership::Inline,
+        planted,
+    ));
     let threads: Vec<_> = bodies
         .into_iter()
         .map(|body| {
@@ -43,7 +49,7 @@ fn on_a_log(
     let mut scribe = log.baton().expect("whole");
     let wanted: usize = bodies.iter().map(|b| RECORD_HEADER_BYTES + b.len()).sum();
     while scribe.redo.len() < wanted {
-        if scribe.lead(&log) == Led::Nothing {
+        if scribe.lead(&log) == LeadOutcome::Nothing {
             thread::yield_now();
         }
     }
@@ -117,7 +123,7 @@ fn a_record_that_fills_blocks_exactly_beside_an_empty_one() {
 
 /// Records of three blocks each in a ring of four: the second one waits for room, and the
 /// log writer, posted by the first, makes it. Inline appenders may write for themselves.
-fn appenders_wait_for_room(way: Way) {
+fn appenders_wait_for_room(way: Leadership) {
     let log = loom::sync::Arc::new(log(1, (1 << 32) - 1, way, Planted::none()));
     let server = serving(&log);
     let other = {
@@ -136,8 +142,8 @@ fn appenders_wait_for_room(way: Way) {
 
 #[test]
 fn a_full_ring_makes_appenders_wait_until_it_is_released() {
-    explore(2, || appenders_wait_for_room(Way::Inline));
-    explore(2, || appenders_wait_for_room(Way::Dedicated));
+    explore(2, || appenders_wait_for_room(Leadership::Inline));
+    explore(2, || appenders_wait_for_room(Leadership::Dedicated));
 }
 
 #[test]

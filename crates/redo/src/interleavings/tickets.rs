@@ -8,7 +8,7 @@ use loom::thread;
 
 type Shared = loom::sync::Arc<Log>;
 
-fn shared(way: Way, log_file_sync: LogFileSync, planted: Planted) -> Shared {
+fn shared(way: Leadership, log_file_sync: LogFileSync, planted: Planted) -> Shared {
     let rules = Rules {
         way,
         log_file_sync,
@@ -93,13 +93,13 @@ fn tickets_beside_a_committer(log: Shared, waits: bool, served: bool) {
 
 #[test]
 fn who_waits_for_tickets_leads_where_foregrounds_do() {
-    let log = || shared(Way::Inline, LogFileSync::PostWait, Planted::none());
+    let log = || shared(Leadership::Inline, LogFileSync::PostWait, Planted::none());
     explore(3, move || tickets_beside_a_committer(log(), true, false));
 }
 
 #[test]
 fn who_only_polls_has_the_fallback_log_writer_write() {
-    let log = || shared(Way::Inline, LogFileSync::PostWait, Planted::none());
+    let log = || shared(Leadership::Inline, LogFileSync::PostWait, Planted::none());
     explore(2, move || {
         let log = log();
         let server = serving(&log);
@@ -117,14 +117,20 @@ fn a_dedicated_log_writer_is_posted_once_a_batch() {
         (false, LogFileSync::PostWait),
     ] {
         explore(2, move || {
-            let log = shared(Way::Dedicated, learns, Planted::none());
+            let log = shared(Leadership::Dedicated, learns, Planted::none());
             let server = serving(&log);
             assert_eq!(foreground(&log, &[b"bc", b"def"], waits), 2);
             log.close();
             server.join().expect("no panic");
         });
     }
-    let log = || shared(Way::Dedicated, LogFileSync::PostWait, Planted::none());
+    let log = || {
+        shared(
+            Leadership::Dedicated,
+            LogFileSync::PostWait,
+            Planted::none(),
+        )
+    };
     explore(1, move || tickets_beside_a_committer(log(), true, true));
 }
 
@@ -133,7 +139,7 @@ fn a_dedicated_log_writer_is_posted_once_a_batch() {
 fn tickets_of_a_failed_log_are_told_once() {
     for fails_after in [0, 1] {
         explore(2, move || {
-            let log = shared(Way::Inline, LogFileSync::PostWait, Planted::none());
+            let log = shared(Leadership::Inline, LogFileSync::PostWait, Planted::none());
             log.baton().expect("whole").fails_after = Some(fails_after);
             let other = {
                 let log = loom::sync::Arc::clone(&log);
@@ -151,7 +157,7 @@ fn tickets_of_a_failed_log_are_told_once() {
 #[test]
 fn pollers_lead_for_each_other() {
     explore(3, || {
-        let log = shared(Way::Inline, LogFileSync::Polling, Planted::none());
+        let log = shared(Leadership::Inline, LogFileSync::Polling, Planted::none());
         let other = {
             let log = loom::sync::Arc::clone(&log);
             thread::spawn(move || commit(&log, b"a").expect("durable"))
@@ -169,7 +175,7 @@ fn sleepers_and_pollers_lead_for_each_other() {
     for to_polling in [true, false] {
         explore(2, move || {
             let first = [LogFileSync::PostWait, LogFileSync::Polling][usize::from(!to_polling)];
-            let log = shared(Way::Inline, first, Planted::none());
+            let log = shared(Leadership::Inline, first, Planted::none());
             let other = {
                 let log = loom::sync::Arc::clone(&log);
                 thread::spawn(move || commit(&log, b"a").expect("durable"))
@@ -190,7 +196,7 @@ fn a_missing_post_is_found_as_a_deadlock() {
     let test = "tickets::a_missing_post_is_found_as_a_deadlock";
     let reason = failure(test, 2, || {
         let log = shared(
-            Way::Dedicated,
+            Leadership::Dedicated,
             LogFileSync::PostWait,
             Planted::with(Bug::MissingPost),
         );
@@ -204,7 +210,7 @@ fn pollers_that_never_lead_are_found() {
     let test = "tickets::pollers_that_never_lead_are_found";
     let reason = failure(test, 2, || {
         let planted = Planted::with(Bug::PollerNeverLeads);
-        let log = shared(Way::Inline, LogFileSync::Polling, planted);
+        let log = shared(Leadership::Inline, LogFileSync::Polling, planted);
         commit(&log, b"a").expect("durable");
     });
     assert!(reason.contains("maximum number of branches"), "{reason}");
@@ -215,7 +221,7 @@ fn a_ticket_told_when_its_redo_is_written_is_found() {
     let test = "tickets::a_ticket_told_when_its_redo_is_written_is_found";
     let reason = failure(test, 2, || {
         let planted = Planted::with(Bug::TicketAtWritten);
-        let log = shared(Way::Inline, LogFileSync::PostWait, planted);
+        let log = shared(Leadership::Inline, LogFileSync::PostWait, planted);
         tickets_beside_a_committer(log, true, false);
     });
     assert!(
@@ -230,7 +236,7 @@ fn durable_batches_of_nothing() -> u64 {
     let found = std::sync::Arc::new(AtomicU64::new(7));
     let told = std::sync::Arc::clone(&found);
     explore(0, move || {
-        let log = log(0, 0, Way::Inline, Planted::none());
+        let log = log(0, 0, Leadership::Inline, Planted::none());
         append(&log, b"a").expect("open");
         let batch = log.buffer.seal().expect("it has bytes");
         log.buffer.release(batch.end());

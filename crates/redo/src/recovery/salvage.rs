@@ -13,7 +13,7 @@ use super::{Behind, Reader, Records, Scan};
 use crate::control::{ControlFile, Position};
 use crate::error::Error;
 use crate::format::LifeId;
-use crate::group::StreamBlock;
+use crate::group::{Geometry, StreamBlock};
 use crate::planted::Planted;
 use crate::rba::Rba;
 use device::LogDevice;
@@ -29,6 +29,8 @@ pub struct Salvage {
     pub at: Rba,
     /// Whole records from the checkpoint up to the damage, which were kept.
     pub kept_records: u64,
+    /// The last of them; `None` where there is none.
+    pub last_kept: Option<Rba>,
     /// The position up to which redo is known to have been written.
     pub lost_upto: Rba,
     /// Blocks from the damage up to there.
@@ -56,6 +58,21 @@ impl std::fmt::Display for Salvage {
     }
 }
 
+/// What giving up would keep and lose at this moment; `None` where recovery accepts the log.
+/// Nothing is changed.
+///
+/// # Errors
+/// [`Error::Salvage`] where nothing that recovery would give lies before the damage; what recovery
+/// refuses for other reasons; a device that fails.
+pub(crate) fn foresee(reader: &Reader<'_>) -> Result<Option<Salvage>, Error> {
+    let Some(damage) = reader.damage()? else {
+        return Ok(None);
+    };
+    let outcome = damage.outcome(reader.geometry());
+    reader.check_something_kept(&damage, outcome.at)?;
+    Ok(Some(outcome))
+}
+
 /// Damage that recovery refuses.
 struct Damage {
     /// What lies before it; its end is the damaged block.
@@ -66,7 +83,37 @@ struct Damage {
     records: u64,
 }
 
+impl Damage {
+    /// What is kept and lost when the redo from here on is given up.
+    fn outcome(&self, geometry: &Geometry) -> Salvage {
+        Salvage {
+            at: geometry.rba(self.scan.end, 0),
+            kept_records: self.scan.records,
+            last_kept: self.scan.last,
+            lost_upto: geometry.rba(self.upto, 0),
+            lost_blocks: self.upto - self.scan.end,
+            readable_blocks: self.readable,
+            lost_records: self.records,
+        }
+    }
+}
+
 impl Reader<'_> {
+    /// Refuses damage in the block in which the checkpoint lies.
+    fn check_something_kept(&self, damage: &Damage, asked: Rba) -> Result<(), Error> {
+        let Position { block, offset } = self.control.checkpoint;
+        if damage.scan.end != block || offset == 0 {
+            return Ok(());
+        }
+        let why = "the damaged block is the one in which the checkpoint lies, so nothing that \
+                   recovery would give lies before it: make a new log";
+        Err(Error::Salvage {
+            path: self.path.to_owned(),
+            asked,
+            why: why.to_owned(),
+        })
+    }
+
     /// The damage for which recovery refuses the log; `None` where it accepts it. Whatever else is
     /// wrong is an error: control information that is older than the log, blocks of another copy.
     fn damage(&self) -> Result<Option<Damage>, Error> {
@@ -148,25 +195,12 @@ pub(crate) fn salvage(
         let why = "the log is not damaged: opening it loses nothing that was acknowledged";
         return Err(refuse(why.to_owned()));
     };
-    let (scan, geometry) = (damage.scan, &info.geometry);
-    let found = geometry.rba(scan.end, 0);
-    if found != at {
-        return Err(refuse(format!("it is damaged at RBA {found}")));
+    let outcome = damage.outcome(&info.geometry);
+    if outcome.at != at {
+        return Err(refuse(format!("it is damaged at RBA {}", outcome.at)));
     }
-    let Position { block, offset } = info.checkpoint;
-    if scan.end == block && offset > 0 {
-        let why = "the damaged block is the one in which the checkpoint lies, so nothing that \
-                   recovery would give lies before it: make a new log";
-        return Err(refuse(why.to_owned()));
-    }
-    let end = reader.before_gap(scan.end);
+    reader.check_something_kept(&damage, at)?;
+    let end = reader.before_gap(damage.scan.end);
     control.update(|info| info.give_up_behind(end, life))?;
-    Ok(Salvage {
-        at,
-        kept_records: scan.records,
-        lost_upto: geometry.rba(damage.upto, 0),
-        lost_blocks: damage.upto - scan.end,
-        readable_blocks: damage.readable,
-        lost_records: damage.records,
-    })
+    Ok(outcome)
 }

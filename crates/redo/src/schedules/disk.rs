@@ -4,8 +4,8 @@
 #![allow(unsafe_code)]
 
 use super::{EIO, below};
-use device::sim_disk::{Outcome, SimDisk};
-use device::{Caps, Completion, DeviceError, Doorbell, LogDevice, Op, Queue, Region};
+use device::sim_disk::{OpOutcome, SimDisk};
+use device::{Caps, DeviceError, Doorbell, LogDevice, Op, OpCompletion, Queue, Region};
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,7 +61,7 @@ impl Queue for DrawnQueue {
         self.inner.submit(ops);
     }
 
-    fn poll(&mut self, out: &mut Vec<Completion>, wait: bool) -> usize {
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
         loop {
             thread::yield_now();
             let pending = self.disk.pending();
@@ -69,9 +69,9 @@ impl Queue for DrawnQueue {
                 let fails = self.fails.load(Ordering::SeqCst);
                 let fail = fails > 0 && below(fails) == 0;
                 let outcome = if fail {
-                    Outcome::Fail(EIO)
+                    OpOutcome::Fail(EIO)
                 } else {
-                    Outcome::Done
+                    OpOutcome::Done
                 };
                 self.disk.finish(one.ticket, outcome);
             }

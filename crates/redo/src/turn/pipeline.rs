@@ -3,7 +3,7 @@
 //!
 //! What it must not know: what a turn does, and on what queue.
 
-use super::{Dies, Turn};
+use super::{Dies, SharedBaton};
 use crate::error::Error;
 use crate::planted::Bug;
 use crate::sync::{Ordering, fence};
@@ -23,7 +23,7 @@ pub(crate) enum Turned {
     Over,
 }
 
-impl<H> Turn<H> {
+impl<H> SharedBaton<H> {
     /// The life of a pipelined log writer. `turn` has the baton and says what comes next; `carry`
     /// has not: it hands over what the turn wanted done, takes what has ended, and sleeps where it
     /// is asked to, while the word is what it is given.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn turn() -> Turn<()> {
+fn turn() -> SharedBaton<()> {
     let geometry = Geometry {
         block_bytes: 512,
         seal_blocks: 1,
@@ -21,7 +21,7 @@ fn turn() -> Turn<()> {
     let memory = Memory::new(Arc::new(Region::new(16 * 512).expect("memory")));
     let (summer, planted) = (Summer::new(LogId([3; 16])), Planted::none());
     let buffer = LogBuffer::new(memory, geometry, 1, summer, 0, 0, planted);
-    Turn::new(buffer, &geometry, (), 0, Rules::default())
+    SharedBaton::new(buffer, &geometry, (), 0, Rules::default())
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {

@@ -3,7 +3,7 @@
 //!
 //! What it must not know: what leading is.
 
-use super::{Led, Turn};
+use super::{LeadOutcome, SharedBaton};
 use crate::error::Error;
 use crate::planted::{Bug, Planted};
 use crate::rules;
@@ -14,26 +14,26 @@ use measure::Nanos;
 
 /// Who leads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Leadership {
     /// Foregrounds; a log writer serves what none of them waits for.
     Inline,
     /// A log writer that holds the baton across its I/O.
     #[default]
     Dedicated,
-    /// A log writer that holds the baton around its steps only ([`Turn::pipeline`]).
+    /// A log writer that holds the baton around its steps only ([`SharedBaton::pipeline`]).
     Pipelined,
 }
 
 /// How turns are taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
-    pub(crate) way: Way,
+    pub(crate) way: Leadership,
     pub(crate) triggers: Triggers,
     pub(crate) log_file_sync: LogFileSync,
     pub(crate) planted: Planted,
 }
 
-impl<H> Turn<H> {
+impl<H> SharedBaton<H> {
     /// Says that somebody wants `batch` written. True for the first who says so while the batch is
     /// open: once sealed it is on its way.
     ///
@@ -72,13 +72,13 @@ impl<H> Turn<H> {
         }
     }
 
-    /// Registers a commit and waits until `batch` is durable. See [`Turn::await_published`].
+    /// Registers a commit and waits until `batch` is durable. See [`SharedBaton::await_published`].
     #[inline]
     pub(crate) fn await_durable(
         &self,
         batch: u64,
         willing: bool,
-        lead: impl FnMut(&mut H) -> Led,
+        lead: impl FnMut(&mut H) -> LeadOutcome,
     ) -> Result<(), Error> {
         self.buffer.register(batch);
         self.await_published(batch, willing, lead)
@@ -91,7 +91,7 @@ impl<H> Turn<H> {
         &self,
         batch: u64,
         willing: bool,
-        mut lead: impl FnMut(&mut H) -> Led,
+        mut lead: impl FnMut(&mut H) -> LeadOutcome,
     ) -> Result<(), Error> {
         let word = &self.buffer.slot(batch).wake;
         let willing = willing && self.rules.triggers.commit;

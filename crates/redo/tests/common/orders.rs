@@ -3,7 +3,7 @@
 //! of the writes, the contiguous ones; of those, what the flush that has ended was submitted after.
 #![allow(unsafe_code)]
 
-use device::fault::{EIO, Fault, FaultDevice, Gate, HeldOperation, Injection, Target};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Gate, HeldOperation, Injection};
 use device::{Caps, DeviceError, LogDevice, OpKind, Queue, Region, SimDisk};
 use redo::control::CONTROL_BYTES;
 use redo::format::LogId;
@@ -163,7 +163,7 @@ fn is_flush(held: &HeldOperation) -> bool {
 pub fn live(
     by: By,
     choices: &[usize],
-    fault: Option<(Target, u64)>,
+    fault: Option<(FaultTarget, u64)>,
     planted: Planted,
 ) -> Result<Vec<usize>, String> {
     let patience = match planted {
@@ -175,7 +175,7 @@ pub fn live(
     let counts = disks.data.counts();
     if let Some((target, nth)) = fault {
         let before = match target {
-            Target::Write => counts.writes,
+            FaultTarget::Write => counts.writes,
             _ => counts.flushes,
         };
         disks.data.inject(Injection {
@@ -221,7 +221,7 @@ fn release_all(
     gate: &Gate,
     choices: &[usize],
     writes: &[HeldOperation],
-    (fault, patience): (Option<(Target, u64)>, Duration),
+    (fault, patience): (Option<(FaultTarget, u64)>, Duration),
     told: &mut Told,
 ) -> Result<Vec<usize>, String> {
     let (mut model, mut options, mut flushes) = (Model::default(), Vec::new(), 0);
@@ -237,7 +237,7 @@ fn release_all(
         options.push(held.len());
         let chosen = held[choice];
         let struck = match fault {
-            Some((Target::Flush, nth)) => is_flush(&chosen) && flushes + 1 == nth,
+            Some((FaultTarget::Flush, nth)) => is_flush(&chosen) && flushes + 1 == nth,
             Some((_, nth)) => chosen.ticket == writes[nth as usize - 1].ticket,
             None => false,
         };
@@ -298,7 +298,7 @@ fn acknowledged_late(told: &Told) -> Result<(), String> {
 /// Every order, until one is wrong: how many there are, or what was wrong with which.
 pub fn every_order(
     by: By,
-    fault: Option<(Target, u64)>,
+    fault: Option<(FaultTarget, u64)>,
     planted: Planted,
 ) -> Result<usize, String> {
     let (mut choices, mut orders) = (Vec::new(), 0);

@@ -8,7 +8,7 @@ use crate::common::{SMALL, Scratch, options, record, whose};
 use crate::here;
 use crate::shelf::{Fate, Shelf};
 use crate::volume::TEST;
-use device::raw::{Held, Look, is_block_device};
+use device::raw::{HeldRawDevice, RawDevice, is_block_device};
 use device::{IoEngine, SyncMethod};
 use redo::engine::Paths;
 use redo::planted::{Bug, Planted};
@@ -205,8 +205,8 @@ pub fn live() -> ! {
     })
 }
 
-fn held_device(place: &Path) -> Result<Held, Error> {
-    Ok(Look::at(place)?.hold()?)
+fn held_device(place: &Path) -> Result<HeldRawDevice, Error> {
+    Ok(RawDevice::at(place)?.hold()?)
 }
 
 /// Whether files can be served here at all. What fails later is a failure.

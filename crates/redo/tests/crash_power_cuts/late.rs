@@ -9,7 +9,7 @@ use crate::held::{Life, PATIENCE, Way, as_it_is, files_are_served, new_log, read
 use crate::shelf::{Asked, Shelf};
 use crate::volume::done;
 use crate::{alone, here};
-use device::raw::Look;
+use device::raw::RawDevice;
 use device::{FileSet, LogDevice, SyncMethod};
 use redo::planted::Bug;
 use redo::{Log, LogWriter};
@@ -148,7 +148,7 @@ fn raw_log() -> Result<(Shelf, Loop), String> {
     );
     let path = Path::new(&first.0);
     let made = || -> Result<(), redo::Error> {
-        let look = Look::at(path)?;
+        let look = RawDevice::at(path)?;
         let consent = look
             .consent(Some(path))
             .map_err(device::DeviceError::from)?;

@@ -1,7 +1,7 @@
 //! `redolab check`: should a redo log live on this device, and why?
 
 use super::common::{
-    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
+    DriverArgs, EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
 };
 use super::console::{ReportTo, Terminal};
 use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
@@ -16,6 +16,7 @@ use crate::experiment::{Stopped, conduct};
 use crate::output::{back_end, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
+use measure::driver::DriverKind;
 use measure::judgement::{Answer, Verdict};
 use measure::run::Run;
 use measure::units::parse_duration;
@@ -35,6 +36,8 @@ pub(crate) struct CheckArgs {
     /// removed; or a raw block device, which is overwritten and needs --destroy
     #[arg(default_value = ".")]
     path: PathBuf,
+    #[command(flatten)]
+    driver: DriverArgs,
     /// A first look in about 20 seconds
     #[arg(long)]
     quick: bool,
@@ -88,7 +91,7 @@ const SOAK: &str = "soak";
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
 
-pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = plan(args)?;
     let store = args.store.open()?;
     args.need.spared(&args.output);
@@ -101,7 +104,7 @@ pub(crate) fn main(args: &CheckArgs) -> Result<ExitCode, CommandError> {
     args.output.check_report(file.as_deref())?;
     let terminal = Terminal::new(&args.output, report)?;
     let verbose = args.output.verbose;
-    let run = match conduct(&plan, &terminal, &store) {
+    let run = match conduct(&plan, &terminal, &store, drivers) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(stopped) => return Err(failed(args, stopped)),
@@ -120,7 +123,7 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
     let rows = specs(args)?;
     let quick = "most numbers of jobs, and steadiness beyond seconds (--quick)";
     Ok(ExperimentPlan {
-        target: args.safety.target(&args.path),
+        target: args.driver.target(&args.safety, &args.path)?,
         measured: MeasurementPlan {
             command: command_line(),
             log,

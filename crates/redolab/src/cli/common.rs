@@ -2,13 +2,14 @@
 
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
+pub(crate) use super::targets::{DriverArgs, command_line, without_password};
 
 use super::CommandError;
 use super::values::{self, CpuList, Ladder, SyncChoice};
 use crate::budget::{Budget, pages};
 use crate::experiment::ladder;
 use crate::experiment::load::{CommitApi, MAX_THREADS};
-use crate::experiment::plan::{LogPlan, PlannedTarget};
+use crate::experiment::plan::LogPlan;
 use crate::output::file::{self, Audience, Inputs};
 use crate::output::{csv, json, progress, table};
 use crate::store::Store;
@@ -404,23 +405,6 @@ pub(crate) struct SafetyArgs {
     /// Print what would be done and written, and do nothing
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
-}
-
-impl SafetyArgs {
-    /// The target that `path` names.
-    pub(crate) fn target(&self, path: &Path) -> PlannedTarget {
-        PlannedTarget::Path {
-            path: path.to_owned(),
-            destroy: self.destroy.clone(),
-        }
-    }
-}
-
-/// The command line, argument by argument. Arguments need not be UTF-8: paths are any bytes.
-pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
 use clap::Args;
 use measure::comparison::{ComparedRun, Comparison};
+use measure::driver::DriverKind;
 use measure::run::Origin;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -71,7 +72,7 @@ pub(crate) struct CompareArgs {
     options: RunOptions,
 }
 
-pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let options = options(args)?;
     let output = &args.options.output;
     args.runs.iter().for_each(|run| output.reads(run.as_ref()));
@@ -86,7 +87,7 @@ pub(crate) fn main(args: &CompareArgs) -> Result<ExitCode, CommandError> {
             rounds: args.rounds,
             report: args.report.as_deref(),
         };
-        match live::compare(&on, &args.options, &options)? {
+        match live::compare(&on, &args.options, &options, drivers)? {
             Some(comparison) => comparison,
             None => return Ok(ExitCode::SUCCESS),
         }

@@ -16,7 +16,8 @@ const SCHEMA: &str = "redolab.devices/1";
 /// Options of `devices`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Facts only: what could not be read is said, never guessed. `redolab check PATH` judges them.")]
+Prints facts only. A fact that could not be read is reported as not readable, never guessed.
+`redolab check PATH` judges the facts.")]
 pub(crate) struct DevicesArgs {
     /// Files, directories or block devices [default: every file system and unused disk]
     path: Vec<PathBuf>,
@@ -94,19 +95,23 @@ fn top(stack: &Stack) -> String {
 fn power_loss(disk: &Layer, virtual_machine: bool) -> &'static str {
     match (disk.drive_write_cache, virtual_machine) {
         (Some(true), false) => {
-            "the drive admits a volatile cache: what is not flushed is lost, unless its data sheet \
-             promises power-loss protection"
+            "the drive reports a volatile write cache: data that is not flushed is lost, unless its \
+             data sheet promises power-loss protection (PLP)"
         }
         (Some(false), false) => {
-            "the drive declares no volatile cache: it has power-loss protection, or its cache is off"
+            "the drive reports no volatile write cache: it has power-loss protection (PLP), or its \
+             cache is off"
         }
         (Some(true), true) => {
-            "the host admits a volatile cache: whether its flushes reach the medium is not seen here"
+            "the host reports a volatile write cache: whether its flushes reach the medium cannot \
+             be seen from here"
         }
         (Some(false), true) => {
-            "the host declares no volatile cache; what stands below it is not seen here"
+            "the host reports no volatile write cache; the devices below it cannot be seen from here"
         }
-        (None, _) => "nothing is known of a volatile cache or of power-loss protection",
+        (None, _) => {
+            "it is not known whether there is a volatile write cache or power-loss protection"
+        }
     }
 }
 

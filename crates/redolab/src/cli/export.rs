@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::common::{audience, emit};
-use crate::interchange::{self, ExportedFile, Source};
+use crate::interchange::{self, ExportSource, ExportedFile};
 use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
 use crate::store::{Store, StoreError};
 use clap::{Args, ValueEnum};
@@ -18,10 +18,10 @@ pub(crate) struct ExportArgs {
     /// Format of the export
     #[arg(long, value_enum, default_value = "redolab")]
     format: ExportFormat,
-    /// The file, for formats of one file [default: standard output]
+    /// File of the export, for formats of one file [default: standard output]
     #[arg(short, long, value_name = "FILE", conflicts_with = "into")]
     output: Option<PathBuf>,
-    /// The folder, for formats of several files; made where it is missing
+    /// Folder of the export, for formats of several files; created if it does not exist
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct ExportArgs {
 /// What a run is exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
-    /// One JSON file that `runs load` takes (events stay behind)
+    /// One JSON file that `runs load` reads (without events)
     Redolab,
     /// fio's JSON: one document, or with --into the files that fio-plot reads, one folder per
     /// workload
@@ -54,13 +54,13 @@ pub(crate) fn main(store: &Store, id: &str, wanted: &ExportArgs) -> Result<ExitC
     let readers = audience(&run);
     let one = |bytes: &[u8]| emit(wanted.output.as_deref(), bytes, readers, &inputs);
     let histograms = store.load_histograms(id)?;
-    let source = Source {
+    let source = ExportSource {
         run: &run,
         histograms: &histograms,
     };
     if histograms.series.is_empty() {
         return Err(CommandError::usage(format!(
-            "run {id}: it has no histograms, so only --format redolab can hold it"
+            "run {id}: it has no histograms; only --format redolab can export it"
         )));
     }
     match (wanted.format, &wanted.into) {
@@ -116,18 +116,18 @@ fn whole(wanted: &ExportArgs, one_file: bool) -> Result<(), CommandError> {
     let name = value.map_or(String::new(), |v| v.get_name().to_owned());
     if one_file && wanted.into.is_some() {
         return Err(CommandError::usage(format!(
-            "--format {name} is one file: use --output instead of --into"
+            "--format {name} writes one file: use --output instead of --into"
         )));
     }
     if one_file {
         return Ok(());
     }
     Err(CommandError::usage(format!(
-        "--format {name} is several files: name a folder with --into"
+        "--format {name} writes several files: name a folder with --into"
     )))
 }
 
-fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), CommandError> {
+fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(), CommandError> {
     let id = &source.run.run_id;
     let (files, events) = interchange::datasets(source)
         .map_err(|e| CommandError::failed(format!("run {id}: encoding Parquet: {e}")))?;
@@ -137,7 +137,9 @@ fn datasets(store: &Store, source: &Source<'_>, folder: &Path) -> Result<(), Com
         place(folder, &format!("{events}/{name}"), bytes, readers)
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
-        eprintln!("The run's events are not in this store: they stayed where it was exported");
+        eprintln!(
+            "The events of this run are not in this store; they are in the store that exported the run"
+        );
     }
     Ok(())
 }

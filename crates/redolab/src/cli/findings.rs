@@ -4,7 +4,7 @@
 use super::CommandError;
 use super::common::ViewArgs;
 use super::need::thresholds;
-use analysis::findings::Axis;
+use analysis::findings::FindingAxis;
 use analysis::findings::catalogue::{CatalogueEntry, entries};
 use analysis::thresholds::Thresholds;
 use clap::Args;
@@ -19,12 +19,12 @@ const SCHEMA: &str = "redolab.findings/1";
 /// Options of `findings`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Thresholds can be overridden in a file of lines `name = 2.5`, or
-`name = { value = 2.5, source = \"our service level\" }`, given to check with --thresholds.")]
+A file can override thresholds. Its lines are `name = 2.5` or
+`name = { value = 2.5, source = \"our service level\" }`. Use it with check --thresholds FILE.")]
 pub(crate) struct FindingsArgs {
-    /// An id such as latency.peaks, or what ids begin with, such as stack [default: all]
+    /// An id such as latency.peaks, or the beginning of ids, such as stack [default: all]
     id: Option<String>,
-    /// Show the thresholds as this file overrides them
+    /// Show the thresholds with the values of this file
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
     #[command(flatten)]
@@ -80,7 +80,9 @@ pub(crate) fn main(args: &FindingsArgs) -> Result<ExitCode, CommandError> {
             texts.join("\n")
         } else {
             let mut text: String = each.map(|f| in_short(f, width)).collect();
-            text.push_str("\nredolab findings ID shows one with its sources and what to do.\n");
+            text.push_str(
+                "\nredolab findings ID shows one finding with its sources and what to do.\n",
+            );
             text
         }
     })?;
@@ -118,10 +120,10 @@ fn shown(entry: &'static CatalogueEntry, limits: &Thresholds) -> Shown {
     Shown {
         id: entry.id,
         axis: match entry.axis() {
-            Axis::Durability => "durability",
-            Axis::Need => "need",
-            Axis::Performance => "performance",
-            Axis::Validity => "validity",
+            FindingAxis::Durability => "durability",
+            FindingAxis::Need => "need",
+            FindingAxis::Performance => "performance",
+            FindingAxis::Validity => "validity",
         },
         claim: entry.claim,
         rule: entry.rule,

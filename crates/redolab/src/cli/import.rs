@@ -28,28 +28,28 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files may be packed with gzip, bzip2, xz or zstd. In a directory, and by a pattern, files that
-are not evidence are skipped and listed; a file that is named must be evidence.")]
+Files may be packed with gzip, bzip2, xz or zstd. Files of a directory or of a pattern that are not
+evidence are skipped and listed. A file that is named by itself must be evidence.")]
 pub(crate) struct ImportArgs {
     /// Files, directories, patterns in quotes, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What the files are, instead of recognising each from its content
+    /// Kind of the files [default: each file is recognised from its content]
     #[arg(long, value_name = "KIND", value_parser = values::kind())]
     kind: Option<Kind>,
-    /// Print count,elapsed (µs) of every log file parallel write, as study 000 did; -o names a file
+    /// Print count,elapsed (µs) of every log file parallel write, as in study 000; -o writes a file
     #[arg(long)]
     csv: bool,
     /// Name of the wait event that --csv prints
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
-    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: what the trace's header says]
+    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: from the header of the trace]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
-    /// Replace statements and bind values before anything is kept
+    /// Replace SQL statements and bind values before anything is stored
     #[arg(long)]
     redact_sql: bool,
-    /// What a packed file may unpack to, such as 64G
+    /// Largest size of a packed file after unpacking, such as 64G
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
     max_unpacked: u64,
     #[command(flatten)]
@@ -87,19 +87,19 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     }
     let mut import = Import::new(options);
     if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
-        let message = "--csv with several files: -o names a directory, which gets a file for each";
+        let message = "--csv with several files: -o must name a directory, for one file per input";
         return Err(CommandError::usage(message));
     }
     let told = read(args, &inputs, &mut import, args.max_unpacked, &interrupt)?;
     if import.sources() == 0 {
         let one = told.bad.join("\nredolab: ");
-        let none = || "no file is evidence that redolab reads; -v says why".to_owned();
+        let none = || "no file is evidence that redolab reads; -v prints the reasons".to_owned();
         let message = if one.is_empty() { none() } else { one };
         return Err(CommandError::failed(message));
     }
     let mut run = make(&inputs, import);
     if told.cut {
-        let detail = "a file could be read in part only; see the diagnostics";
+        let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
     }
     judge(&mut run, &Thresholds::default(), Vec::new());
@@ -151,7 +151,7 @@ fn read(
                 let why = refusal.to_string();
                 if args.output.verbose {
                     args.output
-                        .say(&format!("Passed over: {}", sanitize::line(&why)));
+                        .say(&format!("Skipped: {}", sanitize::line(&why)));
                 }
                 // The diagnostic names the file itself.
                 let why = bare(&why, &name);
@@ -256,7 +256,7 @@ fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError>
     let begun = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs);
     let file = begun.map_err(|e| match e {
         OutputError::Exists { .. } => CommandError::failed(format!(
-            "{}: exists, and is not overwritten",
+            "{}: exists already, and is not overwritten",
             path.display()
         )),
         e => e.into(),

@@ -1,10 +1,14 @@
-//! `redolab inspect`: what is in a log, read-only.
+//! `redolab inspect`: what is in a log, read-only unless the loss of redo behind damage is
+//! accepted.
+
+mod salvage;
 
 use super::common::ViewArgs;
 use super::{CommandError, FAILED};
-use crate::inspection::{self, WantedInspection};
+use crate::inspection::{self, InspectedLog, InspectedSalvage, WantedInspection};
 use crate::output::{inspection as text, progress};
 use clap::Args;
+use redo::Rba;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +16,13 @@ use std::process::ExitCode;
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit codes: 0 the log ends clean or in a torn write that was never acknowledged, 1 it is damaged
-or there is no log, 2 usage.")]
+Exit codes: 0 the log ends cleanly, or in a torn write that was never acknowledged; 1 the log is
+damaged, or there is no log; 2 wrong usage.
+With --salvage: 0 the redo behind the damage was given up, and the log can be opened; 1 the log is
+damaged as before, and nothing was changed; 2 refused: the log is not damaged, is in use, or is
+damaged at another RBA than --accept-loss names.")]
 pub(crate) struct InspectArgs {
-    /// A log's directory, its redo.ctl or one of its log files, or the raw device that it is on
+    /// The directory of a log, its redo.ctl, one of its log files, or its raw device
     path: PathBuf,
     /// List the records
     #[arg(long)]
@@ -23,18 +30,70 @@ pub(crate) struct InspectArgs {
     /// List at most this many records; 0 lists all
     #[arg(long, value_name = "N", default_value = "100", requires = "dump")]
     limit: u64,
-    /// Verify every block, also those that recovery does not need (the default)
+    /// Verify every block, including those that recovery does not need (the default)
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
-    /// Read only what recovery would read
+    /// Read only the blocks that recovery would read
     #[arg(long)]
     no_verify: bool,
+    /// Print what giving up the redo behind damage would keep and lose, and change nothing
+    ///
+    /// A damaged log is not opened, since acknowledged commits would be missing. This prints the
+    /// last record before the damage and what is behind it: blocks, and the whole records of those
+    /// that can still be read. Restore the log from a copy where there is one. Where there is none,
+    /// add
+    /// --accept-loss.
+    #[arg(long, help_heading = "Damaged logs")]
+    salvage: bool,
+    /// Give up all redo from this RBA on, for good: the RBA of the damage, as --salvage prints it
+    ///
+    /// Commits that were acknowledged are lost. The log can be opened then, and contains exactly
+    /// the records before the damage. The RBA is asked for, and not the path, so that nothing is
+    /// given up that was not looked at: a log that is not damaged, or is damaged at another RBA, is
+    /// refused, as is a log in use. Copy the log first.
+    #[arg(
+        long,
+        value_name = "RBA",
+        requires = "salvage",
+        help_heading = "Damaged logs"
+    )]
+    accept_loss: Option<Rba>,
     #[command(flatten)]
     view: ViewArgs,
 }
 
 pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
     let directory = log_directory(&args.path)?;
+    // Whatever is in the log's directory may be a part of the log.
+    args.view.reads(&args.path);
+    for entry in std::fs::read_dir(&directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        args.view.reads(&entry.path());
+    }
+    let given_up = match args.accept_loss {
+        Some(at) => {
+            args.view.check()?;
+            Some(salvage::give_up(&directory, at)?)
+        }
+        None => None,
+    };
+    let mut found = inspected(args, &directory)?;
+    if let Some(given_up) = given_up {
+        found.salvage = Some(InspectedSalvage::of(&given_up, true));
+    } else if args.salvage {
+        let foreseen = salvage::foresee(&directory, &found)?;
+        found.salvage = Some(InspectedSalvage::of(&foreseen, false));
+    }
+    args.view.emit(&found, |style| text::text(&found, style))?;
+    let damaged = found.end == "damaged";
+    Ok(ExitCode::from(if damaged { FAILED } else { 0 }))
+}
+
+/// Inspects the log in `directory` as `args` ask.
+fn inspected(args: &InspectArgs, directory: &Path) -> Result<InspectedLog, CommandError> {
     let progress = progress::Progress::new(progress::Mode::of_stderr(false, false));
     let phase = OnceCell::new();
     let wanted = WantedInspection {
@@ -49,23 +108,12 @@ pub(crate) fn main(args: &InspectArgs) -> Result<ExitCode, CommandError> {
             phase.get_or_init(begun).at(read);
         },
     };
-    let found = inspection::inspect(&directory, &wanted);
+    let found = inspection::inspect(directory, &wanted);
     let found = found.map_err(|e| CommandError::failed(e.to_string()))?;
     if let Some(phase) = phase.into_inner() {
         phase.done("read");
     }
-    // Whatever is in the log's directory may be a part of the log.
-    args.view.reads(&args.path);
-    for entry in std::fs::read_dir(&directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        args.view.reads(&entry.path());
-    }
-    args.view.emit(&found, |style| text::text(&found, style))?;
-    let damaged = found.end == "damaged";
-    Ok(ExitCode::from(if damaged { FAILED } else { 0 }))
+    Ok(found)
 }
 
 /// The directory of the log that `path` names.

@@ -24,11 +24,12 @@ const ARRIVALS_MIN: f64 = 10.0;
 /// The load's options.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Open loop: start this many commits per second (5000 or 5k), whether or not earlier ones have
-    /// finished. Latencies count from when each was due; --jobs is the number of sessions
+    /// Open loop: start this many commits per second (5000 or 5k), even if earlier ones have not
+    /// finished. Each latency counts from the time when its commit was due; --jobs is the number of
+    /// sessions
     #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
-    /// How they are spread: constant or poisson [default: constant]
+    /// Arrivals of --rate: constant (at equal distances) or poisson (at random) [default: constant]
     #[arg(
         long,
         value_name = "PROCESS",
@@ -37,7 +38,7 @@ pub(crate) struct LoadArgs {
         value_parser = values::arrivals()
     )]
     arrivals: Option<Process>,
-    /// Bursts beside them, such as 500@1s: 500 at once, every second
+    /// Bursts in addition to --rate, such as 500@1s: 500 commits at once, every second
     #[arg(
         long,
         value_name = "SIZE@PERIOD",
@@ -46,7 +47,8 @@ pub(crate) struct LoadArgs {
         value_parser = str::parse::<Burst>
     )]
     burst: Option<Burst>,
-    /// Compressibility of the redo, uncompressed to compressed: 1 (incompressible) to 20
+    /// Compressibility of the redo: uncompressed size divided by compressed size, from 1
+    /// (incompressible) to 20
     #[arg(
         long,
         value_name = "RATIO",
@@ -55,7 +57,8 @@ pub(crate) struct LoadArgs {
         value_parser = parse_ratio
     )]
     compressibility: f64,
-    /// Duplicates in the redo, all units of 4 KiB to distinct ones: 1 (unique) to 20
+    /// Duplicates in the redo: number of units of 4 KiB divided by the number of distinct units,
+    /// from 1 (all unique) to 20
     #[arg(
         long,
         value_name = "RATIO",
@@ -78,8 +81,8 @@ impl LoadArgs {
         let expected = arrivals.offered_per_s() * time.as_secs();
         if expected < ARRIVALS_MIN {
             return Err(CommandError::usage(format!(
-                "--rate {rate}: {expected:.1} commits are due in {} s, too few to say anything; \
-                 measure longer (--time, --soak) or offer more",
+                "--rate {rate}: {expected:.1} commits are due in {} s, too few for a result; \
+                 measure longer (--time, --soak) or raise --rate",
                 time.as_secs()
             )));
         }
@@ -109,8 +112,8 @@ pub(crate) fn sweep_fits(specs: &[Spec], log: &LogPlan) -> Result<(), CommandErr
     let buffer = log.buffer_bytes as u64;
     if bytes > buffer {
         return Err(CommandError::usage(format!(
-            "--sizes: a transaction with {whole} of redo does not fit the log buffer of {}: raise \
-             --log-buffer to at least {bytes}B, or end the sweep there",
+            "--sizes: a transaction with {whole} of redo does not fit into the log buffer of {}: \
+             raise --log-buffer to at least {bytes}B, or end --sizes below it",
             size(buffer)
         )));
     }
@@ -124,8 +127,8 @@ pub(crate) fn sweep_fits(specs: &[Spec], log: &LogPlan) -> Result<(), CommandErr
     {
         return Err(CommandError::usage(format!(
             "--sizes: a transaction with {whole} of redo takes more than half of a log file of {}, \
-             so that log switches would be measured: raise --log-file-size to at least {}B, \
-             or end the sweep there",
+             so that the sweep would measure log switches: raise --log-file-size to at least {}B, \
+             or end --sizes below it",
             size(file),
             bytes.saturating_mul(5) / 2
         )));
@@ -145,9 +148,9 @@ pub(crate) fn ends(specs: &[Spec], triggers: &Triggers) -> Result<(), CommandErr
         return Ok(());
     }
     Err(CommandError::usage(format!(
-        "--commits with --flush-triggers {triggers} would never end: commits WAIT, and nothing has \
-         the last ones written; add a time such as 3s to --flush-triggers (with IMMEDIATE commits, \
-         commit does too), or use --time"
+        "--commits with --flush-triggers {triggers} would never end: commits WAIT, and no trigger \
+         makes the log writer write the last ones; add a time such as 3s to --flush-triggers (or \
+         commit, if commits are IMMEDIATE), or use --time"
     )))
 }
 

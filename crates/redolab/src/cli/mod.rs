@@ -24,11 +24,14 @@ mod run;
 mod runs;
 mod shell;
 mod stored;
+mod targets;
 mod values;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use measure::driver::DriverKind;
 use measure::run::Run;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Exit code: the command failed.
@@ -57,30 +60,35 @@ Start here:
   redolab check /dev/sdx --destroy /dev/sdx
                                    judge a raw device; everything on it is lost
   redolab compare --on ssd=/u01 --on hdd=/u02
-                                   which of two, in interleaved rounds
-  redolab devices                  what stands below each file system, layer by layer
-  redolab import *.trc             why a production log file sync is slow: read its evidence
+                                   measure two devices in interleaved rounds, and compare them
+  redolab devices                  list the layers of storage below each file system
+  redolab import *.trc             read traces of a production system with slow log file sync
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 the verdict of check is no (with --strict conditional too)
-or a condition of --fail-if is breached, 4 the run is incomplete or invalid or the verdict of check
-undetermined, 130 interrupted. Only check turns a verdict into an exit code.";
+Exit codes:
+  0    done
+  1    failed
+  2    wrong usage, or refused
+  3    check: the verdict is no (with --strict also conditional);
+       compare: a condition of --fail-if is met
+  4    the run is incomplete or invalid, or the verdict of check is undetermined
+  130  interrupted
+Only check turns a verdict into an exit code.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Judge whether a redo log should be on this device: identify, probe, run, judge, report
+    /// Judge whether a device is good for a redo log: identify, probe, run, judge, report
     Check(check::CheckArgs),
     /// Run one workload on one target
     Run(run::RunArgs),
-    /// Compare runs, stored or live (interleaved): what differs, by how much, with which confidence
+    /// Compare stored runs, or measure targets in interleaved rounds and compare them
     Compare(Box<compare::CompareArgs>),
     /// Measure the device's floor: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
-    /// List file systems and devices as a log sees them, layer by layer
+    /// List file systems and devices with the layers of storage below them
     Devices(devices::DevicesArgs),
-    /// Import evidence that others recorded (traces, histograms, listings) into a run, with its
-    /// tables
+    /// Make a run from evidence that others recorded (traces, histograms, listings)
     Import(import::ImportArgs),
-    /// Inspect a log, read-only: its shape, records, end and damage
+    /// Inspect a log: its shape, records, end and damage; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: their claims, thresholds with sources, and what to do
     Findings(findings::FindingsArgs),
@@ -94,10 +102,19 @@ enum Command {
     Man(shell::ManArgs),
 }
 
-/// Parses the process's arguments and runs the command.
+/// Parses the process's arguments and runs the command. `drivers` open targets that others made.
 #[must_use]
-pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+pub fn main(drivers: &[DriverKind]) -> ExitCode {
+    run_command(std::env::args_os(), drivers)
+}
+
+/// Runs the command with these arguments, of which the first is the program's name.
+#[must_use]
+pub fn run_command(
+    arguments: impl IntoIterator<Item = OsString>,
+    drivers: &[DriverKind],
+) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
@@ -111,10 +128,10 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        Command::Check(args) => check::main(&args),
-        Command::Run(args) => run::main(&args),
-        Command::Compare(args) => compare::main(&args),
-        Command::Probe(args) => probe::main(&args),
+        Command::Check(args) => check::main(&args, drivers),
+        Command::Run(args) => run::main(&args, drivers),
+        Command::Compare(args) => compare::main(&args, drivers),
+        Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
@@ -208,6 +225,7 @@ impl From<crate::experiment::Failure> for CommandError {
             // Stopped while running: what was measured until then is kept.
             Failure::Refused(Refusal::FillingUp { .. } | Refusal::Spent { .. }) => INCOMPLETE,
             Failure::Refused(_) | Failure::Unusable(_) => USAGE,
+            Failure::Driver(error) if error.is_unusable() => USAGE,
             Failure::Log(
                 Error::Shape(_)
                 | Error::Buffer { .. }
@@ -232,10 +250,15 @@ impl From<crate::experiment::Failure> for CommandError {
 impl From<crate::experiment::Stopped> for CommandError {
     fn from(stopped: crate::experiment::Stopped) -> CommandError {
         let message = stopped.to_string();
-        CommandError {
-            message,
-            ..CommandError::from(*stopped.failure)
-        }
+        let by_driver = matches!(&*stopped.failure, crate::experiment::Failure::Driver(_));
+        let was_begun = by_driver && stopped.run.is_some();
+        let error = CommandError::from(*stopped.failure);
+        let code = match error.code {
+            // What was measured shows that it could be asked for.
+            USAGE if was_begun => FAILED,
+            code => code,
+        };
+        CommandError { code, message }
     }
 }
 

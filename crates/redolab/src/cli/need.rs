@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 /// Options that say what is needed and known.
 #[derive(Debug, Args)]
 pub(crate) struct NeedArgs {
-    /// The need: commits per second, such as 5000 or 5k
+    /// Commits per second that are needed, such as 5000 or 5k
     #[arg(long, value_name = "N", value_parser = values::commit_rate, help_heading = "The need")]
     commit_rate: Option<f64>,
-    /// The need: redo per second, such as 80M
+    /// Redo per second that is needed, such as 80M
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::redo_rate)]
     redo_rate: Option<u64>,
-    /// The need: 99th percentile of log file sync, such as 2ms
+    /// 99th percentile of log file sync that is needed, such as 2ms
     #[arg(
         long,
         value_name = "TIME",
@@ -29,8 +29,8 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
-    /// Rated endurance of the drive: how much may be written to it, as its data sheet says (TBW),
-    /// such as 600T; 1 T is 10^12 bytes here
+    /// Rated endurance of the drive: the bytes that may be written to it according to its data
+    /// sheet (TBW), such as 600T; 1 T is 10^12 bytes here
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::rated_bytes)]
     tbw: Option<u64>,
     /// Years that the drive has to last; needs --tbw [default: 5]
@@ -42,9 +42,9 @@ pub(crate) struct NeedArgs {
         value_parser = values::years
     )]
     years: Option<f64>,
-    /// What is known of the storage: plp (every drive keeps its cache over power loss) or battery
-    /// (the RAID controller's is in order, and its disks' caches are off), with what it rests on:
-    /// --declare plp="data sheet of the maker". May be given twice
+    /// Declare a protection against power loss: plp (every drive keeps its cache on power loss) or
+    /// battery (the battery of the RAID controller is in order, and the caches of its disks are
+    /// off). Add the evidence, as in --declare plp="data sheet of the maker". Can be given twice
     #[arg(
         long,
         value_name = "WHAT[=BASIS]",
@@ -52,7 +52,8 @@ pub(crate) struct NeedArgs {
         value_parser = values::declaration
     )]
     declare: Vec<Declaration>,
-    /// Thresholds that override the built-in ones; `redolab findings` lists those
+    /// File with thresholds that override the built-in ones; `redolab findings` lists the built-in
+    /// ones
     #[arg(long, value_name = "FILE", help_heading = "What is known")]
     thresholds: Option<PathBuf>,
 }

@@ -11,6 +11,7 @@ use crate::experiment::plan::{
 use crate::output::{table, verdict};
 use clap::Args;
 use measure::Nanos;
+use measure::driver::DriverKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ pub(crate) struct ProbeArgs {
     /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Time of each point
+    /// Measured time of each sync method and write size
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::time_over_zero)]
     time: Nanos,
     #[command(flatten)]
@@ -31,9 +32,9 @@ pub(crate) struct ProbeArgs {
     store: StoreArgs,
 }
 
-pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = ExperimentPlan {
-        target: args.safety.target(&args.path),
+        target: args.safety.target(&args.path)?,
         measured: MeasurementPlan {
             command: command_line(),
             log: LogPlan::default(),
@@ -52,7 +53,7 @@ pub(crate) fn main(args: &ProbeArgs) -> Result<ExitCode, CommandError> {
     let store = args.store.open()?;
     args.output.check_beside(&store)?;
     let terminal = Terminal::new(&args.output, None)?;
-    let Some(run) = conduct(&plan, &terminal, &store)? else {
+    let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let verbose = args.output.verbose;

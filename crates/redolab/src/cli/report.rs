@@ -5,7 +5,7 @@ use super::common::{StoreArgs, audience};
 use super::ended;
 use super::runs::{load_any, resolve};
 use crate::output::file::{self, Inputs};
-use crate::store::events::{Column, Query};
+use crate::store::events::{EventColumn, Query};
 use crate::store::{Store, StoreError};
 use analysis::report::{self, ReportData};
 use clap::Args;
@@ -18,9 +18,9 @@ use std::process::ExitCode;
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run: its id, the unique beginning of it, or `last`
+    /// The run: its id, a unique beginning of the id, or `last`
     run: String,
-    /// The file [default: redolab-RUN.html in the current directory]
+    /// File of the report [default: redolab-RUN.html in the current directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -96,10 +96,10 @@ fn events(store: &Store, id: &str, data: &mut ReportData) -> Result<(), StoreErr
         event: None,
         row: None,
         columns: vec![
-            Column::StartUtcUs,
-            Column::StartExtraNs,
-            Column::LatencyNs,
-            Column::RedoBytes,
+            EventColumn::StartUtcUs,
+            EventColumn::StartExtraNs,
+            EventColumn::LatencyNs,
+            EventColumn::RedoBytes,
         ],
     };
     let chunks = match store.events(id, query) {
@@ -116,11 +116,14 @@ fn events(store: &Store, id: &str, data: &mut ReportData) -> Result<(), StoreErr
         };
         for i in 0..chunk.events {
             let figure = |column| chunk.column(column).get(i).copied().flatten();
-            let (us, extra) = (figure(Column::StartUtcUs), figure(Column::StartExtraNs));
+            let (us, extra) = (
+                figure(EventColumn::StartUtcUs),
+                figure(EventColumn::StartExtraNs),
+            );
             let at = us.map(|us| us.saturating_mul(1000).saturating_add(extra.unwrap_or(0)));
             let whole = |v: i64| u64::try_from(v).ok();
-            if let (Some(at), Some(ns)) = (at, figure(Column::LatencyNs).and_then(whole)) {
-                let bytes = figure(Column::RedoBytes).and_then(whole);
+            if let (Some(at), Some(ns)) = (at, figure(EventColumn::LatencyNs).and_then(whole)) {
+                let bytes = figure(EventColumn::RedoBytes).and_then(whole);
                 sample.add_at(at, ns, bytes);
             }
         }

@@ -57,7 +57,7 @@ pub(crate) enum ViewFormat {
 /// Options of commands that show something that is not a run.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ViewArgs {
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: ViewFormat,
     /// Write the result to a file instead of standard output
@@ -77,6 +77,12 @@ impl ViewArgs {
     /// Keeps results out of the run store.
     pub(crate) fn spares(&self, store: &Store) {
         self.inputs.borrow_mut().add_folder(store.path());
+    }
+
+    /// Refuses a place to which the result could not be written, before anything is done for it.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let path = self.output.as_deref();
+        path.map_or(Ok(()), |path| Ok(file::check(path, &self.inputs.borrow())?))
     }
 
     /// Prints `json` or the text that `text` makes of it.

@@ -1,7 +1,7 @@
 //! `redolab run`: one workload on one target.
 
 use super::common::{
-    EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
+    DriverArgs, EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
 };
 use super::console::Terminal;
 use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS};
@@ -13,6 +13,7 @@ use crate::experiment::row::Spec;
 use crate::output::{back_end, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
+use measure::driver::DriverKind;
 use measure::run::Run;
 use measure::units::{parse_count, parse_duration};
 use measure::workload::{
@@ -37,12 +38,15 @@ Closed loops, unless --rate makes one open: then latencies count from when each 
   redolab run --rate 5000 --arrivals poisson --burst 500@1s --jobs 64
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
-    /// A directory on the device, or a raw block device (which needs --destroy)
+    /// A directory on the device, a raw block device (which needs --destroy), or the address of a
+    /// database server (postgres://user@host/database)
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// Run on the null device, to measure redolab's own overhead
-    #[arg(long, conflicts_with_all = ["path", "destroy"])]
+    #[arg(long, conflicts_with_all = ["path", "destroy", "driver"])]
     null: bool,
+    #[command(flatten)]
+    driver: DriverArgs,
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
@@ -147,19 +151,19 @@ impl RunOptions {
     }
 }
 
-pub(crate) fn main(args: &RunArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn main(args: &RunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let (path, options) = (&args.path, &args.options);
     let plan = ExperimentPlan {
         target: match args.null {
             true => PlannedTarget::Null,
-            false => options.safety.target(path),
+            false => args.driver.target(&options.safety, path)?,
         },
         measured: options.plan(args.events.events)?,
     };
     let (output, store) = (&options.output, options.store.open()?);
     output.check_beside(&store)?;
     let terminal = Terminal::new(output, None)?;
-    let Some(run) = conduct(&plan, &terminal, &store)? else {
+    let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
         return Ok(ExitCode::SUCCESS);
     };
     output.emit_stored(&store, &run, |style| text(&run, style, output.verbose))?;

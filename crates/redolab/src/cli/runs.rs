@@ -21,7 +21,7 @@ const NAMED: usize = 5;
 /// Options of `runs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run is named by its id, by the beginning of it where that is unique, or by `last`.")]
+Name a run by its id, by a unique beginning of its id, or by `last`.")]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
@@ -40,7 +40,8 @@ enum RunsCommand {
         #[command(flatten)]
         output: Box<OutputArgs>,
     },
-    /// Write a run for another store (with its intervals, one JSON file) or for other programs
+    /// Export a run: one JSON file for another store (with its intervals), or files for other
+    /// programs
     Export(ExportArgs),
     /// Load exported runs
     Load {
@@ -48,9 +49,9 @@ enum RunsCommand {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Delete runs for good
+    /// Delete runs permanently
     Delete {
-        /// The runs; `last` is not accepted here
+        /// The runs, each by its id; `last` is not accepted here
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -246,7 +247,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
     let mut found = Vec::new();
     for id in ids {
         if id == LAST {
-            let message = "runs delete: name the run; `last` may be another one by now";
+            let message = "runs delete: name the run by its id; `last` may be a different run now";
             return Err(CommandError::usage(message));
         }
         found.push(resolve(store, id)?);
@@ -289,7 +290,7 @@ pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError>
             let more = if several.len() > NAMED { ", …" } else { "" };
             let some = &several[..several.len().min(NAMED)];
             Err(CommandError::usage(format!(
-                "run {shown}: {} runs begin like that: {}{more}",
+                "run {shown}: the ids of {} runs begin with it: {}{more}",
                 several.len(),
                 some.join(", ")
             )))

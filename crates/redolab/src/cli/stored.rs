@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// What is stored of a run beside its histograms.
 #[derive(Debug, Args)]
 pub(crate) struct EventArgs {
-    /// Store every log file sync and log file parallel write one by one, as Parquet in the run
+    /// Store each log file sync and each log file parallel write, as Parquet files of the run
     #[arg(long, help_heading = "Run store")]
     pub(crate) events: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct EventArgs {
 /// Where runs are stored.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The run store [default: $REDOLAB_STORE, else the XDG data directory]
+    /// Directory of the run store [default: $REDOLAB_STORE, else the XDG data directory]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Run store")]
     pub(crate) store: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ impl OutputArgs {
             return self.emit_run(run, text);
         }
         let histograms = &store.load_histograms(&run.run_id)?;
-        let source = interchange::Source { run, histograms };
+        let source = interchange::ExportSource { run, histograms };
         let bytes = match self.format {
             Format::FioJson => interchange::fio_pretty(&interchange::fio_document(&source)),
             _ => interchange::openmetrics_text(&source).into_bytes(),

@@ -178,7 +178,7 @@ pub(super) fn soak_time(text: &str) -> Result<Nanos, String> {
     let time = parse_duration(text)?;
     if !(SOAK_MIN..=SOAK_MAX).contains(&time) {
         return Err(format!(
-            "soak {text}: use 2s to 168h; steady state shows after 45m"
+            "soak {text}: use 2s to 168h; at least 45m are needed to see the steady state"
         ));
     }
     Ok(time)
@@ -200,7 +200,7 @@ pub(super) fn years(text: &str) -> Result<f64, String> {
 
 fn positive(value: f64, what: &str) -> Result<f64, String> {
     let is_positive = value.is_finite() && value > 0.0;
-    let refused = || format!("write a number of {what} over 0");
+    let refused = || format!("use a number of {what} over 0");
     is_positive.then_some(value).ok_or_else(refused)
 }
 
@@ -217,7 +217,7 @@ pub(super) fn redo_rate(text: &str) -> Result<u64, String> {
 pub(super) fn rated_bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_decimal_bytes(text).map_err(|e| format!("{e}, such as 600T"))?;
     let fits = (1_000_000_000..=1_000_000_000_000_000_000).contains(&bytes);
-    let refused = || "write what may be written to the drive, such as 600T".to_owned();
+    let refused = || "use the bytes that may be written to the drive, such as 600T".to_owned();
     fits.then_some(bytes).ok_or_else(refused)
 }
 

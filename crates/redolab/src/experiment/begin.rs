@@ -3,9 +3,9 @@
 use super::Failure;
 use super::capture::Capture;
 use super::expected::{size_sweep, workload_info};
-use super::identified::IdentifiedTarget;
+use super::identified::Identified;
 use super::plan::MeasurementPlan;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::observe::machine;
 use crate::store::{RunWriter, new_run_id, now_rfc3339};
 use measure::run::{Origin, Run, SCHEMA, Target, TargetFacts, Validity, WorkloadInfo};
@@ -44,19 +44,18 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
     }
 }
 
-/// A run of `plan` on `target` that begins now; `None` stands for the null device. `warning` is
-/// what the user insisted against.
-pub(super) fn run_of(
-    plan: &MeasurementPlan,
-    target: Option<&IdentifiedTarget>,
-    warning: Option<&str>,
-) -> Run {
+/// A run of `plan` on `target` that begins now. `warning` is what the user insisted against.
+pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Option<&str>) -> Run {
     let mut run = match target {
-        Some(t) => {
+        Identified::Path(t) => {
             let (path, stack) = (t.place.path(), t.stack.clone());
             new_run(path, t.place.kind(), stack, &plan.command)
         }
-        None => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+        Identified::Null => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+        Identified::Opened { shown, .. } => {
+            let stack = Stack::default();
+            new_run(Path::new(shown), "server", stack, &plan.command)
+        }
     };
     run.target.stack.declared = plan.judgement.declared.clone();
     run.need = plan.judgement.need.clone();
@@ -70,16 +69,16 @@ pub(super) fn run_of(
 }
 
 /// Takes over what the log target says of itself, keeping kind, path and stack.
-pub(super) fn describe(run: &mut Run, target: &LogTarget, plan: &MeasurementPlan) {
-    let facts = target.describe();
-    if let WorkloadInfo::Redo(workload) = &mut run.workload {
-        workload.size_sweep = size_sweep(&plan.rows, &plan.log, facts.redo_block_bytes);
+pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPlan) {
+    let facts = target.driver.facts();
+    if let (WorkloadInfo::Redo(workload), TargetFacts::RedoLog(log)) = (&mut run.workload, &facts) {
+        workload.size_sweep = size_sweep(&plan.rows, &plan.log, log.redo_block_bytes);
     }
-    run.target.facts = TargetFacts::RedoLog(facts);
+    run.target.facts = facts;
 }
 
 /// Has every event of what is run on `target` captured into the run.
-pub(super) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result<(), Failure> {
+pub(super) fn begin_events(target: &LoadTarget, writer: &mut RunWriter) -> Result<(), Failure> {
     target.meter.with_events();
     let events = writer.begin_events()?;
     let started = |shards| Capture::start(shards, events);
@@ -89,7 +88,7 @@ pub(super) fn begin_events(target: &LogTarget, writer: &mut RunWriter) -> Result
 
 /// Takes over what was captured, and says where something is missing.
 pub(super) fn end_events(
-    target: &LogTarget,
+    target: &LoadTarget,
     writer: &mut RunWriter,
     run: &mut Run,
 ) -> Result<(), Failure> {

@@ -321,13 +321,13 @@ fn store(mut writer: EventWriter, receiver: &Receiver<Message>, shared: &Shared)
 }
 
 fn sync_event(sample: &Sample) -> Option<SyncEvent> {
-    let parts = |p: redo::CommitPath| [p.queue_ns, p.write_ns, p.flush_ns, p.wake_ns];
+    let transaction = &sample.transaction;
     Some(SyncEvent {
-        start_ns: sample.requested_ns,
-        latency_ns: sample.sync_ns?,
+        start_ns: transaction.requested.0,
+        latency_ns: transaction.sync_ns?,
         transaction_ns: sample.latency_ns,
-        parts_ns: sample.path.map(parts),
-        batch: sample.batch,
+        parts_ns: transaction.path_ns,
+        batch: transaction.batch,
         session: sample.session,
     })
 }
@@ -362,6 +362,7 @@ fn utc_now_ns() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::driver::Transaction;
 
     /// A capture whose thread does nothing yet.
     fn idle() -> (Capture, Receiver<Message>) {
@@ -379,10 +380,14 @@ mod tests {
     fn sample(requested_ns: u64) -> Sample {
         Sample {
             latency_ns: 2000,
-            sync_ns: Some(1000),
-            path: None,
-            requested_ns,
-            batch: Some(1),
+            transaction: Transaction {
+                kind: 0,
+                requested: Nanos(requested_ns),
+                returned: Nanos(requested_ns + 1000),
+                sync_ns: Some(1000),
+                path_ns: None,
+                batch: Some(1),
+            },
             session: 0,
         }
     }
@@ -420,10 +425,8 @@ mod tests {
         capture.samples(0, &[sample(1)]);
         capture.begin_row(1, "w", 1, Nanos(0));
         capture.samples(0, &[sample(2), sample(3)]);
-        let without_wait = Sample {
-            sync_ns: None,
-            ..sample(4)
-        };
+        let mut without_wait = sample(4);
+        without_wait.transaction.sync_ns = None;
         capture.samples(1, &[without_wait]);
         capture.hand_over_syncs(0);
         capture.hand_over_syncs(1);

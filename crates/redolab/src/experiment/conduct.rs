@@ -11,19 +11,25 @@ use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
 use super::floor::{self, Allowed};
-use super::identified::IdentifiedTarget;
+use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
-use super::plan::{ExperimentPlan, FloorPlan, MeasurementPlan, PlannedTarget};
+use super::load::CommitApi;
+use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
+use super::row::Spec;
 use super::rows::{RowRunner, lab_overhead};
 use super::site::Site;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
+use measure::driver::{Driver, DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
 use measure::words::sanitize;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-/// Carries out `plan` and stores the run; `None` after a dry run.
+/// Carries out `plan` and stores the run; `None` after a dry run. `drivers` open targets that
+/// others made.
 ///
 /// # Errors
 /// What refuses or ends the experiment, with the run as far as it came.
@@ -31,42 +37,86 @@ pub fn conduct(
     plan: &ExperimentPlan,
     console: &dyn Console,
     store: &Store,
+    drivers: &[DriverKind],
 ) -> Result<Option<Run>, Stopped> {
-    let target = identify(&plan.target, &plan.measured)?;
-    let target = target.as_ref();
-    let prepared = prepare(&plan.measured, extent(target))?;
-    let warning = announce(&prepared, target, console)?;
-    if plan.measured.dry_run {
+    let target = Identified::of(&plan.target, &plan.measured, drivers)?;
+    let plan = fitted(&plan.measured, &target, console)?;
+    let prepared = prepare(&plan, extent(target.path()))?;
+    let warning = announce(&prepared, &target, console)?;
+    if plan.dry_run {
         return Ok(None);
     }
-    let mut run = run_of(&plan.measured, target, warning.as_deref());
+    let mut run = run_of(&plan, &target, warning.as_deref());
     let mut writer = store.begin(&run.run_id)?.within(&prepared.limits.budget);
-    if let Err(failure) = measure(&prepared, target, console, &mut run, &mut writer) {
+    if let Err(failure) = measure(&prepared, &target, console, &mut run, &mut writer) {
         return Err(keep(failure, run, &prepared, &writer, console));
     }
     judge(&mut run, &prepared.thresholds, prepared.not_judged());
     report(&mut run, writer, console)?;
-    if let Some(target) = target {
-        let has_log = !plan.measured.rows.is_empty();
+    if let Some(target) = target.path() {
+        let has_log = !plan.rows.is_empty();
         target.place.say_what_stays(console, has_log);
     }
     Ok(Some(run))
 }
 
-/// Looks at what the target's path names, and refuses a log that cannot be made there. `None` is
-/// the null device.
-pub(super) fn identify(
-    planned: &PlannedTarget,
-    plan: &MeasurementPlan,
-) -> Result<Option<IdentifiedTarget>, Failure> {
-    let PlannedTarget::Path { path, destroy } = planned else {
-        return Ok(None);
+/// The plan as far as it can be carried out on `target`. What others made has no floor that could
+/// be measured, no log of redolab's, and not every workload.
+fn fitted<'a>(
+    plan: &'a MeasurementPlan,
+    target: &Identified,
+    console: &dyn Console,
+) -> Result<Cow<'a, MeasurementPlan>, Failure> {
+    let Identified::Opened { driver, .. } = target else {
+        return Ok(Cow::Borrowed(plan));
     };
-    let target = IdentifiedTarget::at(path, destroy.as_deref())?;
-    if !plan.rows.is_empty() {
-        target.check_log(&plan.log, &plan.rows)?;
+    refuse_log_options(&plan.log)?;
+    let mut plan = plan.clone();
+    if plan.floor.take().is_some() {
+        console.say(
+            "No floor is measured and no verdict given: the driver does not know the device of its \
+             target.",
+        );
     }
-    Ok(Some(target))
+    let mut refused = Vec::new();
+    plan.rows.retain(|row| {
+        let outcome = accepts(&**driver, row);
+        let is_accepted = outcome.is_ok();
+        refused.extend(outcome.err().map(|why| (row.workload.name.clone(), why)));
+        is_accepted
+    });
+    refused.dedup_by(|a, b| a.0 == b.0);
+    if plan.rows.is_empty()
+        && let Some((_, why)) = refused.pop()
+    {
+        return Err(why.into());
+    }
+    for (workload, why) in refused {
+        console.say(&sanitize::line(&format!("Left out: {workload}: {why}")));
+    }
+    Ok(Cow::Owned(plan))
+}
+
+/// Whether sessions on `driver` can run a row.
+pub(super) fn accepts(driver: &dyn Driver, row: &Spec) -> Result<(), DriverError> {
+    if row.api != CommitApi::Sync && !driver.has_groups() {
+        return Err(DriverError::unusable(
+            "the target has no asynchronous commits: use --commit-api sync",
+        ));
+    }
+    driver.accepts(&row.workload)
+}
+
+/// Refuses options of redolab's own log where no such log is made.
+pub(super) fn refuse_log_options(log: &LogPlan) -> Result<(), Failure> {
+    if *log == LogPlan::default() {
+        return Ok(());
+    }
+    Err(Failure::Unusable(
+        "options of redolab's own log (--log-writer, --log-file-size, --sync-method and others) \
+         change nothing on a target that others made; leave them away"
+            .to_owned(),
+    ))
 }
 
 fn extent(target: Option<&IdentifiedTarget>) -> Extent {
@@ -81,19 +131,36 @@ fn extent(target: Option<&IdentifiedTarget>) -> Extent {
 /// warning for the run where the user insisted.
 fn announce(
     prepared: &Prepared<'_>,
-    target: Option<&IdentifiedTarget>,
+    target: &Identified,
     console: &dyn Console,
 ) -> Result<Option<String>, Failure> {
     let plan = prepared.plan;
     console.allow(&prepared.limits.budget);
     say_rows(plan, console);
-    let Some(target) = target else {
-        if plan.dry_run {
-            console.say("Dry run: the null device takes no writes, and nothing was run.");
+    match target {
+        Identified::Path(target) => {
+            target.announce(&prepared.writes, &prepared.limits.lines, plan, console)
         }
-        return Ok(None);
-    };
-    target.announce(&prepared.writes, &prepared.limits.lines, plan, console)
+        Identified::Null => {
+            if plan.dry_run {
+                console.say("Dry run: the null device takes no writes, and nothing was run.");
+            }
+            Ok(None)
+        }
+        Identified::Opened { shown, .. } => {
+            announce_opened(shown, plan, console);
+            Ok(None)
+        }
+    }
+}
+
+/// Says that a target which others made will be used.
+pub(super) fn announce_opened(shown: &str, plan: &MeasurementPlan, console: &dyn Console) {
+    let shown = sanitize::line(shown);
+    console.say(&match plan.dry_run {
+        true => format!("Dry run: nothing was committed on {shown}."),
+        false => format!("Will commit on {shown}; how much that writes is up to the target."),
+    });
 }
 
 /// Says which rows would be run, for a dry run.
@@ -109,7 +176,7 @@ pub(super) fn say_rows(plan: &MeasurementPlan, console: &dyn Console) {
 /// Measures floor and rows into `run`, and removes what was made for it.
 fn measure(
     prepared: &Prepared<'_>,
-    target: Option<&IdentifiedTarget>,
+    identified: &Identified,
     console: &dyn Console,
     run: &mut Run,
     writer: &mut RunWriter,
@@ -118,6 +185,7 @@ fn measure(
     if !plan.rows.is_empty() {
         run.lab_overhead_ns = Some(lab_overhead(console.interrupt())?);
     }
+    let target = identified.path();
     let site = target.map(|t| t.place.site(console)).transpose()?;
     if let (Some(target), Some(site), Some(floor)) = (target, &site, &plan.floor) {
         run.floor = measure_floor(floor, prepared, target, site, console)?;
@@ -128,7 +196,10 @@ fn measure(
             _ => Ok(()),
         };
     }
-    let (log, folder) = make_log("log files", prepared, site, &run.floor, console)?;
+    let (log, folder) = match identified {
+        Identified::Opened { driver, .. } => (LoadTarget::behind(Arc::clone(driver)), None),
+        _ => make_log("log files", prepared, site, &run.floor, console)?,
+    };
     describe(run, &log, plan);
     if plan.events {
         begin_events(&log, writer)?;
@@ -184,13 +255,13 @@ pub(super) fn make_log(
     site: Option<Site>,
     floor: &[FloorRow],
     console: &dyn Console,
-) -> Result<(LogTarget, Option<WorkFolder>), Failure> {
+) -> Result<(LoadTarget, Option<WorkFolder>), Failure> {
     let setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
     let made = match site {
-        Some(site) => LogTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
-        None => (LogTarget::null(setup)?, None),
+        Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
+        None => (LoadTarget::null(setup)?, None),
     };
     phase.done("ready");
     Ok(made)

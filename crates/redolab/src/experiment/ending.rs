@@ -5,10 +5,10 @@ use super::Failure;
 use super::console::Console;
 use super::judge::{judge, note_failure, of_the_device};
 use super::prepare::Prepared;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, StoreError};
-use measure::run::Run;
+use measure::run::{Run, TargetFacts};
 use measure::words;
 
 /// An experiment that ended before its plan was carried out.
@@ -72,8 +72,8 @@ pub(super) fn keep(
     console: &dyn Console,
 ) -> Stopped {
     note_failure(&mut run, &failure);
-    let log_exists = run.target.redo_log().is_some_and(|log| log.log_groups > 0);
-    if !log_exists && run.rows.is_empty() && run.floor.is_empty() {
+    let is_ready = run.target.facts != TargetFacts::Unknown;
+    if !is_ready && run.rows.is_empty() && run.floor.is_empty() {
         // What cannot be removed is listed as incomplete.
         let _ = writer.discard();
         return Stopped::from(failure);
@@ -93,7 +93,7 @@ pub(super) fn keep(
 }
 
 /// Ends the log, and removes the folder that it was in, where there is one.
-pub(super) fn finish(target: LogTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
+pub(super) fn finish(target: LoadTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
     target.close()?;
     folder.map_or(Ok(()), remove)
 }

@@ -1,7 +1,7 @@
 //! What tests of rows share: a log write, and a laboratory with nothing around it.
 
 use super::row::Lab;
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::budget::Budget;
 use crate::observe::sampler::Sampler;
 use crate::signals::Interrupt;
@@ -43,7 +43,7 @@ pub(crate) fn large_budget() -> Arc<Budget> {
 
 /// Runs `work` with a laboratory on `target` that watches no device, stores nothing and reports
 /// nothing.
-pub(crate) fn in_a_quiet_lab<T>(target: &LogTarget, work: impl FnOnce(&mut Lab<'_>) -> T) -> T {
+pub(crate) fn in_a_quiet_lab<T>(target: &LoadTarget, work: impl FnOnce(&mut Lab<'_>) -> T) -> T {
     let sampler = Sampler::start(None, Duration::from_secs(1)).expect("a thread");
     let interrupt = Interrupt::default();
     work(&mut Lab {

@@ -9,7 +9,7 @@ use crate::cleanup::WorkFolder;
 use crate::signals::Interrupt;
 use device::SyncMethod;
 use device::file::{CreatedFile, DirectoryEntry, create_fallocated_at, create_prewritten_at};
-use device::probe::{Bench, GROUP_BYTES, ProbeError, Timing, durable_writes};
+use device::probe::{GROUP_BYTES, ProbeError, TimedQueue, Timing, durable_writes};
 use measure::run::FloorRow;
 use measure::{Clock, Nanos, RealClock};
 
@@ -271,7 +271,7 @@ fn one(
     interrupt: &Interrupt,
 ) -> Result<FloorRow, Failure> {
     let device = ground.open(FILE_BYTES, point.method)?;
-    let mut bench = Bench::new(&*device, point.bytes, 0)?;
+    let mut bench = TimedQueue::new(&*device, point.bytes, 0)?;
     let mut timing = Timing::default();
     let clock = RealClock::new();
     let end = clock.now().plus(time);

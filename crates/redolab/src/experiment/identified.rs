@@ -4,17 +4,98 @@
 use super::Failure;
 use super::console::Console;
 use super::place::TargetPlace;
-use super::plan::{LogPlan, MeasurementPlan};
+use super::plan::{LogPlan, MeasurementPlan, PlannedTarget};
 use super::row::Spec;
 use crate::observe::background;
 use crate::observe::diskstats::Counters;
 use crate::observe::tools;
 use crate::observe::topology::{DevNo, counted_devices};
-use crate::safety::{self, Holder, PlannedWrites, Room};
+use crate::safety::{self, ForeignLog, PlannedWrites, Room};
 use device::Caps;
+use measure::driver::{Driver, DriverKind, OpenedTarget};
 use measure::stack::Stack;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// What a planned target turned out to be.
+pub(super) enum Identified {
+    /// The null device.
+    Null,
+    /// A place for a log.
+    Path(Box<IdentifiedTarget>),
+    /// What others made, behind its driver.
+    Opened {
+        /// Its address without a password.
+        shown: String,
+        /// The driver.
+        driver: Arc<dyn Driver>,
+    },
+}
+
+impl Identified {
+    /// Looks at what is planned, and refuses what cannot be measured there. `drivers` are those
+    /// that there are.
+    ///
+    /// # Errors
+    /// Whatever makes it no target, with what to do.
+    pub(super) fn of(
+        planned: &PlannedTarget,
+        plan: &MeasurementPlan,
+        drivers: &[DriverKind],
+    ) -> Result<Identified, Failure> {
+        match planned {
+            PlannedTarget::Null => Ok(Identified::Null),
+            PlannedTarget::Path { path, destroy } => {
+                let target = IdentifiedTarget::at(path, destroy.as_deref())?;
+                if !plan.rows.is_empty() {
+                    target.check_log(&plan.log, &plan.rows)?;
+                }
+                Ok(Identified::Path(Box::new(target)))
+            }
+            PlannedTarget::Driver { name, address } => opened(name, &address.0, plan, drivers),
+        }
+    }
+
+    /// The place for a log, where it is one.
+    pub(super) fn path(&self) -> Option<&IdentifiedTarget> {
+        match self {
+            Identified::Path(target) => Some(target),
+            _ => None,
+        }
+    }
+}
+
+fn opened(
+    name: &str,
+    address: &str,
+    plan: &MeasurementPlan,
+    drivers: &[DriverKind],
+) -> Result<Identified, Failure> {
+    let Some(kind) = drivers.iter().find(|kind| kind.is_called(name)) else {
+        let known: Vec<&str> = drivers.iter().map(|kind| kind.name).collect();
+        return Err(Failure::Unusable(format!(
+            "there is no driver `{name}`; there are: {}",
+            known.join(", ")
+        )));
+    };
+    let unknown = "the driver cannot know what the target writes";
+    let refused = [
+        (plan.max_write_bytes.is_some(), "--max-write", unknown),
+        (plan.events, "--events", "log writes are not observed there"),
+        (plan.rows.is_empty(), "probe", "the device is not known"),
+    ];
+    if let Some((_, option, why)) = refused.iter().find(|(asked, ..)| *asked) {
+        return Err(Failure::Unusable(format!(
+            "{option} is not possible with the driver {name}: {why}"
+        )));
+    }
+    let opened = (kind.open)(address)?;
+    opened.check()?;
+    let OpenedTarget { driver, shown } = opened;
+    let driver = Arc::from(driver);
+    Ok(Identified::Opened { shown, driver })
+}
 
 /// A target that was looked at.
 pub(super) struct IdentifiedTarget {
@@ -139,7 +220,7 @@ impl IdentifiedTarget {
         Some(idleness.utilisation_pct)
     }
 
-    fn holders(&self, console: &dyn Console) -> Result<Vec<Holder>, Failure> {
+    fn holders(&self, console: &dyn Console) -> Result<Vec<ForeignLog>, Failure> {
         if self.place.is_device() {
             // Whoever may write to it was refused before, whatever the user insists on.
             return Ok(Vec::new());
@@ -151,7 +232,7 @@ impl IdentifiedTarget {
                 found.unreadable
             ));
         }
-        let each = |h: device::identify::Holder| Holder {
+        let each = |h: device::identify::Holder| ForeignLog {
             pid: h.pid,
             name: h.command,
             file: h.files.into_iter().next().unwrap_or_default(),

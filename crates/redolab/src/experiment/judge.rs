@@ -3,14 +3,15 @@
 //!
 //! Invariants: every run that is stored has passed through here, and a run that failed is judged
 //! like any other: it is invalid, and every view says so. Imported evidence says nothing of the
-//! storage below, and a floor alone says nothing of commits: neither has a verdict.
+//! storage below, neither does a server, and a floor alone says nothing of commits: none of them
+//! has a verdict.
 
 use super::Failure;
 use analysis::findings;
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::{Finding, Scope};
-use measure::run::{Origin, RedoFigures, RedoLogFacts, Row, Run};
+use measure::run::{Origin, RedoFigures, RedoLogFacts, Row, Run, TargetFacts};
 use measure::words;
 use redo::Error;
 use redo::writer::Cause;
@@ -19,6 +20,10 @@ use rustix::io::Errno;
 /// Findings on the waits that others recorded, and on whether to believe them, by their ids. What
 /// else a finding rests on (the storage, the load, how it was changed) is not in such evidence.
 const OF_WAITS: [&str; 3] = ["latency.", "origin.", "validity."];
+
+fn of_waits(finding: &Finding) -> bool {
+    OF_WAITS.iter().any(|id| finding.id.starts_with(id))
+}
 
 /// Fills findings and verdict of `run`; `not_judged` is what its plan left out on purpose.
 pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
@@ -30,13 +35,17 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         add_once(run, "littles_law", false, claim);
     }
     if run.origin == Origin::Imported {
-        let of_waits = |f: &Finding| OF_WAITS.iter().any(|id| f.id.starts_with(id));
         run.findings.retain(of_waits);
         // What the figures say against each other comes before what they show.
         let mut found = findings::evidence::findings(run);
         found.append(&mut run.findings);
         found.sort_by_key(|f| std::cmp::Reverse(f.weight));
         run.findings = found;
+        run.verdict = None;
+        return;
+    }
+    if let TargetFacts::Database(_) = &run.target.facts {
+        run.findings.retain(of_waits);
         run.verdict = None;
         return;
     }

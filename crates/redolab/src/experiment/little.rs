@@ -4,9 +4,9 @@
 
 use super::fixture::in_a_quiet_lab;
 use super::load::CommitApi;
-use super::planted::{Lie, Planted};
+use super::planted::{Lie, PlantedLie};
 use super::row::{self, Spec};
-use super::target::{LogTarget, Setup};
+use super::target::{LoadTarget, Setup};
 use crate::cleanup::WorkFolder;
 use analysis::findings::is_sampled;
 use analysis::thresholds::Thresholds;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// A log of one kind, and what holds it.
 struct Place {
-    target: LogTarget,
+    target: LoadTarget,
     folder: Option<WorkFolder>,
     _scratch: tempfile::TempDir,
 }
@@ -31,8 +31,8 @@ impl Place {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let folder = files.then(|| WorkFolder::create(scratch.path()).expect("a folder"));
         let target = match &folder {
-            Some(folder) => LogTarget::in_folder(folder, setup, &|_, _| {}, &|| false),
-            None => LogTarget::null(setup),
+            Some(folder) => LoadTarget::in_folder(folder, setup, &|_, _| {}, &|| false),
+            None => LoadTarget::null(setup),
         };
         Place {
             target: target.expect("a log"),
@@ -141,7 +141,7 @@ fn a_lie_of_three_percent_is_found() {
             for lie in [Lie::Latency, Lie::SessionCount, Lie::Window] {
                 for api in [CommitApi::Sync, SHARED] {
                     let mut spec = spec("LAT1", jobs, api);
-                    spec.planted = Planted::with(lie);
+                    spec.planted = PlantedLie::with(lie);
                     // Longer where the machine is so busy that hardly anything is committed, or
                     // too little to tell a latency that is 3 % off from how two clocks are read:
                     // of commits of 3 µs that takes 20,000.
@@ -197,7 +197,7 @@ fn what_sessions_count_is_what_recovery_finds() {
         let mut spec = spec("LAT1", 8, api);
         spec.commits = Some(COMMITS);
         if lie.is_some() {
-            spec.planted = Planted::with(Lie::SessionCount);
+            spec.planted = PlantedLie::with(Lie::SessionCount);
         }
         let row = place.run(&spec);
         assert_eq!(finding(&row).is_some(), lie.is_some(), "{api:?}");

@@ -9,14 +9,18 @@
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
 use super::pace::Pacer;
-use super::planted::Planted;
+use super::planted::PlantedLie;
 use super::recorder::{Recorder, Sample};
 use super::span::{self, Counted, Span, second_clock, second_time};
-use super::{multiplex, open};
+use super::{Failure, multiplex, open};
+use crate::signals::Interrupt;
+use measure::driver::{
+    Driver, DriverError, DriverSession, SessionCounts, SessionGroup, SessionLoad,
+};
+use measure::record::WaitSum;
 use measure::run::{CrossCheck, SessionFigures, SessionTime};
-use measure::workload::{CommitWait, Generator, Payload, Workload};
+use measure::workload::{CommitWait, Payload, Workload};
 use measure::{Clock, Nanos, RealClock};
-use redo::{Log, Session};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,8 +85,9 @@ pub struct Control {
     /// Threads of sessions that have not ended.
     pub running: AtomicU64,
     /// The first error of a session.
-    error: Mutex<Option<redo::Error>>,
-    space_waits: Mutex<(u64, u64)>,
+    error: Mutex<Option<DriverError>>,
+    /// `None` once a session has ended for which the target did not count.
+    space_waits: Mutex<Option<WaitSum>>,
     spans: Mutex<Vec<Span>>,
 }
 
@@ -97,37 +102,37 @@ impl Control {
             commits,
             running: AtomicU64::new(0),
             error: Mutex::new(None),
-            space_waits: Mutex::new((0, 0)),
+            space_waits: Mutex::new(Some(WaitSum::default())),
             spans: Mutex::new(Vec::new()),
         }
     }
 
     /// The first error of a session, if there was one.
-    pub fn take_error(&self) -> Option<redo::Error> {
+    pub fn take_error(&self) -> Option<DriverError> {
         self.error
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
 
-    /// Waits for log buffer space: how many, and nanoseconds together.
+    /// Waits for log buffer space; `None` where the target does not count them.
     #[must_use]
-    pub fn space_waits(&self) -> (u64, u64) {
+    pub fn space_waits(&self) -> Option<WaitSum> {
         *self
             .space_waits
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what a session waited for log buffer space.
-    pub(super) fn add_space_waits(&self, session: &Session) {
-        let waits = session.space_waits();
+    /// Adds what a session that ended waited for log buffer space.
+    pub(super) fn add_space_waits(&self, counts: Option<&SessionCounts>) {
         let mut sum = self
             .space_waits
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        sum.0 += waits.count;
-        sum.1 += waits.total.0;
+        *sum = sum
+            .zip(counts)
+            .map(|(sum, counts)| sum.plus(counts.space_waits));
     }
 
     /// Adds when a session's counted transactions began and ended.
@@ -172,7 +177,7 @@ impl Control {
     }
 
     /// The second count of a closed loop whose sessions have ended.
-    pub(super) fn cross_check(&self, row: &Counted<'_>) -> CrossCheck {
+    pub(super) fn cross_check(&self, row: &Counted<'_>) -> Option<CrossCheck> {
         span::cross_check(&self.spans(), row)
     }
 
@@ -180,7 +185,7 @@ impl Control {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fail(&self, error: redo::Error) {
+    fn fail(&self, error: DriverError) {
         let mut slot = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         slot.get_or_insert(error);
         self.halt();
@@ -198,8 +203,8 @@ pub struct Shared {
     pub workload: Arc<Workload>,
     /// Pseudo-random bytes.
     pub pool: Arc<[u8]>,
-    /// Nanoseconds of CPU work before each commit.
-    pub cpu_per_txn_ns: u64,
+    /// CPU work before each commit.
+    pub cpu_per_txn: Nanos,
     /// Seed of the payload.
     pub seed: u64,
     /// What it is made of.
@@ -207,48 +212,96 @@ pub struct Shared {
     /// When transactions are meant to begin, in an open loop.
     pub pacer: Option<Arc<Pacer>>,
     /// What a test has planted.
-    pub planted: Planted,
+    pub planted: PlantedLie,
 }
 
 impl Shared {
-    /// What makes the redo of a session.
-    #[must_use]
-    pub fn generator(&self, session: u32) -> Generator {
-        Generator::of(self.payload, Arc::clone(&self.pool), session, self.seed)
+    fn load(&self, number: u32) -> SessionLoad {
+        SessionLoad {
+            number,
+            workload: Arc::clone(&self.workload),
+            cpu_per_txn: self.cpu_per_txn,
+            payload: self.payload,
+            pool: Arc::clone(&self.pool),
+            seed: self.seed,
+        }
+    }
+
+    /// Whether sessions wait until their redo is durable.
+    pub(super) fn waits(&self) -> bool {
+        self.workload.commit.wait == CommitWait::Wait
     }
 }
 
-/// Starts `jobs` sessions.
+/// The sessions of a thread, opened.
+pub enum ThreadSessions {
+    /// One, with its number.
+    One(u32, Box<dyn DriverSession>),
+    /// Several, with their numbers.
+    Group(Vec<u32>, Box<dyn SessionGroup>),
+}
+
+/// Opens `jobs` sessions on `driver`, by the threads that will run them.
+///
+/// # Errors
+/// Of the target; [`Failure::Interrupted`] when `interrupt` is requested meanwhile.
+pub fn open_sessions(
+    driver: &dyn Driver,
+    (jobs, api): (u32, CommitApi),
+    shared: &Shared,
+    interrupt: &Interrupt,
+) -> Result<Vec<ThreadSessions>, Failure> {
+    let count = api.threads(jobs);
+    let of_thread = |thread| match api {
+        _ if interrupt.requested() => Err(Failure::Interrupted),
+        CommitApi::Sync => {
+            let session = driver.session(shared.load(thread));
+            let session = session.map_err(|e| e.of_session(thread + 1, jobs))?;
+            Ok(ThreadSessions::One(thread, session))
+        }
+        CommitApi::Async { .. } => {
+            // Every session whose number leaves this rest.
+            let numbers: Vec<u32> = (thread..jobs).step_by(count as usize).collect();
+            let loads = numbers.iter().map(|number| shared.load(*number)).collect();
+            Ok(ThreadSessions::Group(numbers, driver.group(loads)?))
+        }
+    };
+    (0..count).map(of_thread).collect()
+}
+
+/// Starts a thread for each of `sessions`.
 ///
 /// # Errors
 /// When the system gives no more threads; those already started are stopped.
 pub fn start(
-    log: &Arc<Log>,
-    jobs: u32,
-    api: CommitApi,
+    sessions: Vec<ThreadSessions>,
+    driver: &Arc<dyn Driver>,
     shared: &Shared,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
-    let count = api.threads(jobs);
-    let mut threads = Vec::with_capacity(count as usize);
-    for thread in 0..count {
-        let (log, shared) = (Arc::clone(log), shared.clone());
+    let clock = driver.clock();
+    let mut threads = Vec::with_capacity(sessions.len());
+    for (thread, mine) in sessions.into_iter().enumerate() {
+        let (shared, driver) = (shared.clone(), Arc::clone(driver));
         let control = Arc::clone(&shared.control);
         control.running.fetch_add(1, Ordering::SeqCst);
-        // The sessions of a thread: every one whose number leaves this rest.
-        let mine = (thread..jobs).step_by(count as usize);
         let body = move || {
             let _ended = Ended(Arc::clone(&shared.control));
-            let (session, clock) = (log.session(), log.clock());
-            let outcome = match (api, shared.pacer.as_deref()) {
-                (CommitApi::Sync, None) => run(session, clock, thread, &shared),
-                (CommitApi::Sync, Some(pacer)) => {
-                    open::session(session, clock, thread, &shared, pacer)
+            let outcome = match (mine, shared.pacer.as_deref()) {
+                (ThreadSessions::One(number, session), None) => {
+                    run(session, clock, number, &shared)
                 }
-                (CommitApi::Async { .. }, None) => multiplex::run(&log, mine, &shared),
-                (CommitApi::Async { .. }, Some(pacer)) => open::thread(&log, mine, &shared, pacer),
+                (ThreadSessions::One(number, session), Some(pacer)) => {
+                    open::session(session, clock, number, &shared, pacer)
+                }
+                (ThreadSessions::Group(numbers, group), None) => {
+                    multiplex::run(group, clock, numbers, &shared)
+                }
+                (ThreadSessions::Group(numbers, group), Some(pacer)) => {
+                    open::thread(group, clock, numbers, &shared, pacer)
+                }
             };
-            // A session keeps the log's memory, not the log: who ends the run closes it.
-            drop(log);
+            // Until now: a target whose sessions hang is not ended by those who gave up on them.
+            drop(driver);
             if let Err(error) = outcome {
                 shared.control.fail(error);
             }
@@ -278,25 +331,27 @@ struct Ended(Arc<Control>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 fn run(
-    mut session: Session,
+    mut session: Box<dyn DriverSession>,
     clock: RealClock,
     job: u32,
     shared: &Shared,
-) -> Result<(), redo::Error> {
+) -> Result<(), DriverError> {
     let control = &shared.control;
-    let mut generator = shared.generator(job);
     let mut buffer = Vec::with_capacity(BUFFERED + 1);
     let mut handed_over = clock.now();
     let mut done = 0;
     let mut start = handed_over;
     let mut span = Span::of(job, shared.planted);
     while control.goes_on(start.0) && control.commits.is_none_or(|n| done < n) {
-        let sample = transaction(&mut session, clock, &mut generator, shared, (job, start))?;
+        let sample = Sample::of(session.transaction()?, start, job);
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
         let timed = span.is_marked() || span.is_soon_timed();
@@ -321,71 +376,24 @@ fn run(
             span.mark(second);
         }
     }
-    span.leave(session.appended());
+    let counts = session.counts();
+    span.leave(counts);
     control.add_span(span);
     shared.recorder.samples(job as usize, &buffer);
-    control.add_space_waits(&session);
+    control.add_space_waits(counts.as_ref());
     Ok(())
-}
-
-fn transaction(
-    session: &mut Session,
-    clock: RealClock,
-    generator: &mut Generator,
-    shared: &Shared,
-    (job, start): (u32, Nanos),
-) -> Result<Sample, redo::Error> {
-    let workload = &*shared.workload;
-    append(session, generator, workload)?;
-    let _ = work(clock, shared.cpu_per_txn_ns);
-    let commit = session.commit(workload.commit)?;
-    let waits = workload.commit.wait == CommitWait::Wait;
-    Ok(Sample {
-        latency_ns: commit.returned.since(start).0,
-        sync_ns: waits.then(|| commit.log_file_sync().0),
-        path: commit.path(),
-        requested_ns: commit.requested.0,
-        batch: Some(commit.batch),
-        session: job,
-    })
-}
-
-/// Appends the redo of the next transaction.
-pub(super) fn append(
-    session: &mut Session,
-    generator: &mut Generator,
-    workload: &Workload,
-) -> Result<(), redo::Error> {
-    generator.next_transaction();
-    for index in 0..workload.records.max(1) {
-        let (stamp, body) = generator.record(index, workload.record_bytes(index));
-        session.append(&[&stamp, body])?;
-    }
-    Ok(())
-}
-
-/// The transaction's CPU work. When it ended, if there was any.
-pub(super) fn work(clock: RealClock, ns: u64) -> Option<Nanos> {
-    let until = (ns > 0).then(|| clock.now().plus(Nanos(ns)))?;
-    loop {
-        let now = clock.now();
-        if now >= until {
-            return Some(now);
-        }
-        std::hint::spin_loop();
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::row::POOL_BYTES;
-    use crate::experiment::target::{LogTarget, Setup};
+    use crate::experiment::target::{LoadTarget, Setup};
 
     /// What a session records that is stopped before it begins, in a row that goes on for 20 ms,
     /// and whether it ran to the end of that.
     fn stopped_at_once(api: CommitApi, workload: &str, halted: bool) -> (u64, bool) {
-        let target = LogTarget::null(Setup::default()).expect("a log");
+        let target = LoadTarget::null(Setup::default()).expect("a log");
         let control = Arc::new(Control::new(None));
         let payload = Payload::default();
         let shared = Shared {
@@ -393,13 +401,17 @@ mod tests {
             recorder: Arc::clone(&target.recorder),
             workload: Arc::new(Workload::by_name(workload).expect("known")),
             pool: payload.pool(1, POOL_BYTES),
-            cpu_per_txn_ns: 0,
+            cpu_per_txn: Nanos::ZERO,
             seed: 1,
             payload,
             pacer: None,
-            planted: Planted::default(),
+            planted: PlantedLie::default(),
         };
-        let from = target.log.clock().now();
+        let clock = target.driver.clock();
+        let interrupt = Interrupt::default();
+        let sessions = open_sessions(&*target.driver, (1, api), &shared, &interrupt);
+        let sessions = sessions.expect("a session");
+        let from = clock.now();
         let until = from.plus(Nanos::from_millis(20));
         control.from_ns.store(from.0, Ordering::SeqCst);
         control.until_ns.store(until.0, Ordering::SeqCst);
@@ -407,11 +419,11 @@ mod tests {
         if halted {
             control.halt();
         }
-        for thread in start(&target.log, 1, api, &shared).expect("a thread") {
+        for thread in start(sessions, &target.driver, &shared).expect("a thread") {
             thread.join().expect("no panic");
         }
-        let commits = target.recorder.take().0.latency.count();
-        (commits, target.log.clock().now() >= until)
+        let commits = target.recorder.take().0.all().latency.count();
+        (commits, clock.now() >= until)
     }
 
     /// A session that was interrupted between two transactions until after the stop: its last

@@ -49,6 +49,8 @@ pub mod site;
 mod span;
 pub mod target;
 
+use measure::driver::DriverError;
+
 pub use conduct::conduct;
 pub use console::Console;
 pub use ending::Stopped;
@@ -64,6 +66,9 @@ pub enum Failure {
     /// The log failed; what was measured until then is kept as invalid.
     #[error("{0}")]
     Log(#[from] redo::Error),
+    /// A target behind its driver failed, or cannot do what was asked.
+    #[error("{0}")]
+    Driver(DriverError),
     /// The target is no place for log files.
     #[error("{0}")]
     Device(#[from] device::DeviceError),
@@ -84,6 +89,15 @@ pub enum Failure {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Failure {
+        match error.into_cause::<redo::Error>() {
+            Ok(of_the_log) => Failure::Log(of_the_log),
+            Err(other) => Failure::Driver(other),
+        }
+    }
 }
 
 impl Failure {

@@ -1,30 +1,24 @@
-//! Many closed-loop sessions on one thread, by tickets: each has one commit in flight, and begins
-//! its next transaction when its thread, that has learned that the last one is durable, comes to
-//! it.
+//! Many closed-loop sessions on one thread: each has one transaction in flight, and begins its next
+//! one when its thread, which has learnt that the last one ended, comes to it.
 //!
 //! The thread reads its clock once for a group of sessions. That reading ends the last transaction
 //! of each of them and begins its next one, so that no time of a session belongs to no transaction:
 //! waiting for the thread counts, and the mean latency is jobs divided by throughput but for the
 //! ends. A time is wrong by at most the work of one group.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared, append, work};
+use super::load::{BUFFERED, BUFFERED_NS, Shared};
 use super::recorder::Sample;
 use super::span::{Span, second_time};
-use measure::workload::{CommitWait, Generator};
+use measure::driver::{Begun, DriverError, SessionGroup, Transaction};
 use measure::{Clock, Nanos, RealClock};
-use redo::{Commit, Completion, Completions, Log, Session};
 
 /// Sessions for which the clock is read once.
 const GROUP: usize = 32;
 
 struct Job {
     number: u32,
-    session: Session,
-    generator: Generator,
     done: u64,
     start: Nanos,
-    /// When its commit was asked for.
-    requested: Nanos,
     span: Span,
 }
 
@@ -34,8 +28,8 @@ type Moment = (Nanos, Option<Nanos>);
 struct Thread<'a> {
     shared: &'a Shared,
     clock: RealClock,
+    group: Box<dyn SessionGroup>,
     jobs: Vec<Job>,
-    queue: Completions<usize>,
     samples: Vec<Sample>,
     handed_over: Nanos,
     /// Which shard of the recorder.
@@ -45,43 +39,38 @@ struct Thread<'a> {
 /// Runs the sessions with these numbers until they end.
 ///
 /// # Errors
-/// The log's.
+/// Of the target.
 pub(super) fn run(
-    log: &Log,
-    numbers: impl Iterator<Item = u32>,
+    group: Box<dyn SessionGroup>,
+    clock: RealClock,
+    numbers: Vec<u32>,
     shared: &Shared,
-) -> Result<(), redo::Error> {
-    let clock = log.clock();
-    let numbers: Vec<u32> = numbers.collect();
+) -> Result<(), DriverError> {
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
         number,
-        session: log.session(),
-        generator: shared.generator(number),
         done: 0,
         start: Nanos::ZERO,
-        requested: Nanos::ZERO,
         span: Span::of(number, shared.planted),
     });
-    let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {
         shared,
         clock,
-        queue: log.completions(jobs.len()),
-        jobs,
+        group,
+        jobs: jobs.collect(),
         samples: Vec::with_capacity(BUFFERED + GROUP),
         handed_over: clock.now(),
         shard,
     };
-    let outcome = if shared.workload.commit.wait == CommitWait::Wait {
-        thread.in_flight()
-    } else {
-        thread.in_turn()
+    let outcome = match shared.waits() {
+        true => thread.in_flight(),
+        false => thread.in_turn(),
     };
     thread.hand_over(clock.now());
-    for mut job in thread.jobs {
-        job.span.leave(job.session.appended());
-        shared.control.add_space_waits(&job.session);
+    for (index, mut job) in thread.jobs.into_iter().enumerate() {
+        let counts = thread.group.counts(index);
+        job.span.leave(counts);
+        shared.control.add_space_waits(counts.as_ref());
         shared.control.add_span(job.span);
     }
     outcome
@@ -96,26 +85,25 @@ impl Thread<'_> {
         (now, wanted.then(|| second_time(self.clock, now)).flatten())
     }
 
-    /// Every session has one commit in flight.
-    fn in_flight(&mut self) -> Result<(), redo::Error> {
+    /// Every session has one transaction in flight.
+    fn in_flight(&mut self) -> Result<(), DriverError> {
         for first in (0..self.jobs.len()).step_by(GROUP) {
             let now = self.now();
             for index in first..self.jobs.len().min(first + GROUP) {
                 self.begin(index, now)?;
             }
         }
-        while self.queue.wait() > 0 {
+        while self.group.wait() > 0 {
             let mut now = self.now();
             let mut in_group = 0;
-            while let Some(completion) = self.queue.take() {
+            while let Some((index, transaction)) = self.group.take(now.0)? {
+                self.end(index, transaction, now);
+                self.begin(index, now)?;
+                in_group += 1;
                 if in_group == GROUP {
                     now = self.now();
                     in_group = 0;
                 }
-                in_group += 1;
-                let index = completion.tag;
-                self.end(completion, now)?;
-                self.begin(index, now)?;
             }
             self.look_at_buffer(now.0);
         }
@@ -123,74 +111,45 @@ impl Thread<'_> {
     }
 
     /// Begins the next transaction of a session, unless it has ended.
-    fn begin(&mut self, index: usize, (now, second): Moment) -> Result<(), redo::Error> {
+    fn begin(&mut self, index: usize, (now, second): Moment) -> Result<(), DriverError> {
         let control = &self.shared.control;
         let job = &mut self.jobs[index];
         if !control.goes_on(now.0) || control.commits.is_some_and(|n| job.done >= n) {
             return Ok(());
         }
-        let workload = &self.shared.workload;
         job.start = now;
         if job.span.is_next_timed() {
             job.span.mark(second);
         }
-        append(&mut job.session, &mut job.generator, workload)?;
-        job.requested = work(self.clock, self.shared.cpu_per_txn_ns).unwrap_or(now);
-        let ticket = job.session.commit_async(workload.commit.post)?;
-        let queued = self.queue.push(ticket, index);
-        assert!(queued.is_ok(), "one commit of each session is in flight");
-        Ok(())
+        match self.group.begin(index, now)? {
+            Begun::InFlight => Ok(()),
+            Begun::Returned(_) => Err(DriverError::failed(
+                "the target did not wait for a transaction that waits",
+            )),
+        }
     }
 
-    fn end(
-        &mut self,
-        completion: Completion<usize>,
-        (now, second): Moment,
-    ) -> Result<(), redo::Error> {
-        completion.outcome?;
-        let commit = Commit {
-            batch: 0,
-            durable: true,
-            immediate: false,
-            requested: self.jobs[completion.tag].requested,
-            returned: now.max(self.jobs[completion.tag].requested),
-            stations: completion.stations,
-        };
-        self.ended(completion.tag, &commit, commit.log_file_sync().0, second);
+    fn end(&mut self, index: usize, transaction: Transaction, (now, second): Moment) {
+        self.ended(index, transaction, second);
         if self.samples.len() >= BUFFERED {
             self.hand_over(now);
         }
-        Ok(())
     }
 
-    /// A session's transaction ended with this commit, for which it waited `sync_ns`.
-    fn ended(
-        &mut self,
-        index: usize,
-        commit: &Commit,
-        sync_ns: impl Into<Option<u64>>,
-        second: Option<Nanos>,
-    ) {
+    /// A session's transaction ended.
+    fn ended(&mut self, index: usize, transaction: Transaction, second: Option<Nanos>) {
         let job = &mut self.jobs[index];
         job.done += 1;
         let control = &self.shared.control;
         let start = job.start.0;
         let when = (job.start, control.is_before(start), control.records(start));
-        let sample = Sample {
-            latency_ns: commit.returned.since(job.start).0,
-            sync_ns: sync_ns.into(),
-            path: commit.path(),
-            requested_ns: commit.requested.0,
-            batch: None,
-            session: job.number,
-        };
+        let sample = Sample::of(transaction, job.start, job.number);
         job.span.end(when, sample, second, &mut self.samples);
     }
 
     /// Nobody waits (NOWAIT), so there is nothing to learn: the sessions take turns.
-    fn in_turn(&mut self) -> Result<(), redo::Error> {
-        let shared = self.shared;
-        let control = &shared.control;
+    fn in_turn(&mut self) -> Result<(), DriverError> {
+        let control = &self.shared.control;
         let mut running = true;
         let begun = self.clock.now();
         self.jobs.iter_mut().for_each(|job| job.start = begun);
@@ -202,15 +161,18 @@ impl Thread<'_> {
                     continue;
                 }
                 running = true;
-                append(&mut job.session, &mut job.generator, &shared.workload)?;
-                let _ = work(self.clock, shared.cpu_per_txn_ns);
-                let commit = job.session.commit(shared.workload.commit)?;
-                let timed = job.span.is_marked() || job.span.is_soon_timed();
-                let second = timed.then(|| second_time(self.clock, commit.returned));
+                let start = job.start;
+                let transaction = match self.group.begin(index, start)? {
+                    Begun::Returned(transaction) => transaction,
+                    Begun::InFlight => self.waited_for(index)?,
+                };
+                let span = &self.jobs[index].span;
+                let timed = span.is_marked() || span.is_soon_timed();
+                let second = timed.then(|| second_time(self.clock, transaction.returned));
                 let second = second.flatten();
-                self.ended(index, &commit, None, second);
+                self.ended(index, transaction, second);
                 let job = &mut self.jobs[index];
-                job.start = commit.returned;
+                job.start = transaction.returned;
                 if job.span.is_next_timed() {
                     job.span.mark(second);
                 }
@@ -222,6 +184,17 @@ impl Thread<'_> {
             self.look_at_buffer(now);
         }
         Ok(())
+    }
+
+    /// The one transaction in flight, of the session with that index, has ended.
+    fn waited_for(&mut self, index: usize) -> Result<Transaction, DriverError> {
+        let _ = self.group.wait();
+        match self.group.take(self.clock.now())? {
+            Some((ended, transaction)) if ended == index => Ok(transaction),
+            _ => Err(DriverError::failed(
+                "the target lost a transaction that was in flight",
+            )),
+        }
     }
 
     fn look_at_buffer(&mut self, now: Nanos) {

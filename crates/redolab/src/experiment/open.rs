@@ -1,23 +1,22 @@
-//! Sessions of an open loop on a log: each on a thread of its own, or many on a few threads by
-//! tickets. When which begins, and what is measured from where, is [`super::pace`]'s.
+//! Sessions of an open loop: each on a thread of its own, or many on a few threads. When which
+//! begins, and what is measured from where, is [`super::pace`]'s.
 //!
-//! A thread with several sessions never sleeps in the log while one of them is free: it looks for
-//! completions and for the next intended start in turn, and gives its processor away in between.
-//! Time that it spends inside the log's calls is the log's, also where another of its sessions was
-//! due meanwhile.
+//! A thread with several sessions never sleeps in the target while one of them is free: it looks
+//! for ended transactions and for the next intended start in turn, and gives its processor away in
+//! between. Time that it spends inside the target's calls is the target's, also where another of
+//! its sessions was due meanwhile.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared, append, work};
+use super::load::{BUFFERED, BUFFERED_NS, Shared};
 use super::pace::{Pacer, SLICE, Served, serve};
 use super::recorder::Sample;
-use measure::workload::{CommitWait, Generator};
+use measure::driver::{Begun, DriverError, DriverSession, SessionGroup, Transaction};
 use measure::{Clock, Nanos, RealClock};
-use redo::{Commit, Completion, Completions, Log, Session};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Transactions that a thread begins before it looks for completions again.
+/// Transactions that a thread begins before it looks for ended ones again.
 const GROUP: usize = 32;
 
 /// Has the system end this thread's sleeps as near to their time as it can: by default it may
@@ -51,19 +50,15 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// A transaction of the session with that number; `batch` where it is known.
-    fn add(&mut self, session: u32, served: Served, commit: &Commit, batch: Option<u64>) {
+    /// A transaction of the session with that number.
+    fn add(&mut self, session: u32, served: Served, transaction: Transaction) {
         let control = &self.shared.control;
         self.returned += u64::from(control.records(served.ended.0));
         if control.records(served.intended.0) {
-            let waits = self.shared.workload.commit.wait == CommitWait::Wait;
             self.served.push(served);
             self.samples.push(Sample {
                 latency_ns: served.latency().0,
-                sync_ns: waits.then(|| commit.log_file_sync().0),
-                path: commit.path(),
-                requested_ns: commit.requested.0,
-                batch,
+                transaction,
                 session,
             });
         }
@@ -86,16 +81,15 @@ impl<'a> Kept<'a> {
 /// Runs one session on this thread until the row ends.
 ///
 /// # Errors
-/// The log's.
+/// Of the target.
 pub(super) fn session(
-    mut session: Session,
+    mut session: Box<dyn DriverSession>,
     clock: RealClock,
     job: u32,
     shared: &Shared,
     pacer: &Pacer,
-) -> Result<(), redo::Error> {
+) -> Result<(), DriverError> {
     wake_on_time();
-    let mut generator = shared.generator(job);
     let mut kept = Kept::new(shared, pacer, job as usize, clock.now());
     let last = std::cell::Cell::new(None);
     let outcome = serve(
@@ -103,30 +97,25 @@ pub(super) fn session(
         &clock,
         &std::thread::sleep,
         |_| {
-            append(&mut session, &mut generator, &shared.workload)?;
-            let _ = work(clock, shared.cpu_per_txn_ns);
-            let commit = session.commit(shared.workload.commit)?;
-            last.set(Some(commit));
-            Ok(commit.returned)
+            let transaction = session.transaction()?;
+            last.set(Some(transaction));
+            Ok(transaction.returned)
         },
         |served| {
-            if let Some(commit) = last.get() {
-                kept.add(job, served, &commit, Some(commit.batch));
+            if let Some(transaction) = last.get() {
+                kept.add(job, served, transaction);
             }
         },
     );
     kept.hand_over(clock.now());
-    shared.control.add_space_waits(&session);
+    shared.control.add_space_waits(session.counts().as_ref());
     outcome
 }
 
 struct Job {
     number: u32,
-    session: Session,
-    generator: Generator,
     /// Of its transaction, or of its last one.
     times: Served,
-    requested: Nanos,
 }
 
 struct Thread<'a> {
@@ -134,8 +123,8 @@ struct Thread<'a> {
     clock: RealClock,
     jobs: Vec<Job>,
     idle: VecDeque<usize>,
-    queue: Completions<usize>,
-    /// When this thread came back from a call of the log's that may have taken long.
+    group: Box<dyn SessionGroup>,
+    /// When this thread came back from a call of the target's that may have taken long.
     back: Nanos,
     claim: Option<Nanos>,
 }
@@ -143,36 +132,32 @@ struct Thread<'a> {
 /// Runs the sessions with these numbers on this thread until the row ends.
 ///
 /// # Errors
-/// The log's.
+/// Of the target.
 pub(super) fn thread(
-    log: &Log,
-    numbers: impl Iterator<Item = u32>,
+    group: Box<dyn SessionGroup>,
+    clock: RealClock,
+    numbers: Vec<u32>,
     shared: &Shared,
     pacer: &Pacer,
-) -> Result<(), redo::Error> {
+) -> Result<(), DriverError> {
     wake_on_time();
-    let clock = log.clock();
     let now = clock.now();
-    let numbers: Vec<u32> = numbers.collect();
     let shard = numbers.first().map_or(0, |n| *n as usize);
     let jobs = numbers.into_iter().map(|number| Job {
         number,
-        session: log.session(),
-        generator: shared.generator(number),
         times: Served {
             intended: now,
             free: now,
             begun: now,
             ended: now,
         },
-        requested: now,
     });
     let jobs: Vec<Job> = jobs.collect();
     let mut thread = Thread {
         kept: Kept::new(shared, pacer, shard, now),
         clock,
         idle: (0..jobs.len()).collect(),
-        queue: log.completions(jobs.len()),
+        group,
         jobs,
         back: now,
         claim: None,
@@ -182,18 +167,19 @@ pub(super) fn thread(
         pacer.abandon(at);
     }
     thread.kept.hand_over(clock.now());
-    for job in thread.jobs {
-        shared.control.add_space_waits(&job.session);
+    for index in 0..thread.jobs.len() {
+        let counts = thread.group.counts(index);
+        shared.control.add_space_waits(counts.as_ref());
     }
     outcome
 }
 
 impl Thread<'_> {
-    fn run(&mut self) -> Result<(), redo::Error> {
+    fn run(&mut self) -> Result<(), DriverError> {
         loop {
             let goes_on = self.begin_what_is_due()?;
             let free = goes_on && !self.idle.is_empty();
-            if self.queue.is_empty() {
+            if self.group.is_idle() {
                 if !goes_on {
                     return Ok(());
                 }
@@ -201,23 +187,23 @@ impl Thread<'_> {
                 continue;
             }
             if free {
-                if self.queue.poll() == 0 {
+                if self.group.poll() == 0 {
                     std::thread::yield_now();
                     continue;
                 }
             } else {
-                let _ = self.queue.wait();
+                let _ = self.group.wait();
                 self.back = self.clock.now();
             }
             let now = self.clock.now();
-            while let Some(completion) = self.queue.take() {
-                self.end(completion, now)?;
+            while let Some((index, transaction)) = self.group.take(now)? {
+                self.end(index, transaction);
             }
         }
     }
 
     /// Begins transactions that are due, as long as sessions are free. Whether more will come.
-    fn begin_what_is_due(&mut self) -> Result<bool, redo::Error> {
+    fn begin_what_is_due(&mut self) -> Result<bool, DriverError> {
         let control = &self.kept.shared.control;
         for _ in 0..GROUP {
             if control.stop.load(Ordering::Relaxed) {
@@ -264,8 +250,7 @@ impl Thread<'_> {
         claim
     }
 
-    fn begin(&mut self, index: usize, at: Nanos) -> Result<(), redo::Error> {
-        let shared = self.kept.shared;
+    fn begin(&mut self, index: usize, at: Nanos) -> Result<(), DriverError> {
         let job = &mut self.jobs[index];
         let begun = self.clock.now();
         job.times = Served {
@@ -274,39 +259,19 @@ impl Thread<'_> {
             begun,
             ended: begun,
         };
-        append(&mut job.session, &mut job.generator, &shared.workload)?;
-        job.requested = work(self.clock, shared.cpu_per_txn_ns).unwrap_or(begun);
-        if shared.workload.commit.wait == CommitWait::Nowait {
-            let commit = job.session.commit(shared.workload.commit)?;
-            job.times.ended = commit.returned;
-            let (number, times) = (job.number, job.times);
-            self.kept.add(number, times, &commit, None);
-            self.idle.push_back(index);
-        } else {
-            let ticket = job.session.commit_async(shared.workload.commit.post)?;
-            let queued = self.queue.push(ticket, index);
-            assert!(queued.is_ok(), "one commit of each session is in flight");
+        if let Begun::Returned(transaction) = self.group.begin(index, begun)? {
+            self.end(index, transaction);
         }
         self.back = self.clock.now();
         Ok(())
     }
 
-    fn end(&mut self, completion: Completion<usize>, now: Nanos) -> Result<(), redo::Error> {
-        completion.outcome?;
-        let job = &mut self.jobs[completion.tag];
-        let commit = Commit {
-            batch: 0,
-            durable: true,
-            immediate: false,
-            requested: job.requested,
-            returned: now.max(job.requested),
-            stations: completion.stations,
-        };
-        job.times.ended = commit.returned;
+    fn end(&mut self, index: usize, transaction: Transaction) {
+        let job = &mut self.jobs[index];
+        job.times.ended = transaction.returned;
         let (number, times) = (job.number, job.times);
-        self.kept.add(number, times, &commit, None);
-        self.idle.push_back(completion.tag);
-        Ok(())
+        self.kept.add(number, times, transaction);
+        self.idle.push_back(index);
     }
 
     /// Nothing is in flight, and what comes next is not due.

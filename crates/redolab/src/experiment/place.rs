@@ -9,7 +9,7 @@ use super::Failure;
 use super::console::{Console, ConsolePhase};
 use super::site::Site;
 use crate::cleanup::{self, WorkFolder};
-use crate::safety::{Room, Volume};
+use crate::safety::{Room, VolumeRoom};
 use device::file::Directory;
 use device::raw::{self, Consent};
 use measure::stack::Stack;
@@ -21,7 +21,7 @@ pub(super) enum TargetPlace {
     /// A directory, held open from now on.
     Directory(Directory),
     /// A raw device that may be overwritten.
-    Device(Box<raw::Look>, Box<Consent>),
+    Device(Box<raw::RawDevice>, Box<Consent>),
 }
 
 impl TargetPlace {
@@ -92,7 +92,7 @@ impl TargetPlace {
     /// The room for a log, now.
     pub(super) fn room(&self) -> std::io::Result<Room> {
         match self {
-            TargetPlace::Directory(held) => Volume::of(held).map(Room::Volume),
+            TargetPlace::Directory(held) => VolumeRoom::of(held).map(Room::Volume),
             TargetPlace::Device(look, _) => Ok(Room::Device(look.bytes())),
         }
     }
@@ -151,7 +151,7 @@ impl TargetPlace {
 }
 
 fn device(path: &Path, destroy: Option<&Path>) -> Result<TargetPlace, Failure> {
-    let look = raw::Look::at(path)?;
+    let look = raw::RawDevice::at(path)?;
     // In use comes first: no repetition of a path helps there.
     let consent = look.check().and_then(|()| look.consent(destroy));
     let consent = consent.map_err(|refused| Failure::Unusable(refused.to_string()))?;

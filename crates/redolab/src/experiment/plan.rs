@@ -58,6 +58,24 @@ pub enum PlannedTarget {
         /// The path of a raw device once more, by which its owner allows it to be overwritten.
         destroy: Option<PathBuf>,
     },
+    /// A target that exists already, behind a driver.
+    Driver {
+        /// The driver's name.
+        name: String,
+        /// The target's address, as the driver reads it.
+        address: TargetAddress,
+    },
+}
+
+/// The address of a target. Its `Debug` text has nothing of it, since it may contain a password.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TargetAddress(pub String);
+
+impl std::fmt::Debug for TargetAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("<address>")
+    }
 }
 
 /// What is measured on a target, and under which limits.

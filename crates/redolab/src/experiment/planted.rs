@@ -17,16 +17,16 @@ pub(super) enum Lie {
 
 /// The lie that is planted, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Planted {
+pub struct PlantedLie {
     #[cfg(test)]
     lie: Option<Lie>,
 }
 
-impl Planted {
+impl PlantedLie {
     /// This one.
     #[cfg(test)]
-    pub(super) fn with(lie: Lie) -> Planted {
-        Planted { lie: Some(lie) }
+    pub(super) fn with(lie: Lie) -> PlantedLie {
+        PlantedLie { lie: Some(lie) }
     }
 
     /// Whether `lie` is planted.

@@ -5,8 +5,9 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use super::capture::Capture;
-use measure::record::{Background, Foreground};
-use redo::CommitPath;
+use measure::Nanos;
+use measure::driver::Transaction;
+use measure::record::{Background, Foreground, KINDS_MAX};
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,21 +20,65 @@ const SHARDS: usize = 16;
 pub struct Sample {
     /// From its start until its commit returned.
     pub latency_ns: u64,
-    /// Log file sync; `None` when it did not wait.
-    pub sync_ns: Option<u64>,
-    /// Where that went, when it could be joined to its log write.
-    pub path: Option<CommitPath>,
-    /// When the commit was asked for, on the log's clock.
-    pub requested_ns: u64,
-    /// The batch that carried it, where it is known.
-    pub batch: Option<u64>,
+    /// What the target reported of it.
+    pub transaction: Transaction,
     /// The session.
     pub session: u32,
 }
 
-fn add_sample(foreground: &mut Foreground, sample: &Sample) {
-    let parts = |path: CommitPath| [path.queue_ns, path.write_ns, path.flush_ns, path.wake_ns];
-    foreground.add(sample.latency_ns, sample.sync_ns, sample.path.map(parts));
+impl Sample {
+    /// Of a transaction of that session, which began at `start`.
+    #[must_use]
+    pub fn of(transaction: Transaction, start: Nanos, session: u32) -> Sample {
+        Sample {
+            latency_ns: transaction.returned.since(start).0,
+            transaction,
+            session,
+        }
+    }
+}
+
+/// What sessions did, by the kind of transaction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foregrounds(Vec<Foreground>);
+
+impl Foregrounds {
+    fn add(&mut self, sample: &Sample) {
+        let transaction = &sample.transaction;
+        let foreground = self.kind(usize::from(transaction.kind));
+        foreground.add(sample.latency_ns, transaction.sync_ns, transaction.path_ns);
+    }
+
+    /// # Panics
+    /// A driver's transaction is of one of the kinds that it names.
+    fn kind(&mut self, kind: usize) -> &mut Foreground {
+        assert!(kind < KINDS_MAX, "a transaction is of kind {kind}");
+        if self.0.len() <= kind {
+            self.0.resize_with(kind + 1, Foreground::default);
+        }
+        &mut self.0[kind]
+    }
+
+    /// Adds all of `other`, exactly.
+    pub fn merge(&mut self, other: &Foregrounds) {
+        for (kind, theirs) in other.0.iter().enumerate() {
+            self.kind(kind).merge(theirs);
+        }
+    }
+
+    /// All kinds together.
+    #[must_use]
+    pub fn all(&self) -> Foreground {
+        let mut all = Foreground::default();
+        self.0.iter().for_each(|kind| all.merge(kind));
+        all
+    }
+
+    /// Those of each kind, by number.
+    #[must_use]
+    pub fn kinds(&self) -> &[Foreground] {
+        &self.0
+    }
 }
 
 /// What the log writer did, and when it changed its way.
@@ -86,7 +131,7 @@ impl LogWrites {
 /// Shared by the sessions, the log writer and the collector of a run.
 #[derive(Debug)]
 pub struct Recorder {
-    foreground: Box<[Mutex<Foreground>]>,
+    foreground: Box<[Mutex<Foregrounds>]>,
     log_writes: Mutex<LogWrites>,
     /// Log writes submitted from this time, and before that one, are recorded.
     window: [AtomicU64; 2],
@@ -115,7 +160,7 @@ impl Recorder {
     pub fn samples(&self, session: usize, samples: &[Sample]) {
         let mut shard = lock(&self.foreground[session % SHARDS]);
         for sample in samples {
-            add_sample(&mut shard, sample);
+            shard.add(sample);
         }
         // Under the lock, so that the events that are handed over are those that were counted.
         if let Some(capture) = self.capture.get() {
@@ -183,8 +228,8 @@ impl Recorder {
 
     /// Everything since the last call, and forgets it.
     #[must_use]
-    pub fn take(&self) -> (Foreground, LogWrites) {
-        let mut all = Foreground::default();
+    pub fn take(&self) -> (Foregrounds, LogWrites) {
+        let mut all = Foregrounds::default();
         let capture = self.capture.get();
         for (index, shard) in self.foreground.iter().enumerate() {
             let mut shard = lock(shard);
@@ -192,7 +237,7 @@ impl Recorder {
                 capture.hand_over_syncs(index);
             }
             all.merge(&shard);
-            shard.clear();
+            shard.0.iter_mut().for_each(Foreground::clear);
         }
         let mut log_writes = lock(&self.log_writes);
         if let Some(capture) = capture {
@@ -235,19 +280,33 @@ mod tests {
     fn taking_gives_everything_once() {
         let recorder = Recorder::default();
         for session in 0..100 {
-            let sample = Sample {
-                latency_ns: 1000 + session as u64,
+            let transaction = |kind| Transaction {
+                kind,
+                requested: Nanos(1),
+                returned: Nanos(901),
                 sync_ns: Some(900),
-                path: None,
-                requested_ns: 1,
+                path_ns: None,
                 batch: None,
+            };
+            let sample = |kind| Sample {
+                latency_ns: 1000 + session as u64,
+                transaction: transaction(kind),
                 session: session as u32,
             };
-            recorder.samples(session, &[sample, sample]);
+            recorder.samples(session, &[sample(0), sample(2)]);
         }
         let (first, _) = recorder.take();
+        let counts = |kinds: &Foregrounds| -> Vec<u64> {
+            kinds
+                .kinds()
+                .iter()
+                .map(|kind| kind.latency.count())
+                .collect()
+        };
+        assert_eq!(counts(&first), [100, 0, 100]);
+        let first = first.all();
         assert_eq!((first.latency.count(), first.sync.count()), (200, 200));
         assert_eq!(first.sync.sum(), 200 * 900);
-        assert_eq!(recorder.take().0.latency.count(), 0);
+        assert_eq!(recorder.take().0.all().latency.count(), 0);
     }
 }

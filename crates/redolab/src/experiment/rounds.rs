@@ -5,30 +5,32 @@
 
 use super::Failure;
 use super::begin::{describe, run_of};
-use super::conduct::{identify, make_log, report, say_rows};
+use super::conduct::{accepts, announce_opened, make_log, refuse_log_options, report, say_rows};
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
-use super::identified::IdentifiedTarget;
+use super::identified::Identified;
 use super::judge::judge;
 use super::plan::{MeasurementPlan, RoundsPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::rows::{RowRunner, lab_overhead};
-use super::target::LogTarget;
+use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{Store, row_and_event};
 use analysis::compare::rounds::{LiveSide, Round};
+use measure::driver::DriverKind;
 use measure::words;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A target that was looked at and may be written to.
 struct ReadyTarget {
     name: String,
-    target: IdentifiedTarget,
+    target: Identified,
     warning: Option<String>,
 }
 
 /// A log with the folder that holds it.
-type MadeLog = (LogTarget, Option<WorkFolder>);
+type MadeLog = (LoadTarget, Option<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
@@ -46,19 +48,33 @@ pub fn conduct_rounds(
     plan: &RoundsPlan,
     console: &dyn Console,
     store: &Store,
+    drivers: &[DriverKind],
 ) -> Result<Option<Vec<LiveSide>>, Stopped> {
     let identified = plan.targets.iter().map(|named| -> Result<_, Failure> {
-        let target = identify(&named.target, &plan.measured)?;
-        let null = || Failure::Unusable("rounds are not measured on the null device".to_owned());
-        Ok((named.name.clone(), target.ok_or_else(null)?))
+        let target = Identified::of(&named.target, &plan.measured, drivers)?;
+        if matches!(target, Identified::Null) {
+            let null = "rounds are not measured on the null device";
+            return Err(Failure::Unusable(null.to_owned()));
+        }
+        if let Identified::Opened { driver, .. } = &target {
+            // Rounds need the same rows on every target.
+            let rows = plan.measured.rows.iter();
+            let refused = rows
+                .map(|row| accepts(&**driver, row))
+                .find_map(Result::err);
+            refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
+        }
+        Ok((named.name.clone(), target))
     });
-    let identified: Vec<(String, IdentifiedTarget)> = identified.collect::<Result<_, _>>()?;
+    let identified: Vec<(String, Identified)> = identified.collect::<Result<_, _>>()?;
+    let paths = || identified.iter().filter_map(|(_, target)| target.path());
+    if paths().next().is_none() {
+        refuse_log_options(&plan.measured.log)?;
+    }
     let extent = Extent {
-        targets: identified.len() as u64,
+        targets: paths().count() as u64,
         rounds: plan.rounds,
-        raw: identified
-            .iter()
-            .any(|(_, target)| target.place.is_device()),
+        raw: paths().any(|target| target.place.is_device()),
     };
     let prepared = prepare(&plan.measured, extent)?;
     let ready = announce(&prepared, identified, console)?;
@@ -73,8 +89,8 @@ pub fn conduct_rounds(
         overhead_ns: lab_overhead(console.interrupt())?,
     };
     let sides = common.run(&ready, plan.rounds)?;
-    for ready in &ready {
-        ready.target.place.say_what_stays(console, true);
+    for target in ready.iter().filter_map(|ready| ready.target.path()) {
+        target.place.say_what_stays(console, true);
     }
     Ok(Some(sides))
 }
@@ -82,7 +98,7 @@ pub fn conduct_rounds(
 /// Says what will be written to each target, and refuses what would endanger the machine.
 fn announce(
     prepared: &Prepared<'_>,
-    identified: Vec<(String, IdentifiedTarget)>,
+    identified: Vec<(String, Identified)>,
     console: &dyn Console,
 ) -> Result<Vec<ReadyTarget>, Failure> {
     console.allow(&prepared.limits.budget);
@@ -91,7 +107,16 @@ fn announce(
     let ready = identified
         .into_iter()
         .map(|(name, target)| -> Result<_, Failure> {
-            let warning = target.announce(writes, lines, prepared.plan, console)?;
+            let warning = match &target {
+                Identified::Path(target) => {
+                    target.announce(writes, lines, prepared.plan, console)?
+                }
+                Identified::Opened { shown, .. } => {
+                    announce_opened(shown, prepared.plan, console);
+                    None
+                }
+                Identified::Null => None,
+            };
             Ok(ReadyTarget {
                 name,
                 target,
@@ -161,9 +186,15 @@ impl Rounds<'_> {
     }
 
     fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
-        let site = ready.target.place.site(self.console)?;
+        let site = match &ready.target {
+            Identified::Opened { driver, .. } => {
+                return Ok((LoadTarget::behind(Arc::clone(driver)), None));
+            }
+            Identified::Path(target) => Some(target.place.site(self.console)?),
+            Identified::Null => None,
+        };
         let phase = format!("log files on {}", ready.name);
-        make_log(&phase, self.prepared, Some(site), &[], self.console)
+        make_log(&phase, self.prepared, site, &[], self.console)
     }
 
     fn all(
@@ -189,9 +220,9 @@ impl Rounds<'_> {
     }
 
     /// One round on one target: a stored run.
-    fn one(&self, ready: &ReadyTarget, log: &LogTarget) -> Result<Round, Stopped> {
+    fn one(&self, ready: &ReadyTarget, log: &LoadTarget) -> Result<Round, Stopped> {
         let (prepared, plan) = (self.prepared, self.prepared.plan);
-        let mut run = run_of(plan, Some(&ready.target), ready.warning.as_deref());
+        let mut run = run_of(plan, &ready.target, ready.warning.as_deref());
         run.lab_overhead_ns = Some(self.overhead_ns);
         describe(&mut run, log, plan);
         let writer = self.store.begin(&run.run_id)?;
@@ -199,7 +230,7 @@ impl Rounds<'_> {
         self.console
             .detail(&format!("{}: run {}", ready.name, run.run_id));
         let runner = RowRunner {
-            target: Some(&ready.target),
+            target: ready.target.path(),
             limits: &prepared.limits,
             log: &plan.log,
             console: self.console,

@@ -13,22 +13,22 @@ use super::capture::Capture;
 use super::load::{self, Control, Shared};
 use super::pace::Pacer;
 use super::span::WindowEdge;
-use super::target::LogTarget;
-use crate::observe::sampler::{Observation, Sampler};
+use super::target::LoadTarget;
+use crate::observe::sampler::{SampledWindow, Sampler};
 use crate::signals::Interrupt;
 use crate::store::RunWriter;
 use collected::{Collected, collect, fill_utilisation, note_backlog};
+use measure::driver::Driver;
 use measure::record::IntervalRecord;
 use measure::run::Row;
 use measure::workload::CommitPost;
 use measure::workload::arrivals::Arrivals;
 use measure::{Clock, Nanos};
-use redo::Log;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use warm_up::{begin_events, open_window};
-use workers::{worker_stats, worker_work};
+use workers::worker_work;
 
 /// Bytes of pseudo-random payload that sessions share.
 pub(super) const POOL_BYTES: usize = 4 << 20;
@@ -43,8 +43,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a row is run with.
 pub struct Lab<'a> {
-    /// The log.
-    pub target: &'a LogTarget,
+    /// The target.
+    pub target: &'a LoadTarget,
     /// Processors and device, second by second.
     pub sampler: &'a Sampler,
     /// The kernel believes the device's cache volatile.
@@ -66,27 +66,31 @@ pub struct Lab<'a> {
 /// Runs the row `number` (from 1, for the store).
 ///
 /// # Errors
-/// An interrupt, a log that fails, a guard that says no.
+/// An interrupt, a target that fails, a guard that refuses.
 pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure> {
     let control = Arc::new(Control::new(spec.commits));
-    let clock = lab.target.log.clock();
+    let driver = &*lab.target.driver;
+    let clock = driver.clock();
     let seed = spec.seed.wrapping_add(number as u64);
     let pool = spec.payload.pool(spec.seed, POOL_BYTES);
-    let window = lab.sampler.begin();
-    let started = clock.now();
-    let begun = WindowEdge::read(clock, started, &lab.target.recorder);
-    let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
-    let shared = Shared {
+    let mut shared = Shared {
         control: Arc::clone(&control),
         recorder: Arc::clone(&lab.target.recorder),
         workload: Arc::new(spec.workload.clone()),
         pool,
-        cpu_per_txn_ns: spec.cpu_per_txn.0,
+        cpu_per_txn: spec.cpu_per_txn,
         seed,
         payload: spec.payload,
-        pacer: spec.arrivals.map(pace),
+        pacer: None,
         planted: spec.planted,
     };
+    let sessions = (spec.jobs, spec.api);
+    let sessions = load::open_sessions(driver, sessions, &shared, lab.interrupt)?;
+    let window = lab.sampler.begin();
+    let started = clock.now();
+    let begun = WindowEdge::read(clock, started, &lab.target.recorder);
+    let pace = |arrivals: Arrivals| Arc::new(Pacer::new(arrivals.schedule(seed), started));
+    shared.pacer = spec.arrivals.map(pace);
     let from = match (spec.commits, spec.arrivals) {
         (Some(_), _) => Some(Nanos::ZERO),
         (None, Some(_)) => Some(started.plus(spec.warmup)),
@@ -104,39 +108,42 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     lab.target.recorder.open(from.unwrap_or_default().0);
     lab.target.meter.begin(&control);
-    let threads = load::start(&lab.target.log, spec.jobs, spec.api, &shared)
+    let threads = load::start(sessions, &lab.target.driver, &shared)
         .map_err(Failure::system(format!("starting {} sessions", spec.jobs)))?;
     let outcome = measure(lab, number, spec, &shared, (started, begun), window);
     if outcome.is_err() {
         control.halt();
     }
-    let joined = join(
-        threads,
-        &control,
-        &lab.target.log,
-        spec.workload.commit.post,
-    );
+    let joined = join(threads, &control, driver, spec.workload.commit.post);
     let (collected, observed) = outcome?;
     joined?;
     if let Some(error) = control.take_error() {
         return Err(error.into());
     }
-    lab.target.log.flush()?;
+    driver.drain()?;
     lab.target.meter.end();
-    Ok(recording::recording(lab, spec, &shared, &collected, &observed).row())
+    let recording = recording::recording(lab, spec, &shared, &collected, &observed);
+    // A row that was ended in its warm-up is left out, and nothing of it is stored.
+    let nothing = lab.target.meter.ended_ns().is_some() && collected.commits == 0;
+    if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
+        store.recording(&stored_name(number, spec), &recording)?;
+    }
+    Ok(recording.row())
 }
 
-/// Waits for all sessions to end; false when they don't. Who waits for a flush trigger that may
-/// not come any more, now that nobody begins anything, is served: a commit BATCH posts nobody.
-fn drained(control: &Control, log: &Log, post: CommitPost) -> bool {
-    let posts = log.triggers().commit && post == CommitPost::Immediate;
+/// The name of what is stored of the row `number`.
+fn stored_name(number: usize, spec: &Spec) -> String {
+    format!("{number:02}-{}-{}", spec.workload.name, spec.jobs)
+}
+
+/// Waits for all sessions to end; false when they don't.
+fn drained(control: &Control, driver: &dyn Driver, post: CommitPost) -> bool {
     let end = std::time::Instant::now() + PATIENCE;
     while control.running.load(Ordering::SeqCst) > 0 {
         if std::time::Instant::now() > end {
             return false;
         }
-        // A log that failed tells its sessions.
-        let _ = posts || log.flush().is_ok();
+        driver.nudge(post);
         std::thread::sleep(Duration::from_millis(1));
     }
     true
@@ -145,13 +152,13 @@ fn drained(control: &Control, log: &Log, post: CommitPost) -> bool {
 fn join(
     threads: Vec<std::thread::JoinHandle<()>>,
     control: &Control,
-    log: &Log,
+    driver: &dyn Driver,
     post: CommitPost,
 ) -> Result<(), Failure> {
-    if !drained(control, log, post) {
+    if !drained(control, driver, post) {
         let source = std::io::Error::from(std::io::ErrorKind::TimedOut);
         return Err(Failure::System {
-            what: "sessions hang in the device".to_owned(),
+            what: "sessions hang in the target".to_owned(),
             source,
         });
     }
@@ -172,8 +179,9 @@ fn measure(
     shared: &Shared,
     (started, begun): (Nanos, WindowEdge),
     mut window: crate::observe::sampler::Window,
-) -> Result<(Collected, Observation), Failure> {
-    let clock = lab.target.log.clock();
+) -> Result<(Collected, SampledWindow), Failure> {
+    let driver = &*lab.target.driver;
+    let clock = driver.clock();
     let control = &*shared.control;
     let (mut from, mut opened) = (started, begun);
     let capture = lab.target.recorder.capture();
@@ -182,9 +190,8 @@ fn measure(
         (from, opened) = open_window(lab, number, spec, control, started);
         window = lab.sampler.begin();
     }
-    let mut all = Collected::new(clock, from, begun, lab.target.log.learned());
-    let work_before = worker_stats(lab);
-    let flushes_before = lab.target.checkpoint_flushes();
+    let before = driver.counters();
+    let mut all = Collected::new(clock, from, begun);
     let end = from.plus(spec.time);
     let mut last = from;
     loop {
@@ -207,13 +214,14 @@ fn measure(
             lab.target.recorder.close(now.0);
             all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
             let observed = lab.sampler.end(window);
-            all.checkpoint_flushes = lab.target.checkpoint_flushes() - flushes_before;
-            all.workers = worker_work(lab, &work_before);
+            let counters = driver.counters();
+            all.checkpoint_flushes = counters.other_flushes - before.other_flushes;
+            all.workers = worker_work(&counters.workers, &before.workers);
             note_backlog(&mut all, shared, now);
             wait_for_the_due(lab, shared, now.plus(GRACE));
             // What began in the window belongs to it: a device that stalls here is waited for.
-            drained(control, &lab.target.log, spec.workload.commit.post);
-            all.learned = lab.target.log.learned();
+            drained(control, driver, spec.workload.commit.post);
+            all.learnt = before.learnt.zip(driver.counters().learnt);
             collect(lab, number, spec, &mut all, (from, last, now))?;
             all.events = capture.map(Capture::end_row).transpose()?;
             all.until = now;
@@ -239,7 +247,7 @@ fn measure(
 /// leaving it out would leave out those that waited longest.
 fn wait_for_the_due(lab: &Lab<'_>, shared: &Shared, last: Nanos) {
     let control = &*shared.control;
-    let clock = lab.target.log.clock();
+    let clock = lab.target.driver.clock();
     let waits = shared.pacer.is_some();
     while waits && control.running.load(Ordering::SeqCst) > 0 && clock.now() < last {
         std::thread::sleep(LOOK);
@@ -252,7 +260,7 @@ fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
     let part = match spec.commits {
         Some(n) => {
             let asked = n as f64 * f64::from(spec.jobs);
-            all.foreground.latency.count() as f64 / asked.max(1.0)
+            all.commits as f64 / asked.max(1.0)
         }
         None => elapsed.as_secs() / spec.time.as_secs().max(1e-9),
     };
@@ -263,7 +271,7 @@ fn progress(spec: &Spec, all: &Collected, elapsed: Nanos) -> (f64, f64) {
 
 /// Waits, in short sleeps, for a time, the end of all sessions or an error.
 fn await_until(lab: &Lab<'_>, control: &Control, until: Nanos) -> Result<(), Failure> {
-    let clock = lab.target.log.clock();
+    let clock = lab.target.driver.clock();
     loop {
         if lab.interrupt.requested() {
             return Err(Failure::Interrupted);

@@ -11,7 +11,7 @@ use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::row::{self, Lab, Spec};
-use super::target::{LogTarget, Setup};
+use super::target::{LoadTarget, Setup};
 use super::{Failure, doubt};
 use crate::observe::machine;
 use crate::observe::mountstats::Share;
@@ -46,7 +46,7 @@ impl RowRunner<'_> {
     pub(super) fn rows(
         &self,
         run: &mut Run,
-        log: &LogTarget,
+        log: &LoadTarget,
         specs: &[Spec],
         writer: &mut RunWriter,
     ) -> Result<(), Failure> {
@@ -98,7 +98,7 @@ impl RowRunner<'_> {
         &self,
         (name, number): (&str, usize),
         spec: &Spec,
-        log: &LogTarget,
+        log: &LoadTarget,
         (sampler, declares_cache): (&Sampler, Option<bool>),
         writer: &mut RunWriter,
     ) -> Result<Row, Failure> {
@@ -129,7 +129,7 @@ impl RowRunner<'_> {
     }
 
     /// Gives the first of `rest` its share of what is left; false when it is left out.
-    fn give_share(&self, log: &LogTarget, rest: &[Spec], index: usize) -> bool {
+    fn give_share(&self, log: &LoadTarget, rest: &[Spec], index: usize) -> bool {
         let budget = &self.limits.budget;
         if budget.limit().is_none() || self.target.is_none() {
             return true;
@@ -228,10 +228,11 @@ fn summary(row: &Row) -> String {
     let sync = row
         .log_file_sync_ms
         .map_or_else(String::new, |ms| format!(", log file sync {ms:.3} ms"));
+    let mbps = row.redo().redo_data_mbps;
+    let redo = mbps.map_or_else(String::new, |mbps| format!(", {mbps:.1} MB/s"));
     format!(
-        "{:.0} commits/s, {:.1} MB/s{sync}",
-        row.commit_throughput_tps.unwrap_or(0.0),
-        row.redo().redo_data_mbps.unwrap_or(0.0)
+        "{:.0} commits/s{redo}{sync}",
+        row.commit_throughput_tps.unwrap_or(0.0)
     )
 }
 
@@ -241,7 +242,7 @@ fn summary(row: &Row) -> String {
 /// # Errors
 /// When the system gives no thread or memory, or on an interrupt.
 pub(super) fn lab_overhead(interrupt: &Interrupt) -> Result<f64, Failure> {
-    let target = LogTarget::null(Setup::default())?;
+    let target = LoadTarget::null(Setup::default())?;
     let sampler = Sampler::start(None, Duration::from_secs(1))
         .map_err(Failure::system("starting the sampling thread"))?;
     let mut lab = Lab {

@@ -8,8 +8,8 @@
 use super::Failure;
 use crate::cleanup::WorkFolder;
 use device::file::DirectoryEntry;
-use device::raw::{self, Cleared, END_BYTES};
-use device::{FileSet, LogDevice, SyncMethod, Window};
+use device::raw::{self, ClearedRawDevice, END_BYTES};
+use device::{DeviceWindow, FileSet, LogDevice, SyncMethod};
 use std::sync::Arc;
 
 /// Where an experiment writes.
@@ -18,13 +18,13 @@ pub enum Site {
     /// In files of a folder of redolab's own.
     Folder(WorkFolder),
     /// On a raw device.
-    Device(Box<Cleared>),
+    Device(Box<ClearedRawDevice>),
 }
 
 /// A place for raw writes of [`FILE_BYTES`](super::floor::FILE_BYTES) that were all written before.
 pub(super) enum FloorPlace<'a> {
     File(DirectoryEntry),
-    Device(&'a Cleared),
+    Device(&'a ClearedRawDevice),
 }
 
 impl FloorPlace<'_> {
@@ -42,7 +42,7 @@ impl FloorPlace<'_> {
             FloorPlace::Device(device) => {
                 let space = Arc::new(device.held().space(method)?);
                 let path = device.held().look().path();
-                Box::new(Window::new(space, END_BYTES, bytes, path)?)
+                Box::new(DeviceWindow::new(space, END_BYTES, bytes, path)?)
             }
         })
     }
@@ -50,7 +50,7 @@ impl FloorPlace<'_> {
 
 /// Takes away what a device carried, and writes the first `bytes` that a log would have there.
 pub(super) fn prewrite(
-    device: &Cleared,
+    device: &ClearedRawDevice,
     bytes: u64,
     cancel: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {

@@ -9,11 +9,11 @@
 //!
 //! Invariant: no figure of the second count is computed from a figure of the first.
 
-use super::planted::{Lie, Planted};
+use super::planted::{Lie, PlantedLie};
 use super::recorder::{Recorder, Sample};
+use measure::driver::SessionCounts;
 use measure::run::{CrossCheck, SessionCount, SessionFigures, SessionTime};
 use measure::{Clock, Nanos, RealClock};
-use redo::engine::Appended;
 use rustix::time::{ClockId, clock_gettime};
 
 /// One transaction in so many is timed twice.
@@ -89,7 +89,7 @@ pub(super) struct Span {
     /// Time between them in which the lab put samples away.
     lab_ns: u64,
     figures: SessionFigures,
-    planted: Planted,
+    planted: PlantedLie,
     /// Transactions, counted or not.
     done: u64,
     /// Transactions that were not counted, because they began before or after the measured time.
@@ -108,12 +108,13 @@ pub(super) struct Span {
     sampled_differences: f64,
     sampled_squares: f64,
     outside_ns: u64,
-    appended: Appended,
+    /// What the target counted; `None` where it does not count by session.
+    counts: Option<SessionCounts>,
 }
 
 impl Span {
     /// Of the session with that number, which begins now.
-    pub(super) fn of(session: u32, planted: Planted) -> Span {
+    pub(super) fn of(session: u32, planted: PlantedLie) -> Span {
         let entered = second_clock();
         Span {
             counted: None,
@@ -135,7 +136,7 @@ impl Span {
             sampled_differences: 0.0,
             sampled_squares: 0.0,
             outside_ns: 0,
-            appended: Appended::default(),
+            counts: None,
         }
     }
 
@@ -231,9 +232,9 @@ impl Span {
     }
 
     /// The session has ended.
-    pub(super) fn leave(&mut self, appended: Appended) {
+    pub(super) fn leave(&mut self, counts: Option<SessionCounts>) {
         self.left = second_clock();
-        self.appended = appended;
+        self.counts = counts;
     }
 
     /// What of its counted transactions lies after the measured time, less what of that one before
@@ -252,11 +253,11 @@ impl Span {
         if idle { first.since(from).0 } else { 0 }
     }
 
-    fn session_count(&self, records: u64) -> SessionCount {
+    fn session_count(&self, counts: &SessionCounts, records: u64) -> SessionCount {
         SessionCount {
             session: self.figures.session,
             own: self.figures.commits + self.passed,
-            by_log: self.appended.records / records,
+            by_log: counts.records / records,
         }
     }
 }
@@ -298,8 +299,9 @@ pub(super) struct Counted<'a> {
     pub(super) buffered_bytes: u64,
 }
 
-/// The second count of a row whose sessions have ended and whose redo is durable.
-pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
+/// The second count of a row whose sessions have ended and whose redo is durable; `None` where the
+/// target does not count by session.
+pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> Option<CrossCheck> {
     let [opened, closed] = row.ends;
     let mut check = CrossCheck {
         window_ns: closed.at.since(opened.at).0,
@@ -320,8 +322,9 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
         let late = late.max(span.idle_ns(row.from, row.until));
         let early = closed.at.since(span.left.max(opened.at)).0;
         check.outside_ns += span.outside_ns + late + early;
-        check.session_bytes += span.appended.bytes;
-        let count = span.session_count(row.records);
+        let counts = span.counts.as_ref()?;
+        check.session_bytes += counts.bytes;
+        let count = span.session_count(counts, row.records);
         transactions += count.by_log;
         let off = |count: &SessionCount| count.own.abs_diff(count.by_log);
         check.miscounted += u32::from(off(&count) > 0);
@@ -338,5 +341,5 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> CrossCheck {
     check.log_commits = (row.window_bytes as f64 / each.max(1.0)).round() as u64;
     check.uncertain_commits =
         spans.len() as u64 + (row.buffered_bytes as f64 / each.max(1.0)).ceil() as u64;
-    check
+    Some(check)
 }

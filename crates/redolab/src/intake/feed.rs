@@ -5,7 +5,7 @@ use super::parallel;
 use super::unpack::Unpacked;
 use super::waiting::Waiting;
 use crate::signals::Interrupt;
-use evidence::{Import, Reading, Refusal};
+use evidence::{Import, ImportRefusal, Reading};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 
@@ -18,7 +18,7 @@ pub enum Failed {
     /// It could not be opened, or is none to read.
     Open(String),
     /// It is no evidence.
-    Refused(Refusal),
+    Refused(ImportRefusal),
     /// It was read up to a damage; what stands before it was taken.
     Cut(String),
     /// The values that were asked for could not be written.
@@ -81,7 +81,7 @@ pub fn file(
         }
         // Not that it is no evidence, but why nobody can say so.
         (Err(_), Some(why)) if input.named || unpacked.given() == 0 => Err(Failed::Open(format!(
-            "{name}: {why}; nothing was found in what stands before"
+            "{name}: {why}; nothing was found in the part before"
         ))),
         (Err(refusal), _) => Err(Failed::Refused(refusal)),
     }

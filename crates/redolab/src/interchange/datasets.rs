@@ -6,7 +6,7 @@
 //! run, so that adding counts merges histograms exactly; the exact extremes stand beside.
 
 use super::parquet_table::{Values, encode};
-use super::{ExportedFile, IN_NS, Source, component};
+use super::{ExportSource, ExportedFile, IN_NS, component};
 use measure::run::{Interval, Row};
 use parquet::errors::ParquetError;
 
@@ -55,7 +55,7 @@ impl Table {
     }
 
     /// What every line of every dataset says first.
-    fn row(&mut self, source: &Source<'_>, number: usize, row: &Row) {
+    fn row(&mut self, source: &ExportSource<'_>, number: usize, row: &Row) {
         let created: Option<jiff::Timestamp> = source.run.created.parse().ok();
         self.utc_us("created_utc_us", created.map(|t| t.as_microsecond()));
         self.text(
@@ -70,7 +70,7 @@ impl Table {
 
 /// The folder of a run's part in a dataset.
 #[must_use]
-pub(super) fn partition(source: &Source<'_>, dataset: &str) -> String {
+pub(super) fn partition(source: &ExportSource<'_>, dataset: &str) -> String {
     let node = match source.run.environment.hostname.as_str() {
         "" => "local".to_owned(),
         host => component(host),
@@ -85,7 +85,7 @@ pub(super) fn partition(source: &Source<'_>, dataset: &str) -> String {
 ///
 /// # Errors
 /// When a table cannot be encoded, which no run should bring about.
-pub fn datasets(source: &Source<'_>) -> Result<(Vec<ExportedFile>, String), ParquetError> {
+pub fn datasets(source: &ExportSource<'_>) -> Result<(Vec<ExportedFile>, String), ParquetError> {
     let mut files = Vec::new();
     for (dataset, table) in [
         ("hist", hist(source)),
@@ -103,7 +103,7 @@ pub fn datasets(source: &Source<'_>) -> Result<(Vec<ExportedFile>, String), Parq
     Ok((files, partition(source, "events")))
 }
 
-fn hist(source: &Source<'_>) -> Table {
+fn hist(source: &ExportSource<'_>) -> Table {
     let mut table = Table::default();
     for (number, row) in source.rows() {
         for event in IN_NS {
@@ -126,7 +126,7 @@ fn hist(source: &Source<'_>) -> Table {
     table
 }
 
-fn intervals(source: &Source<'_>) -> Table {
+fn intervals(source: &ExportSource<'_>) -> Table {
     let mut table = Table::default();
     for (number, row) in source.rows() {
         for i in &row.intervals {
@@ -141,19 +141,19 @@ fn interval(table: &mut Table, i: &Interval) {
     table.real("t_s", Some(i.t_s));
     table.real("seconds", Some(i.seconds));
     table.count("commits", Some(i.commits));
-    table.count("redo_bytes", Some(i.redo_bytes));
-    table.real("log_file_sync_mean_ns", Some(i.log_file_sync_mean_ns));
+    table.count("redo_bytes", i.redo_bytes);
+    table.real("log_file_sync_mean_ns", i.log_file_sync_mean_ns);
     table.count("log_file_sync_p99_ns", i.log_file_sync_p99_ns);
-    table.count("log_file_sync_max_ns", Some(i.log_file_sync_max_ns));
+    table.count("log_file_sync_max_ns", i.log_file_sync_max_ns);
     let mean_ns = i.log_file_parallel_write_mean_ns;
-    table.real("log_file_parallel_write_mean_ns", Some(mean_ns));
+    table.real("log_file_parallel_write_mean_ns", mean_ns);
     let max_ns = i.log_file_parallel_write_max_ns;
-    table.count("log_file_parallel_write_max_ns", Some(max_ns));
-    table.count("log_switches", Some(i.log_switches));
+    table.count("log_file_parallel_write_max_ns", max_ns);
+    table.count("log_switches", i.log_switches);
     table.real("device_util_pct", i.device_util_pct);
 }
 
-fn device(source: &Source<'_>) -> Table {
+fn device(source: &ExportSource<'_>) -> Table {
     let mut table = Table::default();
     let target = &source.run.target;
     let disk = target

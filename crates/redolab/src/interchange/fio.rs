@@ -10,8 +10,8 @@
 //! `numjobs` is the sessions. Figures that fio always has and a run has not are zero, as fio itself
 //! writes them; those of `redolab` say where the figures come from.
 
-use super::{ExportedFile, Source, component};
-use crate::store::Series;
+use super::{ExportSource, ExportedFile, component};
+use crate::store::StoredSeries;
 use measure::Histogram;
 use measure::run::{Row, Run};
 use serde_json::{Map, Value, json};
@@ -42,14 +42,14 @@ const KIB: f64 = 1024.0;
 
 /// One document whose jobs are all rows of the run.
 #[must_use]
-pub fn document(source: &Source<'_>) -> Value {
+pub fn document(source: &ExportSource<'_>) -> Value {
     let jobs = source.rows().map(|(number, row)| job(source, number, row));
     envelope(source.run, jobs.collect())
 }
 
 /// What fio-plot wants: for each workload a folder, in it a document and the logs of each row.
 #[must_use]
-pub fn files(source: &Source<'_>) -> Vec<ExportedFile> {
+pub fn files(source: &ExportSource<'_>) -> Vec<ExportedFile> {
     let mut files = Vec::new();
     for (number, row) in source.rows() {
         let folder = component(&row.workload);
@@ -65,10 +65,12 @@ pub fn files(source: &Source<'_>) -> Vec<ExportedFile> {
         let mean = mean_bytes(row);
         push(
             format!("{stem}_iops.1.log"),
-            interval_log(row, mean, |i| i.commits as f64),
+            interval_log(row, mean, |i| Some(i.commits as f64)),
         );
-        let kib = |i: &measure::run::Interval| i.redo_bytes as f64 / KIB;
-        push(format!("{stem}_bw.1.log"), interval_log(row, mean, kib));
+        let kib = |i: &measure::run::Interval| Some(i.redo_bytes? as f64 / KIB);
+        if row.intervals.iter().any(|i| i.redo_bytes.is_some()) {
+            push(format!("{stem}_bw.1.log"), interval_log(row, mean, kib));
+        }
     }
     files
 }
@@ -106,7 +108,7 @@ fn mean_bytes(row: &Row) -> u64 {
     bytes.and_then(|(b, n)| b.checked_div(n)).unwrap_or(0)
 }
 
-fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
+fn job(source: &ExportSource<'_>, number: usize, row: &Row) -> Value {
     let run = source.run;
     let merged = |event| source.series(number, event).map(|s| &s.merged);
     let elapsed_ns = row.elapsed_ns.unwrap_or(0);
@@ -133,7 +135,7 @@ fn job(source: &Source<'_>, number: usize, row: &Row) -> Value {
             "ioengine": log.and_then(|log| log.io.as_deref()).unwrap_or(""),
             "direct": flag(method.starts_with("direct")),
             "sync": if method.ends_with("dsync") { "dsync" } else { "none" },
-            "fdatasync": flag(!method.ends_with("dsync")),
+            "fdatasync": flag(log.is_some() && !method.ends_with("dsync")),
             "directory": run.target.path,
         },
         "read": direction(None, None, None, runtime_ms),
@@ -168,14 +170,14 @@ fn direction(
 ) -> Value {
     let bytes = row.and_then(|r| r.redo().redo_size_bytes).unwrap_or(0);
     let seconds = (runtime_ms as f64 / 1e3).max(1e-9);
-    let each = |figure: fn(&measure::run::Interval) -> f64| -> Vec<f64> {
+    let each = |figure: fn(&measure::run::Interval) -> Option<f64>| -> Vec<f64> {
         let whole = row.into_iter().flat_map(|r| &r.intervals);
         let whole = whole.filter(|i| i.seconds > 0.0);
-        whole.map(|i| figure(i) / i.seconds).collect()
+        whole.filter_map(|i| Some(figure(i)? / i.seconds)).collect()
     };
     let (iops, bw) = (
-        each(|i| i.commits as f64),
-        each(|i| i.redo_bytes as f64 / KIB),
+        each(|i| Some(i.commits as f64)),
+        each(|i| Some(i.redo_bytes? as f64 / KIB)),
     );
     let (iops, bw) = (Spread::of(&iops), Spread::of(&bw));
     let slat = match (lat, clat) {
@@ -297,7 +299,7 @@ impl Spread {
 }
 
 /// Lines `ms, value, direction, block size, offset`: of each interval its mean, ns.
-fn latency_log(series: &Series) -> Vec<u8> {
+fn latency_log(series: &StoredSeries) -> Vec<u8> {
     let from = series.intervals.first().map_or(0, |i| i.start.0);
     let line = |i: &crate::store::IntervalFigures| {
         let ms = i.end.0.saturating_sub(from) / 1_000_000;
@@ -314,16 +316,16 @@ fn latency_log(series: &Series) -> Vec<u8> {
 fn interval_log(
     row: &Row,
     block_bytes: u64,
-    figure: impl Fn(&measure::run::Interval) -> f64,
+    figure: impl Fn(&measure::run::Interval) -> Option<f64>,
 ) -> Vec<u8> {
     let line = |i: &measure::run::Interval| {
         let ms = (i.t_s * 1e3).round();
-        let rate = figure(i) / i.seconds.max(1e-9);
-        format!("{ms:.0}, {rate:.0}, 1, {block_bytes}, 0\n")
+        let rate = figure(i)? / i.seconds.max(1e-9);
+        Some(format!("{ms:.0}, {rate:.0}, 1, {block_bytes}, 0\n"))
     };
     row.intervals
         .iter()
-        .map(line)
+        .filter_map(line)
         .collect::<String>()
         .into_bytes()
 }

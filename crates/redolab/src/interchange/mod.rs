@@ -15,12 +15,12 @@ pub use fio::{document as fio_document, files as fio_files, pretty as fio_pretty
 pub use hdr_log::files as hdr_log_files;
 pub use openmetrics::text as openmetrics_text;
 
-use crate::store::{Histograms, Series};
+use crate::store::{Histograms, StoredSeries};
 use measure::run::{Row, Run};
 
 /// What is exported.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ExportSource<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its histograms.
@@ -39,7 +39,7 @@ pub struct ExportedFile {
 /// A series whose values are nanoseconds.
 const IN_NS: [&str; 3] = ["log_file_sync", "commit_latency", "log_file_parallel_write"];
 
-impl<'a> Source<'a> {
+impl<'a> ExportSource<'a> {
     /// The rows with their numbers, from 1.
     fn rows(&self) -> impl Iterator<Item = (usize, &'a Row)> {
         self.run
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
     }
 
     /// The series of a row by the row's number.
-    fn series(&self, number: usize, event: &str) -> Option<&'a Series> {
+    fn series(&self, number: usize, event: &str) -> Option<&'a StoredSeries> {
         let found = self.histograms.series.iter().find(|(name, _)| {
             row_and_event(name).is_some_and(|(row, of)| row == number && of == event)
         });

@@ -3,7 +3,7 @@
 //! Times are seconds. Buckets end at powers of two nanoseconds, where the histograms' own buckets
 //! end too, so they are exact: a wait of exactly such a bound, and no other, counts in the next.
 
-use super::Source;
+use super::ExportSource;
 use measure::Histogram;
 use measure::run::Row;
 use std::fmt::Write;
@@ -76,7 +76,7 @@ const FIGURES: [Figure; 6] = [
 
 /// The run as OpenMetrics text.
 #[must_use]
-pub fn text(source: &Source<'_>) -> String {
+pub fn text(source: &ExportSource<'_>) -> String {
     let mut out = String::new();
     about(source, &mut out);
     for (name, kind, help, figure) in FIGURES {
@@ -102,7 +102,7 @@ pub fn text(source: &Source<'_>) -> String {
     out
 }
 
-fn about(source: &Source<'_>, out: &mut String) {
+fn about(source: &ExportSource<'_>, out: &mut String) {
     let run = source.run;
     head(
         out,
@@ -170,7 +170,7 @@ fn histogram(out: &mut String, name: &str, labels: &str, h: &Histogram) {
     );
 }
 
-fn labels(source: &Source<'_>, number: usize, row: &Row) -> String {
+fn labels(source: &ExportSource<'_>, number: usize, row: &Row) -> String {
     let run = source.run;
     [
         label("run_id", &run.run_id),

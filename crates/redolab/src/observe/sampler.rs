@@ -45,7 +45,7 @@ pub struct Observed {
 
 /// All of a window.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
+pub struct SampledWindow {
     /// The whole window.
     pub total: Observed,
     /// Processor time in it; `None` where it cannot be read.
@@ -171,13 +171,13 @@ impl Sampler {
 
     /// Closes a window here and now.
     #[must_use]
-    pub fn end(&self, window: Window) -> Observation {
+    pub fn end(&self, window: Window) -> SampledWindow {
         let own = OwnUsage::now().ok();
         let own_written = own_written_bytes();
         let nfs = self.requests();
         let end = self.source.sample();
         let samples: Vec<Sample> = lock(&self.shared.samples).clone();
-        Observation {
+        SampledWindow {
             total: between(&window.start, &window.start, &end),
             ticks: end
                 .cpu

@@ -5,7 +5,7 @@ use measure::words::sanitize;
 
 /// What stands in a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum RowCell {
     /// Text.
     Text(String),
     /// An exact number.
@@ -16,13 +16,13 @@ pub enum Cell {
     Missing,
 }
 
-impl Cell {
-    fn real(value: Option<f64>) -> Cell {
-        value.map_or(Cell::Missing, Cell::Real)
+impl RowCell {
+    fn real(value: Option<f64>) -> RowCell {
+        value.map_or(RowCell::Missing, RowCell::Real)
     }
 
-    fn count(value: Option<u64>) -> Cell {
-        value.map_or(Cell::Missing, Cell::Count)
+    fn count(value: Option<u64>) -> RowCell {
+        value.map_or(RowCell::Missing, RowCell::Count)
     }
 
     /// For a table: three significant digits beside an integer part that is never cut; `-` for
@@ -30,10 +30,10 @@ impl Cell {
     #[must_use]
     pub fn short(&self) -> String {
         match self {
-            Cell::Text(t) => sanitize::line(t),
-            Cell::Count(n) => grouped(*n),
-            Cell::Real(x) => real(*x),
-            Cell::Missing => "-".to_owned(),
+            RowCell::Text(t) => sanitize::line(t),
+            RowCell::Count(n) => grouped(*n),
+            RowCell::Real(x) => real(*x),
+            RowCell::Missing => "-".to_owned(),
         }
     }
 
@@ -41,57 +41,57 @@ impl Cell {
     #[must_use]
     pub fn exact(&self) -> String {
         match self {
-            Cell::Text(t) => t.clone(),
-            Cell::Count(n) => n.to_string(),
-            Cell::Real(x) if x.is_finite() => x.to_string(),
-            Cell::Real(_) | Cell::Missing => String::new(),
+            RowCell::Text(t) => t.clone(),
+            RowCell::Count(n) => n.to_string(),
+            RowCell::Real(x) if x.is_finite() => x.to_string(),
+            RowCell::Real(_) | RowCell::Missing => String::new(),
         }
     }
 }
 
 /// The value of the metric `key` (see [`measure::catalogue::ROW`]); `None` for an unknown key.
 #[must_use]
-pub fn cell(row: &Row, key: &str) -> Option<Cell> {
+pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
     let (redo, cpu) = (row.redo(), row.processors());
     Some(match key {
-        "workload" => Cell::Text(row.workload.clone()),
-        "nodes" => Cell::Count(u64::from(row.nodes)),
-        "jobs" => Cell::Count(u64::from(row.jobs)),
-        "threads" => Cell::count(row.threads.filter(|n| *n < row.jobs).map(u64::from)),
-        "cpu_busy_pct" => Cell::real(cpu.cpu_busy_pct),
-        "cpu_user_pct" => Cell::real(cpu.cpu_user_pct),
-        "cpu_sys_pct" => Cell::real(cpu.cpu_sys_pct),
-        "cpu_idle_pct" => Cell::real(cpu.cpu_idle_pct),
-        "cpu_iowait_pct" => Cell::real(cpu.cpu_iowait_pct),
-        "commit_throughput_tps" => Cell::real(row.commit_throughput_tps),
-        "commit_latency_ms" => Cell::real(row.commit_latency_ms),
-        "redo_blocks_per_s" => Cell::real(redo.redo_blocks_per_s),
-        "redo_writes_iops" => Cell::real(redo.redo_writes_iops),
-        "redo_synch_writes_iops" => Cell::real(row.redo_synch_writes_iops),
-        "redo_data_mbps" => Cell::real(redo.redo_data_mbps),
-        "redo_data_kb_per_txn" => Cell::real(redo.redo_data_kb_per_txn),
-        "log_file_sync_ms" => Cell::real(row.log_file_sync_ms),
-        "flash_cache_write_pct" => Cell::real(redo.flash_cache_write_pct),
-        "elapsed_s" => Cell::real(row.elapsed_s),
-        "redo_size_bytes" => Cell::count(redo.redo_size_bytes),
-        "commits" => Cell::count(row.commits),
+        "workload" => RowCell::Text(row.workload.clone()),
+        "nodes" => RowCell::Count(u64::from(row.nodes)),
+        "jobs" => RowCell::Count(u64::from(row.jobs)),
+        "threads" => RowCell::count(row.threads.filter(|n| *n < row.jobs).map(u64::from)),
+        "cpu_busy_pct" => RowCell::real(cpu.cpu_busy_pct),
+        "cpu_user_pct" => RowCell::real(cpu.cpu_user_pct),
+        "cpu_sys_pct" => RowCell::real(cpu.cpu_sys_pct),
+        "cpu_idle_pct" => RowCell::real(cpu.cpu_idle_pct),
+        "cpu_iowait_pct" => RowCell::real(cpu.cpu_iowait_pct),
+        "commit_throughput_tps" => RowCell::real(row.commit_throughput_tps),
+        "commit_latency_ms" => RowCell::real(row.commit_latency_ms),
+        "redo_blocks_per_s" => RowCell::real(redo.redo_blocks_per_s),
+        "redo_writes_iops" => RowCell::real(redo.redo_writes_iops),
+        "redo_synch_writes_iops" => RowCell::real(row.redo_synch_writes_iops),
+        "redo_data_mbps" => RowCell::real(redo.redo_data_mbps),
+        "redo_data_kb_per_txn" => RowCell::real(redo.redo_data_kb_per_txn),
+        "log_file_sync_ms" => RowCell::real(row.log_file_sync_ms),
+        "flash_cache_write_pct" => RowCell::real(redo.flash_cache_write_pct),
+        "elapsed_s" => RowCell::real(row.elapsed_s),
+        "redo_size_bytes" => RowCell::count(redo.redo_size_bytes),
+        "commits" => RowCell::count(row.commits),
         "commits_per_write" => {
             let waited = row.redo_synch_writes_iops > Some(0.0);
             let factor = redo.commits_per_write.as_ref().filter(|_| waited);
-            Cell::real(factor.map(|f| f.mean))
+            RowCell::real(factor.map(|f| f.mean))
         }
-        "redo_wastage_bytes" => Cell::count(redo.redo_wastage_bytes),
-        "flushes" => Cell::count(redo.flushes),
-        "device_writes" => Cell::count(row.device().device_writes),
-        "cpu_us_per_commit" => Cell::real(cpu.cpu_us_per_commit),
-        "context_switches_per_commit" => Cell::real(cpu.context_switches_per_commit),
-        "log_file_sync_polled_pct" => Cell::real(row.learning().log_file_sync_polled_pct),
-        "log_file_sync_switches" => Cell::count(row.learning().log_file_sync_switches),
-        "redo_bytes_per_txn" => Cell::count(row.redo_bytes_per_txn),
-        "commits_per_session" => Cell::count(row.commits_per_session),
-        "offered_tps" => Cell::real(row.open_loop().offered_tps),
-        "backlog_end" => Cell::count(row.open_loop().backlog_end),
-        "lateness_ms" => Cell::real(row.open_loop().lateness_ms),
+        "redo_wastage_bytes" => RowCell::count(redo.redo_wastage_bytes),
+        "flushes" => RowCell::count(redo.flushes),
+        "device_writes" => RowCell::count(row.device().device_writes),
+        "cpu_us_per_commit" => RowCell::real(cpu.cpu_us_per_commit),
+        "context_switches_per_commit" => RowCell::real(cpu.context_switches_per_commit),
+        "log_file_sync_polled_pct" => RowCell::real(row.learning().log_file_sync_polled_pct),
+        "log_file_sync_switches" => RowCell::count(row.learning().log_file_sync_switches),
+        "redo_bytes_per_txn" => RowCell::count(row.redo_bytes_per_txn),
+        "commits_per_session" => RowCell::count(row.commits_per_session),
+        "offered_tps" => RowCell::real(row.open_loop().offered_tps),
+        "backlog_end" => RowCell::count(row.open_loop().backlog_end),
+        "lateness_ms" => RowCell::real(row.open_loop().lateness_ms),
         _ => return None,
     })
 }
@@ -176,8 +176,8 @@ mod tests {
         }
         assert_eq!(grouped(1_000_000), "1,000,000");
         assert_eq!(grouped(999), "999");
-        assert_eq!(Cell::Missing.short(), "-");
-        assert_eq!(Cell::Missing.exact(), "");
-        assert_eq!(Cell::Real(0.1 + 0.2).exact(), "0.30000000000000004");
+        assert_eq!(RowCell::Missing.short(), "-");
+        assert_eq!(RowCell::Missing.exact(), "");
+        assert_eq!(RowCell::Real(0.1 + 0.2).exact(), "0.30000000000000004");
     }
 }

@@ -4,7 +4,7 @@
 //! their digits, an empty field was not measured. Text that a spreadsheet would run as a formula
 //! is preceded by an apostrophe; numbers never are.
 
-use super::cells::{Cell, cell};
+use super::cells::{RowCell, cell};
 use measure::run::Run;
 use measure::words::sanitize;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
             ];
             record.extend(measure::catalogue::ROW.iter().map(|metric| {
                 match cell(row, metric.key) {
-                    Some(Cell::Text(text)) => safe(&text),
+                    Some(RowCell::Text(text)) => safe(&text),
                     Some(other) => other.exact(),
                     None => String::new(),
                 }

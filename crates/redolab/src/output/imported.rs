@@ -42,7 +42,7 @@ const DIAGNOSTICS_SHOWN: usize = 12;
 const EVIDENCE: &str = "evidence.";
 /// Headings of findings, and whether those are the ones that hold figures against each other.
 const HEADINGS: [(&str, bool); 2] = [
-    ("What the figures say against each other", true),
+    ("Figures that contradict each other", true),
     ("What the figures show", false),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::cells::grouped;
 use super::table;
-use crate::inspection::{InspectedControl, InspectedLog};
+use crate::inspection::{InspectedControl, InspectedLog, InspectedSalvage};
 use measure::words::{sanitize, size};
 
 /// What was found in a log.
@@ -10,7 +10,7 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
     let mut out = format!("Redo log {}\n", sanitize::line(&found.path));
     if let Some(pid) = found.open_by_pid {
         out.push_str(&format!(
-            "  open by process {pid}: what follows is a moment's view of it\n"
+            "  open by process {pid}: the log may change while it is read\n"
         ));
     }
     if let Some(control) = &found.control {
@@ -26,6 +26,10 @@ pub(crate) fn text(found: &InspectedLog, style: table::Style) -> String {
         for problem in &found.problems {
             out.push_str(&format!("  {}\n", sanitize::line(&problem.detail)));
         }
+    }
+    if let Some(salvage) = &found.salvage {
+        out.push('\n');
+        out.push_str(&self::salvage(salvage));
     }
     if let Some(dump) = &found.dump {
         let lines = dump.iter().map(|record| {
@@ -98,9 +102,9 @@ fn control(control: &InspectedControl, style: table::Style) -> String {
 fn contents(found: &InspectedLog) -> String {
     let rba = |rba: &Option<String>| rba.clone().unwrap_or_else(|| "-".to_owned());
     let end = match found.end {
-        "clean" => "clean: nothing was written behind the last whole batch",
+        "clean" => "clean: nothing was written after the last whole batch",
         "torn" => "torn: the last write was never finished, and never acknowledged",
-        _ => "DAMAGED: acknowledged redo may be missing; the log is not opened like this",
+        _ => "DAMAGED: acknowledged redo may be missing; the log cannot be opened in this state",
     };
     let mut out = format!(
         "  records       {} with {} since the checkpoint\n  first, last   {}, {}\n  \
@@ -116,6 +120,37 @@ fn contents(found: &InspectedLog) -> String {
             "  Control information proves redo durable up to {}. Redo behind it could be lost \
              unseen\n  if a whole log file were replaced by an older copy.\n",
             control.durable_rba
+        ));
+    }
+    out
+}
+
+fn salvage(salvage: &InspectedSalvage) -> String {
+    let unknown = salvage.lost_blocks - salvage.readable_blocks;
+    let last = salvage.last_kept_rba.as_deref();
+    let last = last.map_or(String::new(), |rba| format!(", the last at RBA {rba}"));
+    let (head, kept, lost) = if salvage.done {
+        ("The redo behind the damage was given up", "kept", "lost")
+    } else {
+        ("Giving up the redo behind the damage would", "keep", "lose")
+    };
+    let mut out = format!(
+        "{head}:\n  {kept}  {} records{last}\n  {lost}  {} blocks from RBA {} up to RBA {}\n        \
+         {} of them can be read and contain {} whole records\n        {} of them cannot be read; \
+         what they contained is not known\n",
+        grouped(salvage.kept_records),
+        grouped(salvage.lost_blocks),
+        salvage.at_rba,
+        salvage.lost_upto_rba,
+        grouped(salvage.readable_blocks),
+        grouped(salvage.lost_records),
+        grouped(unknown),
+    );
+    if !salvage.done {
+        out.push_str(&format!(
+            "Nothing was changed. Restore the log from a copy where there is one. Acknowledged commits \
+             are lost\nfor good otherwise; to accept that, copy the log and add:\n  --accept-loss {}\n",
+            salvage.at_rba
         ));
     }
     out

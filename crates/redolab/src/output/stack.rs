@@ -32,7 +32,7 @@ pub fn tree(path: &str, stack: &Stack, hints: &[(&str, &str)]) -> String {
         line(2, &format!("virtual machine: {hypervisor}"));
     }
     if let Some(library) = &stack.preload {
-        line(2, &format!("preloaded, makes flushes lie: {library}"));
+        line(2, &format!("preloaded, flushes do nothing: {library}"));
     }
     for unknown in &stack.unknown {
         line(2, &format!("unknown: {unknown}"));
@@ -68,15 +68,15 @@ fn kind(kind: LayerKind) -> &'static str {
     match kind {
         LayerKind::Overlay => "overlay",
         LayerKind::FileSystem => "file system",
-        LayerKind::MemoryFileSystem => "file system in memory (gone with the power)",
+        LayerKind::MemoryFileSystem => "file system in memory (lost on power loss)",
         LayerKind::NetworkFileSystem => "network file system",
         LayerKind::FuseFileSystem => "FUSE file system",
         LayerKind::Luks => "encryption",
         LayerKind::DeviceMapper => "device mapper",
         LayerKind::Md => "software RAID",
         LayerKind::Loop => "loop device",
-        LayerKind::Zram => "compressed memory disk (gone with the power)",
-        LayerKind::RamDisk => "RAM disk (gone with the power)",
+        LayerKind::Zram => "compressed memory disk (lost on power loss)",
+        LayerKind::RamDisk => "RAM disk (lost on power loss)",
         LayerKind::Partition => "partition",
         LayerKind::Disk => "disk",
     }

@@ -5,7 +5,7 @@
 //! the terminal drops its least telling columns and says how many. No colour anywhere, so that
 //! there is nothing to strip for `NO_COLOR`; frames only on a terminal.
 
-use super::cells::{self, Cell, cell, grouped, ns_as_ms};
+use super::cells::{self, RowCell, cell, grouped, ns_as_ms};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use measure::catalogue::{Metric, ROW};
 use measure::run::{Run, WaitStats};
@@ -100,11 +100,11 @@ pub fn caption(run: &Run) -> String {
 /// The study's table: one line a row of the run.
 #[must_use]
 pub fn rows(run: &Run, style: Style) -> String {
-    let value = |metric: &Metric, row| cell(row, metric.key).unwrap_or(Cell::Missing);
+    let value = |metric: &Metric, row| cell(row, metric.key).unwrap_or(RowCell::Missing);
     let measured = |metric: &&Metric| {
         run.rows
             .iter()
-            .any(|row| value(metric, row) != Cell::Missing)
+            .any(|row| value(metric, row) != RowCell::Missing)
     };
     let all: Vec<&Metric> = ROW.iter().filter(measured).collect();
     let columns: Vec<(&str, Vec<String>)> = all
@@ -171,6 +171,17 @@ pub fn waits(run: &Run, style: Style) -> String {
     ];
     let mut lines = Vec::new();
     for row in &run.rows {
+        // Where no wait was observed there is still the time of a commit.
+        let latency = row.commit_latency.as_ref().filter(|s| s.count > 0);
+        if let Some(stats) = latency.filter(|_| row.waits.is_empty()) {
+            let mut line = vec![
+                label(row),
+                row.jobs.to_string(),
+                "commit latency".to_owned(),
+            ];
+            line.extend(figures(stats));
+            lines.push(line);
+        }
         for event in measure::WaitEvent::ALL {
             let Some(stats) = row.wait(event).filter(|s| s.count > 0) else {
                 continue;

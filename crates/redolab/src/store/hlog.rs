@@ -52,7 +52,7 @@ pub struct Flaw {
 
 /// What reading a file found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scan {
+pub struct HlogScan {
     /// Intervals read.
     pub records: u64,
     /// Bytes of the file.
@@ -130,7 +130,7 @@ fn narrow(crc: u64) -> u32 {
 /// # Errors
 /// A read error (line 0), a file that is not an interval log, or a damaged interval with whole
 /// ones behind it. What `visit` was given before the error is sound.
-pub fn scan(input: impl BufRead, visit: &mut dyn FnMut(Record)) -> Result<Scan, Flaw> {
+pub fn scan(input: impl BufRead, visit: &mut dyn FnMut(Record)) -> Result<HlogScan, Flaw> {
     let mut lines = Lines::new(input);
     let mut records = 0;
     let mut flaw: Option<Flaw> = None;
@@ -175,7 +175,7 @@ pub fn scan(input: impl BufRead, visit: &mut dyn FnMut(Record)) -> Result<Scan, 
     if pending.is_some() {
         flaw = flaw.or_else(|| Some(lines.flaw("cut before its companion line")));
     }
-    Ok(Scan {
+    Ok(HlogScan {
         records,
         bytes: lines.bytes,
         crc32c: finish(&lines.digest),

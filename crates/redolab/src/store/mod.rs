@@ -31,7 +31,7 @@ mod writer;
 pub use error::StoreError;
 pub use export::{Rereadable, read as read_export};
 pub use outline::{RUN_MAX_BYTES, RUN_MAX_MEMORY};
-pub use reader::{CutFile, Entry, Histograms, IntervalFigures, Series, State, Summary};
+pub use reader::{CutFile, Entry, Histograms, IntervalFigures, RunSummary, State, StoredSeries};
 pub use series::row_and_event;
 pub use writer::RunWriter;
 

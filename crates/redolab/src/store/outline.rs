@@ -86,7 +86,7 @@ impl Outline {
         })?;
         walk.space()?;
         if walk.peek()?.is_some() {
-            return Err(bad("something stands behind its end".to_owned()));
+            return Err(bad("there is more text after its end".to_owned()));
         }
         if let Some(missing) = (0..3).find(|i| !seen[*i]) {
             return Err(bad(format!("missing field `{}`", fields[missing])));
@@ -504,10 +504,10 @@ mod tests {
     /// The estimates cover the types that a text can make many of.
     #[test]
     fn estimates_cover_the_types() {
-        use measure::imported::{Cell, Column, Point};
+        use measure::imported::{Cell, Column, SeriesPoint};
         use measure::stack::Layer;
         assert!(size_of::<Layer>() as u64 <= OBJECT);
-        assert!(size_of::<Point>() as u64 <= OBJECT_IMPORTED);
+        assert!(size_of::<SeriesPoint>() as u64 <= OBJECT_IMPORTED);
         assert!(size_of::<Column>() as u64 <= OBJECT_IMPORTED);
         assert!(size_of::<Cell>() as u64 <= ELEMENT);
         assert!(size_of::<String>() as u64 <= STRING);

@@ -46,7 +46,7 @@ pub struct Entry {
     /// Why it is not complete; empty when it is.
     pub detail: String,
     /// What a listing shows; of a draft where the run is incomplete.
-    pub summary: Option<Summary>,
+    pub summary: Option<RunSummary>,
 }
 
 impl Entry {
@@ -60,7 +60,7 @@ impl Entry {
 
 /// What a listing shows of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct RunSummary {
     /// RFC 3339 time of creation, UTC.
     pub created: String,
     /// Where the figures come from.
@@ -77,9 +77,9 @@ pub struct Summary {
     pub valid: bool,
 }
 
-impl From<&Run> for Summary {
-    fn from(run: &Run) -> Summary {
-        Summary {
+impl From<&Run> for RunSummary {
+    fn from(run: &Run) -> RunSummary {
+        RunSummary {
             created: run.created.clone(),
             origin: run.origin,
             command: run.command.clone(),
@@ -104,7 +104,7 @@ pub struct IntervalFigures {
 
 /// One series of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Series {
+pub struct StoredSeries {
     /// All intervals merged.
     pub merged: Histogram,
     /// Each interval, in the order in which they were written.
@@ -124,7 +124,7 @@ pub struct CutFile {
 #[derive(Clone, Debug, Default)]
 pub struct Histograms {
     /// By `row/event`, as they were written.
-    pub series: BTreeMap<String, Series>,
+    pub series: BTreeMap<String, StoredSeries>,
     /// Files whose last interval was cut; only an incomplete run may have any.
     pub cut: Vec<CutFile>,
 }
@@ -148,7 +148,7 @@ impl Store {
 
     fn entry(&self, id: String) -> Entry {
         let (state, detail, summary) = match self.load(&id) {
-            Ok(run) => (State::Complete, String::new(), Some(Summary::from(&run))),
+            Ok(run) => (State::Complete, String::new(), Some(RunSummary::from(&run))),
             Err(e) => {
                 let state = match e {
                     StoreError::Incomplete { .. } | StoreError::Running { .. } => State::Incomplete,
@@ -159,7 +159,7 @@ impl Store {
                     State::Incomplete => self.load_draft(&id).ok().flatten(),
                     _ => None,
                 };
-                (state, e.to_string(), draft.as_ref().map(Summary::from))
+                (state, e.to_string(), draft.as_ref().map(RunSummary::from))
             }
         };
         Entry {

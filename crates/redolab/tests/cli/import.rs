@@ -164,7 +164,7 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
     // A damage is said, not that nothing was found behind it.
     write(&place.path().join("cut.xz"), b"\xfd7zXZ\0\0\x04");
     let done = place.run(&["import", "cut.xz", "-q"]);
-    done.expect(1, &["cut.xz", "nothing was found in what stands before"]);
+    done.expect(1, &["cut.xz", "nothing was found in the part before"]);
     // What was stored is shown again.
     place
         .run(&["runs", "show", "last"])

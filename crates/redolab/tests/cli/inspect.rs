@@ -104,23 +104,28 @@ fn a_sound_log_is_described_and_not_touched() {
     }
 }
 
+/// Spoils the block of record `which`: past its header, so that its mark stays.
+fn damage(place: &Place, which: usize) -> String {
+    let found = json(place, &["--dump", "--limit", "0"]);
+    let rba = found["dump"][which]["rba"].as_str().expect("an RBA");
+    let block = rba.split('.').nth(1).expect("a block");
+    let block = u64::from_str_radix(block, 16).expect("hexadecimal");
+    let path = Paths::new(&place.target).logs(2).remove(0);
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .expect("opens");
+    file.write_all_at(b"damage", 4096 * (1 + block) + 200)
+        .expect("writes");
+    rba.to_owned()
+}
+
 #[test]
 fn a_torn_tail_is_told_from_damage() {
     for (records_lost, end, code) in [(1, "torn", 0), (20, "damaged", 1)] {
         let place = Place::new();
         log(&place.target, false);
-        let found = json(&place, &["--dump", "--limit", "0"]);
-        let at = found["dump"][RECORDS - records_lost]["rba"].as_str();
-        let block = at.and_then(|rba| rba.split('.').nth(1)).expect("an RBA");
-        let block = u64::from_str_radix(block, 16).expect("hexadecimal");
-        let path = Paths::new(&place.target).logs(2).remove(0);
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .open(path)
-            .expect("opens");
-        // In the payload of the block, past its header, so that its mark stays.
-        file.write_all_at(b"damage", 4096 * (1 + block) + 200)
-            .expect("writes");
+        damage(&place, RECORDS - records_lost);
         let found = json(&place, &[]);
         assert_eq!(found["end"], end, "{found}");
         assert_eq!(found["records"], RECORDS - records_lost);
@@ -322,4 +327,159 @@ fn paths_that_name_no_log() {
     ] {
         place.run(&["inspect", path]).expect(code, &[path, word]);
     }
+}
+
+/// A log whose record 20 of 40 is damaged, and the RBA of its block, at which opening refuses it.
+fn damaged_log() -> (Place, String) {
+    let place = Place::new();
+    log(&place.target, false);
+    damage(&place, 20);
+    let opened = Log::builder(&place.target).options(options()).open();
+    let Err(redo::Error::Corrupt { rba, .. }) = opened else {
+        panic!("it was opened: {opened:?}");
+    };
+    (place, rba.to_string())
+}
+
+#[test]
+fn what_would_be_lost_is_printed_and_nothing_is_changed() {
+    let (place, at) = damaged_log();
+    let before = state(&place.target);
+    let found = json(&place, &["--salvage"]);
+    let salvage = &found["salvage"];
+    assert_eq!(salvage["done"], false);
+    assert_eq!(salvage["at_rba"], at.as_str());
+    assert_eq!(salvage["kept_records"], 20);
+    assert_eq!(salvage["last_kept_rba"], found["last_rba"]);
+    assert_eq!(
+        (&salvage["lost_blocks"], &salvage["readable_blocks"]),
+        (&20.into(), &19.into())
+    );
+    assert_eq!(salvage["lost_records"], 19);
+    let text = inspect(&place, &["--salvage"]);
+    let accept = format!("--accept-loss {at}");
+    text.expect(
+        1,
+        &[
+            "keep  20 records",
+            "lose  20 blocks",
+            "Nothing was changed",
+            &accept,
+        ],
+    );
+    // No loss is accepted without its position, and none that was not printed.
+    let near = at.replace(".0000", ".0001");
+    for (code, more, words) in [
+        (
+            2,
+            &["--salvage", "--accept-loss"][..],
+            "a value is required",
+        ),
+        (2, &["--accept-loss", &at], "--salvage"),
+        (
+            2,
+            &["--salvage", "--accept-loss", "all"],
+            "is not a redo byte address",
+        ),
+        (
+            2,
+            &["--salvage", "--accept-loss", &near],
+            "it is damaged at RBA",
+        ),
+        (
+            1,
+            &["--salvage", "--accept-loss", &at, "-o", "/nowhere/x"],
+            "/nowhere",
+        ),
+    ] {
+        inspect(&place, more).expect(code, &[words]);
+    }
+    assert!(state(&place.target) == before, "it was touched");
+}
+
+#[test]
+fn an_accepted_loss_leaves_exactly_the_records_before_the_damage() {
+    let (place, at) = damaged_log();
+    let result = place.path().join("result.json");
+    let result = result.display().to_string();
+    let more = [
+        "--salvage",
+        "--accept-loss",
+        &at,
+        "--format",
+        "json",
+        "-o",
+        &result,
+    ];
+    let done = inspect(&place, &more);
+    done.expect(0, &["kept 20 records", "gave up 20 blocks", &at]);
+    let bytes = std::fs::read(&result).expect("written");
+    let found: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+    let problems = schema_problems("inspection-1.schema.json", &found);
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!(found["salvage"]["done"], true);
+    assert_eq!(
+        (&found["records"], &found["end"]),
+        (&20.into(), &"torn".into())
+    );
+    let (log, recovery) = Log::builder(&place.target)
+        .options(options())
+        .open()
+        .expect("it was given up");
+    let mut records = Vec::new();
+    let read = recovery.recover(|_, bytes| {
+        records.push(bytes.to_vec());
+        Ok::<(), redo::Error>(())
+    });
+    read.expect("readable");
+    let before: Vec<_> = (0..20).map(|i| vec![i; 3000]).collect();
+    assert!(records == before, "{} records", records.len());
+    drop((log, recovery));
+    // It is not damaged any more.
+    inspect(&place, &["--salvage", "--accept-loss", &at]).expect(2, &["not damaged"]);
+}
+
+#[test]
+fn a_log_that_is_sound_torn_or_in_use_is_not_given_up() {
+    for torn in [false, true] {
+        let place = Place::new();
+        log(&place.target, false);
+        if torn {
+            damage(&place, RECORDS - 1);
+        }
+        let before = state(&place.target);
+        inspect(&place, &["--salvage"]).expect(2, &["not damaged", "nothing was changed"]);
+        let accept = ["--salvage", "--accept-loss", "0x000001.00000014.0000"];
+        inspect(&place, &accept).expect(2, &["not damaged", "nothing was changed"]);
+        assert!(state(&place.target) == before, "it was touched");
+    }
+    let place = Place::new();
+    log(&place.target, false);
+    let (owner, _) = Log::builder(&place.target)
+        .options(options())
+        .open()
+        .expect("opens");
+    let at = damage(&place, 20);
+    let at = at.replace(at.rsplit('.').next().expect("an offset"), "0000");
+    let before = state(&place.target);
+    inspect(&place, &["--salvage"]).expect(2, &["in use by process"]);
+    let accepted = ["--salvage", "--accept-loss", &at];
+    inspect(&place, &accepted).expect(2, &["in use by another process"]);
+    assert!(state(&place.target) == before, "it was touched");
+    drop(owner);
+    inspect(&place, &accepted).expect(0, &["kept  20 records"]);
+}
+
+#[test]
+fn damage_of_another_kind_is_not_given_up() {
+    let (place, other) = (Place::new(), Place::new());
+    log(&place.target, true);
+    log(&other.target, true);
+    let name = "redo02.log";
+    std::fs::copy(other.target.join(name), place.target.join(name)).expect("copies");
+    let before = state(&place.target);
+    inspect(&place, &["--salvage"]).expect(1, &[name, "belongs to another log"]);
+    let accepted = ["--salvage", "--accept-loss", "0x000001.00000014.0000"];
+    inspect(&place, &accepted).expect(1, &[name, "belongs to another log"]);
+    assert!(state(&place.target) == before, "it was touched");
 }

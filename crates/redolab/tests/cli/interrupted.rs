@@ -141,7 +141,7 @@ fn an_output_that_is_closed_or_full_is_no_crash() {
 #[test]
 fn a_run_that_is_killed_keeps_the_events_of_its_whole_parts_and_nothing_else() {
     use redolab::store::Store;
-    use redolab::store::events::{Column, EventKind, Query};
+    use redolab::store::events::{EventColumn, EventKind, Query};
     let place = Place::new();
     let arguments = [
         "run",
@@ -175,7 +175,7 @@ fn a_run_that_is_killed_keeps_the_events_of_its_whole_parts_and_nothing_else() {
     let query = Query {
         event: Some(EventKind::LogFileSync),
         row: Some(1),
-        columns: vec![Column::LatencyNs],
+        columns: vec![EventColumn::LatencyNs],
     };
     let mut events = store.events(&entry.id, query).expect("reads");
     let read: usize = events.by_ref().map(|c| c.expect("whole").events).sum();

@@ -48,7 +48,7 @@ fn inspection(place: &Place, node: &str) -> serde_json::Value {
 /// Opens the log that stands on a device, as an embedder would, and writes it through rings where
 /// there are any.
 fn open(node: &str) -> Result<(Log, Recovery), redo::Error> {
-    let held = device::raw::Look::at(Path::new(node))?.hold()?;
+    let held = device::raw::RawDevice::at(Path::new(node))?.hold()?;
     let options = Options::default()
         .buffer_bytes(1 << 20)
         .io(device::IoEngine::IoUring)
@@ -268,7 +268,7 @@ fn a_signal_leaves_the_device_free_and_consistent() {
         running.until_said(moment);
         running.signal(signal);
         running.wait().expect(130, &["interrupted"]);
-        let held = device::raw::Look::at(Path::new(node)).and_then(|look| look.hold());
+        let held = device::raw::RawDevice::at(Path::new(node)).and_then(|look| look.hold());
         drop(held.expect("nobody has it any more"));
         match log {
             Some(end) => {

@@ -231,10 +231,10 @@ fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) -> Row {
         t_s: i as f64,
         seconds: 1.0,
         commits: commits / 10,
-        redo_bytes: (mbps * MB) as u64,
-        log_file_sync_mean_ns: sync_ns,
-        log_file_parallel_write_mean_ns: sync_ns * 0.8,
-        log_file_parallel_write_max_ns: (sync_ns * 4.0) as u64,
+        redo_bytes: Some((mbps * MB) as u64),
+        log_file_sync_mean_ns: Some(sync_ns),
+        log_file_parallel_write_mean_ns: Some(sync_ns * 0.8),
+        log_file_parallel_write_max_ns: Some((sync_ns * 4.0) as u64),
         ..Interval::default()
     };
     Row {
@@ -345,11 +345,11 @@ pub fn two_rates(run: &mut Run, first: f64, last: f64, seconds: u64) {
     let interval = |i: u64| Interval {
         t_s: (i + 1) as f64,
         seconds: 1.0,
-        redo_bytes: (rate(i) * MB) as u64,
+        redo_bytes: Some((rate(i) * MB) as u64),
         ..Interval::default()
     };
     row.intervals = (0..seconds).map(interval).collect();
-    let bytes = row.intervals.iter().map(|i| i.redo_bytes).sum();
+    let bytes = row.intervals.iter().filter_map(|i| i.redo_bytes).sum();
     row.elapsed_s = Some(seconds as f64);
     let redo = row.redo.get_or_insert_default();
     redo.redo_size_bytes = Some(bytes);

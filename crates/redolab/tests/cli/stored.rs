@@ -66,7 +66,7 @@ fn a_run_is_named_by_a_unique_beginning_or_as_the_last() {
         .expect(0, &[first.as_str().max(&last)]);
     place
         .run(&["runs", "show", begin])
-        .expect(2, &["2 runs begin like that", &first, &last]);
+        .expect(2, &["the ids of 2 runs begin with it", &first, &last]);
     for (name, words) in [
         ("zzz", "not in the store"),
         ("", "not in the store"),
@@ -263,7 +263,7 @@ fn the_table_of_workers_comes_out_of_a_run() {
         }
         assert_eq!(html.contains("LG00"), workers > 0);
         assert_eq!(
-            shown.out.contains("changed between alone"),
+            shown.out.contains("between working alone and with workers"),
             writer == "adaptive"
         );
     }

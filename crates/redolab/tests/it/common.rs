@@ -2,16 +2,16 @@
 
 use measure::Histogram;
 use measure::imported::{
-    Axis, Cell, Column, Diagnostic, Imported, Point, Series, Severity, Source, Table,
+    Axis, Cell, Column, Diagnostic, Imported, Series, SeriesPoint, Severity, Source, Table,
 };
 use measure::judgement::{
     Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
 };
 use measure::run::{
-    AuditStatus, CapturedEvents, CommitPath, CommitsPerWrite, DeviceFigures, Environment, FloorRow,
-    FlushAudit, Interval, LearningFigures, NfsRequests, OpenLoopFigures, Origin, ProcessorFigures,
-    RedoFigures, RedoLogFacts, RedoWorkload, Row, Run, SCHEMA, SyncSwitch, Target, TargetFacts,
-    Validity, Worker, WorkloadInfo,
+    AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, DeviceFigures, Environment,
+    FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests, OpenLoopFigures, Origin,
+    ProcessorFigures, RecordedSyncSwitch, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run,
+    SCHEMA, Target, TargetFacts, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -101,7 +101,7 @@ fn imported() -> Imported {
             event: "log_file_sync".to_owned(),
             axis: Axis::Time,
             width: 0.5,
-            points: vec![Point {
+            points: vec![SeriesPoint {
                 at: 1.0,
                 count: 2,
                 mean_ns: 1.5,
@@ -165,7 +165,7 @@ pub fn row(h: &Histogram) -> Row {
             lab_ns: 6,
         }),
         cross_check: Some(cross_check()),
-        commit_path: Some(CommitPath {
+        commit_path: Some(CommitPathFigures {
             attributed: 5,
             queue_ns: 1.0,
             write_ns: 2.0,
@@ -262,7 +262,7 @@ pub fn row(h: &Histogram) -> Row {
         learning: Some(LearningFigures {
             log_file_sync_switches: Some(1),
             log_file_sync_polled_pct: Some(50.0),
-            log_file_sync_switch_log: vec![SyncSwitch {
+            log_file_sync_switch_log: vec![RecordedSyncSwitch {
                 t_s: 1.5,
                 to: "polling".to_owned(),
                 left_per_s: 1e4,

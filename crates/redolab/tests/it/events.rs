@@ -2,7 +2,9 @@
 
 use crate::common::{full_run, histogram};
 use measure::workload::split_mix;
-use redolab::store::events::{Chunk, Column, EventKind, Query, RowFacts, SyncEvent, WriteEvent};
+use redolab::store::events::{
+    Chunk, EventColumn, EventKind, Query, RowFacts, SyncEvent, WriteEvent,
+};
 use redolab::store::{Store, StoreError};
 use std::path::{Path, PathBuf};
 
@@ -84,11 +86,11 @@ fn store_with(dir: &Path, counts: (u64, u64), finished: bool) -> Store {
 }
 
 fn all(event: Option<EventKind>, row: Option<u32>) -> Query {
-    let text = |c: &Column| matches!(c, Column::Event | Column::Workload);
+    let text = |c: &EventColumn| matches!(c, EventColumn::Event | EventColumn::Workload);
     Query {
         event,
         row,
-        columns: Column::ALL.into_iter().filter(|c| !text(c)).collect(),
+        columns: EventColumn::ALL.into_iter().filter(|c| !text(c)).collect(),
     }
 }
 
@@ -111,15 +113,18 @@ fn events_are_read_back_as_they_were_recorded() {
     let store = store_with(dir.path(), counts, true);
     assert_eq!(parts(dir.path()).len(), 6);
     let chunks = read(&store, all(Some(EventKind::LogFileSync), Some(2))).expect("reads");
-    let column = |c: Column| {
+    let column = |c: EventColumn| {
         chunks
             .iter()
             .flat_map(move |chunk| chunk.column(c).to_vec())
     };
-    let mut latency = column(Column::LatencyNs);
-    let (mut queue, mut wake) = (column(Column::QueueNs), column(Column::WakeNs));
-    let (mut us, mut extra) = (column(Column::StartUtcUs), column(Column::StartExtraNs));
-    let (mut batch, mut commits) = (column(Column::Batch), column(Column::Commits));
+    let mut latency = column(EventColumn::LatencyNs);
+    let (mut queue, mut wake) = (column(EventColumn::QueueNs), column(EventColumn::WakeNs));
+    let (mut us, mut extra) = (
+        column(EventColumn::StartUtcUs),
+        column(EventColumn::StartExtraNs),
+    );
+    let (mut batch, mut commits) = (column(EventColumn::Batch), column(EventColumn::Commits));
     for event in syncs(2, counts.0) {
         let figure = |value: u64| Some(Some(value as i64));
         assert_eq!(latency.next(), figure(event.latency_ns));
@@ -141,17 +146,19 @@ fn events_are_read_back_as_they_were_recorded() {
         .collect();
     for (column, figure) in [
         (
-            Column::LatencyNs,
+            EventColumn::LatencyNs,
             &(|e: &WriteEvent| Some(e.write_ns + e.flush_ns)) as &dyn Fn(&_) -> _,
         ),
-        (Column::RedoBytes, &|e: &WriteEvent| {
+        (EventColumn::RedoBytes, &|e: &WriteEvent| {
             Some(u64::from(e.redo_bytes))
         }),
-        (Column::LogSwitch, &|e: &WriteEvent| {
+        (EventColumn::LogSwitch, &|e: &WriteEvent| {
             Some(u64::from(e.log_switch))
         }),
-        (Column::Worker, &|e: &WriteEvent| e.worker.map(u64::from)),
-        (Column::Session, &|_: &WriteEvent| None),
+        (EventColumn::Worker, &|e: &WriteEvent| {
+            e.worker.map(u64::from)
+        }),
+        (EventColumn::Session, &|_: &WriteEvent| None),
     ] {
         let found = chunks
             .iter()

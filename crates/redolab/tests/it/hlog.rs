@@ -3,9 +3,9 @@
 use crate::common::histogram;
 use measure::{Histogram, Nanos};
 use proptest::prelude::*;
-use redolab::store::hlog::{self, Flaw, HEADER, Record, Scan};
+use redolab::store::hlog::{self, Flaw, HEADER, HlogScan, Record};
 
-fn read(bytes: &[u8]) -> (Vec<Record>, Result<Scan, Flaw>) {
+fn read(bytes: &[u8]) -> (Vec<Record>, Result<HlogScan, Flaw>) {
     let mut records = Vec::new();
     let scan = hlog::scan(bytes, &mut |r| records.push(r));
     (records, scan)

@@ -117,7 +117,7 @@ fn a_full_disk_costs_what_comes_after_it_and_nothing_before() {
 
 #[test]
 fn a_disk_that_fills_while_events_come_says_so_and_keeps_whole_parts() {
-    use redolab::store::events::{Column, Query, RowFacts, SyncEvent};
+    use redolab::store::events::{EventColumn, Query, RowFacts, SyncEvent};
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut full = 0;
     for step in 1..=16 {
@@ -167,7 +167,7 @@ fn a_disk_that_fills_while_events_come_says_so_and_keeps_whole_parts() {
         let query = Query {
             event: None,
             row: None,
-            columns: vec![Column::LatencyNs],
+            columns: vec![EventColumn::LatencyNs],
         };
         let read: u64 = match store.events("a", query) {
             Ok(events) => events.map(|c| c.expect("whole parts").events as u64).sum(),

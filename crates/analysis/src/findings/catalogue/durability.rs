@@ -3,21 +3,21 @@
 use super::{CatalogueEntry, FigureAnchor, STACK_RULE};
 use measure::judgement::Confidence::{High, Low, Medium};
 
-const WORD: &str = "what the drive reports (NVMe VWC, SCSI WCE) counts before queue/write_cache, which an administrator can change";
+const WORD: &str = "the drive's own report (NVMe VWC, SCSI WCE) takes precedence over queue/write_cache, which an administrator can change";
 
 entries! {
     STACK_NULL = CatalogueEntry::new("stack.null", High,
         "The target is the null device, which keeps nothing.")
         .rule("a log needs a medium", STACK_RULE)
-        .advice("Use it to measure the lab's own overhead; name a path to judge a device.");
+        .advice("Use it to measure redolab's own overhead; name a path to judge a device.");
     STACK_VOLATILE = CatalogueEntry::new("stack.volatile", High,
         "A layer keeps the log in memory: tmpfs, ramfs, zram, a RAM disk, or a loop device on one.")
         .rule("tmpfs, ramfs, zram and RAM disks are volatile: no", STACK_RULE)
         .advice("Put redo on a device that keeps data without power.")
         .at(FigureAnchor::Stack);
     STACK_PRELOAD = CatalogueEntry::new("stack.preload", High,
-        "A preloaded library (eatmydata, nosync) turns flushes into nothing.")
-        .rule("eatmydata and its like: no", STACK_RULE)
+        "A preloaded library (eatmydata, nosync) makes flushes do nothing.")
+        .rule("eatmydata and similar libraries: no", STACK_RULE)
         .advice("Remove it from LD_PRELOAD and /etc/ld.so.preload and measure again.")
         .at(FigureAnchor::Stack);
     MOUNT_BARRIER_OFF = CatalogueEntry::new("mount.barrier_off", High,
@@ -26,12 +26,12 @@ entries! {
         .advice("Remove the option; a log whose flushes are dropped loses acknowledged commits.")
         .at(FigureAnchor::Stack);
     MOUNT_SOFT = CatalogueEntry::new("mount.soft", High,
-        "A network file system is mounted soft: after a time-out writes are given up.")
+        "A network file system is mounted soft: after a time-out the client gives up writes.")
         .rule("soft network mounts: no", "nfs(5): soft can cause silent data corruption")
         .advice("Mount it hard.")
         .at(FigureAnchor::Stack);
     MOUNT_LOOSE_CACHE = CatalogueEntry::new("mount.loose_cache", High,
-        "A network mount caches writes on this machine, or asks for asynchronous ones.")
+        "A network mount caches writes on this machine, or allows asynchronous writes.")
         .rule("client write-back caching: conditional", STACK_RULE)
         .advice("Mount it with cache=none, or sync for NFS.")
         .at(FigureAnchor::Stack);
@@ -43,17 +43,17 @@ entries! {
     STACK_COPY_ON_WRITE = CatalogueEntry::new("stack.copy_on_write", High,
         "A file system or volume writes each block to a new place: pre-writing does not help.")
         .rule("copy on write (btrfs without NOCOW, ZFS and its volumes, bcachefs, nilfs2): conditional", STACK_RULE)
-        .advice("btrfs: NOCOW on the empty log directory (chattr +C). ZFS: see stack.zfs. Otherwise XFS or ext4.")
+        .advice("On btrfs set NOCOW on the empty log directory (chattr +C). For ZFS see stack.zfs. Otherwise use XFS or ext4.")
         .at(FigureAnchor::Stack);
     STACK_ZFS = CatalogueEntry::new("stack.zfs", Medium,
-        "What ZFS's sync and recordsize are, or that they could not be read.")
+        "The values of the ZFS properties sync and recordsize, or that they could not be read.")
         .rule("sync property unreadable: unverified; records larger than a log write are read, changed and written", STACK_RULE)
-        .advice("zfs get sync,recordsize,logbias: sync must not be disabled; a log device (SLOG) with power-loss protection decides the latency.")
+        .advice("Run zfs get sync,recordsize,logbias: sync must not be disabled. The latency depends on the log device (SLOG), which needs power-loss protection (PLP).")
         .at(FigureAnchor::Stack);
     STACK_NETWORK = CatalogueEntry::new("stack.network", High,
         "The path is on a network or shared file system: NFS, CIFS, 9p, virtiofs and others.")
         .rule("network file systems: conditional at best", STACK_RULE)
-        .advice("Ask for the server's export (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and its cache's protection.")
+        .advice("Ask how the server exports the file system (NFS: sync, never async; 9p, virtiofs: the host's cache mode) and how its cache is protected.")
         .at(FigureAnchor::Stack);
     STACK_FUSE = CatalogueEntry::new("stack.fuse", High,
         "The file system is a FUSE file system: a user-space process serves it.")
@@ -81,23 +81,23 @@ entries! {
         .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; unsafe is not.")
         .at(FigureAnchor::Stack);
     STACK_UNKNOWN = CatalogueEntry::new("stack.unknown", High,
-        "Facts of the stack that could not be read.")
-        .rule("what could not be read is not judged", STACK_RULE)
+        "Some facts of the storage stack could not be read.")
+        .rule("facts that could not be read are not judged", STACK_RULE)
         .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(FigureAnchor::Stack);
     STACK_DISK = CatalogueEntry::new("stack.disk", Medium,
-        "What a disk below is: NVMe drive, solid-state drive, rotating disk, virtual disk; and whether it takes forced unit access.")
+        "The kind of a disk (NVMe drive, solid-state drive, rotating disk, virtual disk), and whether it supports forced unit access (FUA).")
         .rule("from transport, name and model", STACK_RULE)
         .at(FigureAnchor::Stack);
     STACK_CONTROLLER = CatalogueEntry::new("stack.controller", Medium,
-        "A disk is a virtual one of a RAID controller; the state of its cache's battery or flash backup, where its tool reports it.")
+        "A disk is a virtual disk of a RAID controller, with the state of the cache's battery or flash backup if the controller's tool reports it.")
         .rule("RAID controllers: conditional on the battery", STACK_RULE)
-        .advice("Check battery and cache policy (storcli, ssacli; redolab reads them when run as root where they are installed), or --declare battery after an inspection.")
+        .advice("Check the battery and the cache policy (storcli, ssacli; redolab runs these tools if they are installed and it runs as root), or use --declare battery after an inspection.")
         .at(FigureAnchor::Stack);
     STACK_CONTROLLER_UNPROTECTED = CatalogueEntry::new("stack.controller_unprotected", Medium,
         "A RAID controller writes back although its battery or flash backup is not in order.")
         .rule("write back without protection: no", STACK_RULE)
-        .advice("Replace the battery, and set the volume to write back only with a sound one (WB, not AWB).")
+        .advice("Replace the battery, and allow write-back only while the battery is in order (WB, not AWB).")
         .at(FigureAnchor::Stack);
     STACK_DRIVE_CACHES = CatalogueEntry::new("stack.drive_caches", Medium,
         "The caches of the disks behind a RAID controller are on; its battery does not protect them.")
@@ -110,14 +110,14 @@ entries! {
         .advice("Compare the figures with the provisioned IOPS and throughput, and soak for 45 minutes.")
         .at(FigureAnchor::Stack);
     STACK_INSTANCE_STORE = CatalogueEntry::new("stack.instance_store", Medium,
-        "A disk is local storage of a cloud instance, gone when the instance stops or its host fails.")
+        "A disk is local storage of a cloud instance: its data is lost when the instance stops or its host fails.")
         .rule("instance storage: conditional on redundancy elsewhere", STACK_RULE)
         .advice("Use it for redo only with a synchronous copy on another machine.")
         .at(FigureAnchor::Stack);
     STACK_WRITE_CACHE = CatalogueEntry::new("stack.write_cache", Medium,
-        "Whether a disk has a volatile write cache, as the drive reports it or only as the kernel's queue/write_cache has it.")
+        "Whether a disk has a volatile write cache: as the drive reports it or, if the drive could not be read, as the kernel's queue/write_cache reports it.")
         .rule(WORD, STACK_RULE)
-        .advice("Prove the flush with a power test, or --declare plp from the data sheet.")
+        .advice("Run a power test, or use --declare plp if the data sheet promises power-loss protection.")
         .at(FigureAnchor::Stack);
     STACK_FLUSH_SUPPRESSED = CatalogueEntry::new("stack.flush_suppressed", High,
         "A disk reports a volatile write cache, and the kernel is set to send it no flushes.")
@@ -130,9 +130,9 @@ entries! {
         .advice("Find the cache that acknowledges the writes, and show that it survives power loss.")
         .at(FigureAnchor::Floor);
     DURABILITY_DECLARED = CatalogueEntry::new("durability.declared", Medium,
-        "Every disk below is declared to keep what it acknowledged, by the drive itself, a data sheet, its controller's tool or the user.")
+        "For every disk, the drive itself, a data sheet, the controller's tool or the user declares that it keeps what it acknowledged.")
         .rule("declared from VWC or WCE = 0, a sourced model entry, the controller's tool, or --declare", STACK_RULE)
-        .advice("A power test turns the declaration into a test.")
+        .advice("Run a power test to verify the declaration.")
         .at(FigureAnchor::Stack);
     DURABILITY_TESTED = CatalogueEntry::new("durability.tested", High,
         "A power test lost no acknowledged write.")
@@ -145,12 +145,12 @@ entries! {
         .at(FigureAnchor::Trust);
     DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High,
         "The kernel sent fewer flushes than were requested, since it treats the disk as write-through.")
-        .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
+        .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
         .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(FigureAnchor::Trust);
     DURABILITY_FLAT_FLUSH = CatalogueEntry::new("durability.flat_flush", Low,
-        "A flush takes no longer with 64 MiB to make durable than with 4 KiB, on a device that has a volatile cache or belongs to a host.")
-        .limit("growth of the flush over growth of what is dirty", &["flush_growth_ratio", "flush_growth_span"])
+        "A flush of 64 MiB takes no longer than a flush of 4 KiB, on a device that has a volatile write cache or is a virtual disk of a host.")
+        .limit("growth of the flush time divided by growth of the data to flush", &["flush_growth_ratio", "flush_growth_span"])
         .advice("Run a power test; in a virtual machine ask for the host's cache mode.")
         .at(FigureAnchor::Floor);
 }

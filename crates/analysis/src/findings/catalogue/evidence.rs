@@ -7,18 +7,18 @@ const RULE: &str = "arithmetic on the evidence's own figures, within their print
 
 entries! {
     EVIDENCE_CLOCK = CatalogueEntry::new("evidence.clock", High,
-        "A column that is named a latency contains a clock: it grows with the time.")
+        "A column that is named a latency contains clock times: it grows with the time column.")
         .rule("slope and fit against the time column", RULE)
         .advice("Do not read this column as a latency; the rows' number and sizes still hold.");
     EVIDENCE_WINDOW = CatalogueEntry::new("evidence.window", High,
-        "A volume and a rate imply another window than the one that is stated.")
+        "A volume and a rate imply a different time window than the stated one.")
         .rule("volume / rate, in both unit systems", RULE)
         .advice("Figures per second hold; totals belong to another window than the stated one.");
     EVIDENCE_LOAD_AVERAGE = CatalogueEntry::new("evidence.load_average", High,
         "A load average is stated as a percentage.")
         .rule("a load average is a number of processes, not a percentage", RULE);
     EVIDENCE_AVERAGE = CatalogueEntry::new("evidence.average", High,
-        "A printed average is not the time over the number.")
+        "A printed average is not the total time divided by the number of waits.")
         .rule("within rounding", RULE);
     EVIDENCE_ROUNDING = CatalogueEntry::new("evidence.rounding", High,
         "Printed averages hide the ratio between them.")
@@ -39,17 +39,18 @@ entries! {
         "More waits are over a higher bound than over a lower one.")
         .rule("shares fall with the threshold", RULE);
     EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium,
-        "Two histograms that are said to be alike differ.")
+        "Two histograms differ although the text describes them as alike.")
         .rule("difference in standard errors", RULE);
     EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium,
-        "The queue of iostat is not rate times time.")
+        "The queue length of iostat is not the rate multiplied by the time.")
         .rule("Little's law", RULE)
         .advice("One of the three columns is not what its heading says.");
     EVIDENCE_OTHER_LOAD = CatalogueEntry::new("evidence.other_load", Medium,
-        "The load of a test is not the load of the cell's life.")
+        "The load of a test differs from the load over the life of the cell.")
         .rule("shares within a factor", RULE)
-        .advice("Do not carry the test's share over to what the cell does otherwise.");
-    EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High, "A counter fell.")
+        .advice("Do not apply the share of the test to the other work of the cell.");
+    EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High,
+        "A counter decreased.")
         .rule("counters do not fall", RULE)
         .advice("Differences across this point mean nothing.");
     EVIDENCE_CEILING = CatalogueEntry::new("evidence.ceiling", Medium,
@@ -58,7 +59,7 @@ entries! {
         .advice("Look for a filter in how the samples were taken; longer values are missing.");
     EVIDENCE_SMALL_EFFECT = CatalogueEntry::new("evidence.small_effect", Medium,
         "A difference is highly significant and small.")
-        .rule("Cohen's d beside the p-value", RULE);
+        .rule("Cohen's d together with the p-value", RULE);
     EVIDENCE_INTERVAL = CatalogueEntry::new("evidence.interval", High,
         "A printed interval does not follow from the printed means.")
         .rule("within the printed digits", RULE);
@@ -73,7 +74,7 @@ entries! {
         "A latency is jobs over throughput in every line: a response time, not a sampled wait.")
         .rule("within 1 % in every line", RULE);
     EVIDENCE_COMMIT_MODE = CatalogueEntry::new("evidence.commit_mode", High,
-        "Commits that are said not to wait, wait.")
+        "Commits wait for log file sync although the text describes them as NOWAIT.")
         .rule("NOWAIT commits do not wait for log file sync", RULE)
         .advice("Reproduce it with a workload that waits.");
     EVIDENCE_BLOCK_SIZE = CatalogueEntry::new("evidence.block_size", Medium,
@@ -84,15 +85,15 @@ entries! {
         .rule("share of the block", RULE)
         .advice("Smaller blocks, or more commits per write, waste less.");
     EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium,
-        "Where throughput peaks and only latency grows.")
+        "The number of jobs at which throughput peaks; beyond it only latency grows.")
         .rule("two lines past the peak", RULE);
     EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
-        "A factor that is claimed in words fits neither equal jobs nor peaks.")
+        "A factor that the text claims fits neither the throughput at equal jobs nor the peaks.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low,
-        "A factor that is claimed in words is found.")
+        "A factor that the text claims is confirmed by the figures.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_EXCEPTION = CatalogueEntry::new("evidence.claim_exception", Medium,
-        "Lines in which the platform that is claimed to be faster is slower.")
+        "In some lines the platform that the text claims to be faster is slower.")
         .rule("the other's throughput at equal jobs", RULE);
 }

@@ -25,7 +25,7 @@ pub(crate) use need::*;
 pub(crate) use performance::*;
 pub(crate) use validity::*;
 
-use super::{Axis, axis};
+use super::{FindingAxis, axis};
 use crate::thresholds::{Limit, Thresholds};
 use measure::judgement::Confidence;
 
@@ -136,7 +136,7 @@ impl CatalogueEntry {
 
     /// Its axis.
     #[must_use]
-    pub fn axis(&self) -> Axis {
+    pub fn axis(&self) -> FindingAxis {
         axis(self.id)
     }
 

@@ -10,7 +10,7 @@ entries! {
         .advice("Use a faster device, larger groups, or several logs.")
         .at(FigureAnchor::Throughput);
     NEED_REDO_RATE = CatalogueEntry::new("need.redo_rate", Medium,
-        "The redo per second that is needed (--redo-rate), compared with what was reached: behind a RAID controller with what its disks take, on a cloud volume with the rate after a soak.")
+        "The redo per second that is needed (--redo-rate), compared with the rate that was reached: behind a RAID controller the rate of its disks, on a cloud volume the rate after a soak.")
         .limit("capacity above the need", &["headroom_pct"])
         .advice("Use a faster device, larger groups, or several logs.")
         .at(FigureAnchor::Throughput);
@@ -20,13 +20,13 @@ entries! {
         .advice("Use a device whose durable write is faster.")
         .at(FigureAnchor::LogFileSync);
     NEED_SUSTAINED = CatalogueEntry::new("need.sustained", High,
-        "A rate is needed, and only the rate of a burst was seen: of a controller's cache, or of a cloud volume before its credits end.")
+        "A rate is needed, but only a burst rate was measured: the rate of a controller's cache, or of a cloud volume before its credits end.")
         .limit("bytes written over the cache, or minutes of one row", &["destage_multiple", "assumed_cache_gib", "soak_min"])
-        .advice("Soak: for 45 minutes on a cloud volume; with log files larger than the controller's cache behind one.")
+        .advice("Run a soak: 45 minutes on a cloud volume; behind a RAID controller with log files larger than its cache.")
         .at(FigureAnchor::Seconds);
     NEED_ENDURANCE = CatalogueEntry::new("need.endurance", Medium,
         "How long the drive's rated endurance lasts at the rate that is needed (--tbw, --years).")
         .limit("years at the needed rate", &["endurance_years"])
-        .advice("A drive of higher endurance, larger groups (less padding), or less redo.")
+        .advice("Use a drive with a higher endurance, larger groups (less padding), or write less redo.")
         .at(FigureAnchor::Throughput);
 }

@@ -11,7 +11,7 @@ const WAIT: &str = "Oracle Database Reference, wait event of the same name";
 
 entries! {
     LATENCY_WRITE_MEAN = CatalogueEntry::new("latency.write_mean", High,
-        "The mean log file parallel write, in bands.")
+        "The mean log file parallel write, and the band that it is in.")
         .limit("bands of the mean", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms"])
         .advice("Look at the device first: cache policy, neighbours, path; then at block size and pre-writing.")
         .at(FigureAnchor::Percentiles);
@@ -21,14 +21,14 @@ entries! {
         .advice("Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours.")
         .at(FigureAnchor::Percentiles);
     LATENCY_PEAKS = CatalogueEntry::new("latency.peaks", Medium,
-        "Peaks of log file parallel write, and what they did to log file sync.")
+        "Peaks of log file parallel write, and their effect on log file sync.")
         .limit("longest over mean; rise of log file sync in the seconds with peaks", &["peak_ratio", "peak_effect_pct"])
         .advice("Sessions wait longer because of these peaks: a longer run shows whether they come regularly.")
         .at(FigureAnchor::Longest);
     LATENCY_OUTLIERS = CatalogueEntry::new("latency.outliers", High,
         "Log writes and log file sync waits over 500 ms.")
         .limit("number over 500 ms", &["outliers_allowed"])
-        .advice("A second log member on other hardware, or racing two devices, hides outliers of one; find their cause before that.")
+        .advice("Find the cause first. After that, a second log member on other hardware, or racing two devices, can hide the outliers of one device.")
         .at(FigureAnchor::Longest);
     LATENCY_IO_SHARE = CatalogueEntry::new("latency.io_share", Medium,
         "Write and flush as a share of log file sync; the rest is queueing and waking up.")
@@ -38,11 +38,11 @@ entries! {
     FLUSH_COST = CatalogueEntry::new("flush.cost", Medium,
         "The flush as a share of a durable write, at queue depth 1.")
         .rule("", "measured by the probe: direct writes, each flushed")
-        .advice("Where the flush is most of it, a device with a protected cache makes commits faster than one with faster cells.")
+        .advice("If the flush is most of the time, a device with a protected cache (PLP) makes commits faster than a device with faster flash cells.")
         .at(FigureAnchor::Floor);
     FLUSH_AUDIT = CatalogueEntry::new("flush.audit", High,
-        "The flushes that the kernel counted beside those that the acknowledged writes need.")
-        .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
+        "The flushes that the kernel counted, compared with those that the acknowledged writes need.")
+        .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
         .at(FigureAnchor::Trust);
     BLOCK_BELOW_LOGICAL = CatalogueEntry::new("block.below_logical", High,
         "Redo blocks are smaller than the host sector.")
@@ -50,7 +50,7 @@ entries! {
         .advice("Use blocks of the host sector's size.")
         .at(FigureAnchor::Stack);
     BLOCK_BELOW_PHYSICAL = CatalogueEntry::new("block.below_physical", High,
-        "Log writes end inside a sector of the medium: acknowledged neighbours are written again.")
+        "Log writes end inside a sector of the medium: acknowledged redo in that sector is written again.")
         .rule("log writes padded to the media sector", ORA_01378)
         .advice("Pad log writes to the media sector.")
         .at(FigureAnchor::Stack);
@@ -59,15 +59,15 @@ entries! {
         .rule("block >= host sector; log writes padded to the media sector", ORA_01378)
         .at(FigureAnchor::Stack);
     BLOCK_ATOMIC = CatalogueEntry::new("block.atomic", High,
-        "The unit that the device promises not to tear, against block and padding.")
+        "The largest write that the device promises not to tear, compared with block size and padding.")
         .rule("atomic unit >= block", "NVMe AWUPF, SCSI atomic writes: Linux queue/atomic_write_unit_max_bytes")
-        .advice("Redo blocks carry checksums, so a torn one is found; no double-write is needed either way.")
+        .advice("Nothing to do: redo blocks have checksums, so a torn block is detected; no double write is needed.")
         .at(FigureAnchor::Stack);
     BLOCK_PRE_WRITTEN = CatalogueEntry::new("block.pre_written", High,
         "The log files hold no unwritten extents.")
         .rule("no unwritten extent in a log file", UNWRITTEN);
     BLOCK_UNWRITTEN_EXTENTS = CatalogueEntry::new("block.unwritten_extents", High,
-        "The log files hold unwritten extents: first writes commit the file system's journal too.")
+        "The log files hold unwritten extents: the first write to each also commits the file system's journal.")
         .rule("no unwritten extent in a log file", UNWRITTEN)
         .advice("Write log files once before use; fallocate alone is not enough.");
     BLOCK_EXTENTS_UNKNOWN = CatalogueEntry::new("block.extents_unknown", High,
@@ -78,16 +78,16 @@ entries! {
         .rule("a raw device is written in full before its first use", UNWRITTEN)
         .advice("Keep the device out of fstab, volume groups and arrays; redolab inspect shows what is on it.");
     BLOCK_PRE_WRITING = CatalogueEntry::new("block.pre_writing", Medium,
-        "What writing a file beforehand is worth here.")
+        "The effect of pre-writing: durable writes on a file that was written before, compared with an allocated file.")
         .rule("", "measured by the probe, same method and size")
         .at(FigureAnchor::Floor);
     CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium,
-        "The number of jobs beyond which throughput hardly grows and latency does, and whether the stated need is below it.")
+        "The number of jobs beyond which latency grows but throughput hardly does, and whether the stated need is below it.")
         .limit("growth of throughput", &["knee_gain_pct"])
-        .advice("More sessions than this mostly wait longer.")
+        .advice("With more sessions than this, commits mostly wait longer.")
         .at(FigureAnchor::Throughput);
     CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High,
-        "Commits that share a log write, at least and at most.")
+        "The number of commits that share a log write: lowest and highest.")
         .rule("", "group-commit factor: commits for each log write")
         .at(FigureAnchor::Throughput);
     CONCURRENCY_DELAY = CatalogueEntry::new("concurrency.delay", Medium,
@@ -103,22 +103,22 @@ entries! {
     STEADY_DECAY = CatalogueEntry::new("steady.decay", Medium,
         "The rate fell gradually and was lower at the end of a row.")
         .limit("fall of the level", &["decay_pct", "steady_min_s"])
-        .advice("A fast cache that fills, heat, or garbage collection: plan with the rate at the end, and soak.")
+        .advice("Possible causes are a fast cache that fills, heat, and garbage collection. Plan with the rate at the end, and run a soak.")
         .at(FigureAnchor::Seconds);
     STEADY_STEP = CatalogueEntry::new("steady.step", Medium,
         "The rate fell from one level to another within a row and stayed there.")
         .limit("fall from level to level", &["step_pct", "steady_min_s"])
-        .advice("Spent burst credits or a full fast cache: the lower level is the sustained rate.")
+        .advice("Possible causes are spent burst credits and a full fast cache. The lower level is the sustained rate.")
         .at(FigureAnchor::Seconds);
     STEADY_CAP = CatalogueEntry::new("steady.cap", Low,
-        "A flat plateau whose latency grows with depth: a provisioned cap.")
+        "Throughput is on a flat plateau while latency grows with depth: a provisioned cap.")
         .limit("rate that is held evenly while depth and latency grow", &["cap_flat_pct"])
         .advice("Compare the level with what is provisioned; a larger volume or instance type may raise it.")
         .at(FigureAnchor::Throughput);
     LOAD_PROCESSORS = CatalogueEntry::new("load.processors", High,
         "The processors were so busy that the load generator may be the limit.")
         .limit("processors busy", &["cpu_busy_pct"])
-        .advice("Read throughput of those rows as a lower bound of the device, and their latency as an upper one.")
+        .advice("Treat the throughput of those rows as a lower bound for the device, and their latency as an upper bound.")
         .at(FigureAnchor::Throughput);
     LOAD_LAB_OVERHEAD = CatalogueEntry::new("load.lab_overhead", High,
         "redolab's own overhead per commit, measured on the null device.")
@@ -126,7 +126,7 @@ entries! {
         .advice("The device is so fast that redolab's own overhead is a visible part of a commit; compare devices by log file parallel write.")
         .at(FigureAnchor::Trust);
     LOAD_BACKGROUND = CatalogueEntry::new("load.background", Medium,
-        "How much of what the device wrote came from others.")
+        "The share of the device's writes that came from other processes.")
         .limit("writes of others", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);
@@ -137,7 +137,7 @@ entries! {
     SPACE_WRITE_AMPLIFICATION = CatalogueEntry::new("space.write_amplification", Medium,
         "Bytes that the device wrote for each byte of redo.")
         .limit("bytes for each byte", &["write_amplification"])
-        .advice("Padding of small commits, a copy-on-write or journalled file system, a mirror, or neighbours on the device; the drive's inner amplification comes on top.");
+        .advice("Possible causes are padding of small commits, a copy-on-write or journalled file system, a mirror, and other work on the device. The drive's internal write amplification is not included.");
     SPACE_DATA_JOURNAL = CatalogueEntry::new("space.data_journal", High,
         "The file system writes redo twice (data=journal).")
         .rule("data=ordered or data=writeback for redo", super::STACK_RULE)
@@ -146,9 +146,9 @@ entries! {
     SPACE_ENDURANCE = CatalogueEntry::new("space.endurance", Medium,
         "How long the drive's rated endurance lasts at the highest measured rate (--tbw).")
         .limit("years without a pause", &["endurance_years"])
-        .advice("State the need (--redo-rate or --commit-rate) to have it judged by that.");
+        .advice("State the need (--redo-rate or --commit-rate), so that the endurance is judged by it.");
     SPACE_LOG_SWITCHES = CatalogueEntry::new("space.log_switches", Medium,
-        "What log switches did to log file sync.")
+        "The effect of log switches on log file sync.")
         .limit("rise of log file sync in the seconds with switches", &["switch_effect_pct"])
         .advice("Use larger log files, so that switches are rare.")
         .at(FigureAnchor::Seconds);
@@ -165,9 +165,9 @@ entries! {
     SPACE_LOG_BUFFER_SPACE = CatalogueEntry::new("space.log_buffer_space", High,
         "Sessions waited for room in the log buffer.")
         .rule("any such wait", WAIT)
-        .advice("Expected where sessions do not wait; otherwise make the log buffer larger or the device faster.");
+        .advice("This is expected if sessions do not wait for their commits. Otherwise use a larger log buffer or a faster device.");
     SPACE_CACHE_RESIDENT = CatalogueEntry::new("space.cache_resident", Medium,
         "The log files are so small that a cache in the path could hold them.")
         .limit("footprint over the largest cache", &["cache_multiple", "assumed_cache_gib"])
-        .advice("Larger log files, or a soak, show the rate behind the cache. Production logs of the same size are held by it too.");
+        .advice("Use larger log files or run a soak to see the rate behind the cache. Production logs of the same size also fit into that cache.");
 }

@@ -20,13 +20,13 @@ entries! {
     VALIDITY_SHORT_WRITE = problem("validity.short_write", "A write was cut short.");
     VALIDITY_INCOMPLETE = problem("validity.incomplete",
         "The run ended before its plan: interrupted, stopped, or failed.");
-    VALIDITY_CLOCK_STEP = problem("validity.clock_step", "The clock stepped while it measured.");
+    VALIDITY_CLOCK_STEP = problem("validity.clock_step", "The clock made a step during the measurement.");
     VALIDITY_BUSY_DEVICE = problem("validity.busy_device",
-        "Others used the device when the run began (--allow-busy).");
+        "Other processes used the device when the run began (--allow-busy).");
     VALIDITY_LITTLES_LAW = problem("validity.littles_law",
         "Jobs, throughput and latency contradict each other.");
     VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High,
-        "A row has so few commits that no figure of it can be relied on.")
+        "A row has so few commits that its figures are not reliable.")
         .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile is given when ten samples lie beyond it, so fewer than 20 have not even a median; with fewer than 4 for each session a row is little more than the group commits in which its sessions began and ended")
         .advice("Measure for longer, or raise --max-write where it ended the row.")
         .at(FigureAnchor::Trust);
@@ -43,15 +43,15 @@ entries! {
         .advice("Measure on the device before deciding.");
     VALIDITY_FALLBACK = CatalogueEntry::new("validity.fallback", High,
         "A requested feature was unavailable and was not used.")
-        .rule("what was requested is measured, or the run says what was measured instead", "redolab: a run says what it measured")
+        .rule("the run measures what was requested, or records what it measured instead", "redolab: a run records what it measured")
         .advice("Allow it and measure again, if that is what you want to measure.");
     VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High,
         "Fewer flushes were counted than the acknowledged writes need.")
-        .rule("counted >= needed", "redolab: flushes that the kernel counted beside those that acknowledged writes need")
+        .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
         .advice("Something above the device drops flushes; find it before trusting any commit.")
         .at(FigureAnchor::Trust);
     VALIDITY_BACKGROUND = CatalogueEntry::new("validity.background", Medium,
-        "Others wrote to the device in more than a quarter of the rows.")
+        "Other processes wrote to the device in more than a quarter of the rows.")
         .limit("writes of others", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);

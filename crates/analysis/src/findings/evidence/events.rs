@@ -72,7 +72,7 @@ fn averages(table: &Table, notes: &mut Vec<Note>) {
             continue;
         }
         let claim = format!(
-            "{}: {} waits in {} s are {} ms each, not the {} that is printed ({})",
+            "{}: {} waits in {} s are {} ms each, but {} is printed ({})",
             line.text("event"),
             show(line.number("waits").unwrap_or(0.0)),
             line.text("time"),
@@ -113,7 +113,7 @@ fn ratios(a: &Table, b: &Table, notes: &mut Vec<Note>) {
             format!("{} s / {waits} waits = {m:.3} ms", l.text("time"))
         };
         let claim = format!(
-            "{event}: printed as {} against {} ms, a ratio of {shown:.2}; it is {} against {}, a ratio \
+            "{event}: {} and {} ms are printed, a ratio of {shown:.2}; exact are {} and {}, a ratio \
              of {real:.1} ({} and {})",
             x.text("avg_wait"),
             y.text("avg_wait"),

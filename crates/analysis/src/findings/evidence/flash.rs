@@ -27,7 +27,7 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
         }
         let claim = format!(
             "flash completed {} of {} log writes of the test first, {run:.2} %; over the cell's life \
-             before it {life:.1} %: the test's load is not the cell's ({})",
+             before it {life:.1} %: the load of the test differs from the normal load of the cell ({})",
             show(line.number("flash_first").unwrap_or(0.0)),
             show(all),
             place(line.table())

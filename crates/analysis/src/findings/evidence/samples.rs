@@ -52,7 +52,7 @@ fn ceiling(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     let unit = line.text("unit");
     let claim = format!(
         "the maxima of {} samples, {}, are within {} % of each other right below {round} {unit}: the \
-         data looks cut there, and cannot judge outliers ({})",
+         data looks cut there, so it cannot show outliers ({})",
         cut.len(),
         shown.join(" and "),
         100.0 * CEILING,
@@ -103,7 +103,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
     }
     let spread = match deviations(difference, t, df, n) {
         Some((a, b)) => format!(
-            "; standard deviations of about {} and {} are solved back from t and df, assuming {} \
+            "; standard deviations of about {} and {} are computed from t and df, assuming {} \
              values each",
             show(a.max(b)),
             show(a.min(b)),

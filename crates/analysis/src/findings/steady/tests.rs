@@ -12,7 +12,7 @@ fn seconds(rates: &[f64]) -> Row {
     let interval = |(i, rate): (usize, &f64)| Interval {
         t_s: (i + 1) as f64,
         seconds: 1.0,
-        redo_bytes: (rate * MB_BYTES) as u64,
+        redo_bytes: Some((rate * MB_BYTES) as u64),
         ..Interval::default()
     };
     row.intervals = rates.iter().enumerate().map(interval).collect();

@@ -16,7 +16,7 @@ fn old(origin: &str) -> Value {
     let mut row = serde_json::to_value(Row::default()).expect("a row is JSON");
     for (key, value) in row.as_object_mut().expect("an object") {
         let text = json!({"mean": 0.0, "p50": 0, "p99": 0});
-        let path = CommitPath::default();
+        let path = CommitPathFigures::default();
         match key.as_str() {
             "commits_per_write" => *value = text,
             "commit_latency" => *value = json!(WaitStats::default()),

@@ -6,7 +6,7 @@ use crate::commit::CommitMode;
 use crate::control::COPY_BYTES;
 use crate::error::ShapeError;
 use crate::recovery::End;
-use device::fault::{Fault, FaultDevice, Injection, Target};
+use device::fault::{Fault, FaultDevice, FaultTarget, Injection};
 use device::sim_disk::{CrashMix, SimDisk};
 
 const SHAPE: Shape = Shape {
@@ -195,7 +195,7 @@ fn interrupted_anywhere_it_is_the_old_log_or_none_or_the_new() {
     let before = old.durable_image();
     let mut state = 7;
     let (mut kept, mut none, mut new) = (0, 0, 0);
-    for target in [Target::Write, Target::Flush] {
+    for target in [FaultTarget::Write, FaultTarget::Flush] {
         for nth in 1.. {
             let sim = disk(&before);
             let faulty = FaultDevice::new(Arc::new(sim.clone()));

@@ -2,7 +2,7 @@
 //! comparison.
 
 use super::super::CommandError;
-use super::super::common::SafetyArgs;
+use super::super::common::{SafetyArgs, without_password};
 use super::super::console::Terminal;
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
@@ -10,6 +10,7 @@ use crate::experiment::plan::{NamedTarget, RoundsPlan};
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
 use measure::comparison::Comparison;
+use measure::driver::DriverKind;
 use std::path::Path;
 
 /// What is measured, and where the report goes.
@@ -27,6 +28,7 @@ pub(super) fn compare(
     asked: &Asked<'_>,
     args: &RunOptions,
     options: &Options,
+    drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
     let plan = RoundsPlan {
         targets: targets(asked.targets, &args.safety)?,
@@ -37,7 +39,7 @@ pub(super) fn compare(
     args.output.check_beside(&store)?;
     args.output.check_report(asked.report)?;
     let terminal = Terminal::new(&args.output, None)?;
-    let sides = conduct_rounds(&plan, &terminal, &store)?;
+    let sides = conduct_rounds(&plan, &terminal, &store, drivers)?;
     Ok(sides.map(|sides| rounds::compare(&sides, options)))
 }
 
@@ -45,23 +47,24 @@ pub(super) fn compare(
 fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, CommandError> {
     let mut found: Vec<NamedTarget> = Vec::new();
     for text in on {
+        let shown = without_password(text);
         let (name, path) = text.split_once('=').ok_or_else(|| {
-            CommandError::usage(format!("--on {text}: write NAME=PATH, such as ssd=/u01"))
+            CommandError::usage(format!("--on {shown}: write NAME=PATH, such as ssd=/u01"))
         })?;
         if !is_name(name) || path.is_empty() {
             return Err(CommandError::usage(format!(
-                "--on {text}: a name has letters, digits, dots, dashes and underscores, and a path \
+                "--on {shown}: a name has letters, digits, dots, dashes and underscores, and a path \
                  follows it"
             )));
         }
         if found.iter().any(|known| known.name == name) {
             return Err(CommandError::usage(format!(
-                "--on {text}: two targets have this name"
+                "--on {shown}: two targets have this name"
             )));
         }
         found.push(NamedTarget {
             name: name.to_owned(),
-            target: safety.target(Path::new(path)),
+            target: safety.target(Path::new(path))?,
         });
     }
     if found.len() < 2 {

@@ -4,7 +4,7 @@
 use super::super::CommandError;
 use super::super::runs::{load_any, resolve};
 use crate::input;
-use crate::store::events::{Column, EventKind, Query};
+use crate::store::events::{EventColumn, EventKind, Query};
 use crate::store::{Store, hlog, read_export, row_and_event};
 use analysis::compare::{Options, Side, WaitSeries, stored};
 use measure::comparison::Comparison;
@@ -77,13 +77,13 @@ fn events(
     let query = Query {
         event: Some(kind),
         row: u32::try_from(row + 1).ok(),
-        columns: vec![Column::StartUtcUs, Column::LatencyNs],
+        columns: vec![EventColumn::StartUtcUs, EventColumn::LatencyNs],
     };
     let mut timed: Vec<(i64, u64)> = Vec::new();
     for chunk in store.events(id, query)? {
         let chunk = chunk?;
-        let starts = chunk.column(Column::StartUtcUs).iter();
-        for (start, latency) in starts.zip(chunk.column(Column::LatencyNs)) {
+        let starts = chunk.column(EventColumn::StartUtcUs).iter();
+        for (start, latency) in starts.zip(chunk.column(EventColumn::LatencyNs)) {
             if let (Some(start), Some(latency)) = (start, latency) {
                 timed.push((*start, u64::try_from(*latency).unwrap_or(0)));
             }

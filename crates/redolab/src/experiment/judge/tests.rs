@@ -9,11 +9,11 @@ use crate::experiment::fixture::in_a_quiet_lab;
 use crate::experiment::plan::MeasurementPlan;
 use crate::experiment::prepare::{Extent, prepare};
 use crate::experiment::row::{self, Spec};
-use crate::experiment::target::{LogTarget, Setup};
+use crate::experiment::target::{LoadTarget, Setup};
 use crate::output::{json, table, verdict};
 use crate::store::Store;
 use device::LogDevice;
-use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, Injection, Target};
+use device::fault::{EINTR, EIO, ENOSPC, Fault, FaultDevice, FaultTarget, Injection};
 use measure::Nanos;
 use measure::judgement::Answer;
 use measure::stack::Stack;
@@ -22,45 +22,45 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What strikes, its problem's id, and a word of what is reported.
-const FAULTS: [(&str, Target, Fault, &str, &str); 6] = [
+const FAULTS: [(&str, FaultTarget, Fault, &str, &str); 6] = [
     (
         "EIO of a write",
-        Target::Write,
+        FaultTarget::Write,
         Fault::Errno(EIO),
         "io_error",
         "a log write failed",
     ),
     (
         "ENOSPC of a write",
-        Target::Write,
+        FaultTarget::Write,
         Fault::Errno(ENOSPC),
         "io_error",
         "No space left",
     ),
     (
         "EINTR of a write",
-        Target::Write,
+        FaultTarget::Write,
         Fault::Errno(EINTR),
         "io_error",
         "Interrupted system call",
     ),
     (
         "a short write",
-        Target::Write,
+        FaultTarget::Write,
         Fault::Short(512),
         "short_write",
         "cut short",
     ),
     (
         "EIO of a flush",
-        Target::Flush,
+        FaultTarget::Flush,
         Fault::Errno(EIO),
         "io_error",
         "a flush failed",
     ),
     (
         "ENOSPC of a flush",
-        Target::Flush,
+        FaultTarget::Flush,
         Fault::Errno(ENOSPC),
         "io_error",
         "No space left",
@@ -76,9 +76,9 @@ fn spec(jobs: u32) -> Spec {
 }
 
 /// A row that is sound, then one into which the fault strikes: what the command is left with.
-fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
+fn run_into(target: FaultTarget, fault: Fault, for_good: bool) -> (Run, Failure) {
     let mut faults = None;
-    let log = LogTarget::null_in(Setup::default(), |inner| {
+    let log = LoadTarget::null_in(Setup::default(), |inner| {
         let device = Arc::new(FaultDevice::new(inner));
         faults = Some(Arc::clone(&device));
         device as Arc<dyn LogDevice>
@@ -89,9 +89,9 @@ fn run_into(target: Target, fault: Fault, for_good: bool) -> (Run, Failure) {
     run.rows.push(row(1, 1).expect("no fault yet"));
     let counts = faults.counts();
     let before = match target {
-        Target::Write => counts.writes,
-        Target::Flush => counts.flushes,
-        Target::Read => counts.reads,
+        FaultTarget::Write => counts.writes,
+        FaultTarget::Flush => counts.flushes,
+        FaultTarget::Read => counts.reads,
     };
     faults.inject(Injection {
         target,

@@ -17,8 +17,8 @@ const LEAST_BYTES: u64 = 4 << 20;
 /// The warm-up, and the time until the measured one, take a quarter each of what a row has then: a
 /// row has room for so many times the transactions that its figures need.
 const WITH_WARM_UP: u64 = 2;
-/// Kept for what is stored of each row, and of each interval.
-const KEEP_ROW_BYTES: u64 = 256 << 10;
+/// Kept for what is stored of each row, its recording included, and of each interval.
+const KEEP_ROW_BYTES: u64 = 640 << 10;
 const KEEP_INTERVAL_BYTES: u64 = 24 << 10;
 
 /// What a row may come to write, in the worst case.

@@ -1,20 +1,23 @@
 //! What is collected while a row runs, interval by interval.
 
 use super::workers::WorkerWork;
-use super::{Lab, Shared, Spec};
+use super::{Lab, Shared, Spec, stored_name};
 use crate::experiment::Failure;
+use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
-use measure::record::{Background, Foreground, IntervalRecord, TimeWindow, WaitPeak};
+use crate::observe::sampler::SampledWindow;
+use measure::driver::LearntSoFar;
+use measure::record::{Background, IntervalRecord, TimeWindow, WaitPeak};
 use measure::run::CapturedEvents;
 use measure::{Clock, Nanos, RealClock, WaitEvent};
-use redo::writer::Learned;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What was recorded while a row ran.
 pub(super) struct Collected {
-    pub(super) foreground: Foreground,
+    pub(super) foregrounds: Foregrounds,
+    /// Transactions of all kinds.
+    pub(super) commits: u64,
     pub(super) background: Background,
     pub(super) intervals: Vec<IntervalRecord>,
     pub(super) elapsed: Nanos,
@@ -30,8 +33,7 @@ pub(super) struct Collected {
     /// The zero of the sessions' clock, in nanoseconds since 1970 UTC.
     zero_utc_ns: u64,
     /// What adaptive learning had come to before and after.
-    pub(super) learned_before: Option<Learned>,
-    pub(super) learned: Option<Learned>,
+    pub(super) learnt: Option<(LearntSoFar, LearntSoFar)>,
     /// What the log writer's workers did in the window.
     pub(super) workers: Vec<WorkerWork>,
     /// What was captured, where it was asked for.
@@ -42,14 +44,10 @@ pub(super) struct Collected {
 
 impl Collected {
     /// Nothing yet, of a window that begins at `from`.
-    pub(super) fn new(
-        clock: RealClock,
-        from: Nanos,
-        begun: WindowEdge,
-        learned_before: Option<Learned>,
-    ) -> Collected {
+    pub(super) fn new(clock: RealClock, from: Nanos, begun: WindowEdge) -> Collected {
         Collected {
-            foreground: Foreground::default(),
+            foregrounds: Foregrounds::default(),
+            commits: 0,
             background: Background::default(),
             intervals: Vec::new(),
             from,
@@ -59,8 +57,7 @@ impl Collected {
             begun,
             ends: [begun; 2],
             checkpoint_flushes: 0,
-            learned_before,
-            learned: None,
+            learnt: None,
             workers: Vec::new(),
             events: None,
             backlog: (0, 0),
@@ -98,7 +95,8 @@ pub(super) fn collect(
     all: &mut Collected,
     (from, start, end): (Nanos, Nanos, Nanos),
 ) -> Result<(), Failure> {
-    let (foreground, log_writes) = lab.target.recorder.take();
+    let (foregrounds, log_writes) = lab.target.recorder.take();
+    let foreground = foregrounds.all();
     let background = &log_writes.background;
     for (at_ns, scalable) in &log_writes.modes {
         let at_s = Nanos(*at_ns).since(from).as_secs();
@@ -112,7 +110,7 @@ pub(super) fn collect(
     // A row that was ended in its warm-up is left out, and nothing of it is stored.
     let nothing = lab.target.meter.ended_ns().is_some() && foreground.latency.count() == 0;
     if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
-        let row = format!("{number:02}-{}-{}", spec.workload.name, spec.jobs);
+        let row = stored_name(number, spec);
         for (key, histogram) in [
             (WaitEvent::LogFileSync.key(), &foreground.sync),
             ("commit_latency", &foreground.latency),
@@ -125,25 +123,27 @@ pub(super) fn collect(
         }
     }
     let window = TimeWindow::of(all.utc_ns(start), end.since(start).0);
+    let observed = lab.target.driver.block_bytes().is_some();
     all.intervals.push(IntervalRecord {
         window,
         commits: foreground.latency.count(),
-        redo_bytes: background.redo_bytes,
+        redo_bytes: observed.then_some(background.redo_bytes),
         sync: WaitPeak::of(&foreground.sync),
         sync_p99_ns: foreground.sync.quantile(0.99),
         write: WaitPeak::of(&background.write),
-        log_switches: background.switches,
+        log_switches: observed.then_some(background.switches),
         device_util_pct: None,
         rss_bytes: machine::resident_bytes(),
         backlog: spec.arrivals.map(|_| all.backlog.0),
     });
-    all.foreground.merge(&foreground);
+    all.foregrounds.merge(&foregrounds);
+    all.commits += foreground.latency.count();
     all.background.merge(background);
     Ok(())
 }
 
 /// Adds what the device did in each interval.
-pub(super) fn fill_utilisation(all: &mut Collected, observed: &Observation) {
+pub(super) fn fill_utilisation(all: &mut Collected, observed: &SampledWindow) {
     let begun_ns = all.utc_ns(all.from);
     for interval in &mut all.intervals {
         let middle_ns = interval.window.middle_ns().saturating_sub(begun_ns);

@@ -2,15 +2,18 @@
 //! computes the row's.
 
 use super::collected::Collected;
-use super::{Control, Lab, Shared, Spec};
+use super::{Lab, Shared, Spec};
+use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::Counted;
 use crate::observe::audit::{Evidence, audit};
 use crate::observe::machine;
-use crate::observe::sampler::Observation;
+use crate::observe::sampler::SampledWindow;
+use measure::Nanos;
 use measure::record::{
-    ArrivalRecord, Background, DeviceCounts, LEARNT_KEPT, LearningRecord, LearntSwitch, ONLY_KIND,
+    ArrivalRecord, Background, DeviceCounts, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch,
     Observations, ProcessUse, Recording, RowLoad, TimeWindow, WaitSum,
 };
+use measure::run::TargetFacts;
 use measure::workload::CommitWait;
 use std::collections::BTreeSet;
 
@@ -23,29 +26,39 @@ pub(super) fn recording(
     spec: &Spec,
     shared: &Shared,
     all: &Collected,
-    observed: &Observation,
+    observed: &SampledWindow,
 ) -> Recording {
     let control = &*shared.control;
     let machine = machine::boot_id();
     let window = TimeWindow::of(all.utc_ns(all.from), all.elapsed.0);
     let mut made = Recording::new(load(spec, &machine), window);
-    let kinds = [(ONLY_KIND.to_owned(), all.foreground.clone())];
-    made.foregrounds.extend(kinds);
-    made.space_waits = space_waits(control);
-    made.background = Some(background(lab, all));
+    made.foregrounds
+        .extend(kinds(lab.target.driver.kinds(), &all.foregrounds));
+    made.space_waits = control.space_waits();
+    made.background = background(lab, all);
     add_observed(&mut made, lab, observed, &machine);
     let needed = all.background.flushes.max(all.checkpoint_flushes);
-    made.flush_audit = Some(audit(&evidence(&made, lab, observed, needed)));
+    made.flush_audit = evidence(&made, lab, observed, needed).as_ref().map(audit);
     made.arrivals = arrivals(shared, all);
     made.learning = learning(all);
     made.session_time = Some(control.session_time(all.from, all.until));
-    made.cross_check = Some(control.cross_check(&counted(lab, spec, all)));
+    made.cross_check = control.cross_check(&counted(lab, spec, all));
     if spec.commits.is_some() && spec.jobs <= SESSIONS_LISTED {
         made.sessions = control.sessions();
     }
     made.events = all.events.clone();
     made.intervals = all.intervals.clone();
     made
+}
+
+/// What sessions did with each kind of transaction, also with one of which there was none. A kind
+/// without a name is called by its number.
+fn kinds(names: Vec<String>, found: &Foregrounds) -> Vec<(String, Foreground)> {
+    let found = found.kinds();
+    let unnamed = (names.len()..found.len()).map(|kind| format!("kind {kind}"));
+    let names = names.into_iter().chain(unnamed).enumerate();
+    let named = names.map(|(kind, name)| (name, found.get(kind).cloned().unwrap_or_default()));
+    named.collect()
 }
 
 fn waits(spec: &Spec) -> bool {
@@ -69,7 +82,7 @@ fn load(spec: &Spec, machine: &str) -> RowLoad {
 
 /// What a second count of the row depends on.
 fn counted<'a>(lab: &'a Lab<'_>, spec: &Spec, all: &Collected) -> Counted<'a> {
-    let log = &lab.target.log;
+    let driver = &lab.target.driver;
     Counted {
         from: all.from,
         until: all.until,
@@ -78,20 +91,19 @@ fn counted<'a>(lab: &'a Lab<'_>, spec: &Spec, all: &Collected) -> Counted<'a> {
         recorder: &lab.target.recorder,
         window_bytes: all.background.redo_bytes,
         records: u64::from(spec.workload.records.max(1)),
-        buffered_bytes: if waits(spec) { 0 } else { log.buffer_bytes() },
+        buffered_bytes: if waits(spec) {
+            0
+        } else {
+            driver.buffered_bytes()
+        },
     }
 }
 
-fn space_waits(control: &Control) -> WaitSum {
-    let (count, total_ns) = control.space_waits();
-    WaitSum { count, total_ns }
-}
-
 /// What the log writer did, with what its workers did: one entry each, also for one that wrote
-/// nothing.
-fn background(lab: &Lab<'_>, all: &Collected) -> Background {
+/// nothing. `None` where log writes are not observed.
+fn background(lab: &Lab<'_>, all: &Collected) -> Option<Background> {
+    let block_bytes = u64::from(lab.target.driver.block_bytes()?);
     let mut background = all.background.clone();
-    let block_bytes = u64::from(lab.target.log.geometry().block_bytes);
     background.block_bytes = background.blocks * block_bytes;
     background.workers.truncate(all.workers.len());
     for (number, work) in all.workers.iter().enumerate() {
@@ -102,11 +114,11 @@ fn background(lab: &Lab<'_>, all: &Collected) -> Background {
             total_ns: work.idle_ns,
         };
     }
-    background
+    Some(background)
 }
 
 /// What the kernel counted in the row's window.
-fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, machine: &str) {
+fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, machine: &str) {
     let window = made.windows.first().copied().unwrap_or_default();
     if let Some((device, disk)) = lab.sampler.device().zip(observed.total.disk) {
         let length = observed.total.length.as_nanos();
@@ -134,9 +146,17 @@ fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &Observation, mac
 
 /// What the flush audit is made from. Flushes of the log and of the checkpoint that are asked for
 /// together are merged by the kernel; those of either follow each other.
-fn evidence(made: &Recording, lab: &Lab<'_>, observed: &Observation, needed: u64) -> Evidence {
-    let target = lab.target.describe();
-    Evidence {
+/// `None` of a target whose writes are not known.
+fn evidence(
+    made: &Recording,
+    lab: &Lab<'_>,
+    observed: &SampledWindow,
+    needed: u64,
+) -> Option<Evidence> {
+    let TargetFacts::RedoLog(target) = lab.target.driver.facts() else {
+        return None;
+    };
+    Some(Evidence {
         needed,
         counted: observed.total.disk,
         declares_cache: lab.declares_cache,
@@ -144,7 +164,7 @@ fn evidence(made: &Recording, lab: &Lab<'_>, observed: &Observation, needed: u64
         background_pct: made.others_pct(),
         devices: lab.devices,
         nfs: observed.nfs,
-    }
+    })
 }
 
 /// What became of the arrivals of an open loop.
@@ -167,7 +187,7 @@ fn arrivals(shared: &Shared, all: &Collected) -> Option<ArrivalRecord> {
 
 /// What adaptive learning did in the window.
 fn learning(all: &Collected) -> Option<LearningRecord> {
-    let (before, after) = (all.learned_before.as_ref()?, all.learned.as_ref()?);
+    let (before, after) = all.learnt.as_ref()?;
     let switches = after.switches - before.switches;
     let kept = after.recent.len().min(switches as usize).min(LEARNT_KEPT);
     let recent = after.recent.iter().skip(after.recent.len() - kept);
@@ -177,10 +197,8 @@ fn learning(all: &Collected) -> Option<LearningRecord> {
         polled: after.polled - before.polled,
         recent: recent
             .map(|switch| LearntSwitch {
-                at_ns: all.utc_ns(switch.at),
-                to_polling: switch.to_polling,
-                left_per_s: switch.left_per_s,
-                taken_per_s: switch.taken_per_s,
+                at_ns: all.utc_ns(Nanos(switch.at_ns)),
+                ..*switch
             })
             .collect(),
     })

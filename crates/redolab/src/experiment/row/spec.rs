@@ -2,7 +2,7 @@
 
 use super::INTERVAL;
 use crate::experiment::load::CommitApi;
-use crate::experiment::planted::Planted;
+use crate::experiment::planted::PlantedLie;
 use measure::Nanos;
 use measure::workload::arrivals::Arrivals;
 use measure::workload::{Payload, Workload};
@@ -42,7 +42,7 @@ pub struct Spec {
     pub soak: bool,
     /// What a test has planted; nothing otherwise.
     #[serde(skip)]
-    pub planted: Planted,
+    pub planted: PlantedLie,
 }
 
 impl Spec {
@@ -62,7 +62,7 @@ impl Spec {
             arrivals: None,
             payload: Payload::default(),
             soak: false,
-            planted: Planted::default(),
+            planted: PlantedLie::default(),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn warm_up(
     if spec.arrivals.is_some() || lab.target.meter.budget().limit().is_none() {
         return await_until(lab, control, until);
     }
-    let clock = lab.target.log.clock();
+    let clock = lab.target.driver.clock();
     while clock.now() < until && !lab.target.meter.is_warm() {
         await_until(lab, control, until.min(clock.now().plus(WARM_LOOK)))?;
         if control.running.load(Ordering::SeqCst) == 0 {
@@ -57,7 +57,7 @@ pub(super) fn open_window(
     // Before anything counts, so that the first samples are not thrown away with the warm-up.
     lab.target.recorder.open(u64::MAX);
     let _ = lab.target.recorder.take();
-    let clock = lab.target.log.clock();
+    let clock = lab.target.driver.clock();
     begin_events(lab, number, spec, clock.now());
     // Ahead of both ends, so that every session knows them before they come, even where this thread
     // is interrupted meanwhile. Sessions write in this time too, which --max-write pays for.

@@ -7,8 +7,8 @@
 //! ```
 //! Invariants: a part holds one kind of event of one row of the run, in one row group, and gets its
 //! name only when it is whole, so a killed run is readable up to its last part; all parts have the
-//! same columns ([`Column`]), null where an event of that kind has no such figure; units are in the
-//! names. docs/interchange.md describes the columns for readers elsewhere.
+//! same columns ([`EventColumn`]), null where an event of that kind has no such figure; units are
+//! in the names. docs/interchange.md describes the columns for readers elsewhere.
 //!
 //! What it must not know: who records the events, and when.
 
@@ -99,7 +99,7 @@ pub struct WriteEvent {
 
 /// A column of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
+pub enum EventColumn {
     /// The kind of event: text.
     Event,
     /// Row of the run, from 1.
@@ -150,63 +150,63 @@ pub enum Column {
     Worker,
 }
 
-impl Column {
+impl EventColumn {
     /// All, in the order of the file.
-    pub const ALL: [Column; 24] = [
-        Column::Event,
-        Column::Row,
-        Column::Workload,
-        Column::Jobs,
-        Column::StartUtcUs,
-        Column::StartExtraNs,
-        Column::LatencyNs,
-        Column::QueueNs,
-        Column::WriteNs,
-        Column::FlushNs,
-        Column::WakeNs,
-        Column::TransactionNs,
-        Column::Batch,
-        Column::Session,
-        Column::Commits,
-        Column::RedoBytes,
-        Column::Blocks,
-        Column::Writes,
-        Column::Flushes,
-        Column::LogSeq,
-        Column::LogSwitch,
-        Column::CheckpointWaitNs,
-        Column::GroupWaitNs,
-        Column::Worker,
+    pub const ALL: [EventColumn; 24] = [
+        EventColumn::Event,
+        EventColumn::Row,
+        EventColumn::Workload,
+        EventColumn::Jobs,
+        EventColumn::StartUtcUs,
+        EventColumn::StartExtraNs,
+        EventColumn::LatencyNs,
+        EventColumn::QueueNs,
+        EventColumn::WriteNs,
+        EventColumn::FlushNs,
+        EventColumn::WakeNs,
+        EventColumn::TransactionNs,
+        EventColumn::Batch,
+        EventColumn::Session,
+        EventColumn::Commits,
+        EventColumn::RedoBytes,
+        EventColumn::Blocks,
+        EventColumn::Writes,
+        EventColumn::Flushes,
+        EventColumn::LogSeq,
+        EventColumn::LogSwitch,
+        EventColumn::CheckpointWaitNs,
+        EventColumn::GroupWaitNs,
+        EventColumn::Worker,
     ];
 
     /// Its name in the file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Column::Event => "event",
-            Column::Row => "row",
-            Column::Workload => "workload",
-            Column::Jobs => "jobs",
-            Column::StartUtcUs => "start_utc_us",
-            Column::StartExtraNs => "start_extra_ns",
-            Column::LatencyNs => "latency_ns",
-            Column::QueueNs => "queue_ns",
-            Column::WriteNs => "write_ns",
-            Column::FlushNs => "flush_ns",
-            Column::WakeNs => "wake_ns",
-            Column::TransactionNs => "transaction_ns",
-            Column::Batch => "batch",
-            Column::Session => "session",
-            Column::Commits => "commits",
-            Column::RedoBytes => "redo_bytes",
-            Column::Blocks => "blocks",
-            Column::Writes => "writes",
-            Column::Flushes => "flushes",
-            Column::LogSeq => "log_seq",
-            Column::LogSwitch => "log_switch",
-            Column::CheckpointWaitNs => "checkpoint_wait_ns",
-            Column::GroupWaitNs => "group_wait_ns",
-            Column::Worker => "worker",
+            EventColumn::Event => "event",
+            EventColumn::Row => "row",
+            EventColumn::Workload => "workload",
+            EventColumn::Jobs => "jobs",
+            EventColumn::StartUtcUs => "start_utc_us",
+            EventColumn::StartExtraNs => "start_extra_ns",
+            EventColumn::LatencyNs => "latency_ns",
+            EventColumn::QueueNs => "queue_ns",
+            EventColumn::WriteNs => "write_ns",
+            EventColumn::FlushNs => "flush_ns",
+            EventColumn::WakeNs => "wake_ns",
+            EventColumn::TransactionNs => "transaction_ns",
+            EventColumn::Batch => "batch",
+            EventColumn::Session => "session",
+            EventColumn::Commits => "commits",
+            EventColumn::RedoBytes => "redo_bytes",
+            EventColumn::Blocks => "blocks",
+            EventColumn::Writes => "writes",
+            EventColumn::Flushes => "flushes",
+            EventColumn::LogSeq => "log_seq",
+            EventColumn::LogSwitch => "log_switch",
+            EventColumn::CheckpointWaitNs => "checkpoint_wait_ns",
+            EventColumn::GroupWaitNs => "group_wait_ns",
+            EventColumn::Worker => "worker",
         }
     }
 
@@ -215,13 +215,13 @@ impl Column {
     pub const fn is_required(self) -> bool {
         matches!(
             self,
-            Column::Event
-                | Column::Row
-                | Column::Workload
-                | Column::Jobs
-                | Column::StartUtcUs
-                | Column::StartExtraNs
-                | Column::LatencyNs
+            EventColumn::Event
+                | EventColumn::Row
+                | EventColumn::Workload
+                | EventColumn::Jobs
+                | EventColumn::StartUtcUs
+                | EventColumn::StartExtraNs
+                | EventColumn::LatencyNs
         )
     }
 }
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn columns_have_names_of_their_own() {
         let names: std::collections::BTreeSet<&str> =
-            Column::ALL.iter().map(|c| c.name()).collect();
-        assert_eq!(names.len(), Column::ALL.len());
+            EventColumn::ALL.iter().map(|c| c.name()).collect();
+        assert_eq!(names.len(), EventColumn::ALL.len());
     }
 }

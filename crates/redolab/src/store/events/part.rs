@@ -4,7 +4,7 @@
 //! does not have is null. Encodings are chosen for little processor time, since the part is made
 //! while others are measured: integers as differences, constants by dictionary, zstd at level 1.
 
-use super::{Column, EventKind, SyncEvent, WriteEvent};
+use super::{EventColumn, EventKind, SyncEvent, WriteEvent};
 use parquet::basic::{
     Compression, ConvertedType, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical,
     ZstdLevel,
@@ -35,7 +35,7 @@ pub(super) trait Event {
     /// When it began, on the log's clock.
     fn start_ns(&self) -> u64;
     /// Its figure in a column of its own; `None` where it has none.
-    fn figure(&self, column: Column) -> Option<u64>;
+    fn figure(&self, column: EventColumn) -> Option<u64>;
 }
 
 impl Event for SyncEvent {
@@ -46,17 +46,17 @@ impl Event for SyncEvent {
     }
 
     #[inline]
-    fn figure(&self, column: Column) -> Option<u64> {
+    fn figure(&self, column: EventColumn) -> Option<u64> {
         let part = |index: usize| self.parts_ns.map(|parts| parts[index]);
         match column {
-            Column::LatencyNs => Some(self.latency_ns),
-            Column::QueueNs => part(0),
-            Column::WriteNs => part(1),
-            Column::FlushNs => part(2),
-            Column::WakeNs => part(3),
-            Column::TransactionNs => Some(self.transaction_ns),
-            Column::Batch => self.batch,
-            Column::Session => Some(u64::from(self.session)),
+            EventColumn::LatencyNs => Some(self.latency_ns),
+            EventColumn::QueueNs => part(0),
+            EventColumn::WriteNs => part(1),
+            EventColumn::FlushNs => part(2),
+            EventColumn::WakeNs => part(3),
+            EventColumn::TransactionNs => Some(self.transaction_ns),
+            EventColumn::Batch => self.batch,
+            EventColumn::Session => Some(u64::from(self.session)),
             _ => None,
         }
     }
@@ -70,22 +70,22 @@ impl Event for WriteEvent {
     }
 
     #[inline]
-    fn figure(&self, column: Column) -> Option<u64> {
+    fn figure(&self, column: EventColumn) -> Option<u64> {
         match column {
-            Column::LatencyNs => Some(self.write_ns + self.flush_ns),
-            Column::WriteNs => Some(self.write_ns),
-            Column::FlushNs => Some(self.flush_ns),
-            Column::Batch => Some(self.batch),
-            Column::Commits => Some(u64::from(self.commits)),
-            Column::RedoBytes => Some(u64::from(self.redo_bytes)),
-            Column::Blocks => Some(u64::from(self.blocks)),
-            Column::Writes => Some(u64::from(self.writes)),
-            Column::Flushes => Some(u64::from(self.flushes)),
-            Column::LogSeq => Some(self.log_seq),
-            Column::LogSwitch => Some(u64::from(self.log_switch)),
-            Column::CheckpointWaitNs => Some(self.checkpoint_wait_ns),
-            Column::GroupWaitNs => Some(self.group_wait_ns),
-            Column::Worker => self.worker.map(u64::from),
+            EventColumn::LatencyNs => Some(self.write_ns + self.flush_ns),
+            EventColumn::WriteNs => Some(self.write_ns),
+            EventColumn::FlushNs => Some(self.flush_ns),
+            EventColumn::Batch => Some(self.batch),
+            EventColumn::Commits => Some(u64::from(self.commits)),
+            EventColumn::RedoBytes => Some(u64::from(self.redo_bytes)),
+            EventColumn::Blocks => Some(u64::from(self.blocks)),
+            EventColumn::Writes => Some(u64::from(self.writes)),
+            EventColumn::Flushes => Some(u64::from(self.flushes)),
+            EventColumn::LogSeq => Some(self.log_seq),
+            EventColumn::LogSwitch => Some(u64::from(self.log_switch)),
+            EventColumn::CheckpointWaitNs => Some(self.checkpoint_wait_ns),
+            EventColumn::GroupWaitNs => Some(self.group_wait_ns),
+            EventColumn::Worker => self.worker.map(u64::from),
             _ => None,
         }
     }
@@ -93,11 +93,11 @@ impl Event for WriteEvent {
 
 /// The columns as Parquet has them.
 pub(super) fn schema() -> TypePtr {
-    let field = |column: &Column| {
-        let text = matches!(column, Column::Event | Column::Workload);
+    let field = |column: &EventColumn| {
+        let text = matches!(column, EventColumn::Event | EventColumn::Workload);
         let (physical, logical) = match column {
             _ if text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Column::StartUtcUs => (Physical::INT64, Some(timestamp())),
+            EventColumn::StartUtcUs => (Physical::INT64, Some(timestamp())),
             _ => (Physical::INT64, None),
         };
         let repetition = if column.is_required() {
@@ -110,12 +110,12 @@ pub(super) fn schema() -> TypePtr {
             .with_logical_type(logical)
             .with_converted_type(match column {
                 _ if text => ConvertedType::UTF8,
-                Column::StartUtcUs => ConvertedType::TIMESTAMP_MICROS,
+                EventColumn::StartUtcUs => ConvertedType::TIMESTAMP_MICROS,
                 _ => ConvertedType::NONE,
             });
         Arc::new(field.build().expect("the logical types suit the physical"))
     };
-    let fields = Column::ALL.iter().map(field).collect();
+    let fields = EventColumn::ALL.iter().map(field).collect();
     let group = Type::group_type_builder("event").with_fields(fields);
     Arc::new(group.build().expect("a group of fields is a schema"))
 }
@@ -136,7 +136,7 @@ pub(super) fn properties() -> WriterProperties {
         .set_max_row_group_row_count(None)
         .set_write_batch_size(BATCH)
         .set_created_by(format!("redolab {}", env!("CARGO_PKG_VERSION")));
-    for column in [Column::Event, Column::Workload] {
+    for column in [EventColumn::Event, EventColumn::Workload] {
         let path = ColumnPath::from(column.name());
         properties = properties
             .set_column_dictionary_enabled(path.clone(), true)
@@ -150,13 +150,13 @@ pub(super) fn encode<E: Event>(events: &[E], common: &Common<'_>) -> Result<Vec<
     let bytes = Vec::with_capacity(events.len() * 16 + (8 << 10));
     let mut file = SerializedFileWriter::new(bytes, schema(), Arc::new(properties()))?;
     let mut group = file.next_row_group()?;
-    for column in Column::ALL {
+    for column in EventColumn::ALL {
         let Some(mut out) = group.next_column()? else {
             return Err(ParquetError::General("a column is missing".to_owned()));
         };
         match column {
-            Column::Event => text(&mut out, E::KIND.name(), events.len())?,
-            Column::Workload => text(&mut out, common.workload, events.len())?,
+            EventColumn::Event => text(&mut out, E::KIND.name(), events.len())?,
+            EventColumn::Workload => text(&mut out, common.workload, events.len())?,
             _ if column.is_required() => required(&mut out, column, events, common)?,
             _ => optional(&mut out, column, events)?,
         }
@@ -183,7 +183,7 @@ fn text(
 
 fn required<E: Event>(
     out: &mut SerializedColumnWriter<'_>,
-    column: Column,
+    column: EventColumn,
     events: &[E],
     common: &Common<'_>,
 ) -> Result<(), ParquetError> {
@@ -192,10 +192,12 @@ fn required<E: Event>(
     for some in events.chunks(BATCH) {
         values.clear();
         match column {
-            Column::Row => values.resize(some.len(), i64::from(common.row)),
-            Column::Jobs => values.resize(some.len(), i64::from(common.jobs)),
-            Column::StartUtcUs => values.extend(some.iter().map(|e| utc(e).div_euclid(1000))),
-            Column::StartExtraNs => values.extend(some.iter().map(|e| utc(e).rem_euclid(1000))),
+            EventColumn::Row => values.resize(some.len(), i64::from(common.row)),
+            EventColumn::Jobs => values.resize(some.len(), i64::from(common.jobs)),
+            EventColumn::StartUtcUs => values.extend(some.iter().map(|e| utc(e).div_euclid(1000))),
+            EventColumn::StartExtraNs => {
+                values.extend(some.iter().map(|e| utc(e).rem_euclid(1000)))
+            }
             _ => values.extend(some.iter().map(|e| signed(e.figure(column).unwrap_or(0)))),
         }
         out.typed::<Int64Type>().write_batch(&values, None, None)?;
@@ -205,7 +207,7 @@ fn required<E: Event>(
 
 fn optional<E: Event>(
     out: &mut SerializedColumnWriter<'_>,
-    column: Column,
+    column: EventColumn,
     events: &[E],
 ) -> Result<(), ParquetError> {
     let (mut values, mut levels) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));

@@ -5,7 +5,7 @@
 //! parts that were not in place are not there. Files are read as hostile: what the decoder does not
 //! take is an error that names the file.
 
-use super::{Column, EventKind, FOLDER, parse_part_name};
+use super::{EventColumn, EventKind, FOLDER, parse_part_name};
 use crate::folder::Folder;
 use crate::store::error::io_error;
 use crate::store::reader::{contents, damaged, unreadable};
@@ -34,7 +34,7 @@ pub struct Query {
     /// Row of the run, from 1; `None` for all.
     pub row: Option<u32>,
     /// The columns, text ones excepted: what they tell is in each chunk.
-    pub columns: Vec<Column>,
+    pub columns: Vec<EventColumn>,
 }
 
 /// Some events of one kind and one row of a run.
@@ -46,14 +46,14 @@ pub struct Chunk {
     pub row: u32,
     /// How many events.
     pub events: usize,
-    columns: Vec<(Column, Vec<Option<i64>>)>,
+    columns: Vec<(EventColumn, Vec<Option<i64>>)>,
 }
 
 impl Chunk {
     /// The figures of a column, an event each, `None` where an event has none; empty when the query
     /// did not ask for it.
     #[must_use]
-    pub fn column(&self, column: Column) -> &[Option<i64>] {
+    pub fn column(&self, column: EventColumn) -> &[Option<i64>] {
         let found = self.columns.iter().find(|(name, _)| *name == column);
         found.map_or(&[], |(_, values)| values.as_slice())
     }
@@ -86,7 +86,7 @@ struct OpenPart {
     file: SerializedFileReader<File>,
     /// The next row group.
     group: usize,
-    columns: Vec<(Column, ColumnReaderImpl<Int64Type>)>,
+    columns: Vec<(EventColumn, ColumnReaderImpl<Int64Type>)>,
     /// Events of the row group that were not read.
     left: usize,
 }
@@ -275,7 +275,7 @@ impl EventReader {
 
 impl OpenPart {
     /// The next events, or `None` at the end of the part.
-    fn chunk(&mut self, columns: &[Column]) -> Result<Option<Chunk>, String> {
+    fn chunk(&mut self, columns: &[EventColumn]) -> Result<Option<Chunk>, String> {
         while self.left == 0 {
             if self.group == self.file.metadata().num_row_groups() {
                 return Ok(None);
@@ -297,7 +297,7 @@ impl OpenPart {
         Ok(Some(chunk))
     }
 
-    fn next_group(&mut self, wanted: &[Column]) -> Result<(), String> {
+    fn next_group(&mut self, wanted: &[EventColumn]) -> Result<(), String> {
         let (file, index) = (&self.file, self.group);
         let (columns, rows) = guarded(|| {
             let group = file.get_row_group(index)?;
@@ -318,7 +318,7 @@ impl OpenPart {
 
 fn open_column(
     group: &dyn RowGroupReader,
-    column: Column,
+    column: EventColumn,
 ) -> Result<ColumnReaderImpl<Int64Type>, ParquetError> {
     let schema = group.metadata().schema_descr();
     let found = schema.columns().iter().position(|c| {
@@ -334,7 +334,7 @@ fn open_column(
 /// The next `count` figures of a column.
 fn figures(
     reader: &mut ColumnReaderImpl<Int64Type>,
-    column: Column,
+    column: EventColumn,
     count: usize,
 ) -> Result<Vec<Option<i64>>, String> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());

@@ -1,0 +1,7 @@
+//! Which drivers there are.
+
+use crate::postgres;
+use measure::driver::DriverKind;
+
+/// The drivers that open targets by their address.
+pub const KINDS: &[DriverKind] = &[postgres::KIND];

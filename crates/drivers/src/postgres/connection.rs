@@ -1,0 +1,284 @@
+//! A connection to a server that has accepted the user: startup, authentication, plain queries.
+//!
+//! Invariants: the password leaves in clear text only where nothing but this machine sees it; with
+//! SCRAM-SHA-256 the server proves that it knows the password, too; rows are few and small.
+
+use super::error::{PostgresError, ServerMessage, harmless};
+use super::password::Credentials;
+use super::url::Address;
+use super::wire::Wire;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::{backend, frontend};
+use std::time::Duration;
+
+/// What the server shows of its clients.
+const APPLICATION: &str = "redolab";
+/// Rows of a query that are kept.
+const ROWS_MAX: usize = 1000;
+
+/// Rows of a query as text; a value that is NULL is `None`.
+pub type TextRows = Vec<Vec<Option<String>>>;
+
+/// A connection that is ready for queries.
+#[derive(Debug)]
+pub struct Connection {
+    /// What carries its messages.
+    pub wire: Wire,
+}
+
+/// How far the authentication has come.
+enum Step {
+    Begun,
+    Answered,
+    Scram(Box<ScramSha256>),
+    Accepted,
+}
+
+impl Connection {
+    /// Connects and authenticates.
+    ///
+    /// # Errors
+    /// No server is reachable, or it refuses.
+    pub fn open(
+        address: &Address,
+        credentials: &Credentials,
+        patience: Duration,
+    ) -> Result<Connection, PostgresError> {
+        let mut wire = Wire::connect(address, patience)?;
+        wire.begin();
+        let parameters = [
+            ("user", address.user.as_str()),
+            ("database", address.database.as_str()),
+            ("application_name", APPLICATION),
+            ("client_encoding", "UTF8"),
+        ];
+        frontend::startup_message(parameters, &mut wire.outbox)?;
+        wire.send()?;
+        let mut step = Step::Begun;
+        loop {
+            let frame = wire.frame()?;
+            match frame.tag {
+                backend::AUTHENTICATION_TAG => {
+                    let request = Request::of(frame.body)?;
+                    step = answer(request, step, &mut wire, address, credentials)?;
+                    wire.send()?;
+                }
+                backend::ERROR_RESPONSE_TAG => {
+                    return Err(refusal(ServerMessage::of(frame.body), &credentials.note));
+                }
+                backend::READY_FOR_QUERY_TAG if matches!(step, Step::Accepted) => {
+                    return Ok(Connection { wire });
+                }
+                backend::PARAMETER_STATUS_TAG
+                | backend::BACKEND_KEY_DATA_TAG
+                | backend::NOTICE_RESPONSE_TAG
+                    if matches!(step, Step::Accepted) => {}
+                backend::NOTICE_RESPONSE_TAG => {}
+                _ => {
+                    return Err(PostgresError::Protocol(
+                        "an answer does not fit its request",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Runs statements without parameters, and returns their rows.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn query(&mut self, sql: &str) -> Result<TextRows, PostgresError> {
+        self.wire.begin();
+        frontend::query(sql, &mut self.wire.outbox)?;
+        self.wire.send()?;
+        let mut rows = TextRows::new();
+        let mut failure = None;
+        loop {
+            let frame = self.wire.frame()?;
+            match frame.tag {
+                backend::DATA_ROW_TAG if rows.len() < ROWS_MAX => rows.push(values(frame.body)?),
+                backend::ERROR_RESPONSE_TAG => failure = Some(ServerMessage::of(frame.body)),
+                backend::READY_FOR_QUERY_TAG => break,
+                backend::ROW_DESCRIPTION_TAG
+                | backend::COMMAND_COMPLETE_TAG
+                | backend::PARAMETER_STATUS_TAG
+                | backend::NOTIFICATION_RESPONSE_TAG
+                | backend::NOTICE_RESPONSE_TAG => {}
+                _ => return Err(PostgresError::Protocol("an answer does not fit its query")),
+            }
+        }
+        match failure {
+            Some(message) => Err(PostgresError::Server(message)),
+            None => Ok(rows),
+        }
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn prepare(&mut self, name: &str, sql: &str, types: &[u32]) -> Result<(), PostgresError> {
+        self.wire.begin();
+        frontend::parse(name, sql, types.iter().copied(), &mut self.wire.outbox)?;
+        frontend::sync(&mut self.wire.outbox);
+        self.wire.send()?;
+        let mut is_parsed = false;
+        loop {
+            let frame = self.wire.frame()?;
+            match frame.tag {
+                backend::PARSE_COMPLETE_TAG => is_parsed = true,
+                backend::ERROR_RESPONSE_TAG => {
+                    return Err(PostgresError::Server(ServerMessage::of(frame.body)));
+                }
+                backend::PARAMETER_STATUS_TAG | backend::NOTICE_RESPONSE_TAG => {}
+                backend::READY_FOR_QUERY_TAG if is_parsed => return Ok(()),
+                _ => {
+                    return Err(PostgresError::Protocol(
+                        "an answer does not fit its statement",
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// What the server asks for.
+enum Request {
+    Nothing,
+    ClearText,
+    Md5([u8; 4]),
+    /// Whether SCRAM-SHA-256 is offered.
+    Sasl(bool),
+    SaslContinue(Vec<u8>),
+    SaslFinal(Vec<u8>),
+    Other(&'static str),
+}
+
+impl Request {
+    fn of(body: &[u8]) -> Result<Request, PostgresError> {
+        let malformed = PostgresError::Protocol("a request for authentication is malformed");
+        let Some((kind, rest)) = body.split_first_chunk::<4>() else {
+            return Err(malformed);
+        };
+        Ok(match u32::from_be_bytes(*kind) {
+            0 => Request::Nothing,
+            2 => Request::Other("Kerberos V5"),
+            3 => Request::ClearText,
+            5 => Request::Md5(rest.try_into().map_err(|_| malformed)?),
+            7 | 8 => Request::Other("GSSAPI"),
+            9 => Request::Other("SSPI"),
+            10 => Request::Sasl(
+                rest.split(|b| *b == 0)
+                    .any(|m| m == SCRAM_SHA_256.as_bytes()),
+            ),
+            11 => Request::SaslContinue(rest.to_vec()),
+            12 => Request::SaslFinal(rest.to_vec()),
+            _ => Request::Other("of an unknown number"),
+        })
+    }
+}
+
+/// Answers a request into the outbox. Each step is taken once, so a server cannot ask for ever.
+fn answer(
+    request: Request,
+    step: Step,
+    wire: &mut Wire,
+    address: &Address,
+    credentials: &Credentials,
+) -> Result<Step, PostgresError> {
+    let password = || {
+        let missing = || PostgresError::NoPassword(credentials.note.clone());
+        credentials.password.as_ref().ok_or_else(missing)
+    };
+    let proof =
+        |error: std::io::Error| PostgresError::Proof(harmless(error.to_string().as_bytes()));
+    match (request, step) {
+        (Request::Nothing, Step::Begun | Step::Answered) => Ok(Step::Accepted),
+        (Request::ClearText, Step::Begun) => {
+            if !wire.is_local() {
+                return Err(PostgresError::ClearText);
+            }
+            frontend::password_message(password()?.bytes(), &mut wire.outbox)?;
+            Ok(Step::Answered)
+        }
+        (Request::Md5(salt), Step::Begun) => {
+            let hash = md5_hash(address.user.as_bytes(), password()?.bytes(), salt);
+            frontend::password_message(hash.as_bytes(), &mut wire.outbox)?;
+            Ok(Step::Answered)
+        }
+        (Request::Sasl(true), Step::Begun) => {
+            let scram = ScramSha256::new(password()?.bytes(), ChannelBinding::unsupported());
+            let outbox = &mut wire.outbox;
+            frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), outbox)?;
+            Ok(Step::Scram(Box::new(scram)))
+        }
+        (Request::SaslContinue(challenge), Step::Scram(mut scram)) => {
+            scram.update(&challenge).map_err(proof)?;
+            frontend::sasl_response(scram.message(), &mut wire.outbox)?;
+            Ok(Step::Scram(scram))
+        }
+        (Request::SaslFinal(answer), Step::Scram(mut scram)) => {
+            scram.finish(&answer).map_err(proof)?;
+            Ok(Step::Answered)
+        }
+        (Request::Sasl(false), Step::Begun) => Err(PostgresError::Method("SASL without SCRAM")),
+        (Request::Other(method), _) => Err(PostgresError::Method(method)),
+        (Request::Nothing, Step::Scram(_)) => Err(PostgresError::Proof(
+            "the server left it half-way".to_owned(),
+        )),
+        _ => Err(PostgresError::Protocol(
+            "the authentication has steps out of turn",
+        )),
+    }
+}
+
+fn refusal(message: ServerMessage, note: &str) -> PostgresError {
+    if message.is_refusal() {
+        PostgresError::Refused {
+            message,
+            note: note.to_owned(),
+        }
+    } else {
+        PostgresError::Server(message)
+    }
+}
+
+/// The values of a row in text format.
+fn values(body: &[u8]) -> Result<Vec<Option<String>>, PostgresError> {
+    let read = || -> Option<Vec<Option<String>>> {
+        let (count, mut rest) = body.split_first_chunk::<2>()?;
+        let mut values = Vec::new();
+        for _ in 0..u16::from_be_bytes(*count) {
+            let (length, after) = rest.split_first_chunk::<4>()?;
+            let length = i32::from_be_bytes(*length);
+            rest = after;
+            values.push(match usize::try_from(length) {
+                Ok(length) => {
+                    let (value, after) = rest.split_at_checked(length)?;
+                    rest = after;
+                    Some(harmless(value))
+                }
+                Err(_) => None,
+            });
+        }
+        rest.is_empty().then_some(values)
+    };
+    read().ok_or(PostgresError::Protocol("a row is malformed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_cut_or_too_long_are_refused() {
+        let row = b"\0\x02\0\0\0\x03abc\xff\xff\xff\xff";
+        assert_eq!(values(row).expect("a row"), [Some("abc".to_owned()), None]);
+        for length in 0..row.len() {
+            assert!(values(&row[..length]).is_err(), "{length}");
+        }
+        assert!(values(b"\0\x01\0\0\0\x01ab").is_err());
+        assert!(values(b"\xff\xff").is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! A blocking connection that carries messages of the PostgreSQL protocol, version 3.
+//!
+//! Invariants: what arrives is untrusted: memory grows with the bytes that arrived and not with a
+//! length that was announced, and no exchange lasts much longer than the connection's patience.
+//!
+//! What it must not know: what messages mean, beside their tag and length.
+
+use super::error::PostgresError;
+use super::url::{Address, Host};
+use bytes::BytesMut;
+use postgres_protocol::message::{backend::Header, frontend};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The longest message that is accepted: this driver asks for nothing that is near to it.
+const MESSAGE_MAX: usize = 1 << 20;
+/// Bytes of a message before its body.
+const HEADER: usize = 5;
+/// The longest wait when a connection is closed.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection, and what arrived on it and was not read yet.
+#[derive(Debug)]
+pub struct Wire {
+    stream: Stream,
+    inbox: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Messages to be sent.
+    pub outbox: BytesMut,
+    patience: Duration,
+    deadline: Instant,
+    is_local: bool,
+    is_broken: bool,
+}
+
+/// A message that arrived.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// What it is.
+    pub tag: u8,
+    /// What it contains.
+    pub body: &'a [u8],
+}
+
+impl Wire {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// No server is reachable.
+    pub fn connect(address: &Address, patience: Duration) -> Result<Wire, PostgresError> {
+        let port = address.port;
+        let (at, stream) = match &address.host {
+            Host::Network(host) => (
+                format!("host {}, port {port}", host.escape_debug()),
+                tcp(host, port, patience),
+            ),
+            Host::Directory(folder) => {
+                let path = folder.join(format!(".s.PGSQL.{port}"));
+                let stream = SocketAddrUnix::new(&path)
+                    .map_err(io::Error::from)
+                    .and_then(|socket| unix(&socket, patience));
+                (
+                    format!("the socket {}", path.display().to_string().escape_debug()),
+                    stream,
+                )
+            }
+        };
+        let (stream, is_local) =
+            stream.map_err(|source| PostgresError::Unreachable { at, source })?;
+        Ok(Wire {
+            stream,
+            inbox: vec![0; 8 << 10],
+            start: 0,
+            end: 0,
+            outbox: BytesMut::new(),
+            patience,
+            deadline: Instant::now() + patience,
+            is_local,
+            is_broken: false,
+        })
+    }
+
+    /// Whether nothing but this machine sees what is sent.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// Begins an exchange: it has to end within the connection's patience.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.deadline = Instant::now() + self.patience;
+    }
+
+    /// Sends what is in the outbox.
+    ///
+    /// # Errors
+    /// The server is gone, or accepts nothing.
+    pub fn send(&mut self) -> Result<(), PostgresError> {
+        let mut sent = 0;
+        while sent < self.outbox.len() {
+            let written = match &mut self.stream {
+                Stream::Tcp(stream) => stream.write(&self.outbox[sent..]),
+                Stream::Unix(stream) => stream.write(&self.outbox[sent..]),
+            };
+            match written {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The server may have written why it left.
+                Err(error) if is_gone(&error) => break,
+                Err(error) => return Err(self.broken(error)),
+            }
+            if sent < self.outbox.len() {
+                self.check_time()?;
+            }
+        }
+        self.outbox.clear();
+        Ok(())
+    }
+
+    /// The next message.
+    ///
+    /// # Errors
+    /// The server is gone, does not answer, or does not keep to the protocol.
+    pub fn frame(&mut self) -> Result<Frame<'_>, PostgresError> {
+        let body = loop {
+            if let Some(length) = self.arrived()? {
+                let body = self.start + HEADER..self.start + length;
+                self.start += length;
+                break body;
+            }
+            self.fill()?;
+        };
+        Ok(Frame {
+            tag: self.inbox[body.start - HEADER],
+            body: &self.inbox[body],
+        })
+    }
+
+    /// Length of the first message, with its header, where all of it arrived.
+    #[inline]
+    fn arrived(&mut self) -> Result<Option<usize>, PostgresError> {
+        let unread = &self.inbox[self.start..self.end];
+        let header = Header::parse(unread);
+        let length = match header {
+            Ok(None) => return Ok(None),
+            Ok(Some(header)) => usize::try_from(header.len()).ok(),
+            Err(_) => None,
+        };
+        match length {
+            Some(length) if length < MESSAGE_MAX => {
+                Ok(Some(length + 1).filter(|length| *length <= unread.len()))
+            }
+            _ => {
+                self.is_broken = true;
+                Err(PostgresError::Protocol(
+                    "a message has an impossible length",
+                ))
+            }
+        }
+    }
+
+    /// Reads what there is, at least one byte.
+    fn fill(&mut self) -> Result<(), PostgresError> {
+        self.check_time()?;
+        if self.start > 0 {
+            self.inbox.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.inbox.len() {
+            self.inbox.resize(self.inbox.len() * 2, 0);
+        }
+        let room = &mut self.inbox[self.end..];
+        let read = match &mut self.stream {
+            Stream::Tcp(stream) => stream.read(room),
+            Stream::Unix(stream) => stream.read(room),
+        };
+        match read {
+            Ok(0) => {
+                self.is_broken = true;
+                Err(PostgresError::Closed(""))
+            }
+            Ok(count) => {
+                self.end += count;
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(self.broken(error)),
+        }
+    }
+
+    fn check_time(&mut self) -> Result<(), PostgresError> {
+        if Instant::now() > self.deadline {
+            self.is_broken = true;
+            return Err(PostgresError::TimedOut(self.patience));
+        }
+        Ok(())
+    }
+
+    fn broken(&mut self, error: io::Error) -> PostgresError {
+        self.is_broken = true;
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => PostgresError::TimedOut(self.patience),
+            _ if is_gone(&error) => PostgresError::Closed(""),
+            _ => PostgresError::Io(error),
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if self.is_broken {
+            return;
+        }
+        self.outbox.clear();
+        frontend::terminate(&mut self.outbox);
+        let limited = match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(FAREWELL)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(FAREWELL)),
+        };
+        if limited.is_ok() {
+            self.deadline = Instant::now() + FAREWELL;
+            // The server notices the end of the connection, too.
+            let _ = self.send();
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe
+    )
+}
+
+fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<(Stream, bool)> {
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
+                return Ok((Stream::Tcp(stream), address.ip().is_loopback()));
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// A server that accepts nothing may make `connect` wait, so its limit is set before it.
+fn unix(address: &SocketAddrUnix, patience: Duration) -> io::Result<(Stream, bool)> {
+    let flags = rustix::net::SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    for limit in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
+        sockopt::set_socket_timeout(socket.as_fd(), limit, Some(patience))?;
+    }
+    rustix::net::connect(&socket, address)?;
+    Ok((Stream::Unix(UnixStream::from(socket)), true))
+}

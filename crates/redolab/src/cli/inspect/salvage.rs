@@ -1,0 +1,61 @@
+//! Giving up the redo behind damage, for those who accept the loss.
+//!
+//! Invariants: a log is changed only by [`give_up`], which needs the RBA of the damage: who has not
+//! looked at the damage cannot name it, and a log that is damaged elsewhere is refused. What was
+//! given up is printed at once, before anything else can fail.
+
+use crate::cli::{CommandError, FAILED, USAGE};
+use crate::inspection::InspectedLog;
+use device::DeviceError;
+use device::raw::{RawDevice, is_block_device};
+use measure::words::sanitize;
+use redo::engine::Inspection;
+use redo::{Error, Layout, Log, Rba, Salvage};
+use std::path::Path;
+
+/// What giving up would keep and lose. Changes nothing.
+pub(super) fn foresee(directory: &Path, found: &InspectedLog) -> Result<Salvage, CommandError> {
+    let path = directory.display();
+    if let Some(pid) = found.open_by_pid {
+        return Err(CommandError::usage(format!(
+            "{path}: in use by process {pid}: what looks like damage may be a write that is under \
+             way; nothing was changed"
+        )));
+    }
+    let damage = Inspection::open(directory).and_then(|log| log.damage());
+    damage.map_err(refused)?.ok_or_else(|| {
+        CommandError::usage(format!(
+            "{path}: not damaged: opening it loses nothing that was acknowledged, so there is \
+             nothing to give up; nothing was changed"
+        ))
+    })
+}
+
+/// Gives up the redo from the damage at `at` on, and prints what was kept and lost.
+pub(super) fn give_up(directory: &Path, at: Rba) -> Result<Salvage, CommandError> {
+    let layout = if is_block_device(directory) {
+        let held = RawDevice::at(directory).and_then(|look| look.hold());
+        Layout::from(held.map_err(|e| refused(Error::Device(e)))?)
+    } else {
+        Layout::directory(directory)
+    };
+    let (_, given_up) = Log::builder(layout).salvage(at).map_err(refused)?;
+    let path = directory.display().to_string();
+    eprintln!("redolab: {}: {given_up}", sanitize::line(&path));
+    Ok(given_up)
+}
+
+/// The command's end where nothing is given up.
+fn refused(error: Error) -> CommandError {
+    let usage = matches!(
+        error,
+        Error::Salvage { .. }
+            | Error::Device(
+                DeviceError::InUse { .. } | DeviceError::Finishing { .. } | DeviceError::Refused(_)
+            )
+    );
+    CommandError {
+        code: if usage { USAGE } else { FAILED },
+        message: error.to_string(),
+    }
+}

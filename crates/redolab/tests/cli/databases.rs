@@ -1,0 +1,214 @@
+//! A real PostgreSQL server as a target, through the binary.
+
+#[path = "../../../drivers/tests/postgres/server.rs"]
+#[allow(dead_code, reason = "what tests of sessions need")]
+mod server;
+
+use crate::harness::Place;
+use serde_json::Value;
+use server::TestServer;
+
+/// In the address of every command, and in none of its results.
+const PASSWORD: &str = "hunter2";
+const ROWS: [&str; 6] = ["--jobs", "2", "--time", "500ms", "--warmup", "100ms"];
+
+/// A server with a user that has a password.
+fn server() -> Option<TestServer> {
+    let server = TestServer::start(&[], "host all bench 127.0.0.1/32 scram-sha-256")?;
+    let made = format!("CREATE ROLE bench LOGIN PASSWORD '{PASSWORD}'");
+    server.psql(&made).expect("made");
+    Some(server)
+}
+
+fn address(server: &TestServer) -> String {
+    server.tcp_address(&format!("bench:{PASSWORD}"))
+}
+
+/// No file of the store, and nothing that was printed, contains the password.
+fn expect_no_password(place: &Place, printed: &str) {
+    assert!(!printed.contains(PASSWORD), "{printed}");
+    let mut folders = vec![place.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("lists") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("reads");
+            let found = bytes
+                .windows(PASSWORD.len())
+                .any(|w| w == PASSWORD.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn lat1_runs_on_a_server_and_its_redo_is_exact() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let before = server.insert_lsn();
+    let address = address(&server);
+    let on = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    let done = place.run(&[&on[..], &ROWS].concat());
+    let grown = server.insert_lsn() - before;
+    done.expect(0, &["Will commit on postgres://bench@127.0.0.1"]);
+    expect_no_password(&place, &format!("{}{}", done.out, done.err));
+    let run = done.json();
+    assert_eq!(run["target"]["product"], "PostgreSQL");
+    assert_eq!(run["target"]["settings"]["fsync"], "on");
+    let row = &run["rows"][0];
+    let commits = row["commits"].as_u64().expect("measured");
+    assert!(commits > 20, "{row}");
+    assert_eq!(row["redo_bytes_per_txn"], 1997);
+    assert_eq!(
+        row["log_file_sync_ms"],
+        Value::Null,
+        "only the server knows"
+    );
+    // Of the measured window and the warm-up together, page headers and the server's own records.
+    let most = 2_000.0 * 1.3 * commits as f64 * 1.01 + 200_000.0;
+    assert!(
+        grown as f64 >= 2_000.0 * commits as f64,
+        "{grown} of {commits}"
+    );
+    assert!(
+        grown as f64 <= most.max(4_000.0 * commits as f64),
+        "{grown} of {commits}"
+    );
+    place
+        .run(&["runs", "show", "last"])
+        .expect(0, &["LGWR-LAT1", "postgres://bench@", "commit latency"]);
+    place
+        .run(&["report", "last", "-o", "run.html"])
+        .expect(0, &["run.html"]);
+    expect_no_password(&place, "");
+}
+
+#[test]
+fn a_server_and_redolabs_own_log_are_in_one_report() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let own = format!("log={}", place.target.display());
+    let pg = format!("pg={}", address(&server));
+    let on = [
+        "compare",
+        "--on",
+        &own,
+        "--on",
+        &pg,
+        "--rounds",
+        "2",
+        "--report",
+        "both.html",
+    ];
+    let log = [
+        "--log-file-size",
+        "8M",
+        "--log-groups",
+        "2",
+        "--allow-busy",
+        "--format",
+        "json",
+    ];
+    let done = place.run(&[&on[..], &log, &ROWS].concat());
+    done.expect(0, &[]);
+    place.expect_clean(&place.target);
+    expect_no_password(&place, &format!("{}{}", done.out, done.err));
+    let comparison = done.json();
+    let names: Vec<&str> = (comparison["runs"].as_array().expect("two").iter())
+        .filter_map(|run| run["name"].as_str())
+        .collect();
+    assert_eq!(names, ["log", "pg"]);
+    let text = comparison.to_string();
+    assert!(
+        text.contains("redolab's own log in the base, PostgreSQL 1"),
+        "{text}"
+    );
+    assert!(!text.contains("setting fsync"), "{text}");
+    let differences = comparison["differences"].as_array().expect("a list");
+    let rate = differences
+        .iter()
+        .find(|d| d["metric"] == "commit_throughput_tps");
+    let rate = rate.expect("measured on both");
+    assert!(
+        rate["a"].as_f64() > Some(20.0) && rate["b"].as_f64() > Some(20.0),
+        "{rate}"
+    );
+    let html = std::fs::read_to_string(place.path().join("both.html")).expect("written");
+    assert!(html.contains("postgres://bench@127.0.0.1") && html.contains("LGWR-LAT1"));
+}
+
+#[test]
+fn check_measures_a_server_and_gives_no_verdict_on_its_device() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let address = server.socket_address("redo");
+    let check = [
+        "check",
+        address.as_str(),
+        "--quick",
+        "--jobs",
+        "1",
+        "--no-report",
+    ];
+    let short = ["--time", "200ms", "--warmup", "50ms"];
+    let json = ["--format", "json"];
+    let done = place.run(&[&check[..], &short, &json].concat());
+    // LGWR-THR does not wait for its commits, which this driver does not do yet.
+    done.expect(
+        4,
+        &[
+            "Left out: LGWR-THR",
+            "COMMIT WRITE WAIT IMMEDIATE",
+            "no verdict given",
+        ],
+    );
+    let run = done.json();
+    assert_eq!(run["verdict"], Value::Null);
+    assert_eq!(run["rows"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn what_is_no_server_is_refused_with_the_reason() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let wrong = server.tcp_address("bench:wrong");
+    let closed = "postgres://bench@127.0.0.1:1/x";
+    for (address, code, word) in [
+        (wrong.as_str(), 2, "bench"),
+        (closed, 1, "port 1"),
+        ("postgres://u:se@cret@127.0.0.1:1/d", 1, "port 1"),
+        ("postgres://u:se/cret@h/d", 2, "percent-encoded"),
+        (
+            "mysql://h/d",
+            2,
+            "there is no driver `mysql`; there are: postgres",
+        ),
+    ] {
+        let done = place.run(&["run", "--on", address]);
+        done.expect(code, &[word]);
+        let said = format!("{}{}", done.out, done.err);
+        assert!(!said.contains("wrong@") && !said.contains("cret"), "{said}");
+    }
+    // The name is forgotten: what is quoted has no password.
+    let done = place.run(&["compare", "--on", "postgres://u:secret@h/d"]);
+    done.expect(2, &["--on postgres://u:***@h/d"]);
+    assert!(!done.err.contains("secret"), "{}", done.err);
+    let destroys = ["--destroy", "/dev/loop99"];
+    place
+        .run(&[&["run", "--on", closed], &destroys[..]].concat())
+        .expect(2, &["a server has none"]);
+    place
+        .run(&["probe", closed])
+        .expect(2, &["probe is not possible with the driver postgres"]);
+    let async_api = [
+        "run",
+        "--on",
+        &server.socket_address("redo"),
+        "--commit-api",
+        "async",
+    ];
+    place.run(&async_api).expect(2, &["use --commit-api sync"]);
+}
