@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 /// Where the log lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// `file`, `raw_device`, `null`, `evidence`.
+    /// `file`, `raw_device`, `null`, `server`, `evidence`.
     pub kind: String,
-    /// The path as the user gave it.
+    /// The path as the user gave it; the address of a server, without a password.
     pub path: String,
     /// The stack below it.
     pub stack: Stack,

@@ -3,7 +3,7 @@
 
 mod trivial;
 
-use crate::harness::{Done, Place, Running};
+use crate::harness::{Done, Place, Running, schema_problems};
 use redolab::store::Store;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -67,6 +67,8 @@ fn run(place: &Place, more: &[&str], code: i32) -> Value {
 fn run_measures_it_and_invents_nothing() {
     let place = Place::new();
     let run = run(&place, &["--jobs", "1,4"], 0);
+    let problems = schema_problems("run-2.schema.json", &run);
+    assert_eq!(problems, Vec::<String>::new());
     assert_eq!(run["target"]["kind"], "server");
     assert_eq!(run["target"]["path"], "trivial://");
     assert_eq!(run["target"]["system"], "database");
@@ -156,7 +158,7 @@ fn an_open_loop_runs_on_it() {
         let row = &run["rows"][0];
         let offered = row["offered_tps"].as_f64().expect("an open loop");
         let returned = row["commit_throughput_tps"].as_f64().expect("measured");
-        assert!((returned / offered - 1.0).abs() < 0.1, "{row}");
+        assert!((returned / offered - 1.0).abs() < 0.25, "{row}");
     }
 }
 

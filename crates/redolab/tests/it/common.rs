@@ -186,7 +186,13 @@ pub fn row(h: &Histogram) -> Row {
         intervals: vec![Interval {
             rss_bytes: Some(1 << 24),
             backlog: Some(5),
+            redo_bytes: Some(6),
+            log_file_sync_mean_ns: Some(7.0),
             log_file_sync_p99_ns: Some(1),
+            log_file_sync_max_ns: Some(8),
+            log_file_parallel_write_mean_ns: Some(9.0),
+            log_file_parallel_write_max_ns: Some(10),
+            log_switches: Some(11),
             device_util_pct: Some(2.0),
             ..Interval::default()
         }],
