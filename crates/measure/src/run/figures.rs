@@ -69,7 +69,7 @@ pub struct CrossCheck {
     pub sampled_recorded_ns: u64,
     /// Standard error of the difference of those two, from how much the transactions' differences
     /// vary; `None` with fewer than two, and in runs that did not measure it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_error_ns: Option<u64>,
     /// Time of the row's latencies after the end of the measured time, less that of transactions
     /// which had begun before it; signed, at most one transaction of each session at either end.

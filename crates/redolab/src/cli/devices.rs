@@ -183,8 +183,8 @@ mod tests {
           write cache: write back (kernel), volatile (drive); FUA
           shown as not rotating
           T10 protection information: none
-          power loss: the drive admits a volatile cache: what is not flushed is lost, unless \
-its data sheet promises power-loss protection
+          power loss: the drive reports a volatile write cache: data that is not flushed is \
+lost, unless its data sheet promises power-loss protection (PLP)
   unknown: vda: firmware
 ";
         assert_eq!(text, want);

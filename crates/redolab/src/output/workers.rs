@@ -49,7 +49,7 @@ pub fn workers(run: &Run, style: Style) -> Option<String> {
     if writer == Some("adaptive") {
         for row in &run.rows {
             text.push_str(&format!(
-                "{}, {}: the log writer changed {} times between working alone and with workers\n",
+                "{}, {}: the log writer changed between alone and workers {} times\n",
                 sanitize::line(&row.workload),
                 measure::words::jobs(row.jobs),
                 row.redo().log_writer_switches.unwrap_or(0)

@@ -84,11 +84,11 @@ fn what_is_declared_and_rated_is_asked_for_in_words() {
         (&["--years", "5"], &["--tbw"]),
         (
             &["--tbw", "0"],
-            &["--tbw: write what may be written", "600T"],
+            &["--tbw: use the bytes that may be written", "600T"],
         ),
         (
             &["--tbw", "600T", "--years", "0"],
-            &["--years: write a number of years over 0"],
+            &["--years: use a number of years over 0"],
         ),
         (
             &["--commit-rate", "nan"],

@@ -37,7 +37,7 @@ const OTHERS: [&str; 19] = [
     "UNIT",
 ];
 /// Words that clap lists as values, or that stand for a declaration.
-const WORDS: [&str; 2] = ["FORMAT", "WHAT[=BASIS]"];
+const WORDS: [&str; 4] = ["FORMAT", "RBA", "URL", "WHAT[=BASIS]"];
 
 /// The options of a command with what they take, as its help lists them.
 fn options(place: &Place, command: &str) -> Vec<(String, String)> {
