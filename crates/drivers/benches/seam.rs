@@ -1,5 +1,5 @@
-//! What the seam costs: transactions of LGWR-LAT1 of one session on the null device, made by calls of
-//! the log and through `measure::driver`, in turns A B B A, every second group B A A B.
+//! What the seam costs: transactions of LGWR-LAT1 of one session on the null device, made by calls
+//! of the log and through `measure::driver`, in turns A B B A, every second group B A A B.
 //!
 //! Prints CSV: cell, group, commits per second of both chunks of direct calls and of both chunks
 //! through the driver.
