@@ -263,7 +263,7 @@ fn the_table_of_workers_comes_out_of_a_run() {
         }
         assert_eq!(html.contains("LG00"), workers > 0);
         assert_eq!(
-            shown.out.contains("between working alone and with workers"),
+            shown.out.contains("between alone and workers"),
             writer == "adaptive"
         );
     }
