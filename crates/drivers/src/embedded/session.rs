@@ -45,6 +45,7 @@ impl DriverSession for LogSession {
 }
 
 /// The transaction that ended with that commit.
+#[inline]
 pub(super) fn transaction(commit: &Commit, waits: bool, batch: Option<u64>) -> Transaction {
     let path = commit.path();
     Transaction {
@@ -71,6 +72,7 @@ pub(super) fn counts(session: &redo::Session) -> SessionCounts {
 }
 
 /// Appends the redo of the next transaction.
+#[inline]
 pub(super) fn append(
     session: &mut redo::Session,
     generator: &mut Generator,
@@ -86,6 +88,7 @@ pub(super) fn append(
 }
 
 /// The transaction's CPU work. When it ended, if there was any.
+#[inline]
 pub(crate) fn work(clock: RealClock, time: Nanos) -> Option<Nanos> {
     let until = (time > Nanos::ZERO).then(|| clock.now().plus(time))?;
     loop {
