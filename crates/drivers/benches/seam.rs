@@ -6,14 +6,13 @@
 //!
 //!     cargo bench -p redolab-drivers --bench seam -- [GROUPS] > data.csv
 
-use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
-use drivers::embedded::{AskedOfLog, EmbeddedLog};
+use device::SyncMethod;
+use drivers::embedded::{AskedOfLog, EmbeddedLog, null_layout};
 use measure::driver::{Driver, SessionLoad};
 use measure::workload::{CommitWait, Generator, Payload, Workload};
 use measure::{Clock, Nanos, RealClock};
-use redo::{Layout, Log, LogFileSync, LogWriter, Options, Shape};
+use redo::{Log, LogFileSync, LogWriter, Shape};
 use std::error::Error;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Time of a chunk.
@@ -30,20 +29,9 @@ struct Kept {
 }
 
 /// A log on the null device.
-fn null_log() -> Result<Log, Box<dyn Error>> {
-    let caps = NullDevice::PLAIN;
-    let geometry = Shape::default().geometry(&caps, Path::new("null"))?;
-    let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
-    control.set_immediate(true);
-    let control: Arc<dyn LogDevice> = Arc::new(control);
-    let id = redo::format::LogId(*b"null-device-log!");
-    redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
-    let bytes = geometry.file_bytes * u64::from(geometry.groups);
-    let data: Arc<dyn LogDevice> = Arc::new(NullDevice::new(bytes, caps));
-    let (log, _) = Log::builder(Layout::devices(data, control))
-        .options(Options::default())
-        .open()?;
-    Ok(log)
+fn null_log() -> Result<Log, redo::Error> {
+    let layout = null_layout(&Shape::default(), |device| device)?;
+    Ok(Log::builder(layout).open()?.0)
 }
 
 /// A transaction by calls of the log, as sessions made it before there was a driver.

@@ -7,5 +7,6 @@
 pub mod embedded;
 mod kinds;
 pub mod postgres;
+mod work;
 
 pub use kinds::KINDS;

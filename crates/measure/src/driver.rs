@@ -143,9 +143,7 @@ pub trait Driver: Send + Sync {
     /// As of [`Driver::session`], and where the target has no way to do so.
     fn group(&self, loads: Vec<SessionLoad>) -> Result<Box<dyn SessionGroup>, DriverError> {
         let _ = loads;
-        Err(DriverError::unusable(
-            "the target has no asynchronous commits: use --commit-api sync",
-        ))
+        Err(DriverError::no_groups())
     }
 
     /// Called again and again while sessions end: serves those who wait for others to commit.

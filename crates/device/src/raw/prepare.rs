@@ -2,7 +2,7 @@
 //!
 //! Invariants: a device's ends are durable zeros before [`wipe`] returns; what is filled
 //! cannot be compressed or deduplicated. What it must not know: whether the device may be written
-//! ([`ClearedRawDevice`](super::ClearedRawDevice) says so), and what stands on it afterwards.
+//! ([`ClearedRawDevice`](super::ClearedRawDevice) says so), and what is on it afterwards.
 #![allow(unsafe_code)]
 
 use super::signature;

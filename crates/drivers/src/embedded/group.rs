@@ -1,6 +1,7 @@
 //! Many sessions of the embedded log on one thread, by tickets: each has one commit in flight.
 
-use super::session::{append, counts, transaction, work};
+use super::session::{append, counts, transaction};
+use crate::work::work;
 use measure::driver::{Begun, DriverError, SessionCounts, SessionGroup, SessionLoad, Transaction};
 use measure::workload::{CommitWait, Generator, Workload};
 use measure::{Nanos, RealClock};

@@ -6,7 +6,10 @@
 
 mod database_writer;
 mod group;
+mod null;
 mod session;
+
+pub use null::null_layout;
 
 use database_writer::DatabaseWriter;
 use device::probe::ProbedWay;

@@ -1,9 +1,10 @@
 //! A session of the embedded log: it appends the redo of a transaction and commits it.
 
+use crate::work::work;
 use measure::driver::{DriverError, DriverSession, SessionCounts, SessionLoad, Transaction};
 use measure::record::WaitSum;
 use measure::workload::{CommitWait, Generator, Workload};
-use measure::{Clock, Nanos, RealClock};
+use measure::{Nanos, RealClock};
 use redo::Commit;
 use std::sync::Arc;
 
@@ -85,17 +86,4 @@ pub(super) fn append(
         appended.map_err(DriverError::failed)?;
     }
     Ok(())
-}
-
-/// The transaction's CPU work. When it ended, if there was any.
-#[inline]
-pub(crate) fn work(clock: RealClock, time: Nanos) -> Option<Nanos> {
-    let until = (time > Nanos::ZERO).then(|| clock.now().plus(time))?;
-    loop {
-        let now = clock.now();
-        if now >= until {
-            return Some(now);
-        }
-        std::hint::spin_loop();
-    }
 }

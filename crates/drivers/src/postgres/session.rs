@@ -7,6 +7,7 @@
 use super::connection::Connection;
 use super::error::{PostgresError, ServerMessage};
 use super::sizes;
+use crate::work::work;
 use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
 use measure::workload::{CommitMode, Generator, STAMP_BYTES, Workload};
 use measure::{Clock, Nanos, RealClock};
@@ -124,17 +125,6 @@ impl PostgresSession {
             }
         }
     }
-
-    /// The transaction's CPU work.
-    fn work(&self) {
-        if self.cpu_per_txn == Nanos::ZERO {
-            return;
-        }
-        let until = self.clock.now().plus(self.cpu_per_txn);
-        while self.clock.now() < until {
-            std::hint::spin_loop();
-        }
-    }
 }
 
 impl DriverSession for PostgresSession {
@@ -145,7 +135,7 @@ impl DriverSession for PostgresSession {
         // Until it returned well.
         self.is_failed = true;
         self.encode()?;
-        self.work();
+        let _ = work(self.clock, self.cpu_per_txn);
         let (requested, returned) = self.commit().map_err(PostgresError::of_commit)?;
         self.is_failed = false;
         Ok(Transaction {

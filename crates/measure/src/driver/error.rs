@@ -19,6 +19,12 @@ impl DriverError {
         }
     }
 
+    /// Sessions cannot share threads on this target.
+    #[must_use]
+    pub fn no_groups() -> DriverError {
+        DriverError::unusable("the target has no asynchronous commits: use --commit-api sync")
+    }
+
     /// The target failed.
     pub fn failed(why: impl Into<Box<dyn Error + Send + Sync>>) -> DriverError {
         DriverError {

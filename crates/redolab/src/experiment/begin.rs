@@ -68,7 +68,7 @@ pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Optio
     run
 }
 
-/// Takes over what the log target says of itself, keeping kind, path and stack.
+/// Takes over the facts that the target reports, keeping kind, path and stack.
 pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPlan) {
     let facts = target.driver.facts();
     if let (WorkloadInfo::Redo(workload), TargetFacts::RedoLog(log)) = (&mut run.workload, &facts) {

@@ -100,9 +100,7 @@ fn fitted<'a>(
 /// Whether sessions on `driver` can run a row.
 pub(super) fn accepts(driver: &dyn Driver, row: &Spec) -> Result<(), DriverError> {
     if row.api != CommitApi::Sync && !driver.has_groups() {
-        return Err(DriverError::unusable(
-            "the target has no asynchronous commits: use --commit-api sync",
-        ));
+        return Err(DriverError::no_groups());
     }
     driver.accepts(&row.workload)
 }

@@ -11,14 +11,13 @@ use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
 use device::probe::ProbedWay;
 use device::raw::ClearedRawDevice;
-use device::{LogDevice, NullDevice, SimDisk, SyncMethod};
-use drivers::embedded::{AskedOfLog, EmbeddedLog};
+use device::{LogDevice, SyncMethod};
+use drivers::embedded::{AskedOfLog, EmbeddedLog, null_layout};
 use measure::Nanos;
 use measure::driver::Driver;
 use redo::engine::{LogWrite, Paths, open};
 use redo::writer::Policy;
-use redo::{Layout, Log, Options};
-use std::path::Path;
+use redo::{Log, Options};
 use std::sync::Arc;
 
 /// How a log is made and run, once it is known how it is written and what may be.
@@ -162,23 +161,14 @@ impl LoadTarget {
         setup: Setup,
         wrap: impl FnOnce(Arc<dyn LogDevice>) -> Arc<dyn LogDevice>,
     ) -> Result<LoadTarget, Failure> {
-        let caps = NullDevice::PLAIN;
-        let geometry = setup.log.shape.geometry(&caps, Path::new("null"))?;
-        let control = SimDisk::new(redo::control::CONTROL_BYTES as usize, 4096, false);
-        control.set_immediate(true);
-        let control: Arc<dyn LogDevice> = Arc::new(control);
-        let id = redo::format::LogId(*b"null-device-log!");
-        redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
-        let bytes = geometry.file_bytes * u64::from(geometry.groups);
         let setup = Setup {
             budget: Budget::of(None),
             ..setup
         };
         let observers = Observers::new(&setup);
-        let data = wrap(Arc::new(NullDevice::new(bytes, caps)));
-        let devices = Layout::devices(data, control);
+        let layout = null_layout(&setup.log.shape, wrap)?;
         let ways = options(&setup, &observers);
-        let (log, _) = Log::builder(devices).options(ways).open()?;
+        let (log, _) = Log::builder(layout).options(ways).open()?;
         LoadTarget::start(log, observers, asked_of(&setup), &setup)
     }
 

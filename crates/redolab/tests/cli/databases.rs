@@ -1,7 +1,7 @@
 //! A real PostgreSQL server as a target, through the binary.
 
 #[path = "../../../drivers/tests/postgres/server.rs"]
-#[allow(dead_code, reason = "what tests of sessions need")]
+#[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
 use crate::harness::Place;
