@@ -2,16 +2,11 @@
 
 use super::CommandError;
 use super::common::ViewArgs;
-use crate::output::stack;
+use crate::output::devices::{self, Devices};
 use crate::store::now_rfc3339;
 use clap::Args;
-use measure::stack::{Layer, LayerKind, Stack};
-use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// The schema of what is printed.
-const SCHEMA: &str = "redolab.devices/1";
 
 /// Options of `devices`.
 #[derive(Debug, Args)]
@@ -25,181 +20,18 @@ pub(crate) struct DevicesArgs {
     view: ViewArgs,
 }
 
-#[derive(Serialize)]
-struct Devices {
-    schema: &'static str,
-    created: String,
-    redolab_version: &'static str,
-    stacks: Vec<Named>,
-}
-
-/// A stack and the path that it is below.
-#[derive(Serialize)]
-struct Named {
-    path: String,
-    #[serde(flatten)]
-    stack: Stack,
-    power_loss: Vec<Hint>,
-}
-
-/// What a disk's own facts say about power loss.
-#[derive(Serialize)]
-struct Hint {
-    device: String,
-    hint: &'static str,
-}
-
 pub(crate) fn main(args: &DevicesArgs) -> Result<ExitCode, CommandError> {
     let stacks = if args.path.is_empty() {
         let all = device::identify::all().into_iter();
-        all.map(|stack| named(top(&stack), stack)).collect()
+        all.map(|stack| (devices::top(&stack), stack)).collect()
     } else {
         let of = |path: &PathBuf| match device::identify::stack_of(path) {
-            Ok(stack) => Ok(named(path.display().to_string(), stack)),
+            Ok(stack) => Ok((path.display().to_string(), stack)),
             Err(error) => Err(CommandError::usage(error.to_string())),
         };
         args.path.iter().map(of).collect::<Result<Vec<_>, _>>()?
     };
-    let devices = Devices {
-        schema: SCHEMA,
-        created: now_rfc3339(),
-        redolab_version: env!("CARGO_PKG_VERSION"),
-        stacks,
-    };
-    args.view.emit(&devices, |_| text(&devices))?;
+    let devices = Devices::new(now_rfc3339(), stacks);
+    args.view.emit(&devices, |_| devices::text(&devices))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn named(path: String, stack: Stack) -> Named {
-    let disks = stack.layers.iter().filter(|l| l.kind == LayerKind::Disk);
-    let power_loss = disks.map(|disk| Hint {
-        device: disk.name.clone(),
-        hint: power_loss(disk, stack.hypervisor.is_some()),
-    });
-    Named {
-        power_loss: power_loss.collect(),
-        path,
-        stack,
-    }
-}
-
-/// Where a stack begins: its mount point, or its device.
-fn top(stack: &Stack) -> String {
-    let first = stack.layers.first();
-    let point = first.and_then(|layer| layer.mount_point.clone());
-    point.unwrap_or_else(|| first.map_or_else(String::new, |l| format!("/dev/{}", l.name)))
-}
-
-/// No interface reports capacitors; what comes nearest is whether the drive admits a volatile
-/// cache.
-fn power_loss(disk: &Layer, virtual_machine: bool) -> &'static str {
-    match (disk.drive_write_cache, virtual_machine) {
-        (Some(true), false) => {
-            "the drive reports a volatile write cache: data that is not flushed is lost, unless its \
-             data sheet promises power-loss protection (PLP)"
-        }
-        (Some(false), false) => {
-            "the drive reports no volatile write cache: it has power-loss protection (PLP), or its \
-             cache is off"
-        }
-        (Some(true), true) => {
-            "the host reports a volatile write cache: whether its flushes reach the medium cannot \
-             be seen from here"
-        }
-        (Some(false), true) => {
-            "the host reports no volatile write cache; the devices below it cannot be seen from here"
-        }
-        (None, _) => {
-            "it is not known whether there is a volatile write cache or power-loss protection"
-        }
-    }
-}
-
-fn text(devices: &Devices) -> String {
-    let mut out = String::new();
-    for named in &devices.stacks {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&drawn(named));
-    }
-    out
-}
-
-fn drawn(named: &Named) -> String {
-    let hints = named.power_loss.iter().map(|h| (h.device.as_str(), h.hint));
-    let hints: Vec<(&str, &str)> = hints.collect();
-    stack::tree(&named.path, &named.stack, &hints)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn below(stack: Stack) -> Named {
-        named(top(&stack), stack)
-    }
-
-    #[test]
-    fn a_stack_is_drawn_from_the_path_down() {
-        let file_system = Layer {
-            mount_point: Some("/u02".to_owned()),
-            source: Some("/dev/nvme0n1p1".to_owned()),
-            options: vec!["rw".to_owned(), "nobarrier\u{1b}[2J".to_owned()],
-            ..Layer::new(LayerKind::FileSystem, "xfs")
-        };
-        let partition = Layer {
-            start_bytes: Some(512 * 63),
-            ..Layer::new(LayerKind::Partition, "nvme0n1p1")
-        };
-        let disk = Layer {
-            model: Some("SAMPLE 960".to_owned()),
-            size_bytes: Some(1 << 40),
-            detail: Some("nvme".to_owned()),
-            logical_block_bytes: Some(512),
-            physical_block_bytes: Some(4096),
-            write_cache: Some("write back".to_owned()),
-            drive_write_cache: Some(true),
-            fua: Some(true),
-            rotational: Some(false),
-            integrity: Some("nop".to_owned()),
-            ..Layer::new(LayerKind::Disk, "nvme0n1")
-        };
-        let text = drawn(&below(Stack {
-            layers: vec![file_system, partition, disk],
-            depths: vec![0, 1, 2],
-            unknown: vec!["vda: firmware".to_owned()],
-            ..Stack::default()
-        }));
-        let want = "\
-/u02
-  file system xfs at /u02
-      from /dev/nvme0n1p1
-      options: rw,nobarrier
-    partition nvme0n1p1
-        begins at 31.5 KiB, NOT aligned to 4 KiB
-      disk nvme0n1 (SAMPLE 960), 1.0 TiB, nvme
-          sectors: 512 logical, 4096 physical
-          write cache: write back (kernel), volatile (drive); FUA
-          shown as not rotating
-          T10 protection information: none
-          power loss: the drive reports a volatile write cache: data that is not flushed is \
-lost, unless its data sheet promises power-loss protection (PLP)
-  unknown: vda: firmware
-";
-        assert_eq!(text, want);
-    }
-
-    #[test]
-    fn each_word_of_a_drive_gives_another_hint() {
-        let mut hints = std::collections::BTreeSet::new();
-        for word in [Some(true), Some(false), None] {
-            let disk = Layer {
-                drive_write_cache: word,
-                ..Layer::new(LayerKind::Disk, "sda")
-            };
-            hints.extend([false, true].map(|vm| power_loss(&disk, vm)));
-        }
-        assert_eq!(hints.len(), 5);
-    }
 }

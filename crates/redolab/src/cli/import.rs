@@ -2,10 +2,10 @@
 
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
 use super::{CommandError, ended, values};
-use crate::experiment::begin::new_run;
 use crate::experiment::judge::judge;
 use crate::intake::feed::{self, Failed};
 use crate::intake::find::{self, Input};
+use crate::intake::run;
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::table::Style;
@@ -14,15 +14,12 @@ use analysis::thresholds::Thresholds;
 use clap::Args;
 use evidence::{Import, Kind, Options};
 use measure::imported::Severity;
-use measure::run::{
-    Environment, ImportedFacts, ImportedWorkload, Origin, Run, Target, TargetFacts, WorkloadInfo,
-};
-use measure::stack::Stack;
+use measure::run::Run;
 use measure::units::parse_bytes;
 use measure::words::sanitize;
 use std::ffi::OsStr;
 use std::io::{BufWriter, StdoutLock, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Options of `import`.
@@ -97,7 +94,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         let message = if one.is_empty() { none() } else { one };
         return Err(CommandError::failed(message));
     }
-    let mut run = make(&inputs, import);
+    let mut run = run::imported(&inputs, import, &command_line());
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
@@ -176,35 +173,6 @@ fn read(
 fn bare(why: &str, name: &str) -> String {
     let rest = why.strip_prefix(name).and_then(|r| r.strip_prefix(": "));
     rest.unwrap_or(why).to_owned()
-}
-
-/// The run: its machine is the evidence's, of which only its own words are known.
-fn make(inputs: &[Input], import: Import) -> Run {
-    let outcome = import.finish();
-    let first = inputs.first().map(|i| i.path.clone()).unwrap_or_default();
-    let names = outcome.rows.iter().map(|r| r.workload.clone());
-    let mut names: Vec<String> = names.collect();
-    names.dedup();
-    let shown = match inputs.len() {
-        1 => first,
-        n => PathBuf::from(format!("{} and {} more", first.display(), n - 1)),
-    };
-    let begun = new_run(Path::new(""), "evidence", Stack::default(), &command_line());
-    Run {
-        origin: Origin::Imported,
-        target: Target {
-            kind: "evidence".to_owned(),
-            path: shown.display().to_string(),
-            stack: Stack::default(),
-            facts: TargetFacts::Imported(ImportedFacts::of(&outcome.imported)),
-        },
-        workload: WorkloadInfo::Imported(ImportedWorkload { names }),
-        environment: Environment::default(),
-        rows: outcome.rows,
-        diagnostics: outcome.diagnostics,
-        imported: Some(outcome.imported),
-        ..begun
-    }
 }
 
 /// Where a file's `count,elapsed` goes.

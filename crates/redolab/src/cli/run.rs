@@ -4,12 +4,12 @@ use super::common::{
     DriverArgs, EventArgs, LogArgs, OutputArgs, SafetyArgs, SessionArgs, StoreArgs, command_line,
 };
 use super::console::Terminal;
-use super::loads::{self, LoadArgs, OPEN_JOBS, SOAK_JOBS};
+use super::loads::{LoadArgs, OPEN_JOBS, SOAK_JOBS};
 use super::values::{self, Ladder, SweepSizes};
 use super::{CommandError, ended};
-use crate::experiment::conduct;
 use crate::experiment::plan::{ExperimentPlan, JudgementPlan, MeasurementPlan, PlannedTarget};
 use crate::experiment::row::Spec;
+use crate::experiment::{conduct, fits};
 use crate::output::{back_end, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
@@ -135,8 +135,8 @@ impl RunOptions {
     pub(super) fn plan(&self, events: bool) -> Result<MeasurementPlan, CommandError> {
         let rows = specs(self)?;
         let log = self.log.plan()?;
-        loads::ends(&rows, &log.triggers)?;
-        loads::sweep_fits(&rows, &log)?;
+        fits::ends(&rows, &log.triggers)?;
+        fits::sweep_fits(&rows, &log)?;
         Ok(MeasurementPlan {
             command: command_line(),
             log,

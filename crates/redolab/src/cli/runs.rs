@@ -4,17 +4,14 @@ use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
 use super::{CommandError, FAILED, INCOMPLETE, ended};
 use crate::input;
-use crate::output::{imported, table, verdict, workers};
-use crate::store::{Entry, LAST, State, Store, StoreError};
+use crate::output::stored::{self, Listing};
+use crate::store::{LAST, Store, StoreError};
 use clap::{Args, Subcommand};
 use measure::run::Run;
-use measure::words::{self, sanitize};
-use serde::Serialize;
+use measure::words::sanitize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The schema of a listing.
-const SCHEMA: &str = "redolab.runs/1";
 /// Runs that are named when a prefix fits several.
 const NAMED: usize = 5;
 
@@ -80,130 +77,21 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
     }
 }
 
-#[derive(Serialize)]
-struct Listing<'a> {
-    schema: &'static str,
-    store: String,
-    runs: Vec<Line<'a>>,
-}
-
-/// One run of a listing. What an unfinished run does not tell is left out.
-#[derive(Serialize)]
-struct Line<'a> {
-    run_id: &'a str,
-    state: &'static str,
-    detail: &'a str,
-    created: Option<&'a str>,
-    origin: Option<&'static str>,
-    target_kind: Option<&'a str>,
-    target_path: Option<&'a str>,
-    workloads: Option<&'a [String]>,
-    rows: Option<usize>,
-    valid: Option<bool>,
-}
-
-impl<'a> From<&'a Entry> for Line<'a> {
-    fn from(entry: &'a Entry) -> Line<'a> {
-        let summary = entry.summary.as_ref();
-        Line {
-            run_id: &entry.id,
-            state: state(entry.state),
-            detail: &entry.detail,
-            created: summary.map(|s| s.created.as_str()),
-            origin: summary.map(|s| words::origin(s.origin)),
-            target_kind: summary.map(|s| s.target.0.as_str()),
-            target_path: summary.map(|s| s.target.1.as_str()),
-            workloads: summary.map(|s| s.workloads.as_slice()),
-            rows: summary.map(|s| s.rows),
-            valid: summary.map(|s| s.valid),
-        }
-    }
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Complete => "complete",
-        State::Incomplete => "incomplete",
-        State::Damaged => "damaged",
-        State::NewerVersion => "newer version",
-    }
-}
-
 fn list(store: &Store, view: &ViewArgs) -> Result<ExitCode, CommandError> {
     let entries = store.list()?;
-    let listing = Listing {
-        schema: SCHEMA,
-        store: store.path().display().to_string(),
-        runs: entries.iter().map(Line::from).collect(),
-    };
+    let listing = Listing::new(store.path().display().to_string(), &entries);
     view.spares(store);
-    view.emit(&listing, |style| text(&listing, style))?;
+    view.emit(&listing, |style| stored::text(&listing, style))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn text(listing: &Listing<'_>, style: table::Style) -> String {
-    let place = sanitize::line(&listing.store);
-    if listing.runs.is_empty() {
-        return format!("No runs in {place}\n");
-    }
-    let headings = [
-        "Run",
-        "State",
-        "Origin",
-        "Target",
-        "Workloads",
-        "Valid",
-        "Rows",
-    ];
-    let cell = |text: Option<&str>| text.map_or("-".to_owned(), sanitize::line);
-    let lines = listing.runs.iter().map(|line| {
-        let valid = line.valid.map(|valid| if valid { "yes" } else { "NO" });
-        vec![
-            sanitize::line(line.run_id),
-            line.state.to_owned(),
-            cell(line.origin),
-            cell(line.target_path),
-            cell(line.workloads.map(|names| names.join(" ")).as_deref()),
-            cell(valid),
-            line.rows.map_or("-".to_owned(), |rows| rows.to_string()),
-        ]
-    });
-    let mut out = table::draw(&headings, lines.collect(), 6, style);
-    for line in listing.runs.iter().filter(|l| !l.detail.is_empty()) {
-        out.push_str(&format!("{}\n", sanitize::line(line.detail)));
-    }
-    out
 }
 
 fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, CommandError> {
     let id = resolve(store, id)?;
     let (run, complete) = load_any(store, &id)?;
-    output.emit_stored(store, &run, |style| tables(&run, style, output.verbose))?;
+    output.emit_stored(store, &run, |style| {
+        stored::tables(&run, style, output.verbose)
+    })?;
     Ok(ended(&run, complete))
-}
-
-fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
-    if run.imported.is_some() {
-        return imported::text(run, style, verbose);
-    }
-    let mut parts = Vec::new();
-    if !run.rows.is_empty() {
-        parts.push(table::rows(run, style));
-        parts.push(table::waits(run, style));
-        parts.extend(workers::workers(run, style));
-    }
-    if !run.floor.is_empty() {
-        parts.push(table::floor(run, style));
-    }
-    if parts.is_empty() {
-        parts.push(format!("{}\n", table::caption(run)));
-    }
-    parts.push(match &run.verdict {
-        Some(verdict) => verdict::text(verdict, style, verbose),
-        None => verdict::findings(run, style, verbose),
-    });
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
 }
 
 /// A finished run, or what an unfinished one had written; `false` says that it is the latter.
@@ -304,7 +192,8 @@ mod tests {
     use crate::cli::report;
     use crate::experiment::begin::new_run;
     use crate::experiment::judge::judge;
-    use crate::output::json;
+    use crate::output::stored::tables;
+    use crate::output::{json, table};
     use analysis::thresholds::Thresholds;
     use measure::judgement::Weight;
     use measure::run::{Origin, Row, WaitStats};

@@ -22,6 +22,7 @@ pub mod doubt;
 mod drafts;
 pub mod ending;
 pub mod expected;
+pub mod fits;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod floor;

@@ -7,5 +7,6 @@ pub mod feed;
 pub mod find;
 mod members;
 mod parallel;
+pub mod run;
 pub mod unpack;
 mod waiting;

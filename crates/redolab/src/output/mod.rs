@@ -5,15 +5,18 @@
 //! [`csv`]; a file of the user is written by [`file`](mod@file) alone.
 
 pub mod back_end;
+pub mod catalogue;
 pub mod cells;
 pub mod comparison;
 pub mod csv;
+pub mod devices;
 pub mod file;
 pub mod imported;
 pub mod inspection;
 pub mod json;
 pub mod progress;
 pub mod stack;
+pub mod stored;
 pub mod table;
 pub mod verdict;
 pub mod workers;

@@ -1,0 +1,41 @@
+//! The run that evidence makes.
+
+use super::find::Input;
+use crate::experiment::begin::new_run;
+use evidence::Import;
+use measure::run::{
+    Environment, ImportedFacts, ImportedWorkload, Origin, Run, Target, TargetFacts, WorkloadInfo,
+};
+use measure::stack::Stack;
+use std::path::{Path, PathBuf};
+
+/// The run that evidence makes, read by `command`. Its machine is the evidence's, of which only its
+/// own words are known.
+#[must_use]
+pub fn imported(inputs: &[Input], import: Import, command: &[String]) -> Run {
+    let outcome = import.finish();
+    let first = inputs.first().map(|i| i.path.clone()).unwrap_or_default();
+    let names = outcome.rows.iter().map(|r| r.workload.clone());
+    let mut names: Vec<String> = names.collect();
+    names.dedup();
+    let shown = match inputs.len() {
+        1 => first,
+        n => PathBuf::from(format!("{} and {} more", first.display(), n - 1)),
+    };
+    let begun = new_run(Path::new(""), "evidence", Stack::default(), command);
+    Run {
+        origin: Origin::Imported,
+        target: Target {
+            kind: "evidence".to_owned(),
+            path: shown.display().to_string(),
+            stack: Stack::default(),
+            facts: TargetFacts::Imported(ImportedFacts::of(&outcome.imported)),
+        },
+        workload: WorkloadInfo::Imported(ImportedWorkload { names }),
+        environment: Environment::default(),
+        rows: outcome.rows,
+        diagnostics: outcome.diagnostics,
+        imported: Some(outcome.imported),
+        ..begun
+    }
+}
