@@ -1,5 +1,5 @@
-//! Rows of an import, and the studies' tables over them: per process the share of waits over 1, 10 and
-//! 20 ms and the true maximum.
+//! Rows of an import, and the studies' tables over them: per process the share of waits over 1,
+//! 10 and 20 ms and the true maximum.
 
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Table};

@@ -72,7 +72,7 @@ struct Abandoned {
 pub(crate) struct Record(&'static Abandoned);
 
 impl Record {
-    /// Of a work folder whose journal has the name `journal`; `None` where no handler was installed.
+    /// Of a work folder with a journal of that name; `None` where no handler was installed.
     pub(crate) fn of(
         parent: &Directory,
         name: &str,

@@ -1,4 +1,4 @@
-//! Packed evidence before it is unpacked: its bytes, counted, and how far back an unpacker may look.
+//! Packed evidence before it is unpacked: its bytes, counted, and how far back unpackers may look.
 
 use ruzstd::decoding::errors::FrameDecoderError;
 use std::io::{self, BufReader, Chain, Cursor, Read};
