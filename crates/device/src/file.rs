@@ -15,7 +15,7 @@
 mod directory;
 mod extents;
 mod geometry;
-mod node;
+pub(crate) mod node;
 mod owner;
 mod prepare;
 mod read;

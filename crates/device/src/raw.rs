@@ -17,9 +17,11 @@ mod refusal;
 mod signature;
 mod table;
 
-pub use prepare::{END_BYTES, prewrite, wipe};
+pub use crate::file::node::is_block_device;
+pub use prepare::{prewrite, wipe};
 pub use refusal::RawDeviceRefusal;
-pub use signature::{Content, Signature, SignatureKind};
+pub use signature::{Content, END_BYTES, Signature};
+pub use table::SignatureKind;
 
 use crate::error::DeviceError;
 use crate::file::{
@@ -28,7 +30,7 @@ use crate::file::{
 use crate::identify::{Dev, Place, Probe, Use, User};
 use crate::ioctl;
 use measure::stack::{LayerKind, Stack};
-use rustix::fs::{FileType, FlockOperation, OFlags};
+use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -80,13 +82,6 @@ impl Facts {
             sequence: ioctl::disk_sequence(device).ok(),
         })
     }
-}
-
-/// Whether a path leads to a block device, links followed; `false` also where it leads nowhere.
-#[must_use]
-pub fn is_block_device(path: &Path) -> bool {
-    let kind = rustix::fs::stat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    kind == Ok(FileType::BlockDevice)
 }
 
 impl RawDevice {
@@ -182,7 +177,7 @@ impl RawDevice {
     /// What would be lost, in words: size, model, signatures.
     #[must_use]
     pub fn inventory(&self) -> String {
-        refusal::inventory(self.facts.bytes, &self.model(), &self.content)
+        self.content.inventory(self.facts.bytes, &self.model())
     }
 
     /// Refuses a device that is in use, or that cannot take a log safely, whatever its owner says.

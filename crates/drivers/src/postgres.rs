@@ -8,6 +8,7 @@
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
 mod connection;
+mod credentials;
 mod error;
 mod password;
 mod server;
@@ -16,16 +17,17 @@ mod sizes;
 mod url;
 mod wire;
 
+pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
-pub use password::{ClientEnvironment, Password};
+pub use password::Password;
 pub use sizes::{payload_for, redo_of};
 
 use connection::Connection;
+use credentials::Credentials;
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
-use password::Credentials;
 use session::PostgresSession;
 use std::time::Duration;
 use url::Address;

@@ -2,11 +2,12 @@
 //!
 //! The script wrote no heading and microseconds. A heading may name another unit and the event.
 
-use super::gathered::{Ended, row};
+use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
 use super::series::GrowingSeries;
+use super::tables::row;
 use super::tally::{Tally, TallyBudget};
 use super::{Gathered, Options, Sink, number};
 use measure::WaitEvent;

@@ -27,14 +27,3 @@ pub struct Ended {
     /// What the file says of itself, by its own names.
     pub facts: Vec<(String, String)>,
 }
-
-/// A row of evidence that contains nothing yet but its name. `jobs` is 1: one process.
-#[must_use]
-pub fn row(name: &str) -> Row {
-    Row {
-        workload: name.to_owned(),
-        nodes: 1,
-        jobs: 1,
-        ..Row::default()
-    }
-}

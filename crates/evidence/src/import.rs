@@ -5,73 +5,16 @@
 //! [`Options::kind`]; diagnostics are bounded, and those that were not kept are counted.
 
 use crate::readers::KindReader;
-use crate::{Gathered, Kind, Notes, Sink, kind, sink, snapshots, tables, text, trace};
+use crate::{
+    Gathered, ImportRefusal, Notes, Options, Sink, kind, sink, snapshots, tables, text, trace,
+};
 use measure::imported::{Diagnostic, Imported, Severity, Source};
 use measure::run::Row;
-use thiserror::Error;
 
 /// Bytes of a file that its kind is recognised from.
 pub const HEAD_BYTES: usize = 256 << 10;
 /// Diagnostics that an import keeps in all.
 const DIAGNOSTICS_MAX: usize = 10_000;
-
-/// What the user decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// What the files are; `None` recognises each from its content.
-    pub kind: Option<Kind>,
-    /// Statements and bind values are replaced before they are kept anywhere.
-    pub redact_sql: bool,
-    /// Nanoseconds of the unit of `ela` in traces, against whatever their headers say.
-    pub ela_unit_ns: Option<u64>,
-    /// The wait whose every value is kept for `count,elapsed`, by the evidence's own name.
-    pub samples_of: Option<String>,
-}
-
-/// Why a file could not be imported.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum ImportRefusal {
-    /// It is of another database.
-    #[error("{file}: this is {what}, which only looks like Oracle's; redolab reads Oracle's")]
-    LookAlike {
-        /// The file.
-        file: String,
-        /// What it is.
-        what: &'static str,
-    },
-    /// It is a report or the output of a tool that contains too little.
-    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
-    NotRead {
-        /// The file.
-        file: String,
-        /// What it is.
-        what: &'static str,
-        /// What to do.
-        instead: &'static str,
-    },
-    /// Its kind was not recognised.
-    #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
-    Unknown {
-        /// The file.
-        file: String,
-        /// What it begins with.
-        found: String,
-        /// Every kind.
-        looked_for: String,
-    },
-    /// It holds nothing of its kind.
-    #[error("{file}: read as {kind}, but nothing of it was found: looked for {looked_for}{more}")]
-    Nothing {
-        /// The file.
-        file: String,
-        /// The kind it was read as.
-        kind: Kind,
-        /// What was looked for.
-        looked_for: &'static str,
-        /// The first diagnostic, if there is one.
-        more: String,
-    },
-}
 
 /// An import of one or more files.
 #[derive(Debug, Default)]

@@ -3,46 +3,14 @@
 //! A kind is a line of `KINDS`: its name, what is looked for in such a file, and a function that
 //! says whether the head of a file is one. They are asked in order, the most specific first.
 
-use super::ImportRefusal;
 use super::head::Head;
 use super::notes::quote;
+use super::options::Kind;
+use super::refusal::ImportRefusal;
 use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
-
-/// What a file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Oracle's extended SQL trace, and what log writers write into theirs.
-    OracleTrace,
-    /// Listings of `v$event_histogram`.
-    EventHistogram,
-    /// `count,elapsed`, as the script of study 000 writes.
-    CountElapsed,
-    /// A report of AWR or Statspack in HTML.
-    AwrHtml,
-    /// A report of AWR or Statspack as text, or a passage of one.
-    AwrText,
-    /// Output of sysstat's `iostat`.
-    Iostat,
-    /// The same as JSON.
-    IostatJson,
-    /// fio's JSON or JSON+.
-    FioJson,
-    /// Output of `pg_test_fsync`.
-    PgTestFsync,
-    /// An HdrHistogram interval log.
-    Hlog,
-    /// `V$LGWRIO_OUTLIER` or `X$KSFDSTLL`.
-    LgwrOutliers,
-    /// Metrics of a cell's flash log.
-    CellMetrics,
-    /// R's `summary` and `t.test`.
-    RSummary,
-    /// A table of a published study.
-    StudyTable,
-}
 
 struct Spec {
     kind: Kind,

@@ -1,9 +1,20 @@
-//! The studies' tables over the rows of an import: per process the share of waits over 1, 10 and
-//! 20 ms and the true maximum.
+//! Rows of an import, and the studies' tables over them: per process the share of waits over 1,
+//! 10 and 20 ms and the true maximum.
 
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Table};
 use measure::run::{Row, WaitStats};
+
+/// A row of evidence that contains nothing yet but its name. `jobs` is 1: one process.
+#[must_use]
+pub fn row(name: &str) -> Row {
+    Row {
+        workload: name.to_owned(),
+        nodes: 1,
+        jobs: 1,
+        ..Row::default()
+    }
+}
 
 /// A column by our key and the heading that people know.
 #[must_use]

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Work folders are named so; the rest is the process and a number.
 pub const PREFIX: &str = "redolab-work-";
-pub(crate) const JOURNAL: &str = ".redolab-journal";
+const JOURNAL: &str = ".redolab-journal";
 const MAGIC: &str = "redolab.work/1";
 /// Longest journal that is read.
 const JOURNAL_MAX_BYTES: u64 = 1 << 20;
@@ -94,7 +94,7 @@ impl WorkFolder {
         journal: File,
     ) -> WorkFolder {
         let directory = folder.directory().clone();
-        let last_resort = last_resort::Record::of(parent.directory(), &name, &directory);
+        let last_resort = last_resort::Record::of(parent.directory(), &name, &directory, JOURNAL);
         registry().push(Owned {
             number,
             parent,

@@ -8,7 +8,6 @@
 //! registered names, inside the folder that the descriptor holds.
 #![allow(unsafe_code)]
 
-use crate::cleanup::JOURNAL;
 use device::file::Directory;
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
 use signal_hook::consts::SIGABRT;
@@ -73,8 +72,13 @@ struct Abandoned {
 pub(crate) struct Record(&'static Abandoned);
 
 impl Record {
-    /// Of a work folder; `None` where no handler was installed.
-    pub(crate) fn of(parent: &Directory, name: &str, folder: &Directory) -> Option<Record> {
+    /// Of a work folder with a journal of that name; `None` where no handler was installed.
+    pub(crate) fn of(
+        parent: &Directory,
+        name: &str,
+        folder: &Directory,
+        journal: &str,
+    ) -> Option<Record> {
         if !INSTALLED.load(Ordering::Acquire) {
             return None;
         }
@@ -83,7 +87,7 @@ impl Record {
             name: CString::new(name).ok()?,
             folder: folder.clone(),
             files: List::new(),
-            journal: CString::new(JOURNAL).ok()?,
+            journal: CString::new(journal).ok()?,
             done: AtomicBool::new(false),
         })))
     }

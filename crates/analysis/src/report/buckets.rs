@@ -1,8 +1,8 @@
 //! Event histograms as bars: a bar a bucket, its length the logarithm of the count.
 
 use super::figure::{Figure, Numbers};
-use super::links::Topic;
 use super::svg::{Anchor, Svg, width};
+use super::topic::Topic;
 use crate::format;
 
 /// Most buckets that are drawn.

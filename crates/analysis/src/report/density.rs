@@ -7,7 +7,7 @@ use super::figure::{Figure, thinned};
 use super::figures::{SMALL, names};
 use super::grid::{self, FINE, LatencyGrid};
 use super::heat::indexed;
-use super::links::Topic;
+use super::topic::Topic;
 use super::{Section, buckets, origin_tag};
 use crate::format;
 use measure::WaitEvent;

@@ -6,7 +6,7 @@
 
 use super::chart::{Chart, Series};
 use super::escape::esc;
-use super::links::{Links, Topic};
+use super::topic::Topic;
 use std::collections::BTreeSet;
 
 /// Most lines of a figure's table.
@@ -65,8 +65,8 @@ impl Figure {
         self
     }
 
-    /// As markup.
-    pub(super) fn html(&self, links: &Links) -> String {
+    /// As markup; `back` links to the findings that rest on it.
+    pub(super) fn html(&self, back: &str) -> String {
         if self.drawing.is_empty() {
             return String::new();
         }
@@ -86,7 +86,7 @@ impl Figure {
             esc(&self.how),
             esc(&self.caption),
             self.drawing,
-            links.back(&self.id),
+            back,
             self.table.html(),
             id = self.id,
         )

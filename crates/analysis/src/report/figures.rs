@@ -4,7 +4,7 @@
 use super::bars::{self, Bar};
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::{Figure, Numbers, thinned};
-use super::links::Topic;
+use super::topic::Topic;
 use super::{Section, origin_tag, ticks};
 use crate::findings::latency::io_share_pct;
 use crate::format;

@@ -5,8 +5,9 @@
 
 use super::escape::esc;
 use super::figure::Figure;
-use super::judged;
-use super::links::{Links, Topic};
+use super::links::Links;
+use super::reasons;
+use super::topic::Topic;
 use super::zoom::SCRIPT;
 use measure::judgement::Finding;
 use sha2::{Digest, Sha256};
@@ -103,7 +104,7 @@ impl Section {
         let content = match &self.content {
             Content::Html(html) => html.clone(),
             Content::Findings(places, class) => {
-                judged::list(findings, places.clone(), class, links)
+                reasons::list(findings, places.clone(), class, links)
             }
             Content::Figures(all) => figures(all, links),
         };
@@ -124,7 +125,7 @@ impl Section {
 fn figures(all: &[Figure], links: &Links) -> String {
     let mut out = String::new();
     for group in all.chunk_by(|a, b| a.is_wide == b.is_wide) {
-        let html: String = group.iter().map(|f| f.html(links)).collect();
+        let html: String = group.iter().map(|f| f.html(&links.back(&f.id))).collect();
         if group.iter().any(|f| f.is_wide) {
             out.push_str(&html);
         } else {

@@ -4,7 +4,7 @@
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::figure::Figure;
 use super::figures::names;
-use super::links::Topic;
+use super::topic::Topic;
 use super::zoom::{self, Full};
 use super::{Section, heat, origin_tag};
 use crate::format;

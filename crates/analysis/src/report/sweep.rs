@@ -3,7 +3,7 @@
 use super::chart::{Axis, Chart, Series, SeriesStyle};
 use super::data::{ReportData, SizeLine, SizePoint, SizeSweepLines};
 use super::figure::Figure;
-use super::links::Topic;
+use super::topic::Topic;
 use super::{Section, origin_tag};
 use crate::format;
 use crate::rows::sync_of;

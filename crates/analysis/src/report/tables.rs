@@ -1,7 +1,7 @@
 //! The study's table of rows, with the columns of the metric catalogue, and the wait events.
 
 use super::escape::esc;
-use super::links::Topic;
+use super::topic::Topic;
 use super::{Section, origin_tag};
 use crate::format::{count, digits, percent};
 use measure::WaitEvent;

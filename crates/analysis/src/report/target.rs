@@ -2,7 +2,7 @@
 //! command that repeats the run.
 
 use super::escape::esc;
-use super::links::Topic;
+use super::topic::Topic;
 use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;

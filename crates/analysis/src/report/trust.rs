@@ -2,7 +2,7 @@
 //! overhead.
 
 use super::escape::esc;
-use super::links::Topic;
+use super::topic::Topic;
 use super::{MAX_ENTRIES, Section, entries};
 use crate::format;
 use measure::run::{AuditStatus, Row, Run};

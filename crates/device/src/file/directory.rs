@@ -7,7 +7,7 @@
 //! in the directory itself: it has to belong to the log's owner.
 
 use crate::error::DeviceError;
-use crate::file::{extents, io_error};
+use crate::file::io_error;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -234,12 +234,6 @@ impl DirectoryEntry {
         let stat = self.stat()?;
         let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
         Ok(is_file.then(|| u64::try_from(stat.st_size).unwrap_or(0)))
-    }
-
-    /// As [`unwritten_extents`](crate::file::unwritten_extents).
-    #[must_use]
-    pub fn unwritten_extents(&self) -> Option<u64> {
-        extents::unwritten(self)
     }
 
     /// Whether the name leads to the file or directory that `file` holds open.

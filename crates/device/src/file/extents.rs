@@ -54,8 +54,15 @@ pub fn unwritten_extents(path: &Path) -> Option<u64> {
     unwritten(&DirectoryEntry::of(path).ok()?)
 }
 
-/// As [`unwritten_extents`], of a name in a held directory.
-pub(super) fn unwritten(at: &DirectoryEntry) -> Option<u64> {
+impl DirectoryEntry {
+    /// As [`unwritten_extents`](crate::file::unwritten_extents).
+    #[must_use]
+    pub fn unwritten_extents(&self) -> Option<u64> {
+        unwritten(self)
+    }
+}
+
+fn unwritten(at: &DirectoryEntry) -> Option<u64> {
     let file = Node::File.open_at(at, OFlags::RDONLY).ok()?;
     let mut request = Box::new(Request {
         header: Header::default(),

@@ -111,3 +111,10 @@ impl Node {
         })
     }
 }
+
+/// Whether a path leads to a block device, links followed; `false` also where it leads nowhere.
+#[must_use]
+pub fn is_block_device(path: &Path) -> bool {
+    let kind = rustix::fs::stat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    kind == Ok(FileType::BlockDevice)
+}

@@ -3,9 +3,9 @@
 //!
 //! Limit: `/proc/locks` shows the locks of this PID namespace only, so `None` is no proof.
 
+use super::node::is_block_device;
 use crate::DeviceError;
 use crate::file::{DirectoryEntry, Node, io_error};
-use crate::raw::is_block_device;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;

@@ -62,7 +62,7 @@ pub(super) fn read(root: &Root, dev: Dev) -> Option<Block> {
             let null = block.layer.name.starts_with("nullb");
             block.layer.detail = null.then(|| "null_blk".to_owned());
         }
-        _ => disk::facts(root, &directory, &mut block),
+        _ => disk::facts(root, &directory, &mut block.layer, &mut block.unknown),
     }
     Some(block)
 }

@@ -9,36 +9,35 @@
 //! - SCSI and SATA: `cache_type` can be overwritten (`temporary write through`). A cache that is
 //!   admitted is believed; one that is denied stays unknown.
 
-use super::block::Block;
 use super::root::{Root, file_name, is_numbered};
 use measure::stack::Layer;
 use std::path::{Path, PathBuf};
 
-/// Fills what is known of a disk.
-pub(super) fn facts(root: &Root, directory: &Path, block: &mut Block) {
-    let transport = transport(root, directory, &block.layer.name);
-    identity(root, directory, &mut block.layer);
-    block.layer.controller = host_adapter(directory).and_then(|host| {
+/// Fills what is known of a disk, and adds what is not known of it.
+pub(super) fn facts(root: &Root, directory: &Path, layer: &mut Layer, unknown: &mut Vec<String>) {
+    let transport = transport(root, directory, &layer.name);
+    identity(root, directory, layer);
+    layer.controller = host_adapter(directory).and_then(|host| {
         root.text(
             host.join("scsi_host")
                 .join(file_name(&host))
                 .join("proc_name"),
         )
     });
-    block.layer.cache_type = cache_type(root, directory);
-    block.layer.drive_write_cache = drive_write_cache(transport.as_deref(), &block.layer);
-    let name = block.layer.name.clone();
+    layer.cache_type = cache_type(root, directory);
+    layer.drive_write_cache = drive_write_cache(transport.as_deref(), layer);
+    let name = layer.name.clone();
     if let Some(transport) = transport.as_deref()
         && let Some(hidden) = hidden_below(transport)
     {
-        block.unknown.push(format!("{name}: {hidden}"));
+        unknown.push(format!("{name}: {hidden}"));
     }
-    if block.layer.drive_write_cache.is_none() {
-        block.unknown.push(format!(
+    if layer.drive_write_cache.is_none() {
+        unknown.push(format!(
             "{name}: the drive's own report of its write cache could not be read"
         ));
     }
-    block.layer.detail = transport;
+    layer.detail = transport;
 }
 
 /// How a disk is attached; the name decides first, then the devices above it in sysfs.

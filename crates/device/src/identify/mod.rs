@@ -21,6 +21,7 @@ mod mountinfo;
 mod place;
 mod root;
 mod usage;
+mod user;
 mod walk;
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use holders::{Holder, Holders};
 pub use mountinfo::{Mount, MountTable};
 pub use place::{Place, Volume, volume};
 pub use root::{Dev, Root};
-pub use usage::{Relation, Use, User};
+pub use user::{Relation, Use, User};
 pub use walk::{BlockDevice, Watched};
 
 use crate::error::DeviceError;

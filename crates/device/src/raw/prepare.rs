@@ -5,15 +5,11 @@
 //! ([`ClearedRawDevice`](super::ClearedRawDevice) says so), and what is on it afterwards.
 #![allow(unsafe_code)]
 
-use super::signature;
+use super::signature::{self, END_BYTES};
 use crate::file::fill_noise;
 use crate::queue::{IoOrDevice, LogDevice, Op, OpKind, Piece, flush, run_one, write_durable};
 use crate::region::Region;
 use std::sync::Arc;
-
-/// Bytes at each end of a device in which formats keep their super blocks, labels and tables; some
-/// keep copies elsewhere.
-pub const END_BYTES: u64 = 1 << 20;
 
 const CHUNK_BYTES: usize = 4 << 20;
 

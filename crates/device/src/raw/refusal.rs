@@ -1,6 +1,5 @@
 //! Why a raw device is not written: each reason names the device and says what to do.
 
-use super::signature::Content;
 use crate::identify::{Use, User};
 use std::path::PathBuf;
 
@@ -111,24 +110,4 @@ fn way_out(used: &Use) -> &'static str {
         User::Process { .. } => "end that process, or name another device",
         User::Unknown(_) => "run where /proc and /sys show it, or name another device",
     }
-}
-
-/// Size, model and signatures in words.
-pub(super) fn inventory(bytes: u64, model: &str, content: &Content) -> String {
-    let gib = bytes as f64 / (1_u64 << 30) as f64;
-    let size = format!("{gib:.3} GiB, {bytes} bytes");
-    let mut carries: Vec<String> = content
-        .signatures
-        .iter()
-        .map(|s| format!("{} at byte {}", s.name, s.at))
-        .collect();
-    if carries.is_empty() {
-        let what = if content.is_blank {
-            "no known signature, and its first and last MiB are zero"
-        } else {
-            "no known signature, but its first or last MiB is not empty"
-        };
-        carries.push(what.to_owned());
-    }
-    format!("{size}; {model}; carries {}", carries.join(", "))
 }

@@ -4,27 +4,12 @@
 //! signatures reports all of them; what is not known is not called empty: [`Content::is_blank`]
 //! is about bytes. What it must not know: what follows from a signature.
 
-use super::prepare::END_BYTES;
 use super::table::{
-    Magic, TABLE, ZFS, ZFS_LABEL_BYTES, ZFS_LABELS, ZFS_MAGIC, ZFS_RING_AT, ZFS_SLOT_BYTES,
+    Magic, SignatureKind, TABLE, ZFS, ZFS_LABEL_BYTES, ZFS_LABELS, ZFS_MAGIC, ZFS_RING_AT,
+    ZFS_SLOT_BYTES,
 };
 use crate::error::DeviceError;
 use std::collections::HashMap;
-
-/// What a signature stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignatureKind {
-    /// A file system, or a part of one.
-    FileSystem,
-    /// Swap, or a system that sleeps in it.
-    Swap,
-    /// A member of something that is put together: RAID, volume groups, pools, encryption.
-    Member,
-    /// A partition table.
-    PartitionTable,
-    /// A database's file or log, redolab's own among them.
-    Database,
-}
 
 /// A format that was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +33,31 @@ pub struct Content {
     pub is_blank: bool,
 }
 
+impl Content {
+    /// Size, model and signatures in words.
+    pub(super) fn inventory(&self, bytes: u64, model: &str) -> String {
+        let gib = bytes as f64 / (1_u64 << 30) as f64;
+        let size = format!("{gib:.3} GiB, {bytes} bytes");
+        let mut carries: Vec<String> = self
+            .signatures
+            .iter()
+            .map(|s| format!("{} at byte {}", s.name, s.at))
+            .collect();
+        if carries.is_empty() {
+            let what = if self.is_blank {
+                "no known signature, and its first and last MiB are zero"
+            } else {
+                "no known signature, but its first or last MiB is not empty"
+            };
+            carries.push(what.to_owned());
+        }
+        format!("{size}; {model}; carries {}", carries.join(", "))
+    }
+}
+
+/// Bytes at each end of a device in which formats keep their super blocks, labels and tables; some
+/// keep copies elsewhere.
+pub const END_BYTES: u64 = 1 << 20;
 const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Looks at a device of `bytes`, which `read` fills buffers from.

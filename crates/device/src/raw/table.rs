@@ -4,7 +4,22 @@
 //! Invariant: data alone; [`signature`](super::signature) reads it. A place counted from the end
 //! is counted from the end rounded down to a unit, as the formats do it.
 
-use super::signature::SignatureKind::{self, Database, FileSystem, Member, PartitionTable, Swap};
+use SignatureKind::{Database, FileSystem, Member, PartitionTable, Swap};
+
+/// What a signature stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureKind {
+    /// A file system, or a part of one.
+    FileSystem,
+    /// Swap, or a system that sleeps in it.
+    Swap,
+    /// A member of something that is put together: RAID, volume groups, pools, encryption.
+    Member,
+    /// A partition table.
+    PartitionTable,
+    /// A database's file or log, redolab's own among them.
+    Database,
+}
 
 /// Where a signature stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

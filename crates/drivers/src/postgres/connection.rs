@@ -3,8 +3,8 @@
 //! Invariants: the password leaves in clear text only where nothing but this machine sees it; with
 //! SCRAM-SHA-256 the server proves that it knows the password, too; rows are few and small.
 
+use super::credentials::Credentials;
 use super::error::{PostgresError, ServerMessage, harmless};
-use super::password::Credentials;
 use super::url::Address;
 use super::wire::Wire;
 use postgres_protocol::authentication::md5_hash;

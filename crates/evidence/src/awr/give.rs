@@ -3,8 +3,9 @@
 use super::over::SharesOver;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
-use crate::gathered::{Gathered, row};
+use crate::gathered::Gathered;
 use crate::sheets::{Sheets, text};
+use crate::tables::row;
 use measure::imported::{Cell, Severity};
 use measure::printed;
 use measure::run::{ProcessorFigures, RedoFigures, Row, measured};

@@ -2,8 +2,9 @@
 //! identities between columns where their counts differ, since published headings are wrong too.
 
 use crate::Notes;
-use crate::gathered::{Gathered, row};
+use crate::gathered::Gathered;
 use crate::sheets::{Sheets, text};
+use crate::tables::row;
 use measure::imported::{Cell, Severity};
 use measure::printed;
 use measure::run::{ProcessorFigures, RedoFigures, Row, measured};

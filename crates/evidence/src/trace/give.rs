@@ -2,9 +2,10 @@
 
 use super::cell::EventWaits as Waits;
 use super::header::HeaderFact;
+use super::mark::Call;
 use super::merge::{Merge, TracedProcess};
-use super::scan::Call;
-use crate::gathered::{Ended, Gathered, row};
+use crate::gathered::{Ended, Gathered};
+use crate::tables::row;
 use crate::tables::{column, key_of};
 use crate::{Sink, tally};
 use measure::WaitEvent;

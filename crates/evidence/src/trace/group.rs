@@ -9,10 +9,12 @@
 //! has what taking the waits one by one gives. A block that cannot promise it has no groups.
 
 use super::header::HeaderFact;
-use super::merge::{Mixed, PROCESSES_MAX};
-use super::scan::{Call, Mark, PlacedMark, Wait};
+use super::mark::{Call, Mark, PlacedMark, Wait};
+use super::mixer::Mixed;
 use std::collections::HashMap;
 
+/// Processes that are distinguished.
+pub const PROCESSES_MAX: usize = 4096;
 /// Pairs of process and event in a block; with more it is taken wait by wait.
 const GROUPS_MAX: usize = 16_384;
 /// Changes of the process below which sorting gains nothing.

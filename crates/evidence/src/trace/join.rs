@@ -6,8 +6,8 @@
 //! one, or that begins in a process that the trace has yet to name.
 
 use super::cell::WaitMoment;
-use super::group::{BlockProcess, Groups, Sorted};
-use super::merge::{CELLS_MAX, EVENTS_MAX, Merge, PROCESSES_MAX};
+use super::group::{BlockProcess, Groups, PROCESSES_MAX, Sorted};
+use super::merge::{CELLS_MAX, EVENTS_MAX, Merge};
 use super::scan::Scanned;
 use crate::Sink;
 use crate::tally::FEW;

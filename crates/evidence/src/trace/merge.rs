@@ -1,16 +1,16 @@
 //! Joins scanned blocks in order: whose waits they are, in which unit, when.
 
 use super::cell::{EventWaits, Track, WaitMoment};
+use super::group::PROCESSES_MAX;
 use super::header::HeaderFact;
-use super::scan::{Call, Mark, OddId, PlacedMark, Scanned, Wait};
+use super::mark::{Call, Mark, PlacedMark, Wait};
+use super::mixer::Mixed;
+use super::scan::{OddId, Scanned};
 use crate::Sink;
 use crate::tally::TallyBudget;
 use measure::imported::Severity;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
-/// Processes that are distinguished.
-pub const PROCESSES_MAX: usize = 4096;
 /// Pairs of process and event.
 pub const CELLS_MAX: usize = 16_384;
 /// Event names over all blocks.
@@ -56,35 +56,6 @@ pub struct LogWriterLine {
     /// What it said.
     pub said: HeaderFact,
 }
-
-/// Hashes small numbers: a merged trace changes its process with every few lines. Process numbers
-/// come from the file, so the words are mixed by multiplication and folded, which a file that
-/// wants collisions could still make slow, within the bound on processes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        let product =
-            u128::from(self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        self.0 = (product as u64) ^ ((product >> 64) as u64);
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
-}
-
-/// A map's way to hash by [`Mixer`].
-pub type Mixed = BuildHasherDefault<Mixer>;
 
 /// What was joined so far.
 #[derive(Debug)]

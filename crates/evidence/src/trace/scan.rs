@@ -7,6 +7,7 @@
 
 use super::group::Groups;
 use super::header::{self, HeaderFact};
+use super::mark::{Call, Mark, PlacedMark, Wait};
 use super::text::{self, TextStep, TraceMode};
 use super::wait::{self, WAIT, WaitError};
 use crate::lines::trim_cr;
@@ -16,76 +17,6 @@ use std::collections::HashMap;
 
 /// Oddities of one id that a block keeps; all are counted.
 const ODD_EACH: usize = 8;
-
-/// A wait, in the trace's unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// Elapsed.
-    pub ela: u64,
-    /// `tim=`; 0 where it is missing.
-    pub tim: u64,
-    /// Blocks of a log write.
-    pub blocks: u32,
-    /// Index into the block's names.
-    pub event: u32,
-}
-
-/// A line that is no wait and matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// A line of the header, `***`, or what log writers write beside waits.
-    Header(HeaderFact),
-    /// A call: which, its elapsed time and its processor time, in the trace's unit.
-    Call(Call, u64, u64),
-    /// A transaction ended with a change: a commit.
-    Commit,
-    /// A transaction ended otherwise.
-    NoCommit,
-}
-
-/// The calls that a trace records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// `PARSE`
-    Parse,
-    /// `EXEC`
-    Exec,
-    /// `FETCH`
-    Fetch,
-    /// `CLOSE`
-    Close,
-}
-
-impl Call {
-    /// Every call with its name in a trace.
-    pub const ALL: [(Call, &'static str); 4] = [
-        (Call::Parse, "PARSE"),
-        (Call::Exec, "EXEC"),
-        (Call::Fetch, "FETCH"),
-        (Call::Close, "CLOSE"),
-    ];
-
-    fn of(record: &[u8]) -> Option<Call> {
-        let fits = |name: &str| {
-            record
-                .strip_prefix(name.as_bytes())
-                .is_some_and(|r| r.starts_with(b" #"))
-        };
-        let found = Call::ALL.iter().find(|(_, name)| fits(name));
-        found.map(|(call, _)| *call)
-    }
-}
-
-/// A [`Mark`] and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacedMark {
-    /// Waits of the block before it.
-    pub before: usize,
-    /// Its line, counted from 0 at the beginning of the block.
-    pub line: i64,
-    /// What it is.
-    pub mark: Mark,
-}
 
 /// Something unusual.
 #[derive(Clone, Debug, PartialEq, Eq)]

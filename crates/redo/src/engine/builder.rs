@@ -5,7 +5,8 @@
 //! confirmed by its exact path, and held; what is not given takes its default.
 
 use super::create::hold as hold_for_a_log;
-use super::open::{fresh_id, hold};
+use super::headers::fresh_id;
+use super::open::hold;
 use super::{Log, Options, Paths, Shape};
 use crate::control;
 use crate::error::Error;

@@ -13,7 +13,7 @@
 //! of it is reached through the directory's descriptor.
 
 use super::Log;
-use super::open::{Progress, check_header, fresh_id, header};
+use super::headers::{check_header, fresh_id, header};
 use super::options::{Paths, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
@@ -25,6 +25,9 @@ use device::file::{
 use device::{Caps, DeviceError, FileSet, LogDevice};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Called while log files are written: bytes done, bytes in all.
+pub(super) type Progress<'a> = &'a dyn Fn(u64, u64);
 
 /// What the unfinished control file begins with until it has its content.
 const HEAD: &[u8] = b"redolab: a control file in the making\n";

@@ -5,7 +5,8 @@
 
 #[cfg(feature = "internals")]
 use super::Log;
-use super::open::{check_headers, hold, open_control_read_only};
+use super::headers::check_headers;
+use super::open::{hold, open_control_read_only};
 use super::options::{LogPlace, Paths};
 use super::raw;
 use crate::control::{COPY_BYTES, ControlFile, ControlInfo, CopyProblem};

@@ -13,6 +13,7 @@ mod builder;
 mod completions;
 mod core;
 mod create;
+mod headers;
 mod host;
 mod inspect;
 mod lgwr;

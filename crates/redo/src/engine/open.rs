@@ -4,13 +4,14 @@
 
 use super::back_end::{self, BackEnd};
 use super::core::Core;
+use super::headers::check_headers;
 use super::host::Host;
 use super::options::{LogWriter, Options, Paths};
 use super::{HeldLog, Log, create, lgwr};
 use crate::buffer::{LogBuffer, Memory};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;
-use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LifeId, LogId, Summer};
+use crate::format::{LifeId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
 use crate::sync::{EngineClock, Mutex};
@@ -19,12 +20,8 @@ use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
 use device::pool::{WorkerStats, Workers};
 use device::{Caps, DeviceError, LogDevice, Queue, Region, RegionOptions};
-use measure::workload::split_mix;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Called while log files are written: bytes done, bytes in all.
-pub(super) type Progress<'a> = &'a dyn Fn(u64, u64);
 
 impl Log {
     /// Opens the log in `directory` and recovers it.
@@ -280,79 +277,6 @@ pub(super) fn open_logs(
     }
     check_headers(&data, info, directory.path(), &names)?;
     Ok(data)
-}
-
-/// The header of each log file in `directory`, in the order of the groups.
-pub(super) fn check_headers(
-    data: &dyn LogDevice,
-    info: &ControlInfo,
-    directory: &Path,
-    names: &[String],
-) -> Result<(), Error> {
-    for (group, name) in (0_u32..).zip(names) {
-        let mut head = [0_u8; FILE_HEADER_BYTES];
-        data.read(u64::from(group) * info.geometry.file_bytes, &mut head)?;
-        check_header(&head, info, group, &directory.join(name))?;
-    }
-    Ok(())
-}
-
-pub(super) fn check_header(
-    head: &[u8],
-    info: &ControlInfo,
-    group: u32,
-    path: &Path,
-) -> Result<(), Error> {
-    let path = path.to_owned();
-    let found = match FileHeader::decode(head) {
-        Ok(found) => found,
-        Err(HeaderProblem::NotOurs) => return Err(Error::NotALog { path }),
-        Err(HeaderProblem::Version(found)) => return Err(Error::Version { path, found }),
-        Err(HeaderProblem::Damaged) => {
-            let what = "its header is damaged".to_owned();
-            return Err(Error::WrongLog { path, what });
-        }
-    };
-    let expected = header(info, group);
-    if found == expected {
-        return Ok(());
-    }
-    let what = if found.log_id == expected.log_id {
-        format!(
-            "holds group {} of {} where group {group} was expected",
-            found.group, found.groups
-        )
-    } else {
-        "belongs to another log".to_owned()
-    };
-    Err(Error::WrongLog { path, what })
-}
-
-/// A log's identity: unique is enough, nobody must not guess it.
-pub(super) fn fresh_id(directory: &Path) -> LogId {
-    use std::hash::{BuildHasher, Hash, Hasher};
-    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    directory.hash(&mut hasher);
-    std::process::id().hash(&mut hasher);
-    std::time::SystemTime::now().hash(&mut hasher);
-    let mut state = hasher.finish();
-    let mut id = [0_u8; 16];
-    id[..8].copy_from_slice(&split_mix(&mut state).to_le_bytes());
-    id[8..].copy_from_slice(&split_mix(&mut state).to_le_bytes());
-    LogId(id)
-}
-
-/// The header of a group's log file.
-pub(super) fn header(info: &ControlInfo, group: u32) -> FileHeader {
-    let geometry = &info.geometry;
-    FileHeader {
-        log_id: info.log_id,
-        group,
-        groups: geometry.groups,
-        block_bytes: geometry.block_bytes,
-        header_bytes: geometry.header_bytes as u32,
-        file_bytes: geometry.file_bytes,
-    }
 }
 
 /// Extents of the log's files that the file system holds as unwritten; `None` where it can't tell.

@@ -16,7 +16,8 @@
 
 use super::Log;
 use super::back_end;
-use super::open::{Progress, check_header, fresh_id, header};
+use super::create::Progress;
+use super::headers::{check_header, fresh_id, header};
 use super::options::{Options, Shape};
 use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
 use crate::error::Error;

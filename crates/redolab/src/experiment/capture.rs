@@ -9,7 +9,7 @@
 //! What it must not know: the format of what is stored.
 
 use super::Failure;
-use super::recorder::Sample;
+use super::sample::Sample;
 use crate::store::StoreError;
 use crate::store::events::{EventWriter, RowFacts, SyncEvent, WriteEvent, Written};
 use measure::Nanos;

@@ -8,28 +8,19 @@
 //! sessions whether to record: transactions that *begin* in the measured window count, however
 //! long they take. Leaving out those that end after it would leave out the longest waits.
 
-use super::pace::Pacer;
-use super::planted::PlantedLie;
-use super::recorder::{Recorder, Sample};
-use super::span::{self, Counted, Span, second_clock, second_time};
+use super::control::Control;
+use super::sample::Sample;
+use super::shared::{BUFFERED, BUFFERED_NS, Shared};
+use super::span::{Span, second_clock, second_time};
 use super::{Failure, multiplex, open};
 use crate::signals::Interrupt;
-use measure::driver::{
-    Driver, DriverError, DriverSession, SessionCounts, SessionGroup, SessionLoad,
-};
-use measure::record::WaitSum;
-use measure::run::{CrossCheck, SessionFigures, SessionTime};
-use measure::workload::{CommitWait, Payload, Workload};
+use measure::driver::{Driver, DriverError, DriverSession, SessionGroup};
 use measure::{Clock, Nanos, RealClock};
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// Samples that a session keeps before it hands them over.
-pub(super) const BUFFERED: usize = 64;
-/// A buffered sample is handed over at the latest after this time.
-pub(super) const BUFFERED_NS: u64 = 200_000_000;
 /// Sessions need little stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -68,168 +59,6 @@ impl CommitApi {
             CommitApi::Sync => jobs,
             CommitApi::Async { threads } => threads.min(jobs),
         }
-    }
-}
-
-/// What sessions of a row are given.
-#[derive(Debug)]
-pub struct Control {
-    /// Transactions that begin before this time are not recorded.
-    pub from_ns: AtomicU64,
-    /// Transactions that begin at this time or later are not recorded.
-    pub until_ns: AtomicU64,
-    /// No further transaction but those that began in the measured time.
-    pub stop: AtomicBool,
-    /// Commits of a session after which it ends by itself.
-    pub commits: Option<u64>,
-    /// Threads of sessions that have not ended.
-    pub running: AtomicU64,
-    /// The first error of a session.
-    error: Mutex<Option<DriverError>>,
-    /// `None` once a session has ended for which the target did not count.
-    space_waits: Mutex<Option<WaitSum>>,
-    spans: Mutex<Vec<Span>>,
-}
-
-impl Control {
-    /// Nothing is recorded until `from_ns` is set.
-    #[must_use]
-    pub fn new(commits: Option<u64>) -> Control {
-        Control {
-            from_ns: AtomicU64::new(u64::MAX),
-            until_ns: AtomicU64::new(u64::MAX),
-            stop: AtomicBool::new(false),
-            commits,
-            running: AtomicU64::new(0),
-            error: Mutex::new(None),
-            space_waits: Mutex::new(Some(WaitSum::default())),
-            spans: Mutex::new(Vec::new()),
-        }
-    }
-
-    /// The first error of a session, if there was one.
-    pub fn take_error(&self) -> Option<DriverError> {
-        self.error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-
-    /// Waits for log buffer space; `None` where the target does not count them.
-    #[must_use]
-    pub fn space_waits(&self) -> Option<WaitSum> {
-        *self
-            .space_waits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds what a session that ended waited for log buffer space.
-    pub(super) fn add_space_waits(&self, counts: Option<&SessionCounts>) {
-        let mut sum = self
-            .space_waits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *sum = sum
-            .zip(counts)
-            .map(|(sum, counts)| sum.plus(counts.space_waits));
-    }
-
-    /// Adds when a session's counted transactions began and ended.
-    pub(super) fn add_span(&self, span: Span) {
-        self.spans().push(span);
-    }
-
-    /// A transaction that began then is recorded.
-    pub(super) fn records(&self, start_ns: u64) -> bool {
-        let from = self.from_ns.load(Ordering::Relaxed);
-        start_ns >= from && start_ns < self.until_ns.load(Ordering::Relaxed)
-    }
-
-    /// A transaction that began then began before the measured time.
-    pub(super) fn is_before(&self, start_ns: u64) -> bool {
-        start_ns < self.from_ns.load(Ordering::Relaxed)
-    }
-
-    /// Whether a session of a closed loop makes the transaction that begins at `start_ns`, when the
-    /// one before ended. After the stop too, where that is in the measured time: a session that the
-    /// system did not let run since then was waiting, and that wait would be in no latency.
-    pub(super) fn goes_on(&self, start_ns: u64) -> bool {
-        !self.stop.load(Ordering::Acquire) || self.records(start_ns)
-    }
-
-    /// No further transaction, and none is recorded: the row has failed.
-    pub(super) fn halt(&self) {
-        self.until_ns.store(0, Ordering::SeqCst);
-        self.stop.store(true, Ordering::SeqCst);
-    }
-
-    /// The time of all sessions that ended, in a row from `from` to `until`, that no latency shows.
-    #[must_use]
-    pub fn session_time(&self, from: Nanos, until: Nanos) -> SessionTime {
-        span::session_time(&self.spans(), from, until)
-    }
-
-    /// The closed loop's sessions that ended, by number.
-    #[must_use]
-    pub fn sessions(&self) -> Vec<SessionFigures> {
-        span::sessions(&self.spans())
-    }
-
-    /// The second count of a closed loop whose sessions have ended.
-    pub(super) fn cross_check(&self, row: &Counted<'_>) -> Option<CrossCheck> {
-        span::cross_check(&self.spans(), row)
-    }
-
-    fn spans(&self) -> MutexGuard<'_, Vec<Span>> {
-        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn fail(&self, error: DriverError) {
-        let mut slot = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.get_or_insert(error);
-        self.halt();
-    }
-}
-
-/// What all sessions of a row share.
-#[derive(Clone)]
-pub struct Shared {
-    /// The control.
-    pub control: Arc<Control>,
-    /// Where samples go.
-    pub recorder: Arc<Recorder>,
-    /// What a transaction is.
-    pub workload: Arc<Workload>,
-    /// Pseudo-random bytes.
-    pub pool: Arc<[u8]>,
-    /// CPU work before each commit.
-    pub cpu_per_txn: Nanos,
-    /// Seed of the payload.
-    pub seed: u64,
-    /// What it is made of.
-    pub payload: Payload,
-    /// When transactions are meant to begin, in an open loop.
-    pub pacer: Option<Arc<Pacer>>,
-    /// What a test has planted.
-    pub planted: PlantedLie,
-}
-
-impl Shared {
-    fn load(&self, number: u32) -> SessionLoad {
-        SessionLoad {
-            number,
-            workload: Arc::clone(&self.workload),
-            cpu_per_txn: self.cpu_per_txn,
-            payload: self.payload,
-            pool: Arc::clone(&self.pool),
-            seed: self.seed,
-        }
-    }
-
-    /// Whether sessions wait until their redo is durable.
-    pub(super) fn waits(&self) -> bool {
-        self.workload.commit.wait == CommitWait::Wait
     }
 }
 
@@ -387,8 +216,10 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::planted::PlantedLie;
     use crate::experiment::row::POOL_BYTES;
     use crate::experiment::target::{LoadTarget, Setup};
+    use measure::workload::{Payload, Workload};
 
     /// What a session records that is stopped before it begins, in a row that goes on for 20 ms,
     /// and whether it ran to the end of that.

@@ -9,7 +9,7 @@
 //!
 //! What it must not know: what a row is for, and how shares are made.
 
-use super::load::Control;
+use super::control::Control;
 use crate::budget::{Budget, PAGE_BYTES};
 use device::SyncMethod;
 use measure::Nanos;

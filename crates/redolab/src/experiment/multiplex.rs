@@ -6,8 +6,8 @@
 //! waiting for the thread counts, and the mean latency is jobs divided by throughput but for the
 //! ends. A time is wrong by at most the work of one group.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared};
-use super::recorder::Sample;
+use super::sample::Sample;
+use super::shared::{BUFFERED, BUFFERED_NS, Shared};
 use super::span::{Span, second_time};
 use measure::driver::{Begun, DriverError, SessionGroup, Transaction};
 use measure::{Clock, Nanos, RealClock};

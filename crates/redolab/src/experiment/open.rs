@@ -6,9 +6,9 @@
 //! between. Time that it spends inside the target's calls is the target's, also where another of
 //! its sessions was due meanwhile.
 
-use super::load::{BUFFERED, BUFFERED_NS, Shared};
 use super::pace::{Pacer, SLICE, Served, serve};
-use super::recorder::Sample;
+use super::sample::Sample;
+use super::shared::{BUFFERED, BUFFERED_NS, Shared};
 use measure::driver::{Begun, DriverError, DriverSession, SessionGroup, Transaction};
 use measure::{Clock, Nanos, RealClock};
 use std::collections::VecDeque;

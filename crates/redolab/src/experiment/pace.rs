@@ -9,7 +9,7 @@
 //!
 //! What it must not know: what a transaction is, threads or tickets, the system's clock.
 
-use super::load::Control;
+use super::control::Control;
 use measure::workload::arrivals::Schedule;
 use measure::{Clock, Histogram, Nanos};
 use std::sync::atomic::{AtomicU64, Ordering};

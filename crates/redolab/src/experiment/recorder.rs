@@ -5,8 +5,7 @@
 //! Histograms merge exactly, so nothing depends on which shard a sample went through.
 
 use super::capture::Capture;
-use measure::Nanos;
-use measure::driver::Transaction;
+use super::sample::Sample;
 use measure::record::{Background, Foreground, KINDS_MAX};
 use redo::engine::LogWrite;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -14,29 +13,6 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Shards at most: memory is bounded by them, not by jobs.
 const SHARDS: usize = 16;
-
-/// One transaction.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// From its start until its commit returned.
-    pub latency_ns: u64,
-    /// What the target reported of it.
-    pub transaction: Transaction,
-    /// The session.
-    pub session: u32,
-}
-
-impl Sample {
-    /// Of a transaction of that session, which began at `start`.
-    #[must_use]
-    pub fn of(transaction: Transaction, start: Nanos, session: u32) -> Sample {
-        Sample {
-            latency_ns: transaction.returned.since(start).0,
-            transaction,
-            session,
-        }
-    }
-}
 
 /// What sessions did, by the kind of transaction.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -256,6 +232,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::experiment::fixture::log_write;
+    use measure::Nanos;
+    use measure::driver::Transaction;
 
     #[test]
     fn a_log_write_belongs_to_the_window_in_which_it_was_submitted() {

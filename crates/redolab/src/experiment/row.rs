@@ -6,12 +6,14 @@ mod spec;
 mod warm_up;
 mod workers;
 
-pub use spec::Spec;
+pub use spec::{INTERVAL, Spec};
 
 use super::Failure;
 use super::capture::Capture;
-use super::load::{self, Control, Shared};
+use super::control::Control;
+use super::load;
 use super::pace::Pacer;
+use super::shared::Shared;
 use super::span::WindowEdge;
 use super::target::LoadTarget;
 use crate::observe::sampler::{SampledWindow, Sampler};
@@ -34,8 +36,6 @@ use workers::worker_work;
 pub(super) const POOL_BYTES: usize = 4 << 20;
 /// How often the end of a row is looked for.
 const LOOK: Duration = Duration::from_millis(5);
-/// Length of an interval, and how often a row is looked after in longer ones.
-pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// So long after the end of an open loop transactions that were due in it may still begin.
 const GRACE: Nanos = Nanos(super::doubt::GRACE_NS);
 /// A session that does not end after the row hangs in its device.

@@ -10,7 +10,8 @@
 //! Invariant: no figure of the second count is computed from a figure of the first.
 
 use super::planted::{Lie, PlantedLie};
-use super::recorder::{Recorder, Sample};
+use super::recorder::Recorder;
+use super::sample::Sample;
 use measure::driver::SessionCounts;
 use measure::run::{CrossCheck, SessionCount, SessionFigures, SessionTime};
 use measure::{Clock, Nanos, RealClock};

@@ -291,8 +291,8 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::control::Control;
     use crate::experiment::fixture::{large_budget, log_write};
-    use crate::experiment::load::Control;
 
     /// What is written after the row was ended is in no figure of it: its time ends there.
     #[test]

@@ -1,31 +1,18 @@
 //! Feeding one file to an import, in chunks.
 
+pub use super::failed::Failed;
+
 use super::find::Input;
 use super::parallel;
 use super::unpack::Unpacked;
 use super::waiting::Waiting;
 use crate::signals::Interrupt;
-use evidence::{Import, ImportRefusal, Reading};
+use evidence::{Import, Reading};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
-
-/// Why a file was not read, or not to its end.
-#[derive(Debug)]
-pub enum Failed {
-    /// It could not be opened, or is none to read.
-    Open(String),
-    /// It is no evidence.
-    Refused(ImportRefusal),
-    /// It was read up to a damage; what stands before it was taken.
-    Cut(String),
-    /// The values that were asked for could not be written.
-    Samples(io::Error),
-    /// The user ended it.
-    Interrupted,
-}
 
 /// Reads a file into the import.
 ///

@@ -4,7 +4,7 @@
 //! Invariant: the number of members is bounded by what they unpack to. Beginning a member costs
 //! time and memory whatever is in it, so a small file of empty members would take minutes.
 
-use super::unpack::{Raw, WINDOW_MAX, XZ_BESIDE, damaged};
+use super::packed::{Raw, WINDOW_MAX, XZ_BESIDE, damaged};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::io::{self, BufRead, Read};
 

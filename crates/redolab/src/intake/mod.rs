@@ -3,9 +3,11 @@
 //! Invariants: files are streamed, never mapped and never held whole; unpacked data is bounded in
 //! size and ratio; directories are walked without following symbolic links.
 
+mod failed;
 pub mod feed;
 pub mod find;
 mod members;
+mod packed;
 mod parallel;
 pub mod run;
 pub mod unpack;

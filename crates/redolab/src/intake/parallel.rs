@@ -3,7 +3,7 @@
 //! Blocks go to the scanners in turn and come back in turn, so that they are joined in the order of
 //! the file; a few are under way at once, so that memory does not grow with the file.
 
-use super::feed::Failed;
+use super::failed::Failed;
 use crate::signals::Interrupt;
 use evidence::{Reading, trace};
 use std::io::{self, Read, Write};

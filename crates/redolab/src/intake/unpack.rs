@@ -5,57 +5,14 @@
 //! or a limit is read.
 
 use super::members::{Members, Packing};
-use ruzstd::decoding::errors::FrameDecoderError;
+use super::packed::{Counted, window_too_big};
 use std::io::{self, BufReader, Chain, Cursor, Read};
 
 /// Ratio that no text reaches: longest runs of one line stay far below it.
 pub const RATIO_MAX: u64 = 2_000;
 /// Unpacked bytes below which the ratio is not looked at.
 const RATIO_FROM: u64 = 64 << 20;
-/// How far back an unpacker may have to look: what it keeps in memory. `xz -9` needs all of it,
-/// `zstd --long` twice as much; with that, a trace that meets every bound of its own (170 MiB)
-/// would take more than the 256 MiB that are promised.
-pub(super) const WINDOW_MAX: u64 = 64 << 20;
-/// What the unpacker of xz counts beside it.
-pub(super) const XZ_BESIDE: u64 = 1 << 20;
 const MAGIC_BYTES: usize = 6;
-
-pub(super) type Raw = BufReader<Counted<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>>;
-
-/// Counts what is read.
-#[derive(Debug)]
-pub struct Counted<R> {
-    inner: R,
-    bytes: u64,
-    /// What was read to be looked at, and comes again.
-    back: Vec<u8>,
-}
-
-impl<R> Counted<R> {
-    /// Bytes that were read so far.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Has `bytes` read again.
-    pub(super) fn give_back(&mut self, bytes: Vec<u8>) {
-        self.back = bytes;
-    }
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if !self.back.is_empty() {
-            let n = self.back.len().min(buf.len());
-            buf[..n].copy_from_slice(&self.back[..n]);
-            self.back.drain(..n);
-            return Ok(n);
-        }
-        let n = self.inner.read(buf)?;
-        self.bytes += n as u64;
-        Ok(n)
-    }
-}
 
 enum Stream {
     Plain(Chain<Cursor<Vec<u8>>, Box<dyn Read>>),
@@ -82,16 +39,7 @@ impl Unpacked {
             .read_to_end(&mut magic)?;
         let kind = packing(&magic);
         let whole = Cursor::new(magic).chain(file);
-        let raw = |inner| {
-            BufReader::with_capacity(
-                256 << 10,
-                Counted {
-                    inner,
-                    bytes: 0,
-                    back: Vec::new(),
-                },
-            )
-        };
+        let raw = |inner| BufReader::with_capacity(256 << 10, Counted::of(inner));
         let packing = match kind {
             "gzip" => Some(Packing::Gzip),
             "bzip2" => Some(Packing::Bzip2),
@@ -166,26 +114,11 @@ impl Read for Unpacked {
     }
 }
 
-pub(super) fn damaged(e: FrameDecoderError) -> io::Error {
-    match e {
-        FrameDecoderError::WindowSizeTooBig { .. } => window_too_big(),
-        other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
-    }
-}
-
 fn too_far_back(e: io::Error) -> io::Error {
     match e.kind() {
         io::ErrorKind::OutOfMemory => window_too_big(),
         _ => e,
     }
-}
-
-fn window_too_big() -> io::Error {
-    io::Error::other(format!(
-        "was packed with a window or dictionary over {} MiB, more than is kept in memory; unpack \
-         it into `redolab import -`",
-        WINDOW_MAX >> 20
-    ))
 }
 
 /// How a file that begins so is packed; empty where it is not.

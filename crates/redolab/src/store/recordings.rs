@@ -9,7 +9,7 @@
 
 use super::error::io_error;
 use super::reader::{contents, damaged, unreadable};
-use super::{FileSum, MANIFEST, RunWriter, Store, StoreError, hex, hlog, named};
+use super::{FileSum, MANIFEST, Store, StoreError, hex, hlog};
 use crate::folder::Folder;
 use measure::record::Recording;
 use std::collections::BTreeMap;
@@ -69,28 +69,6 @@ fn sum_of(text: &[u8]) -> FileSum {
     }
 }
 
-impl RunWriter {
-    /// Stores what the row with that name was computed from, such as `03-LGWR-LAT1-64`.
-    ///
-    /// # Errors
-    /// A name outside the rule, a recording that cannot be read back, one that is there already, or
-    /// the system's errors.
-    pub fn recording(&mut self, row: &str, recording: &Recording) -> Result<(), StoreError> {
-        named(row)?;
-        let text = serde_json::to_vec(recording)
-            .map_err(|e| self.not_storable(format!("recording {row}: {e}")))?;
-        match parse(&text) {
-            Ok(back) if back == *recording => {}
-            Ok(_) => {
-                let what = format!("recording {row} holds a figure that JSON cannot hold");
-                return Err(self.not_storable(what));
-            }
-            Err(what) => return Err(self.not_storable(format!("recording {row}: {what}"))),
-        }
-        self.write_recording(&format!("{row}{JSON}"), &text)
-    }
-}
-
 /// The recording in a text.
 pub(super) fn parse(text: &[u8]) -> Result<Recording, String> {
     if text.len() as u64 > RECORDING_MAX_BYTES {
@@ -99,6 +77,11 @@ pub(super) fn parse(text: &[u8]) -> Result<Recording, String> {
     let recording: Recording = serde_json::from_slice(text).map_err(|e| e.to_string())?;
     recording.check()?;
     Ok(recording)
+}
+
+/// The name of the file that has the recording of a row.
+pub(super) fn file_of(row: &str) -> String {
+    format!("{row}{JSON}")
 }
 
 /// The row that a file of that name is the recording of.

@@ -15,6 +15,7 @@ use super::{
 use crate::budget::{Budget, pages};
 use crate::folder::Folder;
 use crc_fast::Digest;
+use measure::record::Recording;
 use measure::run::Run;
 use measure::{Histogram, Nanos};
 use std::collections::BTreeMap;
@@ -174,6 +175,26 @@ impl RunWriter {
             file.append(hlog::HEADER.as_bytes()).map_err(failed)?;
         }
         file.append(text).map_err(failed)
+    }
+
+    /// Stores what the row with that name was computed from, such as `03-LGWR-LAT1-64`.
+    ///
+    /// # Errors
+    /// A name outside the rule, a recording that cannot be read back, one that is there already, or
+    /// the system's errors.
+    pub fn recording(&mut self, row: &str, recording: &Recording) -> Result<(), StoreError> {
+        named(row)?;
+        let text = serde_json::to_vec(recording)
+            .map_err(|e| self.not_storable(format!("recording {row}: {e}")))?;
+        match recordings::parse(&text) {
+            Ok(back) if back == *recording => {}
+            Ok(_) => {
+                let what = format!("recording {row} holds a figure that JSON cannot hold");
+                return Err(self.not_storable(what));
+            }
+            Err(what) => return Err(self.not_storable(format!("recording {row}: {what}"))),
+        }
+        self.write_recording(&recordings::file_of(row), &text)
     }
 
     /// Writes the text of a recording. A run that lost one is not finished.

@@ -1,6 +1,5 @@
 //! What a row is to run.
 
-use super::INTERVAL;
 use crate::experiment::load::CommitApi;
 use crate::experiment::planted::PlantedLie;
 use measure::Nanos;
@@ -8,6 +7,8 @@ use measure::workload::arrivals::Arrivals;
 use measure::workload::{Payload, Workload};
 use serde::{Deserialize, Serialize};
 
+/// Length of an interval, and how often a row is looked after in longer ones.
+pub const INTERVAL: Nanos = Nanos::from_secs(1);
 /// Intervals of a soak at most: what is stored of it is bounded, however long it takes.
 const SOAK_INTERVALS: u64 = 1200;
 /// Intervals of another row at most: a run of ten rows of hours can still be stored and read.

@@ -1,0 +1,49 @@
+//! Why a file could not be imported.
+
+use super::options::Kind;
+use thiserror::Error;
+
+/// Why a file could not be imported.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ImportRefusal {
+    /// It is of another database.
+    #[error("{file}: this is {what}, which only looks like Oracle's; redolab reads Oracle's")]
+    LookAlike {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// It is a report or the output of a tool that contains too little.
+    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
+    NotRead {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Its kind was not recognised.
+    #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// What it begins with.
+        found: String,
+        /// Every kind.
+        looked_for: String,
+    },
+    /// It holds nothing of its kind.
+    #[error("{file}: read as {kind}, but nothing of it was found: looked for {looked_for}{more}")]
+    Nothing {
+        /// The file.
+        file: String,
+        /// The kind it was read as.
+        kind: Kind,
+        /// What was looked for.
+        looked_for: &'static str,
+        /// The first diagnostic, if there is one.
+        more: String,
+    },
+}

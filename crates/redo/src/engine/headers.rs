@@ -1,0 +1,83 @@
+//! Headers of log files, and the identity of a log that they contain.
+//!
+//! What it must not know: whether the files are created or opened.
+
+use crate::control::ControlInfo;
+use crate::error::Error;
+use crate::format::{FILE_HEADER_BYTES, FileHeader, HeaderProblem, LogId};
+use device::LogDevice;
+use measure::workload::split_mix;
+use std::path::Path;
+
+/// The header of each log file in `directory`, in the order of the groups.
+pub(super) fn check_headers(
+    data: &dyn LogDevice,
+    info: &ControlInfo,
+    directory: &Path,
+    names: &[String],
+) -> Result<(), Error> {
+    for (group, name) in (0_u32..).zip(names) {
+        let mut head = [0_u8; FILE_HEADER_BYTES];
+        data.read(u64::from(group) * info.geometry.file_bytes, &mut head)?;
+        check_header(&head, info, group, &directory.join(name))?;
+    }
+    Ok(())
+}
+
+pub(super) fn check_header(
+    head: &[u8],
+    info: &ControlInfo,
+    group: u32,
+    path: &Path,
+) -> Result<(), Error> {
+    let path = path.to_owned();
+    let found = match FileHeader::decode(head) {
+        Ok(found) => found,
+        Err(HeaderProblem::NotOurs) => return Err(Error::NotALog { path }),
+        Err(HeaderProblem::Version(found)) => return Err(Error::Version { path, found }),
+        Err(HeaderProblem::Damaged) => {
+            let what = "its header is damaged".to_owned();
+            return Err(Error::WrongLog { path, what });
+        }
+    };
+    let expected = header(info, group);
+    if found == expected {
+        return Ok(());
+    }
+    let what = if found.log_id == expected.log_id {
+        format!(
+            "holds group {} of {} where group {group} was expected",
+            found.group, found.groups
+        )
+    } else {
+        "belongs to another log".to_owned()
+    };
+    Err(Error::WrongLog { path, what })
+}
+
+/// A log's identity: unique is enough, nobody must not guess it.
+pub(super) fn fresh_id(directory: &Path) -> LogId {
+    use std::hash::{BuildHasher, Hash, Hasher};
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    directory.hash(&mut hasher);
+    std::process::id().hash(&mut hasher);
+    std::time::SystemTime::now().hash(&mut hasher);
+    let mut state = hasher.finish();
+    let mut id = [0_u8; 16];
+    id[..8].copy_from_slice(&split_mix(&mut state).to_le_bytes());
+    id[8..].copy_from_slice(&split_mix(&mut state).to_le_bytes());
+    LogId(id)
+}
+
+/// The header of a group's log file.
+pub(super) fn header(info: &ControlInfo, group: u32) -> FileHeader {
+    let geometry = &info.geometry;
+    FileHeader {
+        log_id: info.log_id,
+        group,
+        groups: geometry.groups,
+        block_bytes: geometry.block_bytes,
+        header_bytes: geometry.header_bytes as u32,
+        file_bytes: geometry.file_bytes,
+    }
+}
