@@ -1,4 +1,4 @@
-//! `redolab devices`: what stands below each file system, as a log sees it.
+//! `redolab devices`: the storage layers below each file system, as a log sees them.
 
 use super::CommandError;
 use super::common::ViewArgs;
@@ -16,8 +16,8 @@ const SCHEMA: &str = "redolab.devices/1";
 /// Options of `devices`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints facts only. A fact that could not be read is reported as not readable, never guessed.
-`redolab check PATH` judges the facts.")]
+Prints facts only. A fact that could not be read is reported as not readable and never guessed.
+`redolab check PATH` judges them.")]
 pub(crate) struct DevicesArgs {
     /// Files, directories or block devices [default: every file system and unused disk]
     path: Vec<PathBuf>,
@@ -42,7 +42,7 @@ struct Named {
     power_loss: Vec<Hint>,
 }
 
-/// What a disk's own facts say about power loss.
+/// What the facts of a disk imply about power loss.
 #[derive(Serialize)]
 struct Hint {
     device: String,
@@ -90,13 +90,13 @@ fn top(stack: &Stack) -> String {
     point.unwrap_or_else(|| first.map_or_else(String::new, |l| format!("/dev/{}", l.name)))
 }
 
-/// No interface reports capacitors; what comes nearest is whether the drive admits a volatile
+/// No interface reports capacitors. The nearest fact is whether the drive reports a volatile
 /// cache.
 fn power_loss(disk: &Layer, virtual_machine: bool) -> &'static str {
     match (disk.drive_write_cache, virtual_machine) {
         (Some(true), false) => {
             "the drive reports a volatile write cache: data that is not flushed is lost, unless its \
-             data sheet promises power-loss protection (PLP)"
+             data sheet states power-loss protection (PLP)"
         }
         (Some(false), false) => {
             "the drive reports no volatile write cache: it has power-loss protection (PLP), or its \
