@@ -258,7 +258,7 @@ fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError>
     let begun = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs);
     let file = begun.map_err(|e| match e {
         OutputError::Exists { .. } => CommandError::failed(format!(
-            "{}: exists already, and is not overwritten",
+            "{}: this file already exists and is not overwritten",
             path.display()
         )),
         e => e.into(),
