@@ -64,17 +64,17 @@ fn durability(findings: &[Finding]) -> Durability {
 fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
     let mut out = Vec::new();
     if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
-        out.push("the commit rate that is needed: LGWR-LAT1 was not run");
+        out.push("the needed commit rate: LGWR-LAT1 was not run");
     }
     if need.redo_bytes_per_s.is_some() && !has(findings, REDO_RATE) {
-        out.push("the redo rate that is needed: nothing was run");
+        out.push("the needed redo rate: no workload was run");
     }
     if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
-        out.push("the 99th percentile that is needed: LGWR-LAT1 was not run");
+        out.push("the needed 99th percentile: LGWR-LAT1 was not run");
     }
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
         out.push(
-            "the years that the drive has to last: nothing was run, or the rating is not known",
+            "the years that the drive must last: no workload was run, or the drive's rating is not known",
         );
     }
     out
@@ -172,7 +172,7 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
         }
     }
     if run.floor.is_empty() {
-        out.push("the device's floor: not probed".to_owned());
+        out.push("the device's floor: not measured".to_owned());
     }
     let longest = run
         .rows
@@ -231,7 +231,7 @@ fn summary(
             // Figures in doubt are still the best there are; wrong ones are none.
             let doubtful = run.validity.valid && !run.rows.is_empty();
             match doubtful && performance == Performance::NoNeedStated {
-                true => format!("Undetermined: {why}. In doubt: {figures}."),
+                true => format!("Undetermined: {why}. Doubtful figures: {figures}."),
                 false => format!("Undetermined: {why}."),
             }
         }
@@ -254,7 +254,7 @@ fn summary(
                 (_, Performance::Marginal) => "there is no headroom over the need".to_owned(),
                 _ => first(FindingAxis::Performance, Weight::Bad)
                     .or_else(|| first(FindingAxis::Durability, Weight::Caution))
-                    .unwrap_or_else(|| "see the reasons against".to_owned()),
+                    .unwrap_or_else(|| "see the reasons against it".to_owned()),
             };
             format!("Conditional: {condition}; {figures}.")
         }

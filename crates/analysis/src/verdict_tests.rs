@@ -286,8 +286,8 @@ fn the_summary_fits_a_ticket() {
     run.need.commit_rate = Some(50_000.0);
     assert_eq!(
         judge(&run).summary,
-        "No: 50,000 commits/s are needed, 40,000 of LGWR-LAT1 were reached with 8 jobs: misses \
-         the need (-20 %)."
+        "No: 50,000 commits/s are needed, LGWR-LAT1 reached 40,000 with 8 jobs: misses the need \
+         (-20 %)."
     );
     run.validity
         .add("io_error", true, "write of 4096 bytes failed with EIO.");
@@ -303,8 +303,8 @@ fn figures_in_doubt_are_said_as_such_and_wrong_ones_not_at_all() {
     run.validity.add("clock_step", false, "the clock stepped.");
     assert_eq!(
         judge(&run).summary,
-        "Undetermined: Doubtful: the clock stepped. In doubt: up to 40,000 commits/s at p99 under \
-         1 ms; up to 900 MB/s of redo."
+        "Undetermined: Doubtful: the clock stepped. Doubtful figures: up to 40,000 \
+         commits/s at p99 under 1 ms; up to 900 MB/s of redo."
     );
     run.validity.add("io_error", true, "EIO.");
     assert!(!judge(&run).summary.contains("commits/s"));
@@ -332,7 +332,7 @@ fn what_was_not_run_is_said_once() {
         (1, 1, 0)
     );
     assert_eq!(
-        (times("not probed"), times("power test"), times("soak")),
+        (times("not measured"), times("power test"), times("soak")),
         (1, 1, 1)
     );
 }

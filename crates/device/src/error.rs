@@ -32,7 +32,7 @@ pub enum DeviceError {
         path: PathBuf,
     },
     /// Nobody who can be seen holds the log, and yet it is locked.
-    #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; opened now, those writes could overwrite new redo; try again, and look for a device that hangs", path = path.display())]
+    #[error("{path}: locked for {seconds} s although no process that can be seen has this log: the device has not finished the last writes of a process that ended, or a process in another container has the log; if the log were opened now, those writes could overwrite new redo; try again, and check whether the device hangs", path = path.display())]
     Finishing {
         /// The locked file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum DeviceError {
     #[error(transparent)]
     Refused(Box<RawDeviceRefusal>),
     /// The device refuses transfers of the sectors that it states.
-    #[error("{path}: the device states sectors of {stated} bytes but takes no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
+    #[error("{path}: the device reports sectors of {stated} bytes but accepts no direct transfer of less than {accepted}, and this log has blocks of {block} bytes; use sync method dsync or buffered, or make a log with a block size of {accepted}", path = path.display())]
     Misstated {
         /// The log's directory.
         path: PathBuf,

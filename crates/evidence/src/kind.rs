@@ -96,7 +96,7 @@ const KINDS: &[Spec] = &[
     Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
-        looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO beside WAIT_COUNT of v$event_histogram",
+        looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",
         is: event_histogram::recognise,
     },
     Spec {

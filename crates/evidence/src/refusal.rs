@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ImportRefusal {
     /// It is of another database.
-    #[error("{file}: this is {what}, which only looks like Oracle's; redolab reads Oracle's")]
+    #[error("{file}: this is {what}, which only resembles Oracle's; redolab reads Oracle's")]
     LookAlike {
         /// The file.
         file: String,
@@ -15,7 +15,7 @@ pub enum ImportRefusal {
         what: &'static str,
     },
     /// It is a report or the output of a tool that contains too little.
-    #[error("{file}: this is {what}: nothing in it is read; {instead}")]
+    #[error("{file}: this is {what}, which redolab does not read; {instead}")]
     NotRead {
         /// The file.
         file: String,
@@ -25,7 +25,7 @@ pub enum ImportRefusal {
         instead: &'static str,
     },
     /// Its kind was not recognised.
-    #[error("{file}: {found}; looked for {looked_for}; --kind says what a file is")]
+    #[error("{file}: {found}; looked for {looked_for}; state the kind of the file with --kind")]
     Unknown {
         /// The file.
         file: String,
@@ -35,7 +35,7 @@ pub enum ImportRefusal {
         looked_for: String,
     },
     /// It holds nothing of its kind.
-    #[error("{file}: read as {kind}, but nothing of it was found: looked for {looked_for}{more}")]
+    #[error("{file}: read as {kind}, but it contains none: looked for {looked_for}{more}")]
     Nothing {
         /// The file.
         file: String,

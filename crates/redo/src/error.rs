@@ -30,7 +30,7 @@ pub enum ShapeError {
         bytes: u64,
     },
     /// The device's physical sectors are too large for any log.
-    #[error("physical sectors of {bytes} bytes: a log takes them up to {MAX_SEAL_BYTES}")]
+    #[error("physical sectors of {bytes} bytes: a log supports at most {MAX_SEAL_BYTES}")]
     PhysicalSector {
         /// Bytes of a sector.
         bytes: u32,
@@ -45,7 +45,7 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Control information could not be made durable.
-    #[error("{path}: control information could not be made durable: {source}; the log must not go on", path = path.display())]
+    #[error("{path}: control information could not be made durable: {source}; the log cannot continue", path = path.display())]
     Control {
         /// The control file.
         path: PathBuf,
@@ -94,14 +94,14 @@ pub enum Error {
         process: Option<u32>,
     },
     /// The control file of a log that has been opened has the name of an unfinished one.
-    #[error("{path}: is the control file of a log that has been opened, under the name of an unfinished one: the log files beside it may hold acknowledged redo; remove nothing; rename it to redo.ctl and open the log", path = path.display())]
+    #[error("{path}: this is the control file of a log that was already in use, but it has the name of an unfinished one; the log files in its directory may hold acknowledged redo: remove nothing; rename it to redo.ctl and open the log", path = path.display())]
     Misnamed {
         /// The control file under that name.
         path: PathBuf,
     },
     /// A file stands where a log is to be made, and nothing proves that an interrupted creation
     /// left it.
-    #[error("{path}: is in the way of a new log and nothing proves that an interrupted creation left it; move it away", path = path.display())]
+    #[error("{path}: this file is in the way of a new log, and nothing proves that an interrupted creation left it; move it away", path = path.display())]
     InTheWay {
         /// The file.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum Error {
         found: String,
     },
     /// Blocks of two copies of one log were mixed: each copy went on by itself.
-    #[error("{path}: the block at RBA {rba} was written by another copy of this log (incarnation {incarnation}: life {found} there, {expected} here); not opened, so that redo of two copies is never taken for one log; restore all files from the same copy", path = path.display())]
+    #[error("{path}: the block at RBA {rba} was written by another copy of this log (incarnation {incarnation}: life {found} there, {expected} here); not opened, so that redo of two copies is never recovered as one log; restore all files from the same copy", path = path.display())]
     MixedCopies {
         /// The log's directory or file.
         path: PathBuf,
@@ -161,9 +161,9 @@ pub enum Error {
     },
     /// More crashes since the last checkpoint than the control information can tell.
     #[error(
-        "{kept} recoveries since the last checkpoint, and no more can be recorded: its records can \
-         still be read (redolab inspect --dump), but it cannot be opened; checkpoint after each \
-         recovery"
+        "the log was recovered {kept} times since the last checkpoint, and no more recoveries can be \
+         recorded: it cannot be opened, but its records can still be read (redolab inspect --dump); \
+         checkpoint after each recovery"
     )]
     TooManyIncarnations {
         /// Incarnations kept.
@@ -174,7 +174,7 @@ pub enum Error {
     Poisoned(Cause),
     /// The record is larger than this log takes.
     #[error(
-        "a record of {len} bytes; this log takes at most {max} (an eighth of the log buffer or a quarter of a log file)"
+        "a record of {len} bytes is too large; this log accepts at most {max} (an eighth of the log buffer or a quarter of a log file)"
     )]
     RecordTooLarge {
         /// Its bytes.
@@ -204,7 +204,7 @@ pub enum Error {
         depth: u32,
     },
     /// The log was made for smaller physical sectors than the device has.
-    #[error("{path}: this log was made for physical sectors of {made_for} bytes, here they have {found}: an interrupted write could destroy acknowledged redo; move the log back, or its records to a new one", path = path.display())]
+    #[error("{path}: this log was made for physical sectors of {made_for} bytes, here they have {found}: an interrupted write could destroy acknowledged redo; move the log back to its device, or its records to a new log", path = path.display())]
     Sectors {
         /// The log's directory or device.
         path: PathBuf,
@@ -222,21 +222,21 @@ pub enum Error {
     /// The log was closed while its next block lay in a log that the checkpoint still needs: redo
     /// that was reported durable to nobody was not written.
     #[error(
-        "the log is full up to its checkpoint: what was not acknowledged could not be written before it was closed"
+        "the log is full up to its checkpoint: redo that was not acknowledged could not be written before the log was closed"
     )]
     CheckpointIncomplete,
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
     /// A log was to be made on a raw device that nobody confirmed may be overwritten.
-    #[error("{path}: may not be overwritten: making a log on a device needs the consent to do so; nothing was changed", path = path.display())]
+    #[error("{path}: this device may not be overwritten: to make a log on a raw device, consent to it first; nothing was changed", path = path.display())]
     NotCleared {
         /// The device.
         path: PathBuf,
     },
     /// Redo that was asked for is not kept any more: the log files were reused since, or the log
     /// was recovered since and the checkpoint has passed it.
-    #[error("redo at RBA {asked} is not kept any more: the log holds redo from RBA {kept} on")]
+    #[error("the log no longer has the redo at RBA {asked}: it has redo from RBA {kept} on")]
     Overwritten {
         /// The position that was asked for.
         asked: Rba,

@@ -15,7 +15,7 @@ use crate::turn::{LeadOutcome, SharedBaton};
 use std::collections::VecDeque;
 
 /// A commit that was requested, which is reported durable later.
-#[must_use = "without its ticket nobody learns whether the commit is durable"]
+#[must_use = "only the ticket shows whether the commit is durable"]
 #[derive(Debug)]
 pub struct Ticket {
     /// So many batches must be durable.

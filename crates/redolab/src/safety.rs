@@ -108,7 +108,7 @@ fn room_advice(keep: u64, available: u64) -> &'static str {
 pub enum Refusal {
     /// Too little room.
     #[error(
-        "not enough room: the log files take {}, {} have to stay free, and {} of the volume's {} \
+        "not enough room: the log files take {}, {} must stay free, and {} of the volume's {} \
          are available. {}",
         size(*.needed), size(*.keep), size(*.available), size(*.total),
         room_advice(*.keep, *.available)
@@ -136,7 +136,7 @@ pub enum Refusal {
     },
     /// The volume filled up while running.
     #[error(
-        "stopped: only {} of the volume are free, and {} have to stay free; somebody else is \
+        "stopped: only {} of the volume are free, and {} must stay free; another process is \
          filling it",
         size(*.available), size(*.keep)
     )]
@@ -175,9 +175,9 @@ pub enum Refusal {
     },
     /// Others use the device.
     #[error(
-        "the device is {utilisation_pct:.1} % busy with the work of others (limit {BUSY_PCT} %): \
-         the figures would be wrong and their work would suffer. Wait, choose another device, or \
-         insist with --allow-busy"
+        "the device is {utilisation_pct:.1} % busy with work of other processes (limit {BUSY_PCT} %): \
+         the figures would be wrong, and these processes would become slower. Wait, choose another \
+         device, or measure anyway with --allow-busy"
     )]
     Busy {
         /// Share of time with a request in flight, percent.
@@ -185,8 +185,8 @@ pub enum Refusal {
     },
     /// Another process's log is on the device.
     #[error(
-        "another process holds its log on this device: {}. Choose another device, or insist with \
-         --allow-busy",
+        "another process has its log on this device: {}. Choose another device, or measure anyway \
+         with --allow-busy",
         holders(.0)
     )]
     Held(Vec<ForeignLog>),

@@ -30,7 +30,7 @@ pub enum ConditionError {
         why: &'static str,
     },
     /// Nothing of that name is compared.
-    #[error("`{metric}` in `{text}` is not compared; known are {known}")]
+    #[error("`{metric}` in `{text}` is not a metric of a comparison; use {known}")]
     Unknown {
         /// As it was written.
         text: String,
@@ -133,7 +133,7 @@ fn bound(text: &str, unit: &str) -> Result<Bound, &'static str> {
         return if ratio > 0.0 {
             Ok(Bound::Ratio(ratio))
         } else {
-            Err("nothing falls by 100 % or more")
+            Err("no figure can fall by 100 % or more")
         };
     }
     let scale = match (unit, suffix) {
@@ -144,7 +144,7 @@ fn bound(text: &str, unit: &str) -> Result<Bound, &'static str> {
         ("ns", "") => return Err("a time needs a unit: ns, us, ms or s"),
         ("µs", "us" | "µs" | "μs") => 1.0,
         ("1/s", "/s") | ("MB/s", "MB/s") | ("%", "%") | (_, "") => 1.0,
-        _ => return Err("the unit is not the metric's"),
+        _ => return Err("the unit does not fit the metric"),
     };
     let value = number * scale;
     Ok(if signed {
@@ -212,19 +212,19 @@ impl FailIf {
         };
         let near = if self.above { low } else { high };
         let (finding, how) = match near {
-            Some(end) if beyond(end) => (Finding::Breached, "the whole interval is beyond"),
+            Some(end) if beyond(end) => (Finding::Breached, "the whole interval is beyond it"),
             Some(_) if beyond(point) => (
                 Finding::Perhaps,
-                "beyond by the estimate, but the interval reaches back: not shown",
+                "the estimate is beyond it, but not the whole interval: not shown",
             ),
-            Some(_) => (Finding::Held, "within"),
+            Some(_) => (Finding::Held, "within it"),
             None if beyond(point) => (
                 Finding::Breached,
-                "by the estimate alone: it has no interval",
+                "the estimate is beyond it; there is no interval",
             ),
             None => (
                 Finding::Held,
-                "within, by the estimate alone: it has no interval",
+                "the estimate is within it; there is no interval",
             ),
         };
         let change = d.ratio.map_or_else(|| "no ratio".to_owned(), words::change);
@@ -297,11 +297,11 @@ mod tests {
     fn what_cannot_be_read_says_why() {
         for (text, why) in [
             ("log_file_sync.p99 10%", "no > or <"),
-            ("log_file_sync.p98 > 10%", "known are commit_throughput_tps"),
-            ("p99 > 10%", "not compared"),
+            ("log_file_sync.p98 > 10%", "use commit_throughput_tps"),
+            ("p99 > 10%", "not a metric of"),
             ("log_file_sync.p99 > ten", "not a number"),
             ("log_file_sync.p99 > 10", "needs a unit"),
-            ("commit_throughput_tps < 10ms", "not the metric's"),
+            ("commit_throughput_tps < 10ms", "does not fit the metric"),
             ("log_file_sync.p99 < -100%", "100 %"),
             ("", "no > or <"),
             ("log_file_sync.p99 > ", "not a number"),

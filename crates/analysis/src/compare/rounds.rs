@@ -87,15 +87,15 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
 fn notes(rounds: usize) -> Vec<String> {
     vec![
         format!(
-            "Rounds are the unit of replication: {rounds} pairs of rounds, each pair turned around \
-             after the other (A B, B A). Commits within a round share the machine's state and \
-             count as one witness together."
+            "Rounds are the unit of replication: {rounds} pairs of rounds, in alternating order \
+             (A B, B A). Commits within a round share the state of the machine and together count \
+             as one sample."
         ),
-        "A ratio is the geometric mean of the pairs' ratios; interval and p-value are those of a \
-         paired t test of their logarithms. Figures of A and B are of all rounds together."
+        "A ratio is the geometric mean of the ratios of the pairs; interval and p-value are those of \
+         a paired t test of their logarithms. The figures of A and B are those of all rounds together."
             .to_owned(),
-        "P-values are not corrected for their number: of 100 metrics of two equal targets, about 5 come out \
-         significant."
+        "P-values are not corrected for multiple comparisons: of 100 metrics of two equal targets, \
+         about 5 are reported as significant."
             .to_owned(),
     ]
 }
@@ -217,13 +217,13 @@ fn paired(mut d: Difference, a: &[Option<f64>], b: &[Option<f64>], level: f64) -
     let pairs = a.len().min(b.len());
     (d.units_a, d.units_b) = (a.len() as u64, b.len() as u64);
     if logs.len() < pairs {
-        words::tell_bare(&mut d, "not every round has it, or it is zero in one");
+        words::tell_bare(&mut d, "missing or zero in at least one round");
         return d;
     }
     if logs.len() < 2 {
         words::tell_bare(
             &mut d,
-            "one pair of rounds; two or more tell how far rounds vary",
+            "one pair of rounds; at least two are needed to show how much rounds vary",
         );
         return d;
     }

@@ -125,8 +125,8 @@ fn notes(sides: &[Side]) -> Vec<String> {
          autocorrelation asks; ratio, interval and p-value come from one standard error, so they \
          never contradict each other."
             .to_owned(),
-        "P-values are not corrected for their number: of 100 metrics of two equal runs, about 5 come out \
-         significant."
+        "P-values are not corrected for multiple comparisons: of 100 metrics of two equal runs, \
+         about 5 are reported as significant."
             .to_owned(),
         "Two runs made one after the other also differ by what changed on the machine between \
          them; interleaved rounds (--on twice) tell the two apart."

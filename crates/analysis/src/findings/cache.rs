@@ -55,9 +55,9 @@ fn what(stack: &Stack, disk: &Layer, notes: &mut Vec<Note>) {
                 describe(disk),
                 match disk.fua {
                     Some(true) =>
-                        ", which takes forced unit access: a durable write can be one request",
+                        ", which supports forced unit access (FUA): a durable write can be one request",
                     Some(false) =>
-                        ", without forced unit access: each durable write is a write and a flush",
+                        ", without forced unit access (FUA): each durable write is a write and a flush",
                     None => "",
                 }
             ),
@@ -184,7 +184,7 @@ fn declared(stack: &Stack, disks: &[&Layer], notes: &mut Vec<Note>) {
     let mut words: Vec<String> = disks.iter().filter_map(|d| shelter(stack, d)).collect();
     words.dedup();
     let claim = if words.is_empty() {
-        "Every disk below reports that it has no volatile write cache: a completed write survives power loss, if that is true.".to_owned()
+        "Every disk below reports that it has no volatile write cache: if this is true, a completed write survives power loss.".to_owned()
     } else {
         format!(
             "Power-loss protection of the disks below is declared by: {}.",

@@ -38,7 +38,10 @@ fn knee(run: &Run, workload: &str, t: &Thresholds, notes: &mut Vec<Note>) {
     let need = run.need.commit_rate.filter(|_| workload == COMMITS);
     let share = need.map(|rate| 100.0 * rate / tps);
     let need = share.map_or_else(String::new, |pct| {
-        format!(" The need is {} of the knee.", format::percent(pct))
+        format!(
+            " The need is {} of the rate at the knee.",
+            format::percent(pct)
+        )
     });
     notes.push(
         Note::of(

@@ -116,7 +116,7 @@ fn copy_on_write(name: &str, advice: &str) -> Note {
     Note::of(
         &catalogue::STACK_COPY_ON_WRITE,
         Caution,
-        format!("{name} writes each block to a new place: pre-writing log files doesn't help, and each commit also writes metadata."),
+        format!("{name} writes each block to a new place: pre-writing log files does not help, and each commit also writes metadata."),
     )
     .advice(advice)
 }
@@ -228,7 +228,7 @@ fn options(layer: &Layer, notes: &mut Vec<Note>) {
             Note::of(
                 &catalogue::MOUNT_SOFT,
                 Bad,
-                format!("{} is mounted {option}: after a time-out a write is reported failed or lost while the log goes on.", place(layer)),
+                format!("{} is mounted {option}: after a time-out a write fails or is lost, but the log continues.", place(layer)),
             )
             .maybe("timeo", number_of(layer, "timeo="))
             .maybe("retrans", number_of(layer, "retrans=")),

@@ -91,11 +91,11 @@ fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: 
     });
     let reached = match row {
         Some(r) => format!(
-            "{} of {COMMITS} were reached{at} with {}",
+            "{COMMITS} reached {}{at} with {}",
             format::digits(best),
             format::jobs(r.jobs)
         ),
-        None => format!("no row of {COMMITS} was{at}"),
+        None => format!("no row of {COMMITS} ran{at}"),
     };
     notes.push(
         Note::of(

@@ -417,7 +417,8 @@ fn the_need_is_set_beside_the_knee() {
     let said = one(&found, "concurrency.knee");
     assert_eq!(number(said, "need_over_knee_pct"), 75.0);
     assert!(
-        said.claim.ends_with("The need is 75 % of the knee."),
+        said.claim
+            .ends_with("The need is 75 % of the rate at the knee."),
         "{}",
         said.claim
     );

@@ -1,8 +1,8 @@
-//! Who says that a disk keeps what is in its cache over power loss: a data sheet, the controller's
-//! own tool, or the user. None of them is a test, and each is named.
+//! Declarations that a disk keeps its cache on power loss: by a data sheet, by the controller's own
+//! tool, or by the user. None of them is a test, and each finding names its source.
 //!
-//! Invariant: a model stands here only with the document that says so. Protection of data at rest
-//! alone, as many consumer drives have it, is not enough and not listed.
+//! Invariant: each model in the table has the document that states its protection. Protection of
+//! data at rest alone, which many consumer drives have, is not enough and is not listed.
 
 use super::catalogue;
 use super::disk::{DiskBacking, behind, named};
@@ -107,13 +107,13 @@ pub(super) fn controller(stack: &Stack, disk: &Layer) -> Note {
         &catalogue::STACK_CONTROLLER,
         if shelter.is_some() { Info } else { Caution },
         format!(
-            "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup is ({state}).",
+            "{} is a virtual disk of a RAID controller: its write cache is safe only while its battery or flash backup works ({state}).",
             named(disk)
         ),
     )
     .maybe("cache_bytes", cache_bytes(stack).map(|b| b as f64))
     .advice(if shelter.is_some() {
-        "Watch the battery's state: the answer holds while it is in order."
+        "Monitor the battery: the verdict is valid only while the battery is in order."
     } else {
         catalogue::STACK_CONTROLLER.advice
     })

@@ -31,7 +31,7 @@ fn origin(run: &Run, notes: &mut Vec<Note>) {
         Origin::Imported => (
             &catalogue::ORIGIN_IMPORTED,
             Info,
-            "These figures were recorded by others; what was not recorded is not judged.",
+            "Another program recorded these figures; what it did not record is not judged.",
         ),
     };
     notes.push(Note::of(entry, weight, claim).number("rows", run.rows.len() as f64));
@@ -109,7 +109,7 @@ fn neighbours(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
             },
             if own_metadata {
                 format!(
-                    "At most {} of what the device wrote did not come from the log ({}): it is the file system's metadata, and the writes of other processes if there were any; the two cannot be distinguished.",
+                    "At most {} of the device's writes did not come from the log ({}). They are metadata of the file system and, if there were any, writes of other processes; these cannot be distinguished.",
                     format::percent(pct),
                     name_of(row)
                 )

@@ -40,7 +40,7 @@ impl Buckets {
             of: String::new(),
             caption: self.title.clone(),
             tags,
-            how: "Each bar shows the waits under its bound that are not in the previous bar. The scale is in powers of ten: a bar half as long means far fewer waits. Averages hide a second hill further down.".to_owned(),
+            how: "Each bar counts the waits between the bound of the previous bar and its own bound. The scale is in powers of ten: a bar half as long means far fewer waits. An average does not show a second peak further down.".to_owned(),
             drawing: self.svg(&pct),
             table: Numbers {
                 head: ["Under", "Waits", "Share"].map(str::to_owned).to_vec(),

@@ -244,7 +244,7 @@ fn differences(c: &Comparison, run: usize) -> Option<Section> {
         caption: format!("Ratio to {}", name(c, 0)),
         tags: tags(c),
         how: format!(
-            "To the right of the line the other run has more, to the left less; the bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval: a bar that crosses the line shows no difference, and does not prove that there is none.{more}"
+            "To the right of the line the other run has a higher value, to the left a lower one. The bar is the {level} % interval. ▲ better, ▼ worse, ◆ differs, ● not significant, + without an interval. A bar that crosses the line shows no difference, but does not prove that there is none.{more}"
         ),
         table: forest::numbers(&labelled),
         is_wide: true,
@@ -326,13 +326,13 @@ fn densities(c: &Comparison) -> Option<Section> {
             Axis::latency("latency"),
             Axis::count("% of waits per decade"),
         );
-        let desc = "Densities of the runs over each other on a logarithmic axis.";
+        let desc = "Densities of all runs on one logarithmic axis.";
         let mut chart = Chart::new((&id, &title, desc), SMALL, axes, series.collect());
         chart.has_legend = true;
         Figure::of_chart(Topic::Density, &chart, tags(c), density::HOW)
     });
     let figures: Vec<Figure> = figures.collect();
-    let how = "The runs over each other on a logarithmic axis, as in study 004. A mean hides a hump that only one of the runs has.";
+    let how = "The curves of all runs on one logarithmic axis, as in study 004. A mean does not show a hump that only one of the runs has.";
     Section::figures("densities", "Densities", how, figures)
 }
 
@@ -354,7 +354,7 @@ fn percentiles(c: &Comparison) -> Option<Section> {
     Section::figures(
         "percentiles",
         "Percentiles",
-        "The same waits by how rare they are.",
+        "The same waits, ordered by percentile.",
         figures,
     )
 }

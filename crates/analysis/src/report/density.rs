@@ -19,7 +19,7 @@ const CURVES_MAX: usize = 5;
 const FULL: u64 = 200;
 
 /// How to read a density.
-pub(super) const HOW: &str = "Where waits are: the area under a curve between two latencies is the share of waits there, so that each hump is a distinct code path (a cache hit, a flush, a collision) and its height shows how often it was taken.";
+pub(super) const HOW: &str = "The area under a curve between two latencies is the share of waits between them. Each hump is a code path of its own (a cache hit, a flush, a collision); its height shows how often this path was taken.";
 
 /// Points of a density: latency in nanoseconds, percent of all waits per decade.
 pub(super) fn points(grid: &LatencyGrid) -> Vec<(f64, f64)> {
@@ -110,7 +110,7 @@ pub(super) fn section(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "density",
         "Densities",
-        "How waits are spread, on a logarithmic axis. Two runs with one mean can differ altogether here.",
+        "The distribution of waits, on a logarithmic axis. Two runs with the same mean can have quite different distributions.",
         figures,
     )
 }
@@ -146,7 +146,7 @@ pub(super) fn histograms(run: &Run, data: &ReportData) -> Option<Section> {
     Section::figures(
         "histograms",
         "Histograms",
-        "In the buckets of v$event_histogram_micro, of the number of jobs that committed most: compare with those of a database.",
+        "The buckets are those of v$event_histogram_micro, so you can compare them with a database. They are of the number of jobs that committed most.",
         figures,
     )
 }

@@ -63,7 +63,8 @@ fn throughput(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::count("commits / s"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, vec![line]);
-    let how = "The knee is where the line stops rising: more jobs only queue.";
+    let how =
+        "The knee is the point where the line stops rising: beyond it, additional jobs only queue.";
     Figure::of_chart(Topic::Throughput, &chart, origin_tag(run), how)
 }
 
@@ -95,7 +96,7 @@ fn sync(run: &Run, i: usize, name: &str, rows: &[&Row]) -> Figure {
     };
     let axes = (Axis::jobs(), Axis::latency("log file sync"));
     let chart = Chart::new((&id, &title, &desc), SMALL, axes, series);
-    let how = "Where the mean climbs in step with the jobs, sessions queue. A growing gap between mean and p99 means that there are stalls, or that sessions are served unevenly.";
+    let how = "If the mean grows in proportion to the jobs, sessions queue. A growing gap between mean and p99 means that there are stalls, or that sessions are served unevenly.";
     Figure::of_chart(Topic::SyncByJobs, &chart, tags, how)
 }
 
@@ -108,7 +109,7 @@ fn nobody_waited(id: String, caption: String) -> Figure {
         caption,
         tags: String::new(),
         how: String::new(),
-        drawing: "<p class=\"none-drawn\">Nobody waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to compare with published waits.</p>".to_owned(),
+        drawing: "<p class=\"none-drawn\">No session waited for log file sync (COMMIT WRITE NOWAIT), so there is nothing to compare with published waits.</p>".to_owned(),
         table: Numbers::default(),
         is_wide: false,
         zoom: None,

@@ -80,7 +80,7 @@ fn grid(head: &[String], rows: &[Vec<String>], texts: &[usize]) -> String {
 }
 
 fn sources(imported: &Imported) -> Option<Section> {
-    let head = ["File", "Kind", "Packing", "Bytes", "Lines", "It says"].map(str::to_owned);
+    let head = ["File", "Kind", "Compression", "Bytes", "Lines", "It states"].map(str::to_owned);
     let rows: Vec<Vec<String>> = imported
         .sources
         .iter()

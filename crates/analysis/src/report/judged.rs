@@ -104,7 +104,7 @@ fn need(run: &Run) -> String {
 fn rests_on(verdict: &Verdict) -> String {
     let scope = &verdict.scope;
     let cached = if scope.cache_resident {
-        " (could live in a cache)"
+        " (could fit into a cache)"
     } else {
         ""
     };

@@ -28,7 +28,7 @@ pub(super) fn series(run: &Run) -> Option<Section> {
     Section::figures(
         "series",
         "Second by second",
-        "All rows of a workload one after the other, separated by their numbers of jobs. If a long series is condensed for the drawing, its peaks are kept. If scripts are enabled, the drawing zooms: drag, use the buttons, or press + − ← → 0.",
+        "All rows of a workload one after the other, separated by their numbers of jobs. If a long series is condensed for the drawing, its peaks are kept. If scripts are enabled, you can zoom: drag, use the buttons, or press + − ← → 0.",
         figures,
     )
 }

@@ -61,7 +61,7 @@ fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
                 "Unwritten extents",
                 log.unwritten_extents.map(format::count),
             ),
-            ("Done without", Some(log.fallbacks.join("; "))),
+            ("Not available", Some(log.fallbacks.join("; "))),
         ],
         TargetFacts::Database(server) => {
             let setting = |(name, value): (&String, &String)| format!("{name}={value}");
@@ -149,7 +149,7 @@ fn facts(l: &Layer) -> Vec<String> {
         } else {
             "no volatile write cache"
         };
-        format!("by the drive's word: {word}")
+        format!("reported by the drive: {word}")
     });
     let fua = l
         .fua
@@ -226,7 +226,7 @@ pub(super) fn probe(run: &Run) -> Option<Section> {
     let section = Section::html(
         "probe",
         "The probe at open",
-        "A short measurement, one durable write at a time, that chose the sync method and the I/O engine with the least product of the medians over the sizes.",
+        "A short measurement with one durable write at a time. The log uses the sync method and I/O engine for which the product of the medians over the sizes is smallest.",
         format!(
             "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Method</th>\
              <th class=\"t\">Engine</th><th>Write</th><th>Writes</th><th>p50<small>ms</small></th>\
@@ -286,11 +286,11 @@ fn redo_work(w: &RedoWorkload) -> Vec<(&'static str, Option<String>)> {
     let seconds = |s: f64| format!("{} s", format::digits(s));
     vec![
         ("Jobs", Some(jobs.join(", "))),
-        ("Measured time a row", w.time_s.map(seconds)),
+        ("Measured time per row", w.time_s.map(seconds)),
         ("Commits per session", w.commits.map(format::count)),
         ("Warm-up per row", Some(seconds(w.warmup_s))),
         (
-            "CPU work a commit",
+            "CPU work per commit",
             Some(format!("{} µs", format::digits(w.cpu_per_txn_us))),
         ),
         ("COMMIT WRITE", commit_write(w)),
@@ -312,7 +312,7 @@ fn commit_write(w: &RedoWorkload) -> Option<String> {
 fn log_options(log: &RedoLogFacts) -> Vec<(&'static str, Option<String>)> {
     vec![
         ("Log writer", log.log_writer.clone()),
-        ("Log file sync by", log.log_file_sync.clone()),
+        ("Log file sync mode", log.log_file_sync.clone()),
         ("Flush triggers", log.flush_triggers.clone()),
         ("Log writer CPUs", cpus(&log.log_writer_cpus)),
     ]

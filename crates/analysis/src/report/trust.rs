@@ -62,7 +62,7 @@ fn audits(run: &Run) -> String {
         return String::new();
     }
     format!(
-        "<h3>Flush audit and neighbours</h3><p class=\"how\">Flushes that the acknowledged commits need, and those that the kernel counted on the device; the share of its writes that came from others.</p>\
+        "<h3>Flush audit and other processes</h3><p class=\"how\">Flushes that the acknowledged commits need; flushes that the kernel counted on the device; and the share of the device's writes that came from other processes.</p>\
          <div class=\"scroll\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th class=\"t\">Audit</th>\
          <th>Needed</th><th>Counted</th><th>Writes of others</th><th class=\"t\">Note</th></tr></thead><tbody>{rows}</tbody></table></div>"
     )

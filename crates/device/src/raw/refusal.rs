@@ -23,9 +23,8 @@ pub enum RawDeviceRefusal {
     },
     /// The kernel says that somebody has it exclusively, and does not say who.
     #[error(
-        "{path}: the kernel holds it for somebody else (EBUSY): it is mounted, perhaps in another \
-         container, or part of a pool, an array or another process's log; free it, or name another \
-         device",
+        "{path}: the device is in use (EBUSY): it is mounted, perhaps in another container, or part \
+         of a pool, an array or another process's log; free it, or name another device",
         path = path.display()
     )]
     Claimed {
@@ -40,8 +39,8 @@ pub enum RawDeviceRefusal {
     },
     /// Its sectors do not lie on those of the medium.
     #[error(
-        "{path}: it does not begin on a physical sector of {physical} bytes, so that an interrupted \
-         write could destroy acknowledged redo beside it; align the partition",
+        "{path}: the device does not begin at a boundary of physical sectors of {physical} bytes, so \
+         an interrupted write could destroy acknowledged redo in the same sector; align the partition",
         path = path.display()
     )]
     Misaligned {
@@ -52,8 +51,8 @@ pub enum RawDeviceRefusal {
     },
     /// Too small for what was asked for.
     #[error(
-        "{path}: has {available} bytes, the log needs {needed}: choose smaller or fewer log files, \
-         or a larger device",
+        "{path}: the device has {available} bytes, the log needs {needed}: choose smaller or fewer \
+         log files, or a larger device",
         path = path.display()
     )]
     TooSmall {
@@ -66,8 +65,8 @@ pub enum RawDeviceRefusal {
     },
     /// Its path was not repeated.
     #[error(
-        "{path}: a raw block device ({inventory}); everything on it would be lost. If that is what \
-         you want, repeat its path: --destroy {path}",
+        "{path}: this is a raw block device ({inventory}); everything on it would be lost. If you \
+         want this, repeat its path: --destroy {path}",
         path = path.display()
     )]
     Unconfirmed {
@@ -78,8 +77,8 @@ pub enum RawDeviceRefusal {
     },
     /// Another path was repeated.
     #[error(
-        "{path}: --destroy names {repeated} and not the same path; {path} is {inventory}. If \
-         everything on it may be lost, type --destroy {path}",
+        "{path}: --destroy names another path, {repeated}; {path} is {inventory}. If everything on \
+         it may be lost, type --destroy {path}",
         path = path.display(), repeated = repeated.display()
     )]
     OtherPath {
@@ -92,8 +91,8 @@ pub enum RawDeviceRefusal {
     },
     /// It is not what was looked at.
     #[error(
-        "{path}: is not the device, or does not carry what it did, a moment ago when it was looked \
-         at; look again",
+        "{path}: this is no longer the device that was inspected a moment ago, or its content has \
+         changed; inspect it again",
         path = path.display()
     )]
     Replaced {
@@ -106,7 +105,7 @@ fn way_out(used: &Use) -> &'static str {
     match used.by {
         User::Mount { .. } => "unmount it, or name a directory on it, or another device",
         User::Swap => "name another device, or switch that swap off first",
-        User::Holder(_) | User::Loop(_) => "name what stands on it, or another device",
+        User::Holder(_) | User::Loop(_) => "name the device that uses it, or another device",
         User::Process { .. } => "end that process, or name another device",
         User::Unknown(_) => "run where /proc and /sys show it, or name another device",
     }

@@ -418,7 +418,7 @@ fn every_refusal_says_what_to_do() {
         ),
         (
             RawDeviceRefusal::Replaced { path: path.clone() },
-            "look again",
+            "inspect it again",
         ),
     ] {
         let text = refused.to_string();

@@ -32,7 +32,7 @@ impl Formulas {
             ("computed_pct", "Its formula gives %"),
             ("formula", "Formula"),
         ];
-        let title = "Percentages beside their formula";
+        let title = "Percentages and their formulas";
         let open = || sheets.open("stated_shares", title, number, &columns);
         let table = *self.table.get_or_insert_with(open);
         let numbers = [claimed.value, claimed.half_digit(), computed].map(Cell::Real);

@@ -349,7 +349,7 @@ fn kinds_are_told_and_what_is_none_is_refused() {
     assert!(refused("nothing here\n", None).contains("iostat"));
     let nothing = refused("nothing here\n", Some(Kind::Iostat));
     assert!(
-        nothing.contains("read as iostat, but nothing of it was found"),
+        nothing.contains("read as iostat, but it contains none"),
         "{nothing}"
     );
     let other = "2024 LOG:  duration: 3 ms\nDevice r/s w/s %util\nsda 1 2 3\n";

@@ -70,7 +70,7 @@ pub(super) fn choose(directory: Option<&Directory>, block_bytes: u32, options: &
     }
     if options.probe && directory.is_none() {
         chosen.notes.push(format!(
-            "a raw device has no room for a probe beside its log: {} is used",
+            "a raw device has no room for a probe in addition to its log: {} is used",
             chosen.method
         ));
     }

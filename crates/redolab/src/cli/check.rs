@@ -28,38 +28,40 @@ use std::process::ExitCode;
 /// Options of `check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The verdict has two axes, and the answer is the worse of them: does an acknowledged write survive
-power loss (durability), and are commits fast and steady enough for the need (performance)?
-Without a stated need the performance is given as an envelope.")]
+The verdict has two axes. Durability: does an acknowledged write survive power loss? Performance:
+are commits fast and steady enough for the need? The answer is the worse of the two.
+Without a stated need, performance is reported as an envelope (the figures that were measured).")]
 pub(crate) struct CheckArgs {
-    /// A directory on the device, where log files are made in a folder of redolab's own and
-    /// removed; or a raw block device, which is overwritten and needs --destroy
+    /// A directory on the device (log files are created in a folder of redolab's own and removed at
+    /// the end), or a raw block device (which is overwritten and needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
     #[command(flatten)]
     driver: DriverArgs,
-    /// A first look in about 20 seconds
+    /// Run a short check of about 20 seconds
     #[arg(long)]
     quick: bool,
-    /// Exit with 3 for a conditional verdict too
+    /// Exit with 3 also if the verdict is conditional
     #[arg(long)]
     strict: bool,
-    /// Jobs of each workload, as 1,8,32 or 2..64 [default: 1,2,8,32,64]
+    /// Numbers of jobs of each workload, such as 1,8,32 or 2..64 (doubling)
+    /// [default: 1,2,8,32,64]
     #[arg(long, value_name = "LADDER", value_parser = Ladder::read)]
     jobs: Option<Ladder>,
     /// Measured time of each row [default: 4s; with --quick 1500ms]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     time: Option<Nanos>,
-    /// Time before each row that is not measured [default: 1s; with --quick 500ms]
+    /// Warm-up time before each row, not measured [default: 1s; with --quick 500ms]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     warmup: Option<Nanos>,
-    /// A long run after the others, such as 45m: steady state, decay, caps. LGWR-LAT1 with 8 jobs,
-    /// or with --rate an open loop; only --max-write bounds what it writes
+    /// Add a long run of this time after the others, such as 45m, to detect steady state, decay and
+    /// caps. It runs LGWR-LAT1 with 8 jobs, or an open loop with --rate. Only --max-write limits
+    /// how much it writes
     #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = values::soak_time)]
     soak: Option<Nanos>,
     #[command(flatten)]
     load: LoadArgs,
-    /// Where to write the report [default: redolab-RUN.html in the current directory]
+    /// File of the report [default: redolab-RUN.html in the current directory]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Write no report

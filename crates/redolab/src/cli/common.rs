@@ -31,7 +31,7 @@ pub(crate) enum Format {
     Table,
     /// One JSON document with a schema.
     Json,
-    /// One line per row, with the study's columns.
+    /// CSV: one line per row, with the columns of study 003.
     Csv,
     /// fio's JSON, one job per row, for programs that read fio's results
     FioJson,
@@ -48,10 +48,10 @@ pub(crate) struct OutputArgs {
     /// Write the result to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// No progress, only the result and errors
+    /// Print only the result and errors, no progress
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Print more on standard error
+    /// Print more details on standard error
     #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// What the command reads.
@@ -171,8 +171,8 @@ impl OutputArgs {
 /// How the log is made and run.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// How writes are made durable: auto (the fastest that is durable), buffered, dsync, direct
-    /// or direct-dsync (O_DIRECT with RWF_DSYNC: one forced write where the device has FUA)
+    /// How writes are made durable: auto (the fastest durable method), buffered, dsync, direct or
+    /// direct-dsync (O_DIRECT with RWF_DSYNC: one FUA write if the device supports FUA)
     #[arg(
         long,
         value_name = "METHOD",
@@ -181,8 +181,9 @@ pub(crate) struct LogArgs {
         value_parser = values::sync_method()
     )]
     pub(crate) sync_method: SyncChoice,
-    /// Who writes: inline (a committing session leads), lgwr (a dedicated log writer), workers=N
-    /// (it hands to N workers, 1 to 8) or adaptive (lgwr or workers, as it serves better)
+    /// What writes the log: inline (a committing session writes for all that wait), lgwr (a
+    /// dedicated log writer), workers=N (a log writer with N workers, from 1 to 8) or adaptive
+    /// (lgwr or workers, whichever is faster)
     #[arg(
         long,
         value_name = "MODE",
@@ -191,10 +192,10 @@ pub(crate) struct LogArgs {
         value_parser = values::log_writer()
     )]
     pub(crate) log_writer: LogWriter,
-    /// CPUs that the log writer's threads stay on, such as 1 or 0,2-3
+    /// Bind the threads of the log writer to these CPUs, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log", value_parser = CpuList::read)]
     pub(crate) log_writer_cpu: Option<CpuList>,
-    /// How foregrounds learn that their redo is durable: post-wait, polling or adaptive
+    /// How sessions wait until their redo is durable: post-wait, polling or adaptive
     #[arg(
         long,
         value_name = "MODE",
@@ -203,8 +204,9 @@ pub(crate) struct LogArgs {
         value_parser = values::log_file_sync()
     )]
     pub(crate) log_file_sync: LogFileSync,
-    /// What has redo written: any of commit (one that is IMMEDIATE), third (of the log buffer), a
-    /// size, a time; or none. Commits that WAIT for a trigger that never comes end with the row
+    /// What makes the log writer write: commit (a commit with IMMEDIATE), third (a third of the log
+    /// buffer is full), a size, a time, several of these, or none. Commits that WAIT for a trigger
+    /// that never fires end when the row ends
     #[arg(
         long,
         value_name = "LIST",
@@ -213,7 +215,7 @@ pub(crate) struct LogArgs {
         value_parser = str::parse::<Triggers>
     )]
     pub(crate) flush_triggers: Triggers,
-    /// Redo block size in bytes, one of two values: 512 or 4096 [default: the physical sector's]
+    /// Redo block size in bytes: 512 or 4096 [default: the size of the physical sector]
     #[arg(
         long,
         value_name = "512|4096",
@@ -221,7 +223,7 @@ pub(crate) struct LogArgs {
         value_parser = values::block_bytes
     )]
     pub(crate) block_size: Option<u32>,
-    /// Log groups
+    /// Number of log groups
     #[arg(long, value_name = "N", default_value = "3", help_heading = "The log")]
     pub(crate) log_groups: u32,
     /// Size of each log file, such as 64M
@@ -242,8 +244,8 @@ pub(crate) struct LogArgs {
         value_parser = parse_bytes
     )]
     pub(crate) log_buffer: u64,
-    /// How writes are handed to the system: threads (calls that block), io_uring, or auto (what
-    /// suits the log writer, and with --sync-method auto what a probe finds faster)
+    /// How writes are submitted to the kernel: threads (blocking calls), io_uring, or auto (chosen
+    /// to suit --log-writer; with --sync-method auto, the one that a probe finds faster)
     #[arg(
         long,
         value_name = "ENGINE",
@@ -252,14 +254,15 @@ pub(crate) struct LogArgs {
         value_parser = values::io()
     )]
     pub(crate) io: IoEngine,
-    /// Batches in flight at most, 1 to 8; more than 1 with --log-writer lgwr on rings
+    /// Largest number of batches in flight, from 1 to 8; more than 1 needs --log-writer lgwr and
+    /// io_uring
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The log")]
     pub(crate) io_depth: u32,
-    /// Put the log buffer in reserved huge pages; without this option it uses transparent ones
-    /// where the system provides them
+    /// Put the log buffer in reserved huge pages; without this option it uses transparent huge
+    /// pages if the system provides them
     #[arg(long, help_heading = "The log")]
     pub(crate) huge_pages: bool,
-    /// Lock the log buffer in memory where the system allows it
+    /// Lock the log buffer in memory if the system allows it
     #[arg(long, help_heading = "The log")]
     pub(crate) lock_memory: bool,
 }
@@ -336,8 +339,8 @@ fn asked_by(error: &ShapeError) -> &'static str {
 /// How sessions run.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// How sessions commit: sync (each on its own thread) or async (many on a few threads, with
-    /// tickets)
+    /// How sessions commit: sync (each session on its own thread) or async (many sessions share a
+    /// few threads and wait for tickets)
     #[arg(
         long,
         value_name = "API",
@@ -346,7 +349,7 @@ pub(crate) struct SessionArgs {
         value_parser = values::commit_api()
     )]
     pub(crate) commit_api: CommitApi,
-    /// Threads that the sessions of --commit-api async share [default: 2]
+    /// Number of threads that the sessions of --commit-api async share [default: 2]
     #[arg(long, value_name = "N", help_heading = "Sessions")]
     pub(crate) threads: Option<u32>,
 }
@@ -390,19 +393,19 @@ impl SessionArgs {
 /// Safety of a machine that matters.
 #[derive(Debug, Args)]
 pub(crate) struct SafetyArgs {
-    /// Measure although others use the device; the run records it
+    /// Measure even if other processes use the device; the run records this
     #[arg(long, help_heading = "Safety")]
     pub(crate) allow_busy: bool,
-    /// Write at most this much in all, such as 20G: log files, rows, store and report together, by
-    /// the kernel's count of this process. What the file system adds (metadata, its journal) is not
-    /// in it. Rows are ended early or left out as --dry-run says
+    /// Write at most this much in total, such as 20G. Log files, rows, store and report count, as
+    /// the kernel counts the writes of this process; writes of the file system itself (metadata,
+    /// journal) do not. Rows that do not fit are shortened or left out; --dry-run prints which
     #[arg(long, value_name = "SIZE", help_heading = "Safety", value_parser = parse_bytes)]
     pub(crate) max_write: Option<u64>,
-    /// Overwrite the raw block device that PATH names: its path once more. A device that is mounted
-    /// or otherwise in use is refused all the same
+    /// Overwrite the raw block device: repeat the path of PATH here to confirm. A device that is
+    /// mounted or otherwise in use is refused even so
     #[arg(long, value_name = "DEVICE", help_heading = "Safety")]
     pub(crate) destroy: Option<PathBuf>,
-    /// Print what would be done and written, and do nothing
+    /// Print what would be done and written, then stop
     #[arg(long, help_heading = "Safety")]
     pub(crate) dry_run: bool,
 }

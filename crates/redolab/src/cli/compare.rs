@@ -26,40 +26,42 @@ const RESAMPLES_MAX: u32 = 100_000;
 /// Options of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first run or target is the base; ratios are the others over it. Stored runs are named as in
-`redolab runs`, or are files that `redolab runs export` wrote. With --on, targets are measured in
-rounds, A B, B A, A B, with the options of `redolab run`; every round is stored as a run, and
-rounds, not commits, are what counts as independent.
+The first run or target is the base; a ratio is the figure of another one divided by the figure of
+the base. RUN is the name of a stored run, as in `redolab runs`, or a file that `redolab runs
+export` wrote. With --on, the targets are measured in rounds (A B, B A, A B) with the options of
+`redolab run`. Every round is stored as a run. The intervals treat rounds, not single commits, as
+independent.
 
---fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 where the whole interval
-lies beyond the bound; a figure without an interval is judged by itself, and what was not measured
-ends with 4. METRIC is a figure of a row (commit_throughput_tps) or of waits (log_file_sync.p99);
-BOUND is a change (+10%, -5%, +200us) or the other run's own figure (2ms, 5000/s).
+--fail-if METRIC > BOUND (also >=, <, <=; repeatable) ends with exit code 3 if the whole interval is
+beyond the bound. A figure without an interval is compared with the bound itself. If the figure was
+not measured, the exit code is 4. METRIC is a figure of a row (commit_throughput_tps) or of waits
+(log_file_sync.p99). BOUND is a change (+10%, -5%, +200us) or a value that the other run must not
+pass (2ms, 5000/s).
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'")]
 pub(crate) struct CompareArgs {
-    /// Stored runs, or exported files; the first is the base
+    /// Stored runs or exported files; the first is the base
     #[arg(
         value_name = "RUN",
         required_unless_present = "on",
         conflicts_with = "on"
     )]
     runs: Vec<String>,
-    /// A target to measure: a name and a directory or raw device; twice or more
+    /// A target to measure: a name, and a directory or raw device; give it at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
-    /// Rounds on each target; intervals need at least two
+    /// Number of rounds on each target; intervals need at least two
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
-    /// Exit code 3 where this holds, such as 'log_file_sync.p99 > +10%'
+    /// Exit with 3 if this condition is met, such as 'log_file_sync.p99 > +10%'
     #[arg(long, value_name = "CONDITION", value_parser = str::parse::<FailIf>)]
     fail_if: Vec<FailIf>,
-    /// Confidence of the intervals
+    /// Confidence level of the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95")]
     confidence: f64,
-    /// Resamples of the bootstrap
+    /// Number of resamples of the bootstrap
     #[arg(long, value_name = "N", default_value = "1000")]
     resamples: u32,
     /// Seed of the bootstrap
@@ -104,7 +106,8 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
 }
 
 fn no_such_format() -> CommandError {
-    CommandError::usage("compare: --format takes table, json or csv; other formats are of one run")
+    let why = "compare: --format accepts table, json or csv; the other formats describe one run";
+    CommandError::usage(why)
 }
 
 fn options(args: &CompareArgs) -> Result<Options, CommandError> {

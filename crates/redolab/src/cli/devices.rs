@@ -1,4 +1,4 @@
-//! `redolab devices`: what stands below each file system, as a log sees it.
+//! `redolab devices`: the storage layers below each file system, as a log sees them.
 
 use super::CommandError;
 use super::common::ViewArgs;
@@ -11,8 +11,8 @@ use std::process::ExitCode;
 /// Options of `devices`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints facts only. A fact that could not be read is reported as not readable, never guessed.
-`redolab check PATH` judges the facts.")]
+Prints facts only. A fact that could not be read is reported as not readable and never guessed.
+`redolab check PATH` judges them.")]
 pub(crate) struct DevicesArgs {
     /// Files, directories or block devices [default: every file system and unused disk]
     path: Vec<PathBuf>,

@@ -34,7 +34,7 @@ enum ExportFormat {
     /// fio's JSON: one document, or with --into the files that fio-plot reads, one folder per
     /// workload
     FioJson,
-    /// HdrHistogram logs (V2), one per series; needs --into
+    /// HdrHistogram logs (V2), one file per series; needs --into
     Hlog,
     /// Parquet datasets hist, interval, device and events, by run_id and node; needs --into
     Parquet,
@@ -138,7 +138,7 @@ fn datasets(store: &Store, source: &ExportSource<'_>, folder: &Path) -> Result<(
     })?;
     if !captured && source.run.rows.iter().any(|row| row.events.is_some()) {
         eprintln!(
-            "The events of this run are not in this store; they are in the store that exported the run"
+            "The events of this run are not in this store; look in the store that exported the run"
         );
     }
     Ok(())

@@ -14,12 +14,13 @@ use std::process::ExitCode;
 /// Options of `findings`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file can override thresholds. Its lines are `name = 2.5` or
-`name = { value = 2.5, source = \"our service level\" }`. Use it with check --thresholds FILE.")]
+A file can override thresholds; give it to check with --thresholds FILE. Each of its lines has the
+form `name = 2.5` or `name = { value = 2.5, source = \"our service level\" }`.")]
 pub(crate) struct FindingsArgs {
-    /// An id such as latency.peaks, or the beginning of ids, such as stack [default: all]
+    /// Id of a finding, such as latency.peaks, or the first part of ids, such as stack
+    /// [default: all]
     id: Option<String>,
-    /// Show the thresholds with the values of this file
+    /// Show the thresholds with the values that this file overrides
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
     #[command(flatten)]

@@ -25,28 +25,30 @@ use std::process::ExitCode;
 /// Options of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Files may be packed with gzip, bzip2, xz or zstd. Files of a directory or of a pattern that are not
-evidence are skipped and listed. A file that is named by itself must be evidence.")]
+Files may be compressed with gzip, bzip2, xz or zstd. In a directory or pattern, files that are not
+evidence are skipped and listed. A file that you name itself must be evidence.")]
 pub(crate) struct ImportArgs {
-    /// Files, directories, patterns in quotes, or - for standard input
+    /// Files, directories, patterns (in quotes), or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Kind of the files [default: each file is recognised from its content]
     #[arg(long, value_name = "KIND", value_parser = values::kind())]
     kind: Option<Kind>,
-    /// Print count,elapsed (µs) of every log file parallel write, as in study 000; -o writes a file
+    /// Print count,elapsed (in µs) of each log file parallel write, as in study 000; with -o, write
+    /// it to a file
     #[arg(long)]
     csv: bool,
-    /// Name of the wait event that --csv prints
+    /// Wait event that --csv prints
     #[arg(long, value_name = "NAME", default_value = "log file parallel write")]
     event: String,
-    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: from the header of the trace]
+    /// Unit of ela in traces: us (9i and later) or cs (8i) [default: as the header of the trace
+    /// implies]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
-    /// Replace SQL statements and bind values before anything is stored
+    /// Remove SQL statements and bind values: replace them before anything is stored
     #[arg(long)]
     redact_sql: bool,
-    /// Largest size of a packed file after unpacking, such as 64G
+    /// Largest size of a compressed file after decompression, such as 64G
     #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_bytes)]
     max_unpacked: u64,
     #[command(flatten)]
@@ -90,7 +92,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let told = read(args, &inputs, &mut import, args.max_unpacked, &interrupt)?;
     if import.sources() == 0 {
         let one = told.bad.join("\nredolab: ");
-        let none = || "no file is evidence that redolab reads; -v prints the reasons".to_owned();
+        let none = || "no file is evidence that redolab can read; -v prints why".to_owned();
         let message = if one.is_empty() { none() } else { one };
         return Err(CommandError::failed(message));
     }
@@ -224,7 +226,7 @@ fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError>
     let begun = OutputFile::begin(&path, Audience::Owner, Existing::Keep, &inputs);
     let file = begun.map_err(|e| match e {
         OutputError::Exists { .. } => CommandError::failed(format!(
-            "{}: exists already, and is not overwritten",
+            "{}: this file already exists and is not overwritten",
             path.display()
         )),
         e => e.into(),

@@ -33,24 +33,24 @@ pub(crate) struct InspectArgs {
     /// Verify every block, including those that recovery does not need (the default)
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
-    /// Read only the blocks that recovery would read
+    /// Read only the blocks that recovery reads
     #[arg(long)]
     no_verify: bool,
-    /// Print what giving up the redo behind damage would keep and lose, and change nothing
+    /// Print what would be kept and lost if the redo behind the damage is given up; change nothing
     ///
-    /// A damaged log is not opened, since acknowledged commits would be missing. This prints the
-    /// last record before the damage and what is behind it: blocks, and the whole records of those
-    /// that can still be read. Restore the log from a copy where there is one. Where there is none,
-    /// add
+    /// A damaged log cannot be opened, because acknowledged commits would be missing. This option
+    /// prints the last record before the damage, the number of blocks behind it, and the whole
+    /// records that can still be read from them. If you have a copy of the log, restore it. If you
+    /// have none, add
     /// --accept-loss.
     #[arg(long, help_heading = "Damaged logs")]
     salvage: bool,
-    /// Give up all redo from this RBA on, for good: the RBA of the damage, as --salvage prints it
+    /// Give up all redo from the damage on, permanently; RBA is the one that --salvage prints
     ///
-    /// Commits that were acknowledged are lost. The log can be opened then, and contains exactly
-    /// the records before the damage. The RBA is asked for, and not the path, so that nothing is
-    /// given up that was not looked at: a log that is not damaged, or is damaged at another RBA, is
-    /// refused, as is a log in use. Copy the log first.
+    /// Acknowledged commits are lost. Afterwards the log can be opened and contains exactly the
+    /// records before the damage. You must give the RBA of the damage so that you give up only
+    /// damage that you have seen: the command refuses a log that is not damaged, that is damaged at
+    /// another RBA, or that is in use. Copy the log first.
     #[arg(
         long,
         value_name = "RBA",

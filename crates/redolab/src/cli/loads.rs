@@ -24,7 +24,8 @@ pub(crate) struct LoadArgs {
     /// sessions
     #[arg(long, value_name = "N", value_parser = parse_rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
-    /// Arrivals of --rate: constant (at equal distances) or poisson (at random) [default: constant]
+    /// When the commits of --rate are due: constant (at equal distances) or poisson (at random)
+    /// [default: constant]
     #[arg(
         long,
         value_name = "PROCESS",
@@ -33,7 +34,7 @@ pub(crate) struct LoadArgs {
         value_parser = values::arrivals()
     )]
     arrivals: Option<Process>,
-    /// Bursts in addition to --rate, such as 500@1s: 500 commits at once, every second
+    /// Bursts in addition to --rate, such as 500@1s (500 commits at once, every second)
     #[arg(
         long,
         value_name = "SIZE@PERIOD",
@@ -42,7 +43,7 @@ pub(crate) struct LoadArgs {
         value_parser = str::parse::<Burst>
     )]
     burst: Option<Burst>,
-    /// Compressibility of the redo: uncompressed size divided by compressed size, from 1
+    /// Compression ratio of the redo (uncompressed size divided by compressed size), from 1
     /// (incompressible) to 20
     #[arg(
         long,
@@ -52,8 +53,8 @@ pub(crate) struct LoadArgs {
         value_parser = parse_ratio
     )]
     compressibility: f64,
-    /// Duplicates in the redo: number of units of 4 KiB divided by the number of distinct units,
-    /// from 1 (all unique) to 20
+    /// Deduplication ratio of the redo (number of 4 KiB units divided by the number of distinct
+    /// units), from 1 (all unique) to 20
     #[arg(
         long,
         value_name = "RATIO",

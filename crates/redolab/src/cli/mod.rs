@@ -53,10 +53,10 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Start here:
-  redolab check                    judge the current directory's device in about two minutes
-  redolab check /u02 --quick       a first look in about 20 seconds
+  redolab check                    judge the device of the current directory in about two minutes
+  redolab check /u02 --quick       a short check of about 20 seconds
   redolab check /u02 --commit-rate 5000 --p99 2ms
-                                   judge it for a stated need
+                                   judge it against a stated need
   redolab check /dev/sdx --destroy /dev/sdx
                                    judge a raw device; everything on it is lost
   redolab compare --on ssd=/u01 --on hdd=/u02
@@ -76,29 +76,29 @@ Only check turns a verdict into an exit code.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Judge whether a device is good for a redo log: identify, probe, run, judge, report
+    /// Judge whether a device is suitable for a redo log: identify, probe, run, judge, report
     Check(check::CheckArgs),
     /// Run one workload on one target
     Run(run::RunArgs),
     /// Compare stored runs, or measure targets in interleaved rounds and compare them
     Compare(Box<compare::CompareArgs>),
-    /// Measure the device's floor: each sync method and write size, without a log
+    /// Measure the floor of the device: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
-    /// List file systems and devices with the layers of storage below them
+    /// List file systems and devices with the storage layers below them
     Devices(devices::DevicesArgs),
-    /// Make a run from evidence that others recorded (traces, histograms, listings)
+    /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
-    /// Inspect a log: its shape, records, end and damage; changes it only with --accept-loss
+    /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
-    /// Explain the findings: their claims, thresholds with sources, and what to do
+    /// Explain the findings: claim, thresholds with their sources, and what to do
     Findings(findings::FindingsArgs),
     /// List, show, export, load and delete stored runs
     Runs(runs::RunsArgs),
     /// Write the report of a stored run as one self-contained HTML file
     Report(report::ReportArgs),
-    /// Print completions for a shell
+    /// Print the completion script of a shell
     Completions(shell::CompletionsArgs),
-    /// Print the manual page, or write one for each command
+    /// Print the manual page, or write a page for each command
     Man(shell::ManArgs),
 }
 

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 /// Options that say what is needed and known.
 #[derive(Debug, Args)]
 pub(crate) struct NeedArgs {
-    /// Commits per second that are needed, such as 5000 or 5k
+    /// Needed commits per second, such as 5000 or 5k
     #[arg(long, value_name = "N", value_parser = values::commit_rate, help_heading = "The need")]
     commit_rate: Option<f64>,
-    /// Redo per second that is needed, such as 80M
+    /// Needed redo per second, such as 80M
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::redo_rate)]
     redo_rate: Option<u64>,
-    /// 99th percentile of log file sync that is needed, such as 2ms
+    /// Highest acceptable 99th percentile of log file sync, such as 2ms
     #[arg(
         long,
         value_name = "TIME",
@@ -29,11 +29,10 @@ pub(crate) struct NeedArgs {
         value_parser = values::time_over_zero
     )]
     p99: Option<Nanos>,
-    /// Rated endurance of the drive: the bytes that may be written to it according to its data
-    /// sheet (TBW), such as 600T; 1 T is 10^12 bytes here
+    /// Rated endurance of the drive (TBW in its data sheet), such as 600T; here 1 T is 10^12 bytes
     #[arg(long, value_name = "SIZE", help_heading = "The need", value_parser = values::rated_bytes)]
     tbw: Option<u64>,
-    /// Years that the drive has to last; needs --tbw [default: 5]
+    /// Number of years that the drive must last; needs --tbw [default: 5]
     #[arg(
         long,
         value_name = "N",
@@ -43,8 +42,8 @@ pub(crate) struct NeedArgs {
     )]
     years: Option<f64>,
     /// Declare a protection against power loss: plp (every drive keeps its cache on power loss) or
-    /// battery (the battery of the RAID controller is in order, and the caches of its disks are
-    /// off). Add the evidence, as in --declare plp="data sheet of the maker". Can be given twice
+    /// battery (the battery of the RAID controller works, and the caches of its disks are off). Add
+    /// the basis, as in --declare plp="data sheet of the maker". Can be given twice
     #[arg(
         long,
         value_name = "WHAT[=BASIS]",
@@ -52,8 +51,7 @@ pub(crate) struct NeedArgs {
         value_parser = values::declaration
     )]
     declare: Vec<Declaration>,
-    /// File with thresholds that override the built-in ones; `redolab findings` lists the built-in
-    /// ones
+    /// File with thresholds that override the built-in ones (`redolab findings` lists these)
     #[arg(long, value_name = "FILE", help_heading = "What is known")]
     thresholds: Option<PathBuf>,
 }

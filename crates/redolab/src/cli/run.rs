@@ -28,10 +28,11 @@ use std::process::ExitCode;
 Workloads (study 003): LGWR-LAT1 (1.95 kB of redo per transaction), LGWR-LAT25 (26.3 kB),
 LGWR-LAT125 (124 kB), all COMMIT WRITE WAIT IMMEDIATE, and LGWR-THR (486 kB, NOWAIT BATCH).
 storm (study 004): 20 sessions with 200,000 commits each, of LGWR-LAT1's redo.
-size-sweep (study 002): redo before the commit from 1 kB to 16 MB (--sizes), in records of 8 kB,
-across the flush threshold of 1 MB; nothing is archived, and there is no flash log.
+size-sweep (study 002): from 1 kB to 16 MB of redo before the commit (--sizes), in records of 8 kB,
+across the flush threshold of 1 MB. Unlike the study, it has no archiving and no flash log.
 
-Closed loops, unless --rate makes one open: then latencies count from when each commit was due.
+Loops are closed. --rate makes an open loop: each latency then counts from the time when its commit
+was due.
 
   redolab run --workload storm --jobs 20 --commits 200000
   redolab run --workload size-sweep --sizes 512k..2M+64k --jobs 1,8
@@ -65,17 +66,18 @@ pub(crate) struct RunOptions {
         value_parser = values::workload()
     )]
     workload: Workload,
-    /// Jobs, as 1,8,32 or 2..64 (doubling) or 2..64+2 [default: 1,2,8,32,64; storm 20, size-sweep
-    /// 1, --rate 32, --soak 8]
+    /// Numbers of jobs, such as 1,8,32 or 2..64 (doubling) or 2..64+2 (steps of 2) [default:
+    /// 1,2,8,32,64; storm 20, size-sweep 1, --rate 32, --soak 8]
     #[arg(short, long, value_name = "LADDER", value_parser = Ladder::read)]
     jobs: Option<Ladder>,
     /// Measured time of each row, such as 30s [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = values::time_over_zero)]
     time: Option<Nanos>,
-    /// Time before each row that is not measured, such as 500ms; 0 for none
+    /// Warm-up time before each row, not measured, such as 500ms; 0 for none
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     warmup: Nanos,
-    /// Commits of each session, such as 5000 or 200k, instead of a time [default of storm: 200000]
+    /// End each row after this many commits of each session, such as 5000 or 200k, instead of after
+    /// a time [default of storm: 200000]
     #[arg(
         long,
         value_name = "N",
@@ -83,8 +85,8 @@ pub(crate) struct RunOptions {
         conflicts_with_all = ["time", "rate"]
     )]
     commits: Option<u64>,
-    /// A long run, such as 45m, in place of --time: it says now and then how it goes, and keeps at
-    /// most 1200 intervals
+    /// Run for a long time, such as 45m, instead of --time: the run reports its progress at
+    /// intervals and keeps at most 1200 intervals
     #[arg(
         long,
         value_name = "TIME",
@@ -92,20 +94,21 @@ pub(crate) struct RunOptions {
         value_parser = values::soak_time
     )]
     soak: Option<Nanos>,
-    /// Redo of a transaction in a size-sweep, as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
-    /// [default: 1k..16M]
+    /// Redo per transaction in a size-sweep, such as 4k,1M or 1k..16M (doubling) or 512k..2M+64k
+    /// (steps of 64k) [default: 1k..16M]
     #[arg(long, value_name = "SIZES", value_parser = SweepSizes::read)]
     sizes: Option<SweepSizes>,
-    /// Records that a transaction's redo is divided into [default: 1; size-sweep: each 8 kB]
+    /// Number of records into which the redo of a transaction is divided [default: 1; size-sweep:
+    /// one per 8 kB]
     #[arg(long, value_name = "N")]
     records: Option<u32>,
     /// COMMIT WRITE mode: wait-immediate, wait-batch, nowait-immediate, nowait-batch
     #[arg(long, value_name = "MODE", value_parser = values::commit_write())]
     commit_write: Option<CommitMode>,
-    /// CPU work before each commit, such as 50us
+    /// Time of CPU work before each commit, such as 50us
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     cpu_per_txn: Nanos,
-    /// Seed of the payload and of the arrivals
+    /// Seed of the random payload and of the random arrivals
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
     #[command(flatten)]

@@ -18,7 +18,7 @@ const NAMED: usize = 5;
 /// Options of `runs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Name a run by its id, by a unique beginning of its id, or by `last`.")]
+Name a run by its id, by the first characters of its id if no other run has them, or by `last`.")]
 pub(crate) struct RunsArgs {
     #[command(subcommand)]
     command: Option<RunsCommand>,
@@ -37,10 +37,10 @@ enum RunsCommand {
         #[command(flatten)]
         output: Box<OutputArgs>,
     },
-    /// Export a run: one JSON file for another store (with its intervals), or files for other
+    /// Export a run: as one JSON file (with its intervals) for another store, or as files for other
     /// programs
     Export(ExportArgs),
-    /// Load exported runs
+    /// Load exported runs into the store
     Load {
         /// Files that `runs export` wrote
         #[arg(required = true, value_name = "FILE")]
@@ -52,7 +52,7 @@ enum RunsCommand {
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
-    /// Print where the store is
+    /// Print the directory of the store
     Path,
 }
 
@@ -178,7 +178,7 @@ pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError>
             let more = if several.len() > NAMED { ", …" } else { "" };
             let some = &several[..several.len().min(NAMED)];
             Err(CommandError::usage(format!(
-                "run {shown}: the ids of {} runs begin with it: {}{more}",
+                "run {shown}: the ids of {} runs begin with these characters: {}{more}",
                 several.len(),
                 some.join(", ")
             )))

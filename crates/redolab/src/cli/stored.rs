@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// What is stored of a run beside its histograms.
 #[derive(Debug, Args)]
 pub(crate) struct EventArgs {
-    /// Store each log file sync and each log file parallel write, as Parquet files of the run
+    /// Also store each single log file sync and log file parallel write, as Parquet files
     #[arg(long, help_heading = "Run store")]
     pub(crate) events: bool,
 }

@@ -19,7 +19,7 @@ impl SafetyArgs {
             });
         };
         if self.destroy.is_some() {
-            let why = "--destroy repeats the path of a raw block device; a server has none";
+            let why = "--destroy takes the path of a raw block device; a server has no such path";
             return Err(CommandError::usage(why));
         }
         Ok(PlannedTarget::Driver {
@@ -49,7 +49,7 @@ pub(crate) struct DriverArgs {
         conflicts_with_all = ["destroy", "path"]
     )]
     driver: Option<String>,
-    /// The server's address, such as postgres://user@host:5432/database
+    /// Address of the server, such as postgres://user@host:5432/database
     #[arg(
         long,
         value_name = "URL",

@@ -1,5 +1,5 @@
-//! Typed values of options. Each is read where it is written, so that a wrong one is refused with
-//! the words that are right, and `--help` and shell completions list them.
+//! Typed values of options. Each option parses its own value, so that a wrong value is refused
+//! with the list of accepted words, and `--help` and shell completions list these words.
 
 use crate::experiment::ladder;
 use crate::experiment::load::CommitApi;
@@ -90,7 +90,7 @@ pub(super) fn io() -> Words<IoEngine> {
     words(&names, |text| text.parse())
 }
 
-/// `sync` or `async`; how many threads async has is for another option to say.
+/// `sync` or `async`; another option sets the number of threads of async.
 pub(super) fn commit_api() -> Words<CommitApi> {
     words(&["sync", "async"], |text| match text {
         "sync" => Ok(CommitApi::Sync),

@@ -37,19 +37,19 @@ pub enum FindError {
         source: glob::PatternError,
     },
     /// A pattern that no file fits.
-    #[error("{pattern}: no file fits this pattern")]
+    #[error("{pattern}: no file matches this pattern")]
     NoMatch {
         /// The pattern.
         pattern: String,
     },
     /// A directory without files.
-    #[error("{path}: the directory holds no files")]
+    #[error("{path}: the directory contains no files")]
     Empty {
         /// The directory.
         path: String,
     },
     /// Too many.
-    #[error("{path}: over {FILES_MAX} files; name a smaller directory or a pattern")]
+    #[error("{path}: more than {FILES_MAX} files; name a smaller directory or a pattern")]
     TooMany {
         /// The directory or pattern.
         path: String,

@@ -9,8 +9,8 @@ use measure::run::{
 use measure::stack::Stack;
 use std::path::{Path, PathBuf};
 
-/// The run that evidence makes, read by `command`. Its machine is the evidence's, of which only its
-/// own words are known.
+/// The run that evidence makes, read by `command`. Its machine is the one of the evidence, and only
+/// the evidence describes it.
 #[must_use]
 pub fn imported(inputs: &[Input], import: Import, command: &[String]) -> Run {
     let outcome = import.finish();

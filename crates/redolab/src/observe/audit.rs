@@ -79,15 +79,17 @@ pub fn audit(evidence: &Evidence) -> FlushAudit {
         ),
         Some(others) if others <= ALONE_PCT => (
             AuditStatus::Verified,
-            format!("nobody else used the device (others wrote {others:.1} %)"),
+            format!("no other process used the device (other writes: {others:.1} %)"),
         ),
         Some(others) => (
             AuditStatus::LowerBound,
-            format!("others wrote {others:.1} % of the device's bytes and may have flushed too"),
+            format!(
+                "other processes wrote {others:.1} % of the device's bytes and may have flushed too"
+            ),
         ),
         None => (
             AuditStatus::LowerBound,
-            "whether others used the device could not be determined".to_owned(),
+            "whether other processes used the device could not be determined".to_owned(),
         ),
     };
     FlushAudit {

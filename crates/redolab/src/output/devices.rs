@@ -25,7 +25,7 @@ struct Named {
     power_loss: Vec<Hint>,
 }
 
-/// What a disk's own facts say about power loss.
+/// What the facts of a disk imply about power loss.
 #[derive(Serialize)]
 struct Hint {
     device: String,
@@ -67,13 +67,13 @@ pub fn top(stack: &Stack) -> String {
     point.unwrap_or_else(|| first.map_or_else(String::new, |l| format!("/dev/{}", l.name)))
 }
 
-/// No interface reports capacitors; what comes nearest is whether the drive admits a volatile
+/// No interface reports capacitors. The nearest fact is whether the drive reports a volatile
 /// cache.
 fn power_loss(disk: &Layer, virtual_machine: bool) -> &'static str {
     match (disk.drive_write_cache, virtual_machine) {
         (Some(true), false) => {
             "the drive reports a volatile write cache: data that is not flushed is lost, unless its \
-             data sheet promises power-loss protection (PLP)"
+             data sheet states power-loss protection (PLP)"
         }
         (Some(false), false) => {
             "the drive reports no volatile write cache: it has power-loss protection (PLP), or its \
@@ -162,7 +162,7 @@ mod tests {
           shown as not rotating
           T10 protection information: none
           power loss: the drive reports a volatile write cache: data that is not flushed is \
-lost, unless its data sheet promises power-loss protection (PLP)
+lost, unless its data sheet states power-loss protection (PLP)
   unknown: vda: firmware
 ";
         assert_eq!(text, want);

@@ -330,7 +330,7 @@ impl Place {
         let fd = opened.map_err(|e| match e {
             Errno::NXIO => refused(
                 &self.path,
-                "is a FIFO that nobody reads; start its reader first",
+                "is a FIFO that no process reads; start its reader first",
             ),
             e => system(&self.path, "opening", e.into()),
         })?;

@@ -56,8 +56,8 @@ pub enum StoreError {
     },
     /// A later version made the store.
     #[error(
-        "{path}: this store is {found}, this redolab knows {supported}; use the newer redolab, \
-         or another store with --store",
+        "{path}: this store has the format {found}, this redolab reads {supported}; use the newer \
+         redolab, or another store with --store",
         path = path.display()
     )]
     NewerStore {
@@ -69,7 +69,9 @@ pub enum StoreError {
         supported: &'static str,
     },
     /// A later version made the run.
-    #[error("run {id}: it is {found}, this redolab knows {supported}; use the newer redolab")]
+    #[error(
+        "run {id}: it has the format {found}, this redolab reads {supported}; use the newer redolab"
+    )]
     NewerRun {
         /// The run.
         id: String,
@@ -87,9 +89,7 @@ pub enum StoreError {
         name: String,
     },
     /// A name that means another run at another time.
-    #[error(
-        "`{name}` cannot be the id of a run: it names the youngest run; give the run another id"
-    )]
+    #[error("`{name}` cannot be the id of a run: it means the newest run; give the run another id")]
     ReservedName {
         /// What was given.
         name: String,
@@ -103,7 +103,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The run is already there.
-    #[error("run {id}: already in the store; runs are never overwritten, delete it first")]
+    #[error("run {id}: already in the store; runs are never overwritten: delete it first")]
     Exists {
         /// The run.
         id: String,
@@ -145,8 +145,8 @@ pub enum StoreError {
     },
     /// The run has no events.
     #[error(
-        "run {id}: its events were not captured; measure with --events. (An exported run that was \
-         loaded has left its events behind.)"
+        "run {id}: its events were not captured; measure with --events. (A run that was \
+         exported and loaded has no events.)"
     )]
     NoEvents {
         /// The run.

@@ -52,7 +52,7 @@ const MANIFEST: &str = "manifest.json";
 const CONTENTS: &str = "contents.json";
 const DRAFT: &str = "draft.json";
 const HLOG: &str = ".hlog";
-/// Names the youngest run, and therefore no run in particular.
+/// Means the newest run, and therefore no run in particular.
 pub const LAST: &str = "last";
 /// Longest marker that is read.
 const MARKER_MAX_BYTES: u64 = 4096;

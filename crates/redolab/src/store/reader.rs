@@ -323,7 +323,7 @@ pub(super) fn contents(folder: &Folder) -> Result<Contents, StoreError> {
     let bytes = folder
         .read(CONTENTS, CONTENTS_MAX_BYTES)
         .map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => damaged(&path, "it is missing beside a manifest"),
+            io::ErrorKind::NotFound => damaged(&path, "it is missing, but there is a manifest"),
             _ => unreadable(&path, "reading contents.json", e),
         })?;
     let contents: Contents =

@@ -37,7 +37,7 @@ fn a_device_that_another_process_writes_to_is_left_alone() {
         stop.store(true, Ordering::SeqCst);
         done
     });
-    done.expect(2, &["% busy with the work of others", "--allow-busy"]);
+    done.expect(2, &["% busy with work of other processes", "--allow-busy"]);
     place.expect_clean(&target);
     place.run(&["runs"]).expect(0, &["No runs in"]);
 }
@@ -58,7 +58,7 @@ fn a_volume_that_holds_a_databases_log_is_left_alone() {
     let file = segment.display().to_string();
     careful(&place, &target).expect(
         2,
-        &["another process holds its log", &pid, &file, "--allow-busy"],
+        &["another process has its log", &pid, &file, "--allow-busy"],
     );
     place.expect_clean(&target);
     // With --allow-busy it is measured, and the run says so.

@@ -142,10 +142,10 @@ fn what_cannot_be_compared_is_refused_or_told() {
     let (a, b) = (place.store_a_run(), place.store_a_run());
     for (arguments, said) in [
         (vec!["compare"], "required"),
-        (vec!["compare", &a], "two runs or more"),
+        (vec!["compare", &a], "at least two runs"),
         (vec!["compare", &a, &a], "named twice"),
         (vec!["compare", &a, "nothing"], "not in the store"),
-        (vec!["compare", "--on", "a=."], "two targets or more"),
+        (vec!["compare", "--on", "a=."], "at least two targets"),
         (
             vec!["compare", "--on", "a=.", "--on", "a=."],
             "have this name",

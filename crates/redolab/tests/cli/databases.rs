@@ -199,7 +199,7 @@ fn what_is_no_server_is_refused_with_the_reason() {
     let destroys = ["--destroy", "/dev/loop99"];
     place
         .run(&[&["run", "--on", closed], &destroys[..]].concat())
-        .expect(2, &["a server has none"]);
+        .expect(2, &["a server has no such path"]);
     place
         .run(&["probe", closed])
         .expect(2, &["probe is not possible with the driver postgres"]);

@@ -326,7 +326,7 @@ fn devices_and_pipes_are_written_directly() {
         .expect(1, &["No space left"]);
     place
         .run(&["runs", "show", &id, "-o", "f"])
-        .expect(2, &["FIFO that nobody reads"]);
+        .expect(2, &["FIFO that no process reads"]);
     let reader = file.clone();
     let reader = std::thread::spawn(move || fs::read_to_string(reader).expect("a pipe"));
     // The reader opens the FIFO in a moment.

@@ -154,7 +154,7 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
     place.run(&["import", "none.trc"]).expect(2, &["none.trc"]);
     place
         .run(&["import", "*.none"])
-        .expect(2, &["no file fits"]);
+        .expect(2, &["no file matches"]);
     place
         .run(&["import", "traces", "--kind", "x"])
         .expect(2, &["not a kind of evidence"]);
@@ -215,7 +215,7 @@ fn nesting_without_an_end_is_refused_in_words() {
     ] {
         write(&place.path().join(name), text.as_bytes());
         let done = place.run(&["import", name, "--kind", kind, "-q"]);
-        done.expect(1, &[name, "nothing of it was found"]);
+        done.expect(1, &[name, "it contains none"]);
     }
 }
 

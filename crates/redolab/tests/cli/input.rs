@@ -243,12 +243,7 @@ fn volumes_that_are_too_small_or_read_only() {
     let Some(mount) = tmpfs(&place, 64) else {
         return;
     };
-    let words = [
-        "not enough room",
-        "64.0 MiB",
-        "5.0 GiB",
-        "have to stay free",
-    ];
+    let words = ["not enough room", "64.0 MiB", "5.0 GiB", "must stay free"];
     place.check(&mount.at, &[]).expect(2, &words);
     place.expect_clean(&mount.at);
     mount.remount("ro");

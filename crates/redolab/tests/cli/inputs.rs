@@ -165,7 +165,7 @@ fn no_run_is_called_last() {
     let path = place.path().join("a.json");
     let text = fs::read_to_string(&path).expect("written");
     for (name, word) in [
-        ("last", "names the youngest run"),
+        ("last", "means the newest run"),
         ("last~1", "cannot name a run"),
     ] {
         let renamed = text.replace(&id, name);

@@ -318,7 +318,7 @@ fn an_export_says_what_it_wants_and_replaces_nothing() {
     export(&["--format", "openmetrics", "--into", "x"]).expect(2, &["--output"]);
     export(&["--format", "parquet", "--into", &lake]).expect(0, &[]);
     assert_eq!(entries(Path::new(&lake)), ["device", "hist", "interval"]);
-    export(&["--format", "parquet", "--into", &lake]).expect(2, &["exists already"]);
+    export(&["--format", "parquet", "--into", &lake]).expect(2, &["already exists"]);
     let text = export(&["--format", "openmetrics"]);
     text.expect(0, &["# TYPE redolab_log_file_sync_seconds histogram", &id]);
     assert!(text.out.ends_with("# EOF\n"));

@@ -106,8 +106,8 @@ fn a_volume_that_fills_up_while_running_stops_it() {
         4,
         &[
             "stopped: only",
-            "have to stay free",
-            "somebody else is filling it",
+            "must stay free",
+            "another process is filling it",
             "(incomplete)",
         ],
     );

@@ -66,7 +66,7 @@ fn a_run_is_named_by_a_unique_beginning_or_as_the_last() {
         .expect(0, &[first.as_str().max(&last)]);
     place
         .run(&["runs", "show", begin])
-        .expect(2, &["the ids of 2 runs begin with it", &first, &last]);
+        .expect(2, &["the ids of 2 runs begin with these", &first, &last]);
     for (name, words) in [
         ("zzz", "not in the store"),
         ("", "not in the store"),

@@ -37,7 +37,7 @@ entries! {
         .at(FigureAnchor::Stack);
     STACK_OVERLAY = CatalogueEntry::new("stack.overlay", High,
         "The path is on an overlay; its upper directory decides.")
-        .rule("a union mount adds copies, not durability", STACK_RULE)
+        .rule("an overlay adds no durability: its upper directory is judged", STACK_RULE)
         .advice("Put redo on a volume of its own rather than in a container's writable layer.")
         .at(FigureAnchor::Stack);
     STACK_COPY_ON_WRITE = CatalogueEntry::new("stack.copy_on_write", High,
@@ -47,7 +47,7 @@ entries! {
         .at(FigureAnchor::Stack);
     STACK_ZFS = CatalogueEntry::new("stack.zfs", Medium,
         "The values of the ZFS properties sync and recordsize, or that they could not be read.")
-        .rule("sync property unreadable: unverified; records larger than a log write are read, changed and written", STACK_RULE)
+        .rule("sync property unreadable: unverified; a log write smaller than a record causes a read-modify-write", STACK_RULE)
         .advice("Run zfs get sync,recordsize,logbias: sync must not be disabled. The latency depends on the log device (SLOG), which needs power-loss protection (PLP).")
         .at(FigureAnchor::Stack);
     STACK_NETWORK = CatalogueEntry::new("stack.network", High,
@@ -77,7 +77,7 @@ entries! {
         .at(FigureAnchor::Stack);
     STACK_HYPERVISOR = CatalogueEntry::new("stack.hypervisor", High,
         "This is a virtual machine: its host decides what a flush does.")
-        .rule("a hypervisor is seen: unverified, never yes by itself", STACK_RULE)
+        .rule("in a virtual machine: unverified until a power test or a declaration", STACK_RULE)
         .advice("Ask for the host's cache mode: none, writethrough, or writeback that honours flushes are safe; unsafe is not.")
         .at(FigureAnchor::Stack);
     STACK_UNKNOWN = CatalogueEntry::new("stack.unknown", High,
@@ -144,7 +144,7 @@ entries! {
         .advice("Do not put redo here.")
         .at(FigureAnchor::Trust);
     DURABILITY_NO_FLUSHES_SENT = CatalogueEntry::new("durability.no_flushes_sent", High,
-        "The kernel sent fewer flushes than were requested, since it treats the disk as write-through.")
+        "The kernel treats the disk as write-through, and sent fewer flushes than were requested.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
         .advice("Run as root, so that redolab can ask the drive for its cache settings.")
         .at(FigureAnchor::Trust);

@@ -9,11 +9,11 @@ entries! {
     EVIDENCE_CLOCK = CatalogueEntry::new("evidence.clock", High,
         "A column that is named a latency contains clock times: it grows with the time column.")
         .rule("slope and fit against the time column", RULE)
-        .advice("Do not read this column as a latency; the rows' number and sizes still hold.");
+        .advice("Do not read this column as a latency. The number of rows and their sizes remain usable.");
     EVIDENCE_WINDOW = CatalogueEntry::new("evidence.window", High,
         "A volume and a rate imply a different time window than the stated one.")
         .rule("volume / rate, in both unit systems", RULE)
-        .advice("Figures per second hold; totals belong to another window than the stated one.");
+        .advice("Figures per second remain usable; totals belong to another time window than the stated one.");
     EVIDENCE_LOAD_AVERAGE = CatalogueEntry::new("evidence.load_average", High,
         "A load average is stated as a percentage.")
         .rule("a load average is a number of processes, not a percentage", RULE);
@@ -39,7 +39,7 @@ entries! {
         "More waits are over a higher bound than over a lower one.")
         .rule("shares fall with the threshold", RULE);
     EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium,
-        "Two histograms differ although the text describes them as alike.")
+        "Two histograms differ although the text describes them as similar.")
         .rule("difference in standard errors", RULE);
     EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium,
         "The queue length of iostat is not the rate multiplied by the time.")
@@ -52,13 +52,13 @@ entries! {
     EVIDENCE_COUNTER_BACK = CatalogueEntry::new("evidence.counter_back", High,
         "A counter decreased.")
         .rule("counters do not fall", RULE)
-        .advice("Differences across this point mean nothing.");
+        .advice("Do not compute differences across this point.");
     EVIDENCE_CEILING = CatalogueEntry::new("evidence.ceiling", Medium,
-        "Maxima of different samples are cut at one value.")
+        "The maxima of several samples are cut at the same value.")
         .rule("maxima of different samples differ", RULE)
-        .advice("Look for a filter in how the samples were taken; longer values are missing.");
+        .advice("Larger values are missing: look for a filter in the way the samples were taken.");
     EVIDENCE_SMALL_EFFECT = CatalogueEntry::new("evidence.small_effect", Medium,
-        "A difference is highly significant and small.")
+        "A difference is highly significant but small.")
         .rule("Cohen's d together with the p-value", RULE);
     EVIDENCE_INTERVAL = CatalogueEntry::new("evidence.interval", High,
         "A printed interval does not follow from the printed means.")
@@ -68,10 +68,10 @@ entries! {
         .rule("as many names as values; identities between columns", RULE)
         .advice("Read such a table by the identities between its columns, not by its heading.");
     EVIDENCE_LITTLE = CatalogueEntry::new("evidence.little", High,
-        "Throughput times latency exceeds the jobs.")
-        .rule("throughput x latency is at most the jobs", RULE);
+        "Throughput times latency is larger than the number of jobs.")
+        .rule("throughput x latency is at most the number of jobs", RULE);
     EVIDENCE_RESPONSE_TIME = CatalogueEntry::new("evidence.response_time", High,
-        "A latency is jobs over throughput in every line: a response time, not a sampled wait.")
+        "In every line the latency equals jobs divided by throughput: it is a response time, not a sampled wait.")
         .rule("within 1 % in every line", RULE);
     EVIDENCE_COMMIT_MODE = CatalogueEntry::new("evidence.commit_mode", High,
         "Commits wait for log file sync although the text describes them as NOWAIT.")

@@ -11,19 +11,19 @@ const WAIT: &str = "Oracle Database Reference, wait event of the same name";
 
 entries! {
     LATENCY_WRITE_MEAN = CatalogueEntry::new("latency.write_mean", High,
-        "The mean log file parallel write, and the band that it is in.")
+        "The mean log file parallel write, and its band.")
         .limit("bands of the mean", &["write_mean_good_ms", "write_mean_fair_ms", "write_mean_problem_ms"])
-        .advice("Look at the device first: cache policy, neighbours, path; then at block size and pre-writing.")
+        .advice("Check the device first (cache policy, other users of the device, path), then block size and pre-writing.")
         .at(FigureAnchor::Percentiles);
     LATENCY_TAIL = CatalogueEntry::new("latency.tail", High,
-        "The 99.9th percentile and the longest log file sync, always reported.")
+        "The 99.9th percentile and the longest log file sync (always reported).")
         .limit("99.9th percentile", &["tail_p999_ms"])
-        .advice("Look at the per-second series: regular peaks point to garbage collection or destaging, single ones to neighbours.")
+        .advice("Look at the per-second series: regular peaks point to garbage collection or destaging, single peaks to other users of the device.")
         .at(FigureAnchor::Percentiles);
     LATENCY_PEAKS = CatalogueEntry::new("latency.peaks", Medium,
         "Peaks of log file parallel write, and their effect on log file sync.")
         .limit("longest over mean; rise of log file sync in the seconds with peaks", &["peak_ratio", "peak_effect_pct"])
-        .advice("Sessions wait longer because of these peaks: a longer run shows whether they come regularly.")
+        .advice("Sessions wait longer because of these peaks. A longer run shows whether the peaks are regular.")
         .at(FigureAnchor::Longest);
     LATENCY_OUTLIERS = CatalogueEntry::new("latency.outliers", High,
         "Log writes and log file sync waits over 500 ms.")
@@ -33,7 +33,7 @@ entries! {
     LATENCY_IO_SHARE = CatalogueEntry::new("latency.io_share", Medium,
         "Write and flush as a share of log file sync; the rest is queueing and waking up.")
         .limit("share of I/O", &["io_share_high_pct"])
-        .advice("Mostly I/O: a faster device helps. Otherwise look at run queues, wake-ups and group commit.")
+        .advice("If it is mostly I/O, a faster device helps. Otherwise check run queues, wake-ups and group commit.")
         .at(FigureAnchor::CommitPath);
     FLUSH_COST = CatalogueEntry::new("flush.cost", Medium,
         "The flush as a share of a durable write, at queue depth 1.")
@@ -88,15 +88,15 @@ entries! {
         .at(FigureAnchor::Throughput);
     CONCURRENCY_GROUP_COMMIT = CatalogueEntry::new("concurrency.group_commit", High,
         "The number of commits that share a log write: lowest and highest.")
-        .rule("", "group-commit factor: commits for each log write")
+        .rule("", "group-commit factor: commits per log write")
         .at(FigureAnchor::Throughput);
     CONCURRENCY_DELAY = CatalogueEntry::new("concurrency.delay", Medium,
         "The load 2/F above which delaying commits to group them is pointless.")
-        .rule("2/F", "redolab: with one log write in flight, closed sessions split in two groups around it")
+        .rule("2/F", "redolab: with one log write in flight, the sessions of a closed loop split into two groups that alternate")
         .advice("Leave commit delays (commit_delay, BATCH with WAIT) off above this load.")
         .at(FigureAnchor::Throughput);
     STEADY_STATE = CatalogueEntry::new("steady.state", Medium,
-        "Whether the rate was steady: span and slope over five rounds of a row's end.")
+        "Whether the rate was steady: span and slope over five rounds at the end of a row.")
         .limit("span and slope over five rounds", &["steady_range_pct", "steady_slope_pct", "steady_min_s"])
         .advice("Run longer: do not plan with a rate that has not settled.")
         .at(FigureAnchor::Seconds);
@@ -112,7 +112,7 @@ entries! {
         .at(FigureAnchor::Seconds);
     STEADY_CAP = CatalogueEntry::new("steady.cap", Low,
         "Throughput is on a flat plateau while latency grows with depth: a provisioned cap.")
-        .limit("rate that is held evenly while depth and latency grow", &["cap_flat_pct"])
+        .limit("change of the rate while depth and latency grow", &["cap_flat_pct"])
         .advice("Compare the level with what is provisioned; a larger volume or instance type may raise it.")
         .at(FigureAnchor::Throughput);
     LOAD_PROCESSORS = CatalogueEntry::new("load.processors", High,
@@ -127,16 +127,16 @@ entries! {
         .at(FigureAnchor::Trust);
     LOAD_BACKGROUND = CatalogueEntry::new("load.background", Medium,
         "The share of the device's writes that came from other processes.")
-        .limit("writes of others", &["background_write_pct"])
+        .limit("writes of other processes", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);
     SPACE_WASTAGE = CatalogueEntry::new("space.wastage", High,
-        "Redo wastage: bytes of blocks written without redo in them.")
+        "Redo wastage: written bytes that contain no redo.")
         .limit("share of the bytes written", &["wastage_pct"])
-        .advice("Normal for small commits by few sessions on 4096-byte blocks; 512-byte blocks waste less where the media sector is 512.");
+        .advice("This is normal if few sessions make small commits on 4096-byte blocks. If the media sector is 512 bytes, blocks of 512 bytes waste less.");
     SPACE_WRITE_AMPLIFICATION = CatalogueEntry::new("space.write_amplification", Medium,
-        "Bytes that the device wrote for each byte of redo.")
-        .limit("bytes for each byte", &["write_amplification"])
+        "Bytes that the device wrote per byte of redo.")
+        .limit("bytes written per byte of redo", &["write_amplification"])
         .advice("Possible causes are padding of small commits, a copy-on-write or journalled file system, a mirror, and other work on the device. The drive's internal write amplification is not included.");
     SPACE_DATA_JOURNAL = CatalogueEntry::new("space.data_journal", High,
         "The file system writes redo twice (data=journal).")
@@ -145,23 +145,23 @@ entries! {
         .at(FigureAnchor::Stack);
     SPACE_ENDURANCE = CatalogueEntry::new("space.endurance", Medium,
         "How long the drive's rated endurance lasts at the highest measured rate (--tbw).")
-        .limit("years without a pause", &["endurance_years"])
-        .advice("State the need (--redo-rate or --commit-rate), so that the endurance is judged by it.");
+        .limit("years of writing without a pause", &["endurance_years"])
+        .advice("State the need (--redo-rate or --commit-rate), so that the endurance is judged at that rate.");
     SPACE_LOG_SWITCHES = CatalogueEntry::new("space.log_switches", Medium,
         "The effect of log switches on log file sync.")
         .limit("rise of log file sync in the seconds with switches", &["switch_effect_pct"])
         .advice("Use larger log files, so that switches are rare.")
         .at(FigureAnchor::Seconds);
     SPACE_LOG_FILE_SWITCH_COMPLETION = CatalogueEntry::new("space.log_file_switch_completion", High,
-        "Time that the first write of a new log took.")
-        .rule("a longest one over 500 ms", WAIT)
-        .advice("Look at what else happens at a switch: control file, checkpoint, archiving.")
+        "Time that the first write after a log switch took.")
+        .rule("the longest over 500 ms", WAIT)
+        .advice("Check what else happens at a log switch: control file, checkpoint, archiving.")
         .at(FigureAnchor::Longest);
     SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE = CatalogueEntry::new(
         "space.log_file_switch_checkpoint_incomplete", High,
-        "The log writer waited for a log that the checkpoint had not passed.")
+        "The log writer waited for a log group that the checkpoint had not passed.")
         .rule("any such wait", WAIT)
-        .advice("Make log files larger or more numerous: the checkpoint cannot keep up.");
+        .advice("The checkpoint cannot keep up: use larger log files or more log groups.");
     SPACE_LOG_BUFFER_SPACE = CatalogueEntry::new("space.log_buffer_space", High,
         "Sessions waited for room in the log buffer.")
         .rule("any such wait", WAIT)

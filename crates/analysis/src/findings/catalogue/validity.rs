@@ -27,8 +27,8 @@ entries! {
         "Jobs, throughput and latency contradict each other.");
     VALIDITY_FEW_COMMITS = CatalogueEntry::new("validity.few_commits", High,
         "A row has so few commits that its figures are not reliable.")
-        .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile is given when ten samples lie beyond it, so fewer than 20 have not even a median; with fewer than 4 for each session a row is little more than the group commits in which its sessions began and ended")
-        .advice("Measure for longer, or raise --max-write where it ended the row.")
+        .rule("at least 20 commits in a row, and 4 for each session", "redolab: a percentile needs ten samples beyond it, so fewer than 20 commits do not even give a median; with fewer than 4 per session, a row consists mostly of the group commits in which its sessions began and ended")
+        .advice("Measure for longer, or raise --max-write if it ended the row.")
         .at(FigureAnchor::Trust);
     VALIDITY_EVIDENCE_CUT = problem("validity.evidence_cut",
         "Some of the evidence could not be read.");
@@ -44,28 +44,28 @@ entries! {
     VALIDITY_FALLBACK = CatalogueEntry::new("validity.fallback", High,
         "A requested feature was unavailable and was not used.")
         .rule("the run measures what was requested, or records what it measured instead", "redolab: a run records what it measured")
-        .advice("Allow it and measure again, if that is what you want to measure.");
+        .advice("To measure with this feature, make it available and measure again.");
     VALIDITY_FLUSHES_MISSING = CatalogueEntry::new("validity.flushes_missing", High,
         "Fewer flushes were counted than the acknowledged writes need.")
         .rule("counted >= needed", "redolab: flushes that the kernel counted, compared with those that acknowledged writes need")
-        .advice("Something above the device drops flushes; find it before trusting any commit.")
+        .advice("A layer above the device drops flushes: find it before you rely on any commit.")
         .at(FigureAnchor::Trust);
     VALIDITY_BACKGROUND = CatalogueEntry::new("validity.background", Medium,
         "Other processes wrote to the device in more than a quarter of the rows.")
-        .limit("writes of others", &["background_write_pct"])
+        .limit("writes of other processes", &["background_write_pct"])
         .advice("Measure when the device is quiet, or put redo on a device of its own.")
         .at(FigureAnchor::Trust);
     VALIDITY_NO_COMMITS = CatalogueEntry::new("validity.no_commits", High,
-        "Nothing was committed in a row.")
+        "A row has no commits.")
         .rule("at least one commit per row", "redolab")
         .advice("Measure for longer, or when the machine is quiet.");
     VALIDITY_LITTLE = CatalogueEntry::new("validity.little", Medium,
-        "Throughput times latency is not the number of jobs.")
+        "Throughput times latency is not equal to the number of jobs.")
         .limit("deviation from Little's law", &["little_tolerance_pct"])
         .advice("Look for a starved load generator or lost samples, and measure again.")
         .at(FigureAnchor::Trust);
     ORIGIN_IMPORTED = CatalogueEntry::new("origin.imported", High,
-        "The figures were recorded by others; what was not recorded is not judged.")
+        "Another program recorded the figures; what it did not record is not judged.")
         .rule("simulated time is never reported as measured", "redolab")
         .advice("Measure on the device before deciding.");
 }

@@ -113,7 +113,7 @@ fn ratios(a: &Table, b: &Table, notes: &mut Vec<Note>) {
             format!("{} s / {waits} waits = {m:.3} ms", l.text("time"))
         };
         let claim = format!(
-            "{event}: {} and {} ms are printed, a ratio of {shown:.2}; exact are {} and {}, a ratio \
+            "{event}: {} and {} ms are printed, a ratio of {shown:.2}; the exact values are {} and {}, a ratio \
              of {real:.1} ({} and {})",
             x.text("avg_wait"),
             y.text("avg_wait"),

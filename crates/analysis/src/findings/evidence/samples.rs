@@ -52,7 +52,7 @@ fn ceiling(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     let unit = line.text("unit");
     let claim = format!(
         "the maxima of {} samples, {}, are within {} % of each other right below {round} {unit}: the \
-         data looks cut there, so it cannot show outliers ({})",
+         data seem to be cut there and cannot show outliers ({})",
         cut.len(),
         shown.join(" and "),
         100.0 * CEILING,
@@ -112,7 +112,7 @@ fn test(line: &Line<'_>, notes: &mut Vec<Note>) {
         None => String::new(),
     };
     let claim = format!(
-        "the difference of {difference:.4} ({:+.1} %) is highly significant (p {} {p:e}) and small: \
+        "the difference of {difference:.4} ({:+.1} %) is highly significant (p {} {p:e}) but small: \
          Cohen's d is {effect:.2} ({} x sqrt(2 / {})){spread} ({})",
         100.0 * difference / y,
         if line.text("p_is_below") == "yes" {

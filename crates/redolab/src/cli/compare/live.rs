@@ -53,8 +53,8 @@ fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, Comma
         })?;
         if !is_name(name) || path.is_empty() {
             return Err(CommandError::usage(format!(
-                "--on {shown}: a name has letters, digits, dots, dashes and underscores, and a path \
-                 follows it"
+                "--on {shown}: write NAME=PATH; a name has letters, digits, dots, dashes and \
+                 underscores"
             )));
         }
         if found.iter().any(|known| known.name == name) {
@@ -68,7 +68,7 @@ fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, Comma
         });
     }
     if found.len() < 2 {
-        let message = "compare: name two targets or more with --on NAME=PATH, the base first";
+        let message = "compare: give at least two targets with --on NAME=PATH, the base first";
         return Err(CommandError::usage(message));
     }
     Ok(found)

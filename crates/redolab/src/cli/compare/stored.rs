@@ -22,7 +22,7 @@ pub(super) fn compare(
     options: &Options,
 ) -> Result<Comparison, CommandError> {
     if names.len() < 2 {
-        let message = "compare: name two runs or more, the base first";
+        let message = "compare: name at least two runs, the base first";
         return Err(CommandError::usage(message));
     }
     let sides: Vec<Side> = names
@@ -33,7 +33,7 @@ pub(super) fn compare(
         let same = |s: &&Side| s.run.run_id == side.run.run_id;
         if sides.iter().take(i).any(|s| same(&s)) {
             return Err(CommandError::usage(format!(
-                "compare: run {} is named twice; it differs from itself in nothing",
+                "compare: run {} is named twice; name two different runs",
                 sanitize::line(&side.run.run_id)
             )));
         }

@@ -1,8 +1,8 @@
 //! Giving up the redo behind damage, for those who accept the loss.
 //!
-//! Invariants: a log is changed only by [`give_up`], which needs the RBA of the damage: who has not
-//! looked at the damage cannot name it, and a log that is damaged elsewhere is refused. What was
-//! given up is printed at once, before anything else can fail.
+//! Invariants: only [`give_up`] changes a log, and it needs the RBA of the damage. A user who has
+//! not looked at the damage does not know the RBA, and a log that is damaged elsewhere is refused.
+//! What was given up is printed at once, before anything else can fail.
 
 use crate::cli::{CommandError, FAILED, USAGE};
 use crate::inspection::InspectedLog;
@@ -25,8 +25,8 @@ pub(super) fn foresee(directory: &Path, found: &InspectedLog) -> Result<Salvage,
     let damage = Inspection::open(directory).and_then(|log| log.damage());
     damage.map_err(refused)?.ok_or_else(|| {
         CommandError::usage(format!(
-            "{path}: not damaged: opening it loses nothing that was acknowledged, so there is \
-             nothing to give up; nothing was changed"
+            "{path}: the log is not damaged: opening it loses nothing that was acknowledged, so \
+             there is nothing to give up; nothing was changed"
         ))
     })
 }

@@ -56,7 +56,7 @@ pub enum OutputError {
         why: String,
     },
     /// There is a file already, which had to be kept.
-    #[error("{path}: exists already, and is never replaced", path = path.display())]
+    #[error("{path}: this file already exists and is never replaced", path = path.display())]
     Exists {
         /// The output.
         path: PathBuf,
