@@ -330,7 +330,7 @@ impl RunWriter {
             return Err(self.not_storable(what));
         }
         let mut length = Length(1);
-        serde_json::to_writer_pretty(&mut length, run)
+        serde_json::to_writer_pretty::<&mut dyn Write, _>(&mut length, run)
             .map_err(|e| self.not_storable(e.to_string()))?;
         let too_large = |what| {
             let help = "store less in one run, such as fewer files of evidence at once";
@@ -338,7 +338,7 @@ impl RunWriter {
         };
         outline::fits(length.0, 0).map_err(too_large)?;
         let mut text = Vec::with_capacity(usize::try_from(length.0).unwrap_or(0));
-        serde_json::to_writer_pretty(&mut text, run)
+        serde_json::to_writer_pretty::<&mut dyn Write, _>(&mut text, run)
             .map_err(|e| self.not_storable(e.to_string()))?;
         text.push(b'\n');
         // What is stored can be read.
