@@ -89,6 +89,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/device/src/sim_disk",
     "crates/device/src/uring",
     "crates/device/src/window",
+    "crates/drivers/src/managed/spawn",
     "crates/redo/src/buffer",
     "crates/redo/src/crash/disk",
     "crates/redo/src/crash/machine",

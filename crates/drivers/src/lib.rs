@@ -6,6 +6,7 @@
 
 pub mod embedded;
 mod kinds;
+pub mod managed;
 pub mod postgres;
 mod work;
 

@@ -1,16 +1,18 @@
-//! PostgreSQL as a target: an existing server, 12 or newer, whose WAL takes transactions of exact
-//! sizes.
+//! PostgreSQL as a target: a server, 12 or newer, that exists or that redolab makes, whose WAL takes
+//! transactions of exact sizes.
 //!
 //! A transaction is one message of `pg_logical_emit_message`, committed by itself: no table, no
-//! vacuum, no full-page images. Invariants: nothing on the server is created or changed; no text
-//! contains a password.
+//! vacuum, no full-page images. Invariants: nothing is created or changed on a server that exists;
+//! no text contains a password.
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
 mod connection;
 mod credentials;
 mod error;
+mod managed;
 mod password;
+mod programs;
 mod server;
 mod session;
 mod sizes;
@@ -38,6 +40,7 @@ pub const KIND: DriverKind = DriverKind {
     schemes: &["postgres", "postgresql"],
     address: "postgres://USER@HOST:PORT/DATABASE",
     open: |address| open(address, &ClientEnvironment::of_process()),
+    managed: Some(managed::MANAGED),
 };
 
 /// Values of `sslmode` that accept a connection without TLS.
@@ -56,18 +59,9 @@ pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarg
     if ssl_mode.is_some_and(|mode| !WITHOUT_TLS.contains(&mode)) {
         return Err(PostgresError::Tls.into());
     }
-    let credentials = Credentials::find(&address, environment);
     let shown = address.shown();
-    let mut server = Server {
-        address,
-        credentials,
-        patience: environment.patience,
-        clock: RealClock::new(),
-        facts: DatabaseFacts::default(),
-    };
-    server.facts = server.connect()?.1;
     Ok(OpenedTarget {
-        driver: Box::new(server),
+        driver: Box::new(Server::at(address, environment)?),
         shown,
     })
 }
@@ -82,6 +76,19 @@ struct Server {
 }
 
 impl Server {
+    /// The server at an address, on which redolab may commit.
+    fn at(address: Address, environment: &ClientEnvironment) -> Result<Server, PostgresError> {
+        let mut server = Server {
+            credentials: Credentials::find(&address, environment),
+            address,
+            patience: environment.patience,
+            clock: RealClock::new(),
+            facts: DatabaseFacts::default(),
+        };
+        server.facts = server.connect()?.1;
+        Ok(server)
+    }
+
     /// A connection to a server on which redolab may commit, and the facts as it reads them.
     fn connect(&self) -> Result<(Connection, DatabaseFacts), PostgresError> {
         let mut connection = Connection::open(&self.address, &self.credentials, self.patience)?;

@@ -16,7 +16,10 @@ use crate::run::TargetFacts;
 use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
 use crate::{Nanos, RealClock};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What a session is to do.
 #[derive(Clone, Debug)]
@@ -239,6 +242,32 @@ pub trait SessionGroup: Send {
     fn counts(&self, index: usize) -> Option<SessionCounts>;
 }
 
+/// A server of redolab's own that a driver is to make, use and remove.
+#[derive(Clone, Debug)]
+pub struct ManagedPlan {
+    /// The directory of its data, which does not exist yet, in one of redolab's own.
+    pub data: PathBuf,
+    /// The directory of its redo, likewise.
+    pub log: PathBuf,
+    /// The directory of the server's programs; `None` for those that are installed.
+    pub programs: Option<PathBuf>,
+    /// Settings beside the driver's own, by the server's names.
+    pub settings: BTreeMap<String, String>,
+    /// Whether the user asked to stop.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// What a driver can do with servers of redolab's own.
+#[derive(Clone, Copy, Debug)]
+pub struct ManagedKind {
+    /// Whether a server that is made can run a workload.
+    pub accepts: fn(&Workload) -> Result<(), DriverError>,
+    /// Bytes of a new server: data, redo.
+    pub footprint_bytes: fn(&ManagedPlan) -> [u64; 2],
+    /// Makes and starts a server. It ends when its driver is closed or dropped.
+    pub make: fn(&ManagedPlan) -> Result<OpenedTarget, DriverError>,
+}
+
 /// A kind of driver that opens targets by their address.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverKind {
@@ -251,6 +280,8 @@ pub struct DriverKind {
     /// Opens the target with that address. What may be shown of the address, without a password, is
     /// in its result.
     pub open: fn(&str) -> Result<OpenedTarget, DriverError>,
+    /// How it makes servers of redolab's own, if it does.
+    pub managed: Option<ManagedKind>,
 }
 
 impl DriverKind {

@@ -4,6 +4,7 @@
 //! Invariants: a work folder is made new, never adopted; only files whose names were registered
 //! are removed, by name, inside that folder, without following links; the folder goes only when
 //! nothing is left in it. It is reached through its descriptor, so its path may change hands.
+//! A registered tree is a directory that is removed with whatever is in it: a server's files.
 //! Names are written to a journal in the folder, durably, *before* the files are made, so that
 //! [`sweep`] can finish what a killed process, or a power cut, could not; the folder is locked
 //! while its owner lives, so that nobody sweeps a live one. A process that aborts leaves the same
@@ -23,6 +24,8 @@ use std::sync::{Mutex, PoisonError};
 pub const PREFIX: &str = "redolab-work-";
 const JOURNAL: &str = ".redolab-journal";
 const MAGIC: &str = "redolab.work/1";
+/// The name of a tree ends so in the journal.
+const TREE: char = '/';
 /// Longest journal that is read.
 const JOURNAL_MAX_BYTES: u64 = 1 << 20;
 /// Another command may take a folder that has no journal yet for one that was left: so often a
@@ -32,7 +35,11 @@ const TRIES: u32 = 5;
 const REMOVE_TRIES: u32 = 5;
 
 static REGISTRY: Mutex<Vec<Owned>> = Mutex::new(Vec::new());
+static BEFORE: Mutex<Vec<Ender>> = Mutex::new(Vec::new());
 static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Ends what uses work folders; it may be called when nothing is left to end.
+type Ender = Box<dyn FnOnce() + Send>;
 
 /// What has to be removed.
 struct Owned {
@@ -137,11 +144,15 @@ impl WorkFolder {
         let mut lines = String::new();
         for name in names.iter().map(AsRef::as_ref) {
             if !is_name(name) {
-                let what = format!("`{name}` cannot be the name of a file of redolab's own");
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+                return Err(not_a_name(name));
             }
             lines.extend([name, "\n"]);
         }
+        self.journal(&lines, names)
+    }
+
+    /// Adds lines to the journal, and their names to what has to be removed.
+    fn journal(&self, lines: &str, names: &[impl AsRef<str>]) -> io::Result<()> {
         let mut registry = registry();
         let owned = registry
             .iter_mut()
@@ -157,6 +168,25 @@ impl WorkFolder {
             }
         }
         Ok(())
+    }
+
+    /// Registers a directory that is about to be made in it, to be removed with whatever it contains
+    /// by then. A process that aborts leaves it to the next start. Its path.
+    ///
+    /// # Errors
+    /// As [`WorkFolder::register`].
+    pub fn register_tree(&self, name: &str) -> io::Result<PathBuf> {
+        if !is_name(name) {
+            return Err(not_a_name(name));
+        }
+        self.journal(&format!("{name}{TREE}\n"), &[format!("{name}{TREE}")])?;
+        let registry = registry();
+        let owned = registry.iter().find(|o| o.number == self.number);
+        // It cannot remove trees, and the journal that names them has to stay.
+        if let Some(record) = owned.and_then(|o| o.last_resort.as_ref()) {
+            record.done();
+        }
+        Ok(self.directory.path().join(name))
     }
 
     /// Removes it now.
@@ -176,6 +206,11 @@ impl Drop for WorkFolder {
     }
 }
 
+fn not_a_name(name: &str) -> io::Error {
+    let what = format!("`{name}` cannot be the name of a file of redolab's own");
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
 fn registry() -> std::sync::MutexGuard<'static, Vec<Owned>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -189,10 +224,19 @@ fn remove_one(number: u64) -> Result<(), String> {
     }
 }
 
+/// Has `end` called before all work folders are removed at once: it ends a server whose files are in
+/// them.
+pub fn before_all(end: impl FnOnce() + Send + 'static) {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    before.push(Box::new(end));
+}
+
 /// Removes every work folder of this process, the youngest first. Returns what stayed behind.
 /// May be called more than once and from any thread.
 #[must_use]
 pub fn run_all() -> Vec<String> {
+    let before = std::mem::take(&mut *BEFORE.lock().unwrap_or_else(PoisonError::into_inner));
+    before.into_iter().for_each(|end| end());
     let mut registry = registry();
     let mut left = Vec::new();
     while let Some(owned) = registry.pop() {
@@ -241,9 +285,15 @@ fn remove(owned: &Owned) -> Result<(), String> {
 
 /// Removes the named files and, after them, the journal that names them.
 fn empty(folder: &Folder, files: &[String]) -> io::Result<()> {
-    let remove = |name: &str| match folder.remove_file(name) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
+    let remove = |name: &str| {
+        let removed = match name.strip_suffix(TREE) {
+            Some(tree) => folder.remove_tree(tree),
+            None => folder.remove_file(name),
+        };
+        match removed {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
     };
     // One file that stays does not keep the others, and the journal stays with it.
     let removed: Vec<_> = files.iter().map(|name| remove(name)).collect();
@@ -280,7 +330,12 @@ pub fn sweep_in(parent: &Directory) -> io::Result<Vec<PathBuf>> {
 
 fn sweep_one(parent: &Folder, name: &str, folder: &Folder) -> Option<()> {
     let files = journaled(folder)?;
-    let known = |n: &String| n == JOURNAL || files.contains(n);
+    let known = |n: &String| {
+        n == JOURNAL
+            || files
+                .iter()
+                .any(|file| file.trim_end_matches(TREE) == n.as_str())
+    };
     if !folder.names().ok()?.iter().all(known) {
         return None;
     }
@@ -308,7 +363,7 @@ fn journaled(folder: &Folder) -> Option<Vec<String>> {
         .split_inclusive('\n')
         // A name without its newline was cut while it was written: its file was not made yet.
         .filter_map(|line| line.strip_suffix('\n'))
-        .filter(|name| is_name(name))
+        .filter(|name| is_name(name.strip_suffix(TREE).unwrap_or(name)))
         .map(str::to_owned);
     Some(names.collect())
 }
@@ -355,6 +410,41 @@ mod tests {
         let left = work.remove().expect_err("a foreign file stays");
         assert!(left.contains("stays behind"), "{left}");
         assert_eq!(entries(&path), ["foreign"]);
+    }
+
+    #[test]
+    fn a_tree_goes_with_what_is_in_it_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let precious = dir.path().join("precious");
+        std::fs::create_dir(&precious).expect("creates");
+        std::fs::write(precious.join("p"), "p").expect("writes");
+        let fill = |tree: &Path| {
+            std::fs::create_dir_all(tree.join("a/b")).expect("creates");
+            std::fs::write(tree.join("a/b/c"), "c").expect("writes");
+            symlink(&precious, tree.join("a/link")).expect("links");
+        };
+        let work = WorkFolder::create(dir.path()).expect("creates");
+        let journal = std::fs::read_to_string(work.path().join(JOURNAL)).expect("reads");
+        fill(&work.register_tree("server").expect("registers"));
+        symlink(&precious, work.register_tree("link").expect("registers")).expect("links");
+        work.register_tree("never-made").expect("registers");
+        for bad in ["", "..", "a/b", "a/"] {
+            assert!(work.register_tree(bad).is_err(), "{bad}");
+        }
+        work.remove().expect("removes all");
+        assert_eq!(entries(dir.path()), ["precious"]);
+        // The same of a process that was killed, and of a tree that nobody registered.
+        for (name, line) in [
+            ("redolab-work-dead", "server/\n"),
+            ("redolab-work-other", "x/\n"),
+        ] {
+            fill(&dir.path().join(name).join("server"));
+            let text = format!("{journal}{line}");
+            std::fs::write(dir.path().join(name).join(JOURNAL), text).expect("writes");
+        }
+        sweep(dir.path()).expect("lists");
+        assert_eq!(entries(dir.path()), ["precious", "redolab-work-other"]);
+        assert_eq!(entries(&precious), ["p"]);
     }
 
     #[test]

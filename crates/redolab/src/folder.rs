@@ -10,11 +10,15 @@ use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFla
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::time::Duration;
 
 /// Longest name that is accepted, in bytes.
 pub const NAME_MAX: usize = 64;
+/// How often, and how long after each other, it is tried to remove a tree that is still filled.
+const TREE_TRIES: u32 = 60;
+const TREE_PAUSE: Duration = Duration::from_millis(50);
 /// Temporary files of [`Folder::replace`] start with this.
 pub const TEMPORARY: &str = ".tmp-";
 
@@ -219,6 +223,27 @@ impl Folder {
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         check(name)?;
         Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a directory with whatever is in it; of links only the links. What is made in it
+    /// meanwhile, by a server that is just ending, is removed as well, for some seconds.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_tree(&self, name: &str) -> io::Result<()> {
+        check(name)?;
+        let held = self.fd.as_fd().as_raw_fd();
+        let path = format!("/proc/self/fd/{held}/{name}");
+        let mut tries = TREE_TRIES;
+        loop {
+            tries -= 1;
+            match std::fs::remove_dir_all(&path) {
+                Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && tries > 0 => {
+                    std::thread::sleep(TREE_PAUSE);
+                }
+                removed => return removed,
+            }
+        }
     }
 
     /// Whether `name` in this directory is the directory that `other` holds open.

@@ -1,5 +1,16 @@
 //! The command `redolab`. Everything but the start of the process lives in the library.
 
-fn main() -> std::process::ExitCode {
+use drivers::managed::guard;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments
+        .next()
+        .is_some_and(|first| first == guard::COMMAND)
+    {
+        let order: Vec<_> = arguments.collect();
+        return ExitCode::from(guard::main(&order));
+    }
     redolab::cleanup::guarded(|| redolab::cli::main(drivers::KINDS))
 }

@@ -44,6 +44,18 @@ impl ClientEnvironment {
             patience: PATIENCE,
         }
     }
+
+    /// Nothing: a server of redolab's own needs no password.
+    #[must_use]
+    pub fn none() -> ClientEnvironment {
+        ClientEnvironment {
+            user: None,
+            password: None,
+            password_file: None,
+            ssl_mode: None,
+            patience: PATIENCE,
+        }
+    }
 }
 
 /// The password for an address, and why a password file was not used.

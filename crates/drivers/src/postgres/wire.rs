@@ -10,10 +10,12 @@ use super::url::{Address, Host};
 use bytes::BytesMut;
 use postgres_protocol::message::{backend::Header, frontend};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The longest message that is accepted: this driver asks for nothing that is near to it.
@@ -67,9 +69,7 @@ impl Wire {
             ),
             Host::Directory(folder) => {
                 let path = folder.join(format!(".s.PGSQL.{port}"));
-                let stream = SocketAddrUnix::new(&path)
-                    .map_err(io::Error::from)
-                    .and_then(|socket| unix(&socket, patience));
+                let stream = in_folder(folder, &path, patience);
                 (
                     format!("the socket {}", path.display().to_string().escape_debug()),
                     stream,
@@ -259,6 +259,20 @@ fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<(Stream, bool)> 
         }
     }
     Err(failure)
+}
+
+/// Connects to the socket at `path`, in `folder`. The system accepts addresses up to 107 bytes; a
+/// longer one is reached through the folder, held open.
+fn in_folder(folder: &Path, path: &Path, patience: Duration) -> io::Result<(Stream, bool)> {
+    if let Ok(socket) = SocketAddrUnix::new(path) {
+        return unix(&socket, patience);
+    }
+    let held = File::open(folder)?;
+    let name = path.file_name().unwrap_or_default();
+    let short = Path::new("/proc/self/fd")
+        .join(held.as_raw_fd().to_string())
+        .join(name);
+    unix(&SocketAddrUnix::new(&short)?, patience)
 }
 
 /// A server that accepts nothing may make `connect` wait, so its limit is set before it.

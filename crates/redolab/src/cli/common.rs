@@ -2,7 +2,7 @@
 
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
-pub(crate) use super::targets::{DriverArgs, command_line, without_password};
+pub(crate) use super::targets::{DriverArgs, ServerArgs, command_line, without_password};
 
 use super::CommandError;
 use super::values::{self, CpuList, Ladder, SyncChoice};

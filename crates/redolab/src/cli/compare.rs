@@ -3,7 +3,7 @@
 mod live;
 mod stored;
 
-use super::common::{Format, command_line};
+use super::common::{Format, ServerArgs, command_line};
 use super::run::RunOptions;
 use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
 use crate::output::file::Audience;
@@ -40,6 +40,7 @@ pass (2ms, 5000/s).
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
+  redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'")]
 pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
@@ -71,6 +72,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
     options: RunOptions,
 }
 
@@ -86,6 +89,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     } else {
         let on = live::Asked {
             targets: &args.on,
+            server: &args.server,
             rounds: args.rounds,
             report: args.report.as_deref(),
         };

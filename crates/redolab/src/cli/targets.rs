@@ -2,9 +2,11 @@
 
 use super::CommandError;
 use super::common::SafetyArgs;
-use crate::experiment::plan::{PlannedTarget, TargetAddress};
+use crate::experiment::plan::{ManagedServerPlan, PlannedTarget, TargetAddress};
 use clap::Args;
-use std::path::Path;
+use measure::words::sanitize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 impl SafetyArgs {
     /// The target that `path` names: a path, or the address of a server.
@@ -37,30 +39,115 @@ fn address(path: &Path) -> Option<(&str, &str)> {
     (!scheme.is_empty() && scheme.chars().all(is_scheme)).then_some((scheme, text))
 }
 
-/// A server in place of a path.
+/// A server that redolab makes, uses and removes.
 #[derive(Debug, Args)]
-pub(crate) struct DriverArgs {
-    /// Measure a database server through this driver (postgres), instead of redolab's own log
+pub(crate) struct ServerArgs {
+    /// Measure a database server through this driver (postgres), instead of redolab's own log:
+    /// without --url a private server on the target's directory, which is removed at the end
     #[arg(
         long,
         value_name = "NAME",
-        requires = "url",
         help_heading = "Database",
-        conflicts_with_all = ["destroy", "path"]
+        conflicts_with = "destroy"
     )]
     driver: Option<String>,
-    /// Address of the server, such as postgres://user@host:5432/database
+    /// Directory of the server's programs [default: those that are installed]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "driver",
+        help_heading = "Database"
+    )]
+    server_bin: Option<PathBuf>,
+    /// A setting of the private server, such as wal_sync_method=open_datasync
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "driver",
+        help_heading = "Database",
+        value_parser = setting
+    )]
+    server_setting: Vec<(String, String)>,
+}
+
+/// A server in place of a path.
+#[derive(Debug, Args)]
+pub(crate) struct DriverArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The address of an existing server, such as postgres://user@host:5432/database
     #[arg(
         long,
         value_name = "URL",
         requires = "driver",
-        help_heading = "Database"
+        help_heading = "Database",
+        conflicts_with_all = ["path", "data", "wal", "server_bin", "server_setting"]
     )]
     url: Option<String>,
+    /// Directory for the data of the private server [default: the target]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "driver",
+        help_heading = "Database"
+    )]
+    data: Option<PathBuf>,
+    /// Directory for the redo of the private server, whose device is measured [default: the target]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "driver",
+        help_heading = "Database",
+        conflicts_with = "path"
+    )]
+    wal: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    /// The private server at a path that a user wrote, where one is asked for. Settings may follow
+    /// the path: `PATH?name=value&name=value`.
+    ///
+    /// # Errors
+    /// A setting that is none.
+    pub(crate) fn at(&self, path: &Path) -> Result<Option<ManagedServerPlan>, CommandError> {
+        let Some(driver) = &self.driver else {
+            return Ok(None);
+        };
+        let mut settings: BTreeMap<String, String> = self.server_setting.iter().cloned().collect();
+        let (path, more) = match path.to_str().and_then(|text| text.split_once('?')) {
+            Some((path, more)) => (Path::new(path), more),
+            None => (path, ""),
+        };
+        for text in more.split('&').filter(|text| !text.is_empty()) {
+            settings.extend([setting(text).map_err(CommandError::usage)?]);
+        }
+        Ok(Some(ManagedServerPlan {
+            driver: driver.clone(),
+            data: path.to_owned(),
+            log: path.to_owned(),
+            programs: self.server_bin.clone(),
+            settings,
+        }))
+    }
+}
+
+/// A setting as `name=value`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let is_name = |name: &str| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        !name.is_empty() && !name.starts_with('-') && name.chars().all(inside)
+    };
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!(
+            "`{}` is no setting: write NAME=VALUE, such as wal_sync_method=fdatasync",
+            sanitize::line(text)
+        )),
+    }
 }
 
 impl DriverArgs {
-    /// The server that was named; else what `path` names.
+    /// The server that was named or is to be made; else what `path` names.
     ///
     /// # Errors
     /// As of [`SafetyArgs::target`].
@@ -69,12 +156,19 @@ impl DriverArgs {
         safety: &SafetyArgs,
         path: &Path,
     ) -> Result<PlannedTarget, CommandError> {
-        match (&self.driver, &self.url) {
-            (Some(name), Some(address)) => Ok(PlannedTarget::Driver {
+        if let (Some(name), Some(address)) = (&self.server.driver, &self.url) {
+            return Ok(PlannedTarget::Driver {
                 name: name.clone(),
                 address: TargetAddress(address.clone()),
-            }),
-            _ => safety.target(path),
+            });
+        }
+        match self.server.at(path)? {
+            Some(planned) => Ok(PlannedTarget::Managed(ManagedServerPlan {
+                data: self.data.clone().unwrap_or_else(|| planned.data.clone()),
+                log: self.wal.clone().unwrap_or_else(|| planned.log.clone()),
+                ..planned
+            })),
+            None => safety.target(path),
         }
     }
 }

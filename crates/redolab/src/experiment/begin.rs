@@ -52,6 +52,10 @@ pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Optio
             new_run(path, t.place.kind(), stack, &plan.command)
         }
         Identified::Null => new_run(Path::new("null"), "null", Stack::default(), &plan.command),
+        Identified::Server(server) => {
+            let (shown, stack) = (server.shown(), server.log.stack.clone());
+            new_run(Path::new(&shown), "own_server", stack, &plan.command)
+        }
         Identified::Opened { shown, .. } => {
             let stack = Stack::default();
             new_run(Path::new(shown), "server", stack, &plan.command)

@@ -22,7 +22,7 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
-use measure::driver::{Driver, DriverError, DriverKind};
+use measure::driver::{DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
 use measure::words::sanitize;
 use std::borrow::Cow;
@@ -67,12 +67,13 @@ fn fitted<'a>(
     target: &Identified,
     console: &dyn Console,
 ) -> Result<Cow<'a, MeasurementPlan>, Failure> {
-    let Identified::Opened { driver, .. } = target else {
-        return Ok(Cow::Borrowed(plan));
+    let accepts = |row: &Spec| accepts(target, row);
+    let mut plan = match target {
+        Identified::Null | Identified::Path(_) => return Ok(Cow::Borrowed(plan)),
+        Identified::Server(_) | Identified::Opened { .. } => plan.clone(),
     };
     refuse_log_options(&plan.log)?;
-    let mut plan = plan.clone();
-    if plan.floor.take().is_some() {
+    if matches!(target, Identified::Opened { .. }) && plan.floor.take().is_some() {
         console.say(
             "No floor is measured and no verdict given: the driver does not know the device of its \
              target.",
@@ -80,7 +81,7 @@ fn fitted<'a>(
     }
     let mut refused = Vec::new();
     plan.rows.retain(|row| {
-        let outcome = accepts(&**driver, row);
+        let outcome = accepts(row);
         let is_accepted = outcome.is_ok();
         refused.extend(outcome.err().map(|why| (row.workload.name.clone(), why)));
         is_accepted
@@ -97,12 +98,17 @@ fn fitted<'a>(
     Ok(Cow::Owned(plan))
 }
 
-/// Whether sessions on `driver` can run a row.
-pub(super) fn accepts(driver: &dyn Driver, row: &Spec) -> Result<(), DriverError> {
-    if row.api != CommitApi::Sync && !driver.has_groups() {
+/// Whether sessions on `target` can run a row.
+pub(super) fn accepts(target: &Identified, row: &Spec) -> Result<(), DriverError> {
+    let (has_groups, accepted) = match target {
+        Identified::Null | Identified::Path(_) => return Ok(()),
+        Identified::Opened { driver, .. } => (driver.has_groups(), driver.accepts(&row.workload)),
+        Identified::Server(server) => (false, (server.kind.accepts)(&row.workload)),
+    };
+    if row.api != CommitApi::Sync && !has_groups {
         return Err(DriverError::no_groups());
     }
-    driver.accepts(&row.workload)
+    accepted
 }
 
 /// Refuses options of redolab's own log where no such log is made.
@@ -145,6 +151,7 @@ fn announce(
             }
             Ok(None)
         }
+        Identified::Server(server) => server.announce(plan, console),
         Identified::Opened { shown, .. } => {
             announce_opened(shown, plan, console);
             Ok(None)
@@ -183,7 +190,7 @@ fn measure(
     if !plan.rows.is_empty() {
         run.lab_overhead_ns = Some(lab_overhead(console.interrupt())?);
     }
-    let target = identified.path();
+    let target = identified.device();
     let site = target.map(|t| t.place.site(console)).transpose()?;
     if let (Some(target), Some(site), Some(floor)) = (target, &site, &plan.floor) {
         run.floor = measure_floor(floor, prepared, target, site, console)?;
@@ -194,10 +201,7 @@ fn measure(
             _ => Ok(()),
         };
     }
-    let (log, folder) = match identified {
-        Identified::Opened { driver, .. } => (LoadTarget::behind(Arc::clone(driver)), None),
-        _ => make_log("log files", prepared, site, &run.floor, console)?,
-    };
+    let (log, folders) = make("log files", identified, prepared, site, &run.floor, console)?;
     describe(run, &log, plan);
     if plan.events {
         begin_events(&log, writer)?;
@@ -210,7 +214,7 @@ fn measure(
     };
     runner.rows(run, &log, &plan.rows, writer)?;
     end_events(&log, writer, run)?;
-    finish(log, folder)
+    finish(log, folders)
 }
 
 /// Measures the device's floor, as far as the limits allow.
@@ -246,23 +250,41 @@ fn measure_floor(
     Ok(rows)
 }
 
-/// Makes a log on `site`, or on the null device where there is none.
-pub(super) fn make_log(
+/// Makes what is measured: a log on `site`, or on the null device where there is none; a server; or
+/// nothing, where others did.
+pub(super) fn make(
+    phase: &str,
+    identified: &Identified,
+    prepared: &Prepared<'_>,
+    site: Option<Site>,
+    floor: &[FloorRow],
+    console: &dyn Console,
+) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
+    match (identified, site) {
+        (Identified::Opened { driver, .. }, _) => {
+            Ok((LoadTarget::behind(Arc::clone(driver)), Vec::new()))
+        }
+        (Identified::Server(server), Some(Site::Folder(folder))) => server.make(folder, console),
+        (_, site) => make_log(phase, prepared, site, floor, console),
+    }
+}
+
+fn make_log(
     phase: &str,
     prepared: &Prepared<'_>,
     site: Option<Site>,
     floor: &[FloorRow],
     console: &dyn Console,
-) -> Result<(LoadTarget, Option<WorkFolder>), Failure> {
+) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
     let setup = prepared.setup(floor);
     let phase = ConsolePhase::begin(console, phase, setup.log.footprint_bytes());
     let cancel = || console.interrupt().requested();
-    let made = match site {
+    let (log, folder) = match site {
         Some(site) => LoadTarget::on(site, setup, &|done, _| phase.at(done), &cancel)?,
         None => (LoadTarget::null(setup)?, None),
     };
     phase.done("ready");
-    Ok(made)
+    Ok((log, folder.into_iter().collect()))
 }
 
 /// Hands a judged run to the console and stores it.

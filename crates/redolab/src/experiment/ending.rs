@@ -92,10 +92,10 @@ pub(super) fn keep(
     stopped
 }
 
-/// Ends the log, and removes the folder that it was in, where there is one.
-pub(super) fn finish(target: LoadTarget, folder: Option<WorkFolder>) -> Result<(), Failure> {
+/// Ends what was measured, and removes the folders that it was in.
+pub(super) fn finish(target: LoadTarget, folders: Vec<WorkFolder>) -> Result<(), Failure> {
     target.close()?;
-    folder.map_or(Ok(()), remove)
+    folders.into_iter().try_for_each(remove)
 }
 
 /// Removes a work folder, and says what stayed.

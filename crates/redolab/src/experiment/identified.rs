@@ -3,6 +3,7 @@
 
 use super::Failure;
 use super::console::Console;
+use super::managed::ServerPlace;
 use super::place::TargetPlace;
 use super::plan::{LogPlan, MeasurementPlan, PlannedTarget};
 use super::row::Spec;
@@ -24,6 +25,8 @@ pub(super) enum Identified {
     Null,
     /// A place for a log.
     Path(Box<IdentifiedTarget>),
+    /// Places for a server that will be made.
+    Server(Box<ServerPlace>),
     /// What others made, behind its driver.
     Opened {
         /// Its address without a password.
@@ -54,6 +57,12 @@ impl Identified {
                 Ok(Identified::Path(Box::new(target)))
             }
             PlannedTarget::Driver { name, address } => opened(name, &address.0, plan, drivers),
+            PlannedTarget::Managed(planned) => {
+                let kind = kind_of(&planned.driver, drivers)?;
+                refuse_options(&planned.driver, plan, false)?;
+                let place = ServerPlace::of(planned, kind)?;
+                Ok(Identified::Server(Box::new(place)))
+            }
         }
     }
 
@@ -64,6 +73,49 @@ impl Identified {
             _ => None,
         }
     }
+
+    /// The place whose device is measured, as far as there is one.
+    pub(super) fn device(&self) -> Option<&IdentifiedTarget> {
+        match self {
+            Identified::Path(target) => Some(target),
+            Identified::Server(server) => Some(&server.log),
+            Identified::Null | Identified::Opened { .. } => None,
+        }
+    }
+}
+
+/// The driver that `name` names.
+fn kind_of<'a>(name: &str, drivers: &'a [DriverKind]) -> Result<&'a DriverKind, Failure> {
+    drivers
+        .iter()
+        .find(|kind| kind.is_called(name))
+        .ok_or_else(|| {
+            let known: Vec<&str> = drivers.iter().map(|kind| kind.name).collect();
+            Failure::Unusable(format!(
+                "there is no driver `{name}`; there are: {}",
+                known.join(", ")
+            ))
+        })
+}
+
+/// Refuses options that need what a driver does not know.
+fn refuse_options(name: &str, plan: &MeasurementPlan, is_open: bool) -> Result<(), Failure> {
+    let unknown = "the driver cannot know what the target writes";
+    let refused = [
+        (plan.max_write_bytes.is_some(), "--max-write", unknown),
+        (plan.events, "--events", "log writes are not observed there"),
+        (
+            plan.rows.is_empty() && is_open,
+            "probe",
+            "the device is not known",
+        ),
+    ];
+    match refused.iter().find(|(asked, ..)| *asked) {
+        None => Ok(()),
+        Some((_, option, why)) => Err(Failure::Unusable(format!(
+            "{option} is not possible with the driver {name}: {why}"
+        ))),
+    }
 }
 
 fn opened(
@@ -72,24 +124,8 @@ fn opened(
     plan: &MeasurementPlan,
     drivers: &[DriverKind],
 ) -> Result<Identified, Failure> {
-    let Some(kind) = drivers.iter().find(|kind| kind.is_called(name)) else {
-        let known: Vec<&str> = drivers.iter().map(|kind| kind.name).collect();
-        return Err(Failure::Unusable(format!(
-            "there is no driver `{name}`; there are: {}",
-            known.join(", ")
-        )));
-    };
-    let unknown = "the driver cannot know what the target writes";
-    let refused = [
-        (plan.max_write_bytes.is_some(), "--max-write", unknown),
-        (plan.events, "--events", "log writes are not observed there"),
-        (plan.rows.is_empty(), "probe", "the device is not known"),
-    ];
-    if let Some((_, option, why)) = refused.iter().find(|(asked, ..)| *asked) {
-        return Err(Failure::Unusable(format!(
-            "{option} is not possible with the driver {name}: {why}"
-        )));
-    }
+    let kind = kind_of(name, drivers)?;
+    refuse_options(name, plan, true)?;
     let opened = (kind.open)(address)?;
     opened.check()?;
     let OpenedTarget { driver, shown } = opened;
@@ -168,6 +204,14 @@ impl IdentifiedTarget {
             )));
         }
         Ok(())
+    }
+
+    /// Has the file system write what is in its caches.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn settle(&self, console: &dyn Console) -> Result<(), Failure> {
+        self.place.settle(console)
     }
 
     /// Whether the run may go on: somebody else may be filling the volume.

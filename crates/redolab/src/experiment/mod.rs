@@ -34,6 +34,7 @@ pub mod limits;
 #[cfg(test)]
 mod little;
 pub mod load;
+mod managed;
 pub mod meter;
 mod multiplex;
 mod open;

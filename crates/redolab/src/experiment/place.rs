@@ -131,6 +131,17 @@ impl TargetPlace {
         }
     }
 
+    /// Has the file system write what is in its caches, if there is one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn settle(&self, console: &dyn Console) -> Result<(), Failure> {
+        match self {
+            TargetPlace::Directory(held) => settle(held, console),
+            TargetPlace::Device(..) => Ok(()),
+        }
+    }
+
     /// What stays behind on purpose, to be said at the end.
     pub(super) fn say_what_stays(&self, console: &dyn Console, has_log: bool) {
         if let TargetPlace::Device(look, _) = self {

@@ -14,6 +14,7 @@ use measure::judgement::Need;
 use measure::stack::Declaration;
 use redo::{LogFileSync, LogWriter, Shape, Triggers};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// An experiment on one target.
@@ -65,6 +66,23 @@ pub enum PlannedTarget {
         /// The target's address, as the driver reads it.
         address: TargetAddress,
     },
+    /// A server that is made for the experiment, and removed after it.
+    Managed(ManagedServerPlan),
+}
+
+/// A server that is made for an experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagedServerPlan {
+    /// Name of the driver that makes it.
+    pub driver: String,
+    /// The directory below which its data is.
+    pub data: PathBuf,
+    /// The directory below which its redo is.
+    pub log: PathBuf,
+    /// The directory of its programs; `None` for those that are installed.
+    pub programs: Option<PathBuf>,
+    /// Its settings beside those of the driver, by its own names.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The address of a target. Its `Debug` text has nothing of it, since it may contain a password.

@@ -5,7 +5,7 @@
 
 use super::Failure;
 use super::begin::{describe, run_of};
-use super::conduct::{accepts, announce_opened, make_log, refuse_log_options, report, say_rows};
+use super::conduct::{accepts, announce_opened, make, refuse_log_options, report, say_rows};
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
@@ -20,7 +20,6 @@ use analysis::compare::rounds::{LiveSide, Round};
 use measure::driver::DriverKind;
 use measure::words;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A target that was looked at and may be written to.
 struct ReadyTarget {
@@ -29,8 +28,8 @@ struct ReadyTarget {
     warning: Option<String>,
 }
 
-/// A log with the folder that holds it.
-type MadeLog = (LoadTarget, Option<WorkFolder>);
+/// A log, or a server, with the folders that hold it.
+type MadeLog = (LoadTarget, Vec<WorkFolder>);
 
 /// What all rounds have in common.
 struct Rounds<'a> {
@@ -56,14 +55,10 @@ pub fn conduct_rounds(
             let null = "rounds are not measured on the null device";
             return Err(Failure::Unusable(null.to_owned()));
         }
-        if let Identified::Opened { driver, .. } = &target {
-            // Rounds need the same rows on every target.
-            let rows = plan.measured.rows.iter();
-            let refused = rows
-                .map(|row| accepts(&**driver, row))
-                .find_map(Result::err);
-            refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
-        }
+        // Rounds need the same rows on every target.
+        let rows = plan.measured.rows.iter();
+        let refused = rows.map(|row| accepts(&target, row)).find_map(Result::err);
+        refused.map_or(Ok(()), |why| Err(Failure::from(why)))?;
         Ok((named.name.clone(), target))
     });
     let identified: Vec<(String, Identified)> = identified.collect::<Result<_, _>>()?;
@@ -111,6 +106,7 @@ fn announce(
                 Identified::Path(target) => {
                     target.announce(writes, lines, prepared.plan, console)?
                 }
+                Identified::Server(server) => server.announce(prepared.plan, console)?,
                 Identified::Opened { shown, .. } => {
                     announce_opened(shown, prepared.plan, console);
                     None
@@ -172,8 +168,8 @@ impl Rounds<'_> {
         if outcome.is_ok() {
             outcome = self.all(ready, &logs, rounds, &mut sides);
         }
-        for (target, folder) in logs {
-            let ended = finish(target, folder);
+        for (target, folders) in logs {
+            let ended = finish(target, folders);
             outcome = outcome.and(ended.map_err(Stopped::from));
         }
         outcome.map(|()| sides).map_err(|stopped| {
@@ -186,15 +182,17 @@ impl Rounds<'_> {
     }
 
     fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
-        let site = match &ready.target {
-            Identified::Opened { driver, .. } => {
-                return Ok((LoadTarget::behind(Arc::clone(driver)), None));
-            }
-            Identified::Path(target) => Some(target.place.site(self.console)?),
-            Identified::Null => None,
-        };
+        let device = ready.target.device();
+        let site = device.map(|t| t.place.site(self.console)).transpose()?;
         let phase = format!("log files on {}", ready.name);
-        make_log(&phase, self.prepared, site, &[], self.console)
+        make(
+            &phase,
+            &ready.target,
+            self.prepared,
+            site,
+            &[],
+            self.console,
+        )
     }
 
     fn all(
@@ -230,7 +228,7 @@ impl Rounds<'_> {
         self.console
             .detail(&format!("{}: run {}", ready.name, run.run_id));
         let runner = RowRunner {
-            target: ready.target.path(),
+            target: ready.target.device(),
             limits: &prepared.limits,
             log: &plan.log,
             console: self.console,

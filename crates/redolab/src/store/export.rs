@@ -46,7 +46,8 @@ impl Store {
         let written = StoreError::Output;
         let schema = format!("{{\n\"schema\": \"{SCHEMA}\",\n\"run\": ");
         out.write_all(schema.as_bytes()).map_err(written)?;
-        serde_json::to_writer_pretty::<&mut dyn Write, _>(&mut out, &run).map_err(|e| written(e.into()))?;
+        serde_json::to_writer_pretty::<&mut dyn Write, _>(&mut out, &run)
+            .map_err(|e| written(e.into()))?;
         out.write_all(b",\n\"hlog\": {").map_err(written)?;
         let names = folder.names().map_err(failed)?;
         let files = names.iter().filter(|name| name.ends_with(HLOG));

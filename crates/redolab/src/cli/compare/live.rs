@@ -2,11 +2,11 @@
 //! comparison.
 
 use super::super::CommandError;
-use super::super::common::{SafetyArgs, without_password};
+use super::super::common::{SafetyArgs, ServerArgs, without_password};
 use super::super::console::Terminal;
 use super::super::run::RunOptions;
 use crate::experiment::conduct_rounds;
-use crate::experiment::plan::{NamedTarget, RoundsPlan};
+use crate::experiment::plan::{NamedTarget, PlannedTarget, RoundsPlan};
 use crate::folder::is_name;
 use analysis::compare::{Options, rounds};
 use measure::comparison::Comparison;
@@ -17,6 +17,8 @@ use std::path::Path;
 pub(super) struct Asked<'a> {
     /// Each as `NAME=PATH`.
     pub(super) targets: &'a [String],
+    /// The servers that are made on them, if any.
+    pub(super) server: &'a ServerArgs,
     /// Rounds on each of them.
     pub(super) rounds: u32,
     /// The file of the report.
@@ -31,7 +33,7 @@ pub(super) fn compare(
     drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
     let plan = RoundsPlan {
-        targets: targets(asked.targets, &args.safety)?,
+        targets: targets(asked, &args.safety)?,
         rounds: asked.rounds,
         measured: args.plan(false)?,
     };
@@ -44,9 +46,9 @@ pub(super) fn compare(
 }
 
 /// Names and paths of `NAME=PATH`.
-fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, CommandError> {
+fn targets(asked: &Asked<'_>, safety: &SafetyArgs) -> Result<Vec<NamedTarget>, CommandError> {
     let mut found: Vec<NamedTarget> = Vec::new();
-    for text in on {
+    for text in asked.targets {
         let shown = without_password(text);
         let (name, path) = text.split_once('=').ok_or_else(|| {
             CommandError::usage(format!("--on {shown}: write NAME=PATH, such as ssd=/u01"))
@@ -64,7 +66,10 @@ fn targets(on: &[String], safety: &SafetyArgs) -> Result<Vec<NamedTarget>, Comma
         }
         found.push(NamedTarget {
             name: name.to_owned(),
-            target: safety.target(Path::new(path))?,
+            target: match asked.server.at(Path::new(path))? {
+                Some(planned) if !path.contains("://") => PlannedTarget::Managed(planned),
+                _ => safety.target(Path::new(path))?,
+            },
         });
     }
     if found.len() < 2 {

@@ -24,6 +24,7 @@ pub const TRIVIAL: DriverKind = DriverKind {
     schemes: &["trivial"],
     address: "trivial://",
     open,
+    managed: None,
 };
 
 struct Trivial {

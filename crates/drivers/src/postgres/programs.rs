@@ -1,0 +1,92 @@
+//! Where the programs of a PostgreSQL server are.
+
+use crate::managed::ManagedError;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The programs that make and run a server.
+const PROGRAMS: [&str; 2] = ["initdb", "postgres"];
+/// Where Debian and its kin keep a directory for each version, with `bin` in it.
+const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// The directory of the programs: the one that was named; or else the first of the search path, or
+/// that of the newest version which is installed.
+///
+/// # Errors
+/// They are not there, and what to do.
+pub fn directory(named: Option<&Path>) -> Result<PathBuf, ManagedError> {
+    if let Some(named) = named {
+        return match missing(named) {
+            None => Ok(named.to_owned()),
+            Some(program) => Err(ManagedError::Missing(format!(
+                "--server-bin {}: there is no {program} in it; name the directory of PostgreSQL's \
+                 server programs",
+                named.display()
+            ))),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    find(&path, Path::new(VERSIONS)).ok_or_else(|| {
+        ManagedError::Missing(format!(
+            "no PostgreSQL server is installed (no {} in the search path or below {VERSIONS}): \
+             install it, or name the directory of its programs with --server-bin",
+            PROGRAMS[0]
+        ))
+    })
+}
+
+fn find(path: &OsStr, versions: &Path) -> Option<PathBuf> {
+    let in_path = std::env::split_paths(path).find(|folder| missing(folder).is_none());
+    in_path.or_else(|| newest(versions))
+}
+
+/// The first program that a folder lacks.
+fn missing(folder: &Path) -> Option<&'static str> {
+    let lacks = |program: &&&'static str| !folder.join(program).is_file();
+    PROGRAMS.iter().find(lacks).copied()
+}
+
+fn newest(versions: &Path) -> Option<PathBuf> {
+    let found = fs::read_dir(versions).ok()?.flatten().filter_map(|entry| {
+        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let folder = entry.path().join("bin");
+        missing(&folder).is_none().then_some((version, folder))
+    });
+    found.max().map(|(_, folder)| folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn install(folder: &Path, programs: &[&str]) {
+        fs::create_dir_all(folder).expect("makes it");
+        for program in programs {
+            fs::write(folder.join(program), "").expect("writes");
+        }
+    }
+
+    #[test]
+    fn whole_installations_are_found_and_the_newest_of_them() {
+        let root = tempfile::tempdir().expect("a folder");
+        let versions = root.path().join("versions");
+        for version in ["9", "15", "16"] {
+            let programs = if version == "16" {
+                &PROGRAMS[..1]
+            } else {
+                &PROGRAMS
+            };
+            install(&versions.join(version).join("bin"), programs);
+        }
+        let none = OsStr::new("");
+        assert_eq!(find(none, &versions), Some(versions.join("15/bin")));
+        let path = root.path().join("path");
+        install(&path, &PROGRAMS);
+        assert_eq!(find(path.as_os_str(), &versions), Some(path.clone()));
+        assert_eq!(find(none, root.path()), None);
+        assert_eq!(directory(Some(&path)).ok(), Some(path));
+        let half = directory(Some(&versions.join("16/bin"))).expect_err("half of it");
+        assert!(half.to_string().contains("no postgres in it"), "{half}");
+    }
+}

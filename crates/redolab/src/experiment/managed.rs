@@ -1,0 +1,165 @@
+//! A server that is made for an experiment: on the devices of its data and of its redo, each in a
+//! work folder, and removed after it.
+//!
+//! Invariant: the server has ended before its folders are removed, also where the process is
+//! interrupted or panics; a folder that a killed process leaves names the server's directories in
+//! its journal. What it must not know: which database it is.
+
+use super::Failure;
+use super::console::{Console, ConsolePhase};
+use super::identified::IdentifiedTarget;
+use super::plan::{ManagedServerPlan, MeasurementPlan};
+use super::site::Site;
+use super::target::LoadTarget;
+use crate::cleanup::{self, WorkFolder};
+use crate::safety::PlannedWrites;
+use measure::driver::{DriverKind, ManagedKind, ManagedPlan};
+use measure::words::sanitize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Names of the server's directories in work folders.
+const DATA: &str = "server-data";
+const LOG: &str = "server-log";
+
+/// Where a server will be made.
+pub(super) struct ServerPlace {
+    /// How the driver makes servers.
+    pub(super) kind: ManagedKind,
+    /// The place of its redo, which is what is measured.
+    pub(super) log: IdentifiedTarget,
+    /// The place of its data, where that is another one.
+    data: Option<IdentifiedTarget>,
+    plan: ManagedServerPlan,
+}
+
+impl ServerPlace {
+    /// Looks at the places of a planned server.
+    ///
+    /// # Errors
+    /// A driver that makes no servers, or a place where none can be made.
+    pub(super) fn of(
+        planned: &ManagedServerPlan,
+        kind: &DriverKind,
+    ) -> Result<ServerPlace, Failure> {
+        let managed = kind.managed.ok_or_else(|| {
+            Failure::Unusable(format!(
+                "the driver {} makes no servers: name an existing one with --url {}",
+                kind.name, kind.address
+            ))
+        })?;
+        let at = |path: &PathBuf| {
+            let target = IdentifiedTarget::at(path, None)?;
+            if target.place.is_device() {
+                return Err(Failure::Unusable(format!(
+                    "{}: a database server keeps its files in directories; name a directory",
+                    path.display()
+                )));
+            }
+            Ok(target)
+        };
+        let is_apart = planned.data != planned.log;
+        Ok(ServerPlace {
+            kind: managed,
+            log: at(&planned.log)?,
+            data: is_apart.then(|| at(&planned.data)).transpose()?,
+            plan: planned.clone(),
+        })
+    }
+
+    /// The server as results show it.
+    pub(super) fn shown(&self) -> String {
+        let log = self.log.place.path().display();
+        let driver = &self.plan.driver;
+        let mut shown = match &self.data {
+            None => format!("{log} ({driver}"),
+            Some(data) => format!("{log} ({driver}, data at {}", data.place.path().display()),
+        };
+        for (name, value) in &self.plan.settings {
+            shown.push_str(&format!(", {name}={value}"));
+        }
+        shown.push(')');
+        shown
+    }
+
+    /// Says what will be made and where, and refuses what would endanger the machine. Returns a
+    /// warning for the run where the user insisted.
+    ///
+    /// # Errors
+    /// The refusal, with what to do.
+    pub(super) fn announce(
+        &self,
+        plan: &MeasurementPlan,
+        console: &dyn Console,
+    ) -> Result<Option<String>, Failure> {
+        let [data, log] = (self.kind.footprint_bytes)(&self.order(PathBuf::new(), PathBuf::new()));
+        let shown = sanitize::line(&self.shown());
+        console.say(&format!(
+            "Will make a server of its own, run it and remove it: {shown}."
+        ));
+        let writes = |bytes| PlannedWrites {
+            footprint_bytes: bytes,
+            write_bytes: bytes,
+            ..PlannedWrites::default()
+        };
+        match &self.data {
+            None => self.log.announce(&writes(data + log), &[], plan, console),
+            Some(apart) => {
+                let first = apart.announce(&writes(data), &[], plan, console)?;
+                let second = self.log.announce(&writes(log), &[], plan, console)?;
+                Ok(second.or(first))
+            }
+        }
+    }
+
+    fn order(&self, data: PathBuf, log: PathBuf) -> ManagedPlan {
+        ManagedPlan {
+            data,
+            log,
+            programs: self.plan.programs.clone(),
+            settings: self.plan.settings.clone(),
+            interrupted: Arc::default(),
+        }
+    }
+
+    /// Makes and starts the server. `log` is the work folder at the place of its redo.
+    ///
+    /// # Errors
+    /// Of making it.
+    pub(super) fn make(
+        &self,
+        log: WorkFolder,
+        console: &dyn Console,
+    ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
+        let apart = self.data.as_ref().map(|data| data.place.site(console));
+        let mut folders = vec![log];
+        if let Some(Site::Folder(folder)) = apart.transpose()? {
+            folders.push(folder);
+        }
+        let registering = || Failure::system("registering the directories of a server");
+        // The last one is that of the data.
+        let data = folders[folders.len() - 1].register_tree(DATA);
+        let log = folders[0].register_tree(LOG).map_err(registering())?;
+        let mut order = self.order(data.map_err(registering())?, log);
+        order.interrupted = console.interrupt().flag();
+        let phase = ConsolePhase::begin(console, "the server", 0);
+        let made = (self.kind.make)(&order);
+        let opened = made.map_err(|error| match console.interrupt().requested() {
+            true => Failure::Interrupted,
+            false => error.into(),
+        })?;
+        opened.check()?;
+        phase.done("started");
+        let target = LoadTarget::behind(Arc::from(opened.driver));
+        let driver = Arc::downgrade(&target.driver);
+        cleanup::before_all(move || {
+            if let Some(driver) = driver.upgrade() {
+                // Its folders are removed next, however it ends.
+                let _ = driver.close();
+            }
+        });
+        // The cluster was made without flushes: what is measured begins after them.
+        self.log.settle(console)?;
+        Ok((target, folders))
+    }
+}
