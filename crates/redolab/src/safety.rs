@@ -81,6 +81,8 @@ pub struct PlannedWrites {
     pub max_write_bytes: Option<u64>,
     /// Bytes that the drive is rated to take in its life, where known.
     pub endurance_bytes: Option<u64>,
+    /// The files are a server's: how much it writes into them is not known before.
+    pub is_server: bool,
 }
 
 /// Somebody else's log on the device.
@@ -279,10 +281,16 @@ pub fn announcement(plan: &PlannedWrites, room: impl Into<Room>) -> Vec<String> 
     let room = room.into();
     let (made, at_most) = (size(plan.footprint_bytes), size(plan.write_bytes));
     let mut lines = vec![match room {
+        Room::Volume(_) if plan.is_server => {
+            format!("Will make files of up to {made}; how much the server writes is not known.")
+        }
         Room::Volume(_) => format!("Will make log files of {made} and write up to {at_most}."),
         Room::Device(_) => format!("Will make a log of {made} there and write up to {at_most}."),
     }];
-    if let Some(rated) = plan.endurance_bytes.filter(|rated| *rated > 0) {
+    let rated = plan
+        .endurance_bytes
+        .filter(|rated| *rated > 0 && !plan.is_server);
+    if let Some(rated) = rated {
         let share = 100.0 * plan.write_bytes as f64 / rated as f64;
         lines.push(format!(
             "That is {share:.4} % of the {} that the drive is rated to take.",

@@ -100,6 +100,7 @@ impl ServerPlace {
         let writes = |bytes| PlannedWrites {
             footprint_bytes: bytes,
             write_bytes: bytes,
+            is_server: true,
             ..PlannedWrites::default()
         };
         match &self.data {

@@ -100,6 +100,7 @@ fn writes(plan: &MeasurementPlan, on: Extent) -> PlannedWrites {
         max_write_bytes: plan.max_write_bytes,
         // A cast saturates.
         endurance_bytes: plan.judgement.need.rated_bytes.map(|bytes| bytes as u64),
+        is_server: false,
     }
 }
 
