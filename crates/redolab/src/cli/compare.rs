@@ -40,6 +40,7 @@ pass (2ms, 5000/s).
 
   redolab compare 20261120-101500 last
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
+  redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'")]
 pub(crate) struct CompareArgs {
@@ -50,7 +51,8 @@ pub(crate) struct CompareArgs {
         conflicts_with = "on"
     )]
     runs: Vec<String>,
-    /// A target to measure: a name, and a directory or raw device; give it at least twice
+    /// A target to measure: a name with a directory, a raw device, the address of a database server
+    /// or a private server (postgres:/u01); at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
     /// Number of rounds on each target; intervals need at least two

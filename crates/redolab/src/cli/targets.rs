@@ -4,6 +4,7 @@ use super::CommandError;
 use super::common::SafetyArgs;
 use crate::experiment::plan::{ManagedServerPlan, PlannedTarget, TargetAddress};
 use clap::Args;
+use measure::driver::DriverKind;
 use measure::words::sanitize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -104,15 +105,37 @@ pub(crate) struct DriverArgs {
 }
 
 impl ServerArgs {
-    /// The private server at a path that a user wrote, where one is asked for. Settings may follow
-    /// the path: `PATH?name=value&name=value`.
+    /// The private server at a path that a user wrote, where one is asked for.
     ///
     /// # Errors
     /// A setting that is none.
     pub(crate) fn at(&self, path: &Path) -> Result<Option<ManagedServerPlan>, CommandError> {
-        let Some(driver) = &self.driver else {
-            return Ok(None);
-        };
+        let driver = self.driver.as_ref();
+        driver.map(|driver| self.made_by(driver, path)).transpose()
+    }
+
+    /// As [`ServerArgs::at`]; also where the name of a driver precedes the path: `postgres:/u01`.
+    ///
+    /// # Errors
+    /// As of [`ServerArgs::at`].
+    pub(crate) fn at_either(
+        &self,
+        path: &Path,
+        drivers: &[DriverKind],
+    ) -> Result<Option<ManagedServerPlan>, CommandError> {
+        let named = path.to_str().and_then(|text| text.split_once(':'));
+        let named = named.filter(|(name, rest)| {
+            !rest.starts_with("//") && drivers.iter().any(|kind| kind.is_called(name))
+        });
+        match named {
+            Some((name, rest)) => self.made_by(name, Path::new(rest)).map(Some),
+            None if address(path).is_some() => Ok(None),
+            None => self.at(path),
+        }
+    }
+
+    /// Settings may follow the path: `PATH?name=value&name=value`.
+    fn made_by(&self, driver: &str, path: &Path) -> Result<ManagedServerPlan, CommandError> {
         let mut settings: BTreeMap<String, String> = self.server_setting.iter().cloned().collect();
         let (path, more) = match path.to_str().and_then(|text| text.split_once('?')) {
             Some((path, more)) => (Path::new(path), more),
@@ -121,13 +144,13 @@ impl ServerArgs {
         for text in more.split('&').filter(|text| !text.is_empty()) {
             settings.extend([setting(text).map_err(CommandError::usage)?]);
         }
-        Ok(Some(ManagedServerPlan {
-            driver: driver.clone(),
+        Ok(ManagedServerPlan {
+            driver: driver.to_owned(),
             data: path.to_owned(),
             log: path.to_owned(),
             programs: self.server_bin.clone(),
             settings,
-        }))
+        })
     }
 }
 

@@ -314,7 +314,11 @@ fn no_server_outlives_a_kill() {
             .spawn()
             .expect("starts");
         let running = Running::of(child, "run".to_owned());
-        std::thread::sleep(Duration::from_millis((random >> 33) % 3000));
+        // Every second time from the start on, else while the server is in use.
+        if (round / 3) % 2 == 0 {
+            await_postmaster(&place.target);
+        }
+        std::thread::sleep(Duration::from_millis((random >> 33) % 1500));
         let guards = processes(&place.target);
         let guards = guards
             .iter()

@@ -33,7 +33,7 @@ pub(super) fn compare(
     drivers: &[DriverKind],
 ) -> Result<Option<Comparison>, CommandError> {
     let plan = RoundsPlan {
-        targets: targets(asked, &args.safety)?,
+        targets: targets(asked, &args.safety, drivers)?,
         rounds: asked.rounds,
         measured: args.plan(false)?,
     };
@@ -46,7 +46,11 @@ pub(super) fn compare(
 }
 
 /// Names and paths of `NAME=PATH`.
-fn targets(asked: &Asked<'_>, safety: &SafetyArgs) -> Result<Vec<NamedTarget>, CommandError> {
+fn targets(
+    asked: &Asked<'_>,
+    safety: &SafetyArgs,
+    drivers: &[DriverKind],
+) -> Result<Vec<NamedTarget>, CommandError> {
     let mut found: Vec<NamedTarget> = Vec::new();
     for text in asked.targets {
         let shown = without_password(text);
@@ -66,9 +70,9 @@ fn targets(asked: &Asked<'_>, safety: &SafetyArgs) -> Result<Vec<NamedTarget>, C
         }
         found.push(NamedTarget {
             name: name.to_owned(),
-            target: match asked.server.at(Path::new(path))? {
-                Some(planned) if !path.contains("://") => PlannedTarget::Managed(planned),
-                _ => safety.target(Path::new(path))?,
+            target: match asked.server.at_either(Path::new(path), drivers)? {
+                Some(planned) => PlannedTarget::Managed(planned),
+                None => safety.target(Path::new(path))?,
             },
         });
     }
