@@ -25,6 +25,7 @@ pub(super) enum Topic {
     Stack,
     Floor,
     Rows,
+    Bytes,
     Waits,
     Validity,
     Environment,
@@ -50,6 +51,7 @@ impl Topic {
             Topic::Stack => "storage stack",
             Topic::Floor => "floor",
             Topic::Rows => "rows",
+            Topic::Bytes => "bytes per layer",
             Topic::Waits => "wait events",
             Topic::Validity => "validity",
             Topic::Environment => "environment",
@@ -63,6 +65,7 @@ impl Topic {
             Topic::Stack => Some("stack"),
             Topic::Floor => Some("floor"),
             Topic::Rows => Some("rows"),
+            Topic::Bytes => Some("bytes"),
             Topic::Waits => Some("waits"),
             Topic::Validity => Some("validity"),
             Topic::Environment => Some("environment"),
@@ -90,6 +93,10 @@ fn topics(id: &str) -> &'static [Topic] {
         | "space.log_file_switch_checkpoint_incomplete"
         | "space.log_buffer_space" => &[T::Longest, T::Waits],
         "durability.flat_flush" | "stack.too_fast_to_turn" => &[T::Floor],
+        "server.acknowledgement"
+        | "server.no_flush"
+        | "server.late_flush"
+        | "server.flushes_missing" => &[T::Stack, T::Bytes],
         "flush.audit" | "load.background" | "load.lab_overhead" => &[T::Validity],
         "load.processors" => &[T::CommitPath, T::Rows],
         "evidence.buckets" | "evidence.thresholds" => &[T::Buckets, T::Evidence],
@@ -98,6 +105,7 @@ fn topics(id: &str) -> &'static [Topic] {
             Some("size" | "sweep") => &[T::SizeSweep],
             Some("latency") => &[T::SyncByJobs, T::Waits],
             Some("space") => &[T::Rows],
+            Some("server") => &[T::Bytes, T::Stack],
             Some("stack" | "mount" | "block" | "durability") => &[T::Stack],
             Some("validity") => &[T::Validity],
             Some("load") => &[T::Environment],
