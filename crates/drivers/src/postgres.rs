@@ -8,13 +8,17 @@
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
 mod connection;
+mod counts;
 mod credentials;
 mod error;
+mod log_file;
 mod password;
 mod server;
 mod session;
 mod sizes;
 mod url;
+mod waits;
+mod watch;
 mod wire;
 
 pub use credentials::ClientEnvironment;
@@ -25,12 +29,17 @@ pub use sizes::{payload_for, redo_of};
 use connection::Connection;
 use credentials::Credentials;
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
+use measure::driver::{
+    Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,
+    WaitSampling,
+};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
 use session::PostgresSession;
+use std::sync::Arc;
 use std::time::Duration;
 use url::Address;
+use watch::ServerWatch;
 
 /// The driver of PostgreSQL.
 pub const KIND: DriverKind = DriverKind {
@@ -59,6 +68,7 @@ pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarg
     let credentials = Credentials::find(&address, environment);
     let shown = address.shown();
     let mut server = Server {
+        watch: Arc::new(ServerWatch::new(&shown)),
         address,
         credentials,
         patience: environment.patience,
@@ -79,6 +89,7 @@ struct Server {
     patience: Duration,
     clock: RealClock,
     facts: DatabaseFacts,
+    watch: Arc<ServerWatch>,
 }
 
 impl Server {
@@ -87,6 +98,11 @@ impl Server {
         let mut connection = Connection::open(&self.address, &self.credentials, self.patience)?;
         let facts = server::facts(&mut connection, self.address.allows_logical_slots)?;
         Ok((connection, facts))
+    }
+
+    /// A connection that only looks at the server.
+    fn observe(&self) -> Result<Connection, PostgresError> {
+        Connection::open(&self.address, &self.credentials, self.patience)
     }
 }
 
@@ -103,11 +119,33 @@ impl Driver for Server {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         let is_logical = server::is_logical(&facts);
+        let backend = connection.backend;
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
-        Ok(Box::new(session))
+        Ok(self.watch.watched(Box::new(session), backend))
+    }
+
+    fn prepare(&self) -> Result<(), DriverError> {
+        Ok(self.watch.look_at_log_file(|| self.observe())?)
+    }
+
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(Some(self.watch.counts(|| self.observe())?))
+    }
+
+    fn statistics_delay(&self) -> Duration {
+        counts::DELAY
+    }
+
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        Ok(waits::sample(&self.watch, || self.observe())?)
     }
 
     fn facts(&self) -> TargetFacts {
-        TargetFacts::Database(self.facts.clone())
+        let mut facts = self.facts.clone();
+        if let Some(file) = self.watch.log_file() {
+            facts.log_open_flags = Some(file.flags);
+            facts.log_directory = file.directory;
+        }
+        TargetFacts::Database(facts)
     }
 }
