@@ -8,6 +8,7 @@
 //! What it must not know: devices, logs, files, clocks, networks. Everything is a function of
 //! plain data.
 
+pub mod bytes;
 pub mod compare;
 pub mod envelope;
 pub mod findings;

@@ -8,15 +8,20 @@
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
 mod connection;
+mod counts;
 mod credentials;
 mod error;
+mod log_file;
 mod managed;
 mod password;
 mod programs;
 mod server;
 mod session;
 mod sizes;
+mod standbys;
 mod url;
+mod waits;
+mod watch;
 mod wire;
 
 pub use credentials::ClientEnvironment;
@@ -26,13 +31,19 @@ pub use sizes::{payload_for, redo_of};
 
 use connection::Connection;
 use credentials::Credentials;
+use managed::OwnServer;
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
+use measure::driver::{
+    Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,
+    WaitSampling,
+};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
 use session::PostgresSession;
+use std::sync::Arc;
 use std::time::Duration;
 use url::Address;
+use watch::ServerWatch;
 
 /// The driver of PostgreSQL.
 pub const KIND: DriverKind = DriverKind {
@@ -66,19 +77,23 @@ pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarg
     })
 }
 
-/// A server on which sessions can be opened.
+/// A server on which sessions can be opened; its own processes, where redolab made it.
 struct Server {
     address: Address,
     credentials: Credentials,
     patience: Duration,
     clock: RealClock,
     facts: DatabaseFacts,
+    watch: Arc<ServerWatch>,
+    own: Option<OwnServer>,
 }
 
 impl Server {
     /// The server at an address, on which redolab may commit.
     fn at(address: Address, environment: &ClientEnvironment) -> Result<Server, PostgresError> {
         let mut server = Server {
+            watch: Arc::new(ServerWatch::new(&address.shown())),
+            own: None,
             credentials: Credentials::find(&address, environment),
             address,
             patience: environment.patience,
@@ -95,6 +110,11 @@ impl Server {
         let facts = server::facts(&mut connection, self.address.allows_logical_slots)?;
         Ok((connection, facts))
     }
+
+    /// A connection that only looks at the server.
+    fn observe(&self) -> Result<Connection, PostgresError> {
+        Connection::open(&self.address, &self.credentials, self.patience)
+    }
 }
 
 impl Driver for Server {
@@ -110,11 +130,37 @@ impl Driver for Server {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         let is_logical = server::is_logical(&facts);
+        let backend = connection.backend;
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
-        Ok(Box::new(session))
+        Ok(self.watch.watched(Box::new(session), backend))
+    }
+
+    fn prepare(&self) -> Result<(), DriverError> {
+        Ok(self.watch.look_at_log_file(|| self.observe())?)
+    }
+
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(Some(self.watch.counts(|| self.observe())?))
+    }
+
+    fn statistics_delay(&self) -> Duration {
+        counts::DELAY
+    }
+
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        Ok(waits::sample(&self.watch, || self.observe())?)
     }
 
     fn facts(&self) -> TargetFacts {
-        TargetFacts::Database(self.facts.clone())
+        let mut facts = self.facts.clone();
+        if let Some(file) = self.watch.log_file() {
+            facts.log_open_flags = Some(file.flags);
+            facts.log_directory = file.directory;
+        }
+        TargetFacts::Database(facts)
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        self.own.as_ref().map_or(Ok(()), OwnServer::end)
     }
 }

@@ -8,8 +8,10 @@
 //! computed from their transactions.
 
 mod error;
+mod server;
 
 pub use error::DriverError;
+pub use server::{ServerCounts, ServerGrowth, WaitSampling};
 
 use crate::record::{KINDS_MAX, LearntSwitch, ONLY_KIND, WaitSum};
 use crate::run::TargetFacts;
@@ -20,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// What a session is to do.
 #[derive(Clone, Debug)]
@@ -176,6 +179,38 @@ pub trait Driver: Send + Sync {
     /// What it counted of itself so far; no count ever goes back.
     fn counters(&self) -> DriverCounters {
         DriverCounters::default()
+    }
+
+    /// Called once before the first row, and before a run takes over [`Driver::facts`]: learns what
+    /// only a commit shows, such as how the server opens its log. It may commit.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn prepare(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
+
+    /// What the server of the target has counted so far; `None` of a target that is no server.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(None)
+    }
+
+    /// How late the server's counts are, at most: the time between the end of the last transaction
+    /// and a reading of [`Driver::server_counts`] that contains it.
+    fn statistics_delay(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Begins to sample what its sessions wait for in the server, on a thread of its own; `None`
+    /// where that cannot be seen.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        Ok(None)
     }
 
     /// What a run says of it.

@@ -15,6 +15,7 @@ mod interval;
 mod merge;
 mod observed;
 mod row;
+mod server;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -26,6 +27,7 @@ pub use merge::MergeError;
 pub use observed::{
     AdditiveCounts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks,
 };
+pub use server::{SERVER_NOTES_MAX, ServerRecord, ServerTotals, WAITS_MAX, WaitSamples};
 pub use window::TimeWindow;
 
 use crate::bounded;
@@ -119,6 +121,10 @@ pub struct Recording {
     pub processors: Observations<ProcessorTicks>,
     /// What processes of the lab used, by an id of the process.
     pub processes: Observations<ProcessUse>,
+    /// What the server of the target counted, and what its sessions waited for there; `None` of a
+    /// target that is no server.
+    #[serde(default)]
+    pub server: Option<ServerRecord>,
     /// The flush audit.
     pub flush_audit: Option<FlushAudit>,
     /// What became of the arrivals of an open loop; `None` of a closed loop.
@@ -153,6 +159,7 @@ impl Recording {
             devices: Observations::default(),
             processors: Observations::default(),
             processes: Observations::default(),
+            server: None,
             flush_audit: None,
             arrivals: None,
             learning: None,

@@ -8,6 +8,7 @@ mod figures;
 mod groups;
 mod load;
 mod row;
+mod server;
 mod target;
 pub mod version_1;
 
@@ -18,6 +19,7 @@ pub use groups::{
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use row::Row;
+pub use server::{ServerFigures, ServerWaits};
 pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
 
 use crate::enum_words::words;

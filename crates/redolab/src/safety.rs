@@ -420,6 +420,7 @@ mod tests {
             write_bytes: 100 * GIB,
             max_write_bytes: Some(200 * GIB),
             endurance_bytes: Some(600 * 1024 * GIB),
+            is_server: false,
         };
         let text = announcement(&plan, volume(1000, 500)).join("\n");
         for must in [

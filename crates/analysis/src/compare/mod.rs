@@ -12,11 +12,13 @@
 //! | differences of interleaved rounds | [`rounds`] |
 //! | significance and size in words | `words` |
 //! | tables as those of study 001 | `tables` |
+//! | bytes per layer, of databases and of redolab's own log | `bytes` |
 //! | `--fail-if` | [`condition`] |
 //!
 //! Invariants: the first run is the base; significance and size are said apart; what one run lacks
 //! is named and the rest is compared.
 
+mod bytes;
 pub mod condition;
 mod distribution;
 pub mod metrics;

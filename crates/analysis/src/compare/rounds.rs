@@ -9,7 +9,7 @@
 
 use super::metrics::{self, ROW, WAIT};
 use super::stored::{Effects, begun, blank, judged};
-use super::{Options, compared, condition, distribution, pairing, tables, words};
+use super::{Options, bytes, compared, condition, distribution, pairing, words};
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
@@ -77,7 +77,7 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
             }
         }
     }
-    comparison.tables = tables::of(whole.iter().map(|(name, run)| (name.as_str(), run)));
+    comparison.tables = bytes::with_tables(whole.iter().map(|(name, run)| (name.as_str(), run)));
     let differences = &comparison.differences;
     let judge = |c: &condition::FailIf| c.judge(differences);
     comparison.conditions = options.conditions.iter().map(judge).collect();

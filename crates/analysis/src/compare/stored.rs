@@ -1,7 +1,7 @@
 //! Differences of stored runs: each run's intervals, or events, are drawn in blocks.
 
 use super::metrics::{self, ROW, RowMetric, WAIT, WaitMetric};
-use super::{Options, Side, WaitSeries, compared, condition, distribution, pairing, tables, words};
+use super::{Options, Side, WaitSeries, bytes, compared, condition, distribution, pairing, words};
 use crate::stats::blocks::{self, BlockFigure, Blocks, Statistic};
 use crate::stats::bootstrap::BootstrapPlan;
 use crate::stats::{Counts, Moments, StatsRefusal, effect, rank};
@@ -53,7 +53,7 @@ pub fn compare(sides: &[Side], options: &Options) -> Comparison {
             }
         }
     }
-    comparison.tables = tables::of(sides.iter().map(|s| (s.name.as_str(), &s.run)));
+    comparison.tables = bytes::with_tables(sides.iter().map(|s| (s.name.as_str(), &s.run)));
     let differences = &comparison.differences;
     let judge = |c: &condition::FailIf| c.judge(differences);
     comparison.conditions = options.conditions.iter().map(judge).collect();

@@ -26,7 +26,12 @@ fn column(key: &str, heading: &str) -> Column {
     }
 }
 
-fn table(id: &str, title: &str, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Table {
+pub(super) fn table(
+    id: &str,
+    title: &str,
+    columns: &[(&str, &str)],
+    rows: Vec<Vec<Cell>>,
+) -> Table {
     let first = [("run", "Run"), ("workload", "Workload"), ("jobs", "Jobs")];
     Table {
         id: id.to_owned(),
@@ -46,13 +51,13 @@ fn text(value: &str) -> Cell {
     Cell::Text(value.to_owned())
 }
 
-fn real(value: Option<f64>) -> Cell {
+pub(super) fn real(value: Option<f64>) -> Cell {
     value
         .filter(|v| v.is_finite())
         .map_or(Cell::Blank, Cell::Real)
 }
 
-fn head(name: &str, row: &Row) -> Vec<Cell> {
+pub(super) fn head(name: &str, row: &Row) -> Vec<Cell> {
     vec![
         text(name),
         text(&row.workload),

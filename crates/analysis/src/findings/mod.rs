@@ -20,6 +20,7 @@ pub mod need;
 mod note;
 mod peaks;
 mod protection;
+mod server;
 pub(crate) mod space;
 mod steady;
 mod sustained;
@@ -62,7 +63,7 @@ pub fn axis(id: &str) -> FindingAxis {
         return FindingAxis::Durability;
     }
     match id.split('.').next() {
-        Some("stack" | "mount" | "durability") => FindingAxis::Durability,
+        Some("stack" | "mount" | "durability" | "server") => FindingAxis::Durability,
         Some("need") => FindingAxis::Need,
         Some("validity" | "evidence") => FindingAxis::Validity,
         _ => FindingAxis::Performance,
@@ -75,6 +76,7 @@ pub fn axis(id: &str) -> FindingAxis {
 pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     let mut notes: Vec<Note> = Vec::new();
     validity::collect(run, t, &mut notes);
+    server::collect(run, &mut notes);
     layers::collect(run, &mut notes);
     cache::collect(run, t, &mut notes);
     block::collect(run, &mut notes);

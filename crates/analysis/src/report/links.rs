@@ -26,6 +26,10 @@ fn topics(id: &str) -> &'static [Topic] {
         | "space.log_file_switch_checkpoint_incomplete"
         | "space.log_buffer_space" => &[T::Longest, T::Waits],
         "durability.flat_flush" | "stack.too_fast_to_turn" => &[T::Floor],
+        "server.acknowledgement"
+        | "server.no_flush"
+        | "server.late_flush"
+        | "server.flushes_missing" => &[T::Stack, T::Bytes],
         "flush.audit" | "load.background" | "load.lab_overhead" => &[T::Validity],
         "load.processors" => &[T::CommitPath, T::Rows],
         "evidence.buckets" | "evidence.thresholds" => &[T::Buckets, T::Evidence],
@@ -34,6 +38,7 @@ fn topics(id: &str) -> &'static [Topic] {
             Some("size" | "sweep") => &[T::SizeSweep],
             Some("latency") => &[T::SyncByJobs, T::Waits],
             Some("space") => &[T::Rows],
+            Some("server") => &[T::Bytes, T::Stack],
             Some("stack" | "mount" | "block" | "durability") => &[T::Stack],
             Some("validity") => &[T::Validity],
             Some("load") => &[T::Environment],

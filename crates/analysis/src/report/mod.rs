@@ -9,6 +9,7 @@
 
 mod bars;
 mod buckets;
+mod bytes;
 mod chart;
 pub mod compare;
 pub mod data;
@@ -73,6 +74,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         target::floor(run),
         target::probe(run),
         tables::rows(run),
+        bytes::section(run),
         figures::load(run),
         figures::percentiles(run),
         density::section(run, data),

@@ -70,6 +70,8 @@ fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
                 ("Product", Some(server.product.clone())),
                 ("Version", Some(server.version.clone())),
                 ("Settings", Some(settings.join(", "))),
+                ("Log opened with", server.log_open_flags.clone()),
+                ("Directory of the log", server.log_directory.clone()),
             ]
         }
         TargetFacts::Imported(imported) => vec![("Evidence", Some(imported.evidence.join(", ")))],

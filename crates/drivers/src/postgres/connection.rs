@@ -25,6 +25,8 @@ pub type TextRows = Vec<Vec<Option<String>>>;
 pub struct Connection {
     /// What carries its messages.
     pub wire: Wire,
+    /// Process id of the backend that serves it, as the server reports that.
+    pub backend: Option<i32>,
 }
 
 /// How far the authentication has come.
@@ -55,7 +57,7 @@ impl Connection {
         ];
         frontend::startup_message(parameters, &mut wire.outbox)?;
         wire.send()?;
-        let mut step = Step::Begun;
+        let (mut step, mut process) = (Step::Begun, None);
         loop {
             let frame = wire.frame()?;
             match frame.tag {
@@ -68,12 +70,13 @@ impl Connection {
                     return Err(refusal(ServerMessage::of(frame.body), &credentials.note));
                 }
                 backend::READY_FOR_QUERY_TAG if matches!(step, Step::Accepted) => {
-                    return Ok(Connection { wire });
+                    let backend = process;
+                    return Ok(Connection { wire, backend });
                 }
-                backend::PARAMETER_STATUS_TAG
-                | backend::BACKEND_KEY_DATA_TAG
-                | backend::NOTICE_RESPONSE_TAG
-                    if matches!(step, Step::Accepted) => {}
+                backend::BACKEND_KEY_DATA_TAG if matches!(step, Step::Accepted) => {
+                    process = frame.body.first_chunk().map(|id| i32::from_be_bytes(*id));
+                }
+                backend::PARAMETER_STATUS_TAG if matches!(step, Step::Accepted) => {}
                 backend::NOTICE_RESPONSE_TAG => {}
                 _ => {
                     return Err(PostgresError::Protocol(

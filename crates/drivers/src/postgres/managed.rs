@@ -8,15 +8,12 @@
 use super::error::PostgresError;
 use super::programs;
 use super::session;
+use super::standbys;
 use super::url::{Address, Host};
 use super::{ClientEnvironment, Server};
 use crate::managed::{Account, GuardProgram, GuardedProcess, ManagedError, ServerOrder};
-use measure::RealClock;
-use measure::driver::{
-    Driver, DriverError, DriverSession, ManagedKind, ManagedPlan, OpenedTarget, SessionLoad,
-};
-use measure::run::TargetFacts;
-use measure::workload::Workload;
+use measure::driver::{DriverError, ManagedKind, ManagedPlan, OpenedTarget};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -35,9 +32,9 @@ pub const MANAGED: ManagedKind = ManagedKind {
 /// The account of Debian's and Red Hat's packages.
 const ACCOUNT: &str = "postgres";
 /// The only user and its database.
-const USER: &str = "redolab";
+pub(super) const USER: &str = "redolab";
 const DATABASE: &str = "postgres";
-const PORT: u16 = 5432;
+pub(super) const PORT: u16 = 5432;
 /// The largest sum of WAL files between checkpoints, PostgreSQL's default.
 const MAX_WAL: &str = "1GB";
 /// A new cluster takes about 40 MB, and 16 MB of WAL.
@@ -72,8 +69,10 @@ const RESERVED: [&str; 8] = [
     "unix_socket_directories",
 ];
 
-fn footprint_bytes(_: &ManagedPlan) -> [u64; 2] {
-    [DATA_BYTES, WAL_BYTES]
+fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
+    // What is wrong with the number is reported when the server is made.
+    let servers = 1 + u64::from(standbys::wanted(plan).unwrap_or(0));
+    [servers * DATA_BYTES, servers * WAL_BYTES]
 }
 
 /// Makes and starts a server.
@@ -90,13 +89,26 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
     }
     let programs = programs::directory(plan.programs.as_deref()).map_err(unusable)?;
     let account = Account::for_server(ACCOUNT).map_err(unusable)?;
+    let count = standbys::wanted(plan)?;
     let places = Places::make(plan, account).map_err(failed)?;
     places.initialise(&programs, guard).map_err(failed)?;
     if plan.interrupted.load(Ordering::Relaxed) {
         return Err(DriverError::failed("interrupted while a server was made"));
     }
-    let process = GuardedProcess::start(guard, places.server(&programs, plan)).map_err(failed)?;
-    let server = await_ready(process, &places, plan)?;
+    let settings = standbys::settings(plan);
+    let order = places.server(&programs, &settings, ("redolab", PORT));
+    let mut primary = GuardedProcess::start(guard, order).map_err(failed)?;
+    let mut server = await_ready(&mut primary, &places, plan)?;
+    let copies = (1..=count)
+        .map(|number| standbys::start(number, &programs, guard, &places, plan))
+        .collect::<Result<Vec<_>, _>>();
+    let mut copies = copies.map_err(failed)?;
+    if count > 0 {
+        standbys::await_streaming(&server.address, &mut copies, plan)?;
+        standbys::require(&server.address, count, plan)?;
+        server.facts = server.connect()?.1;
+    }
+    server.own = Some(OwnServer::new(primary, copies));
     Ok(OpenedTarget {
         driver: Box::new(server),
         shown: "postgres".to_owned(),
@@ -114,11 +126,11 @@ fn failed(error: ManagedError) -> DriverError {
     }
 }
 
-/// Where the server's files are, and whose.
-struct Places {
-    cluster: PathBuf,
+/// Where a server's files are, and whose.
+pub(super) struct Places {
+    pub(super) cluster: PathBuf,
     output: PathBuf,
-    wal: PathBuf,
+    pub(super) wal: PathBuf,
     account: Option<Account>,
 }
 
@@ -131,12 +143,31 @@ impl Places {
             wal: plan.log.join("wal"),
             account,
         };
-        for (outer, inner) in [(&plan.data, &places.cluster), (&plan.log, &places.wal)] {
-            let made = fs::create_dir(outer).and_then(|()| fs::create_dir(inner));
-            made.map_err(ManagedError::system(inner.display().to_string()))?;
-            places.hand_over(outer, inner)?;
+        for outer in [&plan.data, &plan.log] {
+            fs::create_dir(outer).map_err(ManagedError::system(outer.display().to_string()))?;
         }
+        places.make_inner(plan)?;
         Ok(places)
+    }
+
+    /// The places of a standby, made beside these.
+    pub(super) fn standby(&self, number: u32, plan: &ManagedPlan) -> Result<Places, ManagedError> {
+        let places = Places {
+            cluster: plan.data.join(format!("standby{number}")),
+            output: plan.data.join(format!("standby{number}.log")),
+            wal: plan.log.join(format!("standby{number}-wal")),
+            account: self.account.clone(),
+        };
+        places.make_inner(plan)?;
+        Ok(places)
+    }
+
+    fn make_inner(&self, plan: &ManagedPlan) -> Result<(), ManagedError> {
+        for (outer, inner) in [(&plan.data, &self.cluster), (&plan.log, &self.wal)] {
+            fs::create_dir(inner).map_err(ManagedError::system(inner.display().to_string()))?;
+            self.hand_over(outer, inner)?;
+        }
+        Ok(())
     }
 
     /// Lets the server's account enter `outer`, and own `inner`.
@@ -167,7 +198,7 @@ impl Places {
         })
     }
 
-    fn order(&self, program: PathBuf, arguments: Vec<OsString>) -> ServerOrder {
+    pub(super) fn order(&self, program: PathBuf, arguments: Vec<OsString>) -> ServerOrder {
         ServerOrder {
             program,
             arguments,
@@ -197,7 +228,12 @@ impl Places {
         GuardedProcess::start(guard, order)?.run(INIT_MAX)
     }
 
-    fn server(&self, programs: &Path, plan: &ManagedPlan) -> ServerOrder {
+    pub(super) fn server(
+        &self,
+        programs: &Path,
+        settings: &BTreeMap<String, String>,
+        (name, port): (&str, u16),
+    ) -> ServerOrder {
         let mut arguments: Vec<OsString> = vec!["-D".into(), self.cluster.clone().into()];
         let mut set = |name: &str, value: &str| {
             arguments.extend(["-c".into(), format!("{name}={value}").into()]);
@@ -205,12 +241,14 @@ impl Places {
         set("listen_addresses", "");
         // The data directory is the server's working directory.
         set("unix_socket_directories", ".");
-        set("port", &PORT.to_string());
-        let asked = |name: &str| plan.settings.keys().any(|asked| asked == name);
+        set("port", &port.to_string());
+        // What its primary calls a standby.
+        set("cluster_name", name);
+        let asked = |name: &str| settings.keys().any(|asked| asked == name);
         for (name, value) in SETTINGS.iter().filter(|(name, _)| !asked(name)) {
             set(name, value);
         }
-        for (name, value) in &plan.settings {
+        for (name, value) in settings {
             set(name, value);
         }
         self.order(programs.join("postgres"), arguments)
@@ -248,10 +286,10 @@ fn is_open_to(folder: &Path, account: &Account) -> bool {
 
 /// Waits until the server accepts connections.
 fn await_ready(
-    mut process: GuardedProcess,
+    process: &mut GuardedProcess,
     places: &Places,
     plan: &ManagedPlan,
-) -> Result<ManagedServer, DriverError> {
+) -> Result<Server, DriverError> {
     let until = Instant::now() + START_MAX;
     loop {
         if let Some(how) = process.ended() {
@@ -259,12 +297,7 @@ fn await_ready(
             return Err(failed(process.failure(how)));
         }
         match Server::at(places.address(), &ClientEnvironment::none()) {
-            Ok(server) => {
-                return Ok(ManagedServer {
-                    server,
-                    process: Mutex::new(process),
-                });
-            }
+            Ok(server) => return Ok(server),
             Err(error) if Instant::now() > until || !is_starting(&error) => {
                 return Err(error.into());
             }
@@ -289,39 +322,35 @@ fn is_starting(error: &PostgresError) -> bool {
     }
 }
 
-/// A server of redolab's own, with its process.
-struct ManagedServer {
-    server: Server,
-    process: Mutex<GuardedProcess>,
+/// The processes of a server of redolab's own.
+pub struct OwnServer(Mutex<Processes>);
+
+struct Processes {
+    primary: GuardedProcess,
+    standbys: Vec<GuardedProcess>,
 }
 
-impl Driver for ManagedServer {
-    fn clock(&self) -> RealClock {
-        self.server.clock()
+impl OwnServer {
+    fn new(primary: GuardedProcess, standbys: Vec<GuardedProcess>) -> OwnServer {
+        OwnServer(Mutex::new(Processes { primary, standbys }))
     }
 
-    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
-        self.server.accepts(workload)
-    }
-
-    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
-        self.server.session(load)
-    }
-
-    fn facts(&self) -> TargetFacts {
-        self.server.facts()
-    }
-
-    fn close(&self) -> Result<(), DriverError> {
-        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = process.ended().map(str::to_owned);
-        process.end(END_MAX);
-        match before {
-            None => Ok(()),
-            Some(how) => {
+    /// Ends the server, then its standbys.
+    ///
+    /// # Errors
+    /// One of them had ended before, and how.
+    pub fn end(&self) -> Result<(), DriverError> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Processes { primary, standbys } = &mut *all;
+        let mut lost = None;
+        for process in standbys.iter_mut().chain([&mut *primary]) {
+            if let Some(how) = process.ended().map(str::to_owned) {
                 let how = format!("ended {how} while it was in use");
-                Err(failed(process.failure(how)))
+                lost = Some(process.failure(how));
             }
         }
+        primary.end(END_MAX);
+        standbys.iter_mut().for_each(GuardedProcess::kill);
+        lost.map_or(Ok(()), |lost| Err(failed(lost)))
     }
 }

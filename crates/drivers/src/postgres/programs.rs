@@ -38,7 +38,17 @@ pub fn directory(named: Option<&Path>) -> Result<PathBuf, ManagedError> {
 
 fn find(path: &OsStr, versions: &Path) -> Option<PathBuf> {
     let in_path = std::env::split_paths(path).find(|folder| missing(folder).is_none());
-    in_path.or_else(|| newest(versions))
+    in_path.map(real).or_else(|| newest(versions))
+}
+
+/// Where the programs themselves are, if a folder holds links to some of them: beside the server are
+/// all others of its version.
+fn real(folder: PathBuf) -> PathBuf {
+    let server = folder.join(PROGRAMS[1]).canonicalize().ok();
+    let beside = server.as_deref().and_then(Path::parent).map(Path::to_owned);
+    beside
+        .filter(|beside| missing(beside).is_none())
+        .unwrap_or(folder)
 }
 
 /// The first program that a folder lacks.
@@ -83,8 +93,16 @@ mod tests {
         assert_eq!(find(none, &versions), Some(versions.join("15/bin")));
         let path = root.path().join("path");
         install(&path, &PROGRAMS);
-        assert_eq!(find(path.as_os_str(), &versions), Some(path.clone()));
+        assert_eq!(find(path.as_os_str(), &versions), path.canonicalize().ok());
         assert_eq!(find(none, root.path()), None);
+        let links = root.path().join("links");
+        fs::create_dir(&links).expect("makes it");
+        for program in PROGRAMS {
+            let link = std::os::unix::fs::symlink(path.join(program), links.join(program));
+            link.expect("links");
+        }
+        let there = path.canonicalize().expect("it is there");
+        assert_eq!(find(links.as_os_str(), &versions), Some(there));
         assert_eq!(directory(Some(&path)).ok(), Some(path));
         let half = directory(Some(&versions.join("16/bin"))).expect_err("half of it");
         assert!(half.to_string().contains("no postgres in it"), "{half}");

@@ -46,6 +46,20 @@ pub struct Wire {
     is_broken: bool,
 }
 
+/// What this machine knows of the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalPeer {
+    /// The process that listens on a Unix socket.
+    Listener(i32),
+    /// Ports of a connection through the loopback interface.
+    Ports {
+        /// That of this process.
+        own: u16,
+        /// That of the server.
+        server: u16,
+    },
+}
+
 /// A message that arrived.
 #[derive(Debug)]
 pub struct Frame<'a> {
@@ -95,6 +109,22 @@ impl Wire {
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.is_local
+    }
+
+    /// How the other end is known to this machine; `None` where it may be on another one.
+    #[must_use]
+    pub fn local_peer(&self) -> Option<LocalPeer> {
+        match &self.stream {
+            Stream::Tcp(stream) if self.is_local => Some(LocalPeer::Ports {
+                own: stream.local_addr().ok()?.port(),
+                server: stream.peer_addr().ok()?.port(),
+            }),
+            Stream::Tcp(_) => None,
+            Stream::Unix(stream) => {
+                let peer = sockopt::socket_peercred(stream).ok()?;
+                Some(LocalPeer::Listener(peer.pid.as_raw_nonzero().get()))
+            }
+        }
     }
 
     /// Begins an exchange: it has to end within the connection's patience.

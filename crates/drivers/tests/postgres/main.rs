@@ -6,6 +6,7 @@
 
 mod authentication;
 mod commits;
+mod counts;
 mod failures;
 mod hostile;
 mod server;

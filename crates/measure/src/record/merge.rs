@@ -1,7 +1,7 @@
 //! The two forms in which recordings merge.
 
 use super::observed::SameObserver;
-use super::{Recording, RowLoad, interval, window};
+use super::{Recording, RowLoad, ServerRecord, interval, window};
 use crate::run::CapturedEvents;
 
 /// Why two recordings do not merge. Neither has changed then.
@@ -50,6 +50,7 @@ impl Recording {
         self.devices.then(&next.devices);
         self.processors.then(&next.processors);
         self.processes.then(&next.processes);
+        self.server = in_sequence(self.server.take(), &next.server, |a, b| a.then(b));
         let is_last = self.windows.last() == next.windows.last();
         self.arrivals = in_sequence(self.arrivals.take(), &next.arrivals, |a, b| {
             let own_end = a.backlog_end;
@@ -96,6 +97,7 @@ impl Recording {
         self.devices.beside(&other.devices, same);
         self.processors.beside(&other.processors, same);
         self.processes.beside(&other.processes, same);
+        self.server = ServerRecord::at_once(self.server.take(), &other.server, same);
         let merge_arrivals = |a: &mut super::ArrivalRecord, b: &_| a.merge(b, false);
         self.arrivals = in_sequence(self.arrivals.take(), &other.arrivals, merge_arrivals);
         self.learning = at_once(self.learning.take(), &other.learning, |a, b| a.merge(b));

@@ -1,7 +1,7 @@
 //! The figures of a row, from its recording.
 
 use super::observed::{DeviceCounts, ProcessorTicks};
-use super::{ArrivalRecord, Background, Foreground, Recording, WaitSum, interval};
+use super::{ArrivalRecord, Background, Foreground, Recording, ServerRecord, WaitSum, interval};
 use crate::run::{
     CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop, OpenLoopFigures,
     ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, WaitStats, Worker, measured,
@@ -51,6 +51,7 @@ impl Recording {
             device: self.device_figures(),
             processors: self.processor_figures(commits),
             learning: self.learning_figures(),
+            server: self.server.as_ref().and_then(ServerRecord::figures),
             ..Row::default()
         };
         let space_waits = self.space_waits.unwrap_or_default();

@@ -31,6 +31,8 @@ struct World {
     rounds: Vec<Vec<Part>>,
     /// What each host's device wrote in each round, and its processors' busy ticks.
     counts: Vec<[(u64, u64); HOSTS]>,
+    /// What the one server of all agents wrote in each round, and what it counted of its flushes.
+    server: Vec<(u64, Option<u64>)>,
     /// Agents have an open loop.
     open: bool,
 }
@@ -63,12 +65,14 @@ fn world() -> impl Strategy<Value = World> {
             prop::collection::vec(0..HOSTS, agents),
             prop::collection::vec(of_round, rounds),
             prop::collection::vec([count.clone(), count], rounds),
+            prop::collection::vec((1_u64..1 << 30, prop::option::of(0_u64..1 << 20)), rounds),
             any::<bool>(),
         )
-            .prop_map(|(hosts, rounds, counts, open)| World {
+            .prop_map(|(hosts, rounds, counts, server, open)| World {
                 hosts,
                 rounds,
                 counts,
+                server,
                 open,
             })
     })
@@ -132,6 +136,7 @@ impl World {
         made.devices = Observations::one(&format!("device-{host}"), window, device);
         made.processors = Observations::one(&format!("host-{host}"), window, ticks);
         made.processes = Observations::one(&format!("process-{agent}"), window, used);
+        made.server = Some(self.server(round, agent, window));
         made.arrivals = self.open.then(|| ArrivalRecord {
             returned: commits,
             backlog_end: commits,
@@ -143,6 +148,32 @@ impl World {
             ..IntervalRecord::default()
         }];
         made
+    }
+
+    /// What one agent recorded of the server: all agents read the same counts of it.
+    fn server(&self, round: usize, agent: usize, window: TimeWindow) -> ServerRecord {
+        let (written, syncs) = self.server[round];
+        let totals = ServerTotals {
+            observed_ns: ROUND_NS,
+            written_bytes: Some(written),
+            syncs,
+            ..ServerTotals::default()
+        };
+        let part = &self.rounds[round][agent];
+        let mut waits = WaitSamples {
+            readings: 7,
+            observed_ns: ROUND_NS,
+            ..WaitSamples::default()
+        };
+        for (kind, ..) in &part.transactions {
+            waits.add(&format!("IO:{kind}"), 1);
+        }
+        ServerRecord {
+            counts: Observations::one("server", window, totals),
+            commits: Some(part.transactions.len() as u64),
+            waits: Some(waits),
+            notes: BTreeSet::from([format!("note of agent {agent}")]),
+        }
     }
 
     /// Agents beside each other in each round, then the rounds.
@@ -205,6 +236,7 @@ impl World {
             merged.processors.sum().map(|t| t.user),
             Some(of_hosts(|c| c.1))
         );
+        self.fits_server(merged, commits)?;
         let redo: u64 = self.rounds.iter().map(|agents| agents[0].redo_bytes).sum();
         prop_assert_eq!(merged.background.as_ref().map(|b| b.redo_bytes), Some(redo));
         prop_assert_eq!(
@@ -229,6 +261,31 @@ impl World {
             prop_assert_eq!(arrivals.backlog_end, backlog as u64);
             prop_assert_eq!(load.offered_tps, Some(64.0 * agents as f64));
         }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Compares what is known of the server with what happened there.
+    fn fits_server(&self, merged: &Recording, commits: u64) -> Result<(), TestCaseError> {
+        let server = merged.server.as_ref().expect("every agent read it");
+        let counts = server.counts.sum().expect("it was read");
+        let written: u64 = self.server.iter().map(|(written, _)| written).sum();
+        let syncs: Option<u64> = self.server.iter().map(|(_, syncs)| *syncs).sum();
+        prop_assert_eq!((counts.written_bytes, counts.syncs), (Some(written), syncs));
+        prop_assert_eq!(counts.observed_ns, ROUND_NS * self.rounds.len() as u64);
+        prop_assert_eq!(
+            (server.commits, server.notes.len()),
+            (Some(commits), self.hosts.len())
+        );
+        let waits = server.waits.as_ref().expect("every agent sampled");
+        let parts = self.rounds.len() * self.hosts.len();
+        prop_assert_eq!(waits.readings, 7 * parts as u64);
+        prop_assert_eq!(waits.events.values().sum::<u64>(), commits);
+        let figures = merged.row().server.expect("it was read");
+        let each = (commits > 0).then(|| written as f64 / commits as f64);
+        prop_assert_eq!(figures.written_per_commit_bytes, each);
+        prop_assert_eq!(figures.redo_lsn_bytes, None);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! the JSON. It knows nothing of how rows are measured or shown.
 //!
 //! Invariants: identity and figures of commits lie in the row itself; what other observers saw is
-//! in groups ([`super::groups`]), flat in JSON. A figure that was not measured is `None`, `null` in
+//! in groups ([`super::groups`]), flat in JSON but for what a server counted. A figure that was not measured is `None`, `null` in
 //! JSON, never zero.
 
 use super::figures::{
@@ -11,6 +11,7 @@ use super::figures::{
 use super::groups::{
     DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures, RedoFigures, flat,
 };
+use super::server::ServerFigures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -91,6 +92,10 @@ pub struct Row {
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     #[serde(flatten, with = "flat")]
     pub learning: Option<LearningFigures>,
+    /// What the server of the target counted; `None` where it is no server, or nothing was read. In
+    /// JSON an object, which is missing there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerFigures>,
 }
 
 static NO_REDO: LazyLock<RedoFigures> = LazyLock::new(RedoFigures::default);
@@ -98,6 +103,7 @@ static NO_DEVICE: LazyLock<DeviceFigures> = LazyLock::new(DeviceFigures::default
 static NO_PROCESSORS: LazyLock<ProcessorFigures> = LazyLock::new(ProcessorFigures::default);
 static NO_OPEN_LOOP: LazyLock<OpenLoopFigures> = LazyLock::new(OpenLoopFigures::default);
 static NO_LEARNING: LazyLock<LearningFigures> = LazyLock::new(LearningFigures::default);
+static NO_SERVER: LazyLock<ServerFigures> = LazyLock::new(ServerFigures::default);
 
 impl Row {
     /// The wait event's figures, if it was recorded.
@@ -134,6 +140,12 @@ impl Row {
     #[must_use]
     pub fn learning(&self) -> &LearningFigures {
         self.learning.as_ref().unwrap_or(&NO_LEARNING)
+    }
+
+    /// The server's figures; each is `None` where it was not read.
+    #[must_use]
+    pub fn server(&self) -> &ServerFigures {
+        self.server.as_ref().unwrap_or(&NO_SERVER)
     }
 }
 

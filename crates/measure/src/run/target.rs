@@ -117,6 +117,13 @@ pub struct DatabaseFacts {
     pub version: String,
     /// Settings that change how it commits, by its own names.
     pub settings: BTreeMap<String, String>,
+    /// Flags with which the server has opened the file of its log, such as `O_RDWR|O_DSYNC`; `None`
+    /// where the server is on another machine, or redolab may not look at its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_open_flags: Option<String>,
+    /// The directory of that file; `None` where it cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_directory: Option<String>,
 }
 
 /// Evidence that others recorded.

@@ -279,6 +279,7 @@ fn row(old: OldRow) -> Row {
         processors: old.processors,
         open_loop: old.open_loop,
         learning: old.learning,
+        server: None,
     };
     for field in &old.not_measured {
         forget(&mut row, field);

@@ -13,7 +13,7 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, table, verdict, workers};
+use crate::output::{back_end, layers, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -234,6 +234,9 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     out.push('\n');
     if let Some(workers) = workers::workers(run, style) {
         out.push_str(&format!("{workers}\n"));
+    }
+    if let Some(layers) = layers::layers(run, style) {
+        out.push_str(&format!("{layers}\n"));
     }
     out.push_str(&table::floor_below(run, style));
     out.push_str(&back_end::text(run, style));

@@ -10,7 +10,7 @@ use super::{CommandError, ended};
 use crate::experiment::plan::{ExperimentPlan, JudgementPlan, MeasurementPlan, PlannedTarget};
 use crate::experiment::row::Spec;
 use crate::experiment::{conduct, fits};
-use crate::output::{back_end, table, verdict, workers};
+use crate::output::{back_end, layers, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -178,6 +178,9 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     let mut text = format!("{}\n{}", table::rows(run, style), table::waits(run, style));
     if let Some(workers) = workers::workers(run, style) {
         text.push_str(&format!("\n{workers}"));
+    }
+    if let Some(layers) = layers::layers(run, style) {
+        text.push_str(&format!("\n{layers}"));
     }
     text.push_str(&back_end::text(run, style));
     text.push_str(&verdict::findings(run, style, verbose));

@@ -72,13 +72,19 @@ pub(super) fn run_of(plan: &MeasurementPlan, target: &Identified, warning: Optio
     run
 }
 
-/// Takes over the facts that the target reports, keeping kind, path and stack.
+/// Takes over the facts that the target reports, keeping kind and path, and the stack unless the
+/// target knows better.
 pub(super) fn describe(run: &mut Run, target: &LoadTarget, plan: &MeasurementPlan) {
     let facts = target.driver.facts();
     if let (WorkloadInfo::Redo(workload), TargetFacts::RedoLog(log)) = (&mut run.workload, &facts) {
         workload.size_sweep = size_sweep(&plan.rows, &plan.log, log.redo_block_bytes);
     }
     run.target.facts = facts;
+    if let Some(place) = &target.log_place {
+        let declared = std::mem::take(&mut run.target.stack.declared);
+        run.target.stack = place.stack.clone();
+        run.target.stack.declared = declared;
+    }
 }
 
 /// Has every event of what is run on `target` captured into the run.

@@ -21,6 +21,13 @@ use rustix::io::Errno;
 /// else a finding rests on (the storage, the load, how it was changed) is not in such evidence.
 const OF_WAITS: [&str; 3] = ["latency.", "origin.", "validity."];
 
+/// Findings on a server: what its acknowledgements mean, and where its log lies. What else concerns
+/// the storage needs the log to be redolab's own.
+fn of_a_server(finding: &Finding) -> bool {
+    let begins = ["server.", "mount."].iter();
+    finding.id == "stack.volatile" || begins.into_iter().any(|id| finding.id.starts_with(id))
+}
+
 fn of_waits(finding: &Finding) -> bool {
     OF_WAITS.iter().any(|id| finding.id.starts_with(id))
 }
@@ -45,7 +52,7 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         return;
     }
     if let TargetFacts::Database(_) = &run.target.facts {
-        run.findings.retain(of_waits);
+        run.findings.retain(|f| of_waits(f) || of_a_server(f));
         run.verdict = None;
         return;
     }

@@ -6,7 +6,7 @@
 //! which it talks ([`console`]).
 //!
 //! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
-//! ([`target`]), sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what
+//! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what
 //! is recorded of them ([`recorder`]), counted a second time (`span`) and captured event by event
 //! ([`capture`]), one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of
 //! ([`payload`]), what a row may write ([`meter`]), the raw floor ([`floor`]).
@@ -34,6 +34,7 @@ pub mod limits;
 #[cfg(test)]
 mod little;
 pub mod load;
+pub mod log_place;
 mod managed;
 pub mod meter;
 mod multiplex;

@@ -2,7 +2,9 @@
 
 mod collected;
 mod recording;
+mod server;
 mod spec;
+mod waits;
 mod warm_up;
 mod workers;
 
@@ -26,9 +28,11 @@ use measure::run::Row;
 use measure::workload::CommitPost;
 use measure::workload::arrivals::Arrivals;
 use measure::{Clock, Nanos};
+use server::ServerReading;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use waits::RowWaits;
 use warm_up::{begin_events, open_window};
 use workers::worker_work;
 
@@ -84,6 +88,7 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         pacer: None,
         planted: spec.planted,
     };
+    let server = ServerReading::now(lab);
     let sessions = (spec.jobs, spec.api);
     let sessions = load::open_sessions(driver, sessions, &shared, lab.interrupt)?;
     let window = lab.sampler.begin();
@@ -122,7 +127,12 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
     }
     driver.drain()?;
     lab.target.meter.end();
-    let recording = recording::recording(lab, spec, &shared, &collected, &observed);
+    let mut recording = recording::recording(lab, spec, &shared, &collected, &observed);
+    if let Some(before) = server {
+        let record = server::record(&before, before.after(lab), &collected);
+        recording.flush_audit = server::flush_audit(lab, &record);
+        recording.server = Some(record);
+    }
     // A row that was ended in its warm-up is left out, and nothing of it is stored.
     let nothing = lab.target.meter.ended_ns().is_some() && collected.commits == 0;
     if let Some(store) = lab.store.as_mut().filter(|_| !nothing) {
@@ -192,6 +202,7 @@ fn measure(
     }
     let before = driver.counters();
     let mut all = Collected::new(clock, from, begun);
+    all.waits = RowWaits::begin(lab);
     let end = from.plus(spec.time);
     let mut last = from;
     loop {
@@ -213,6 +224,7 @@ fn measure(
             control.until_ns.store(now.0, Ordering::SeqCst);
             lab.target.recorder.close(now.0);
             all.ends = [opened, WindowEdge::read(clock, now, &lab.target.recorder)];
+            all.waits.end();
             let observed = lab.sampler.end(window);
             let counters = driver.counters();
             all.checkpoint_flushes = counters.other_flushes - before.other_flushes;

@@ -8,6 +8,7 @@ use super::drafts::Drafts;
 use super::expected::{phase_name, row_name};
 use super::identified::IdentifiedTarget;
 use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
+use super::log_place::LogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::row::{self, Lab, Spec};
@@ -50,7 +51,10 @@ impl RowRunner<'_> {
         specs: &[Spec],
         writer: &mut RunWriter,
     ) -> Result<(), Failure> {
-        let counters = || self.target.and_then(IdentifiedTarget::counters);
+        let counters = || match self.target {
+            Some(target) => target.counters(),
+            None => log.log_place.as_ref().and_then(LogPlace::counters),
+        };
         let declares_cache = counters().and_then(|c| c.declares_cache());
         // As long as the longest intervals: what is kept of a soak is bounded.
         let interval = specs.iter().map(|s| s.interval().0).max();
@@ -110,7 +114,10 @@ impl RowRunner<'_> {
             target: log,
             sampler,
             declares_cache,
-            devices: target.map_or(0, |t| t.counted.len()),
+            devices: match (target, &log.log_place) {
+                (Some(target), _) => target.counted.len(),
+                (None, place) => place.as_ref().map_or(0, |place| place.counted.len()),
+            },
             store: Some(writer),
             interrupt: self.console.interrupt(),
             guard: &guard,

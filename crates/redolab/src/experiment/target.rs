@@ -3,6 +3,7 @@
 //! driver.
 
 use super::Failure;
+use super::log_place::LogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::recorder::Recorder;
@@ -55,6 +56,8 @@ pub struct LoadTarget {
     pub recorder: Arc<Recorder>,
     /// What charges its writes to the budget.
     pub meter: Arc<Meter>,
+    /// Where a server of others keeps its log, as far as that can be seen.
+    pub log_place: Option<LogPlace>,
     /// Bytes that making it has written, and opening it with the probe.
     made_bytes: u64,
 }
@@ -187,6 +190,7 @@ impl LoadTarget {
             driver: Arc::new(log),
             recorder,
             meter,
+            log_place: None,
             made_bytes,
         })
     }
@@ -195,7 +199,10 @@ impl LoadTarget {
     #[must_use]
     pub fn behind(driver: Arc<dyn Driver>) -> LoadTarget {
         let Observers { recorder, meter } = Observers::new(&Setup::default());
+        // What it cannot learn stays unknown; whether sessions can be opened is seen with them.
+        let _ = driver.prepare();
         LoadTarget {
+            log_place: LogPlace::of(&driver.facts()),
             driver,
             recorder,
             meter,

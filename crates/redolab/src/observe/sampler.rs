@@ -165,6 +165,12 @@ impl Sampler {
         self.source.counters.as_ref().map(Counters::dev)
     }
 
+    /// What the device has counted so far, read here and now.
+    #[must_use]
+    pub fn disk(&self) -> Option<DiskStats> {
+        self.source.counters.as_ref()?.read().ok()
+    }
+
     fn requests(&self) -> Option<NfsRequests> {
         self.source.share.as_ref()?.requests()
     }

@@ -1,6 +1,7 @@
 //! The value of each catalogue metric in a row: the one place where a key meets a field.
 
-use measure::run::Row;
+use measure::catalogue::SERVER_PREFIX;
+use measure::run::{Row, ServerFigures};
 use measure::words::sanitize;
 
 /// What stands in a cell.
@@ -49,7 +50,8 @@ impl RowCell {
     }
 }
 
-/// The value of the metric `key` (see [`measure::catalogue::ROW`]); `None` for an unknown key.
+/// The value of the metric `key` (see [`measure::catalogue::ROW`] and
+/// [`measure::catalogue::SERVER`]); `None` for an unknown key.
 #[must_use]
 pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
     let (redo, cpu) = (row.redo(), row.processors());
@@ -92,6 +94,38 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "offered_tps" => RowCell::real(row.open_loop().offered_tps),
         "backlog_end" => RowCell::count(row.open_loop().backlog_end),
         "lateness_ms" => RowCell::real(row.open_loop().lateness_ms),
+        key => return server_cell(row.server(), key.strip_prefix(SERVER_PREFIX)?),
+    })
+}
+
+/// The value of a metric of the catalogue's server, by its key in JSON.
+fn server_cell(server: &ServerFigures, key: &str) -> Option<RowCell> {
+    Some(match key {
+        "observed_s" => RowCell::real(server.observed_s),
+        "commits" => RowCell::count(server.commits),
+        "redo_lsn_bytes" => RowCell::count(server.redo_lsn_bytes),
+        "wal_bytes" => RowCell::count(server.wal_bytes),
+        "records" => RowCell::count(server.records),
+        "full_page_images" => RowCell::count(server.full_page_images),
+        "writes" => RowCell::count(server.writes),
+        "written_bytes" => RowCell::count(server.written_bytes),
+        "initialized_bytes" => RowCell::count(server.initialized_bytes),
+        "write_ms" => RowCell::real(server.write_ms),
+        "syncs" => RowCell::count(server.syncs),
+        "sync_ms" => RowCell::real(server.sync_ms),
+        "buffers_full" => RowCell::count(server.buffers_full),
+        "checkpoints" => RowCell::count(server.checkpoints),
+        "device_writes" => RowCell::count(server.device_writes),
+        "device_written_bytes" => RowCell::count(server.device_written_bytes),
+        "device_flushes" => RowCell::count(server.device_flushes),
+        "redo_per_commit_bytes" => RowCell::real(server.redo_per_commit_bytes),
+        "written_per_commit_bytes" => RowCell::real(server.written_per_commit_bytes),
+        "device_per_commit_bytes" => RowCell::real(server.device_per_commit_bytes),
+        "writes_per_commit" => RowCell::real(server.writes_per_commit),
+        "syncs_per_commit" => RowCell::real(server.syncs_per_commit),
+        "device_flushes_per_commit" => RowCell::real(server.device_flushes_per_commit),
+        "written_per_redo" => RowCell::real(server.written_per_redo),
+        "device_per_redo" => RowCell::real(server.device_per_redo),
         _ => return None,
     })
 }
@@ -145,10 +179,14 @@ mod tests {
     #[test]
     fn every_metric_of_the_catalogue_has_a_cell() {
         let row = Row::default();
-        for metric in measure::catalogue::ROW {
+        for metric in measure::catalogue::ROW
+            .iter()
+            .chain(measure::catalogue::SERVER)
+        {
             assert!(cell(&row, metric.key).is_some(), "{}", metric.key);
         }
         assert_eq!(cell(&row, "no_such_metric"), None);
+        assert_eq!(cell(&row, "server_no_such_metric"), None);
     }
 
     #[test]
@@ -156,6 +194,11 @@ mod tests {
         let json = serde_json::to_value(Row::default()).expect("a row is JSON");
         for metric in measure::catalogue::ROW {
             assert!(json.get(metric.key).is_some(), "{}", metric.key);
+        }
+        let json = serde_json::to_value(ServerFigures::default()).expect("it is JSON");
+        for metric in measure::catalogue::SERVER {
+            let key = metric.key.strip_prefix(SERVER_PREFIX).expect("it has it");
+            assert!(json.get(key).is_some(), "{key}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! Rows as CSV, for spreadsheets and data frames.
 //!
-//! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue. Numbers have all
+//! Columns: `run_id`, `origin`, `valid`, then every metric of the catalogue, and where a row has
+//! counts of a server those of the catalogue's servers. Numbers have all
 //! their digits, an empty field was not measured. Text that a spreadsheet would run as a formula
 //! is preceded by an apostrophe; numbers never are.
 
 use super::cells::{RowCell, cell};
+use measure::catalogue::{ROW, SERVER};
 use measure::run::Run;
 use measure::words::sanitize;
 use std::io::{self, Write};
@@ -15,7 +17,13 @@ use std::io::{self, Write};
 /// An error of `out`.
 pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let keys = measure::catalogue::ROW.iter().map(|m| m.key);
+    let has_server = |run: &&Run| run.rows.iter().any(|row| row.server.is_some());
+    let server = match runs.iter().any(has_server) {
+        true => SERVER,
+        false => &[],
+    };
+    let metrics = || ROW.iter().chain(server);
+    let keys = metrics().map(|m| m.key);
     writer.write_record(["run_id", "origin", "valid"].into_iter().chain(keys))?;
     for run in runs {
         for row in &run.rows {
@@ -24,12 +32,10 @@ pub fn write(runs: &[&Run], out: &mut dyn Write) -> io::Result<()> {
                 run.origin.word().to_owned(),
                 run.validity.valid.to_string(),
             ];
-            record.extend(measure::catalogue::ROW.iter().map(|metric| {
-                match cell(row, metric.key) {
-                    Some(RowCell::Text(text)) => safe(&text),
-                    Some(other) => other.exact(),
-                    None => String::new(),
-                }
+            record.extend(metrics().map(|metric| match cell(row, metric.key) {
+                Some(RowCell::Text(text)) => safe(&text),
+                Some(other) => other.exact(),
+                None => String::new(),
             }));
             writer.write_record(&record)?;
         }

@@ -14,6 +14,7 @@ pub mod file;
 pub mod imported;
 pub mod inspection;
 pub mod json;
+pub mod layers;
 pub mod progress;
 pub mod stack;
 pub mod stored;

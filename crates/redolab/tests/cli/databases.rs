@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
-use crate::harness::Place;
+use crate::harness::{Place, schema_problems};
 use serde_json::Value;
 use server::TestServer;
 
@@ -136,6 +136,19 @@ fn a_server_and_redolabs_own_log_are_in_one_report() {
         rate["a"].as_f64() > Some(20.0) && rate["b"].as_f64() > Some(20.0),
         "{rate}"
     );
+    // The same step of both, one below the other.
+    let tables = comparison["tables"].as_array().expect("a list");
+    let layers = tables.iter().find(|t| t["id"] == "compare_bytes");
+    let layers = layers.expect("bytes of both")["rows"]
+        .as_array()
+        .expect("rows");
+    assert_eq!(layers.len() % 2, 0, "{layers:?}");
+    for pair in layers.chunks(2) {
+        assert_eq!(
+            pair[0].as_array().map(|l| &l[1..3]),
+            pair[1].as_array().map(|l| &l[1..3])
+        );
+    }
     let html = std::fs::read_to_string(place.path().join("both.html")).expect("written");
     assert!(html.contains("postgres://bench@127.0.0.1") && html.contains("LGWR-LAT1"));
 }
@@ -211,4 +224,73 @@ fn what_is_no_server_is_refused_with_the_reason() {
         "async",
     ];
     place.run(&async_api).expect(2, &["use --commit-api sync"]);
+}
+
+/// Ids and weights of the findings on what the server's acknowledgements mean.
+fn of_server(run: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = run["findings"].as_array().expect("a list").iter();
+    all.map(|f| (text(&f["id"]), text(&f["weight"])))
+        .filter(|(id, _)| id.starts_with("server.") || id == "stack.volatile")
+        .collect()
+}
+
+/// Healthy servers are not convicted, whatever they count; those that do not flush are.
+#[test]
+fn a_server_is_convicted_by_what_it_reports_of_itself() {
+    for (settings, expected) in [
+        (&[][..], ("server.acknowledgement", "good")),
+        (
+            &["wal_sync_method=open_datasync"],
+            ("server.acknowledgement", "good"),
+        ),
+        (&["fsync=off"], ("server.no_flush", "bad")),
+        (&["synchronous_commit=off"], ("server.late_flush", "bad")),
+    ] {
+        let Some(server) = TestServer::start(settings, "") else {
+            return;
+        };
+        let place = Place::new();
+        let address = server.tcp_address("redo");
+        let on = ["run", "--on", address.as_str(), "--format", "json"];
+        let run = place.run(&[&on[..], &ROWS].concat()).json();
+        let expected = (expected.0.to_owned(), expected.1.to_owned());
+        assert_eq!(of_server(&run), [expected], "{settings:?}");
+        let problems = schema_problems("run-2.schema.json", &run);
+        assert_eq!(problems, Vec::<String>::new());
+        let counted = &run["rows"][0]["server"];
+        let number = |key: &str| counted[key].as_f64();
+        let per_commit = number("redo_per_commit_bytes").expect("known");
+        assert!((1_990.0..2_400.0).contains(&per_commit), "{counted}");
+        let own = run["rows"][0]["commits"].as_f64();
+        assert!(number("commits") > own, "the warm-up is in it: {counted}");
+        assert_eq!(counted["notes"], serde_json::json!([]));
+        if settings.is_empty() {
+            assert!(number("syncs_per_commit") >= Some(0.45), "{counted}");
+            assert!(number("written_per_redo") > Some(2.0), "{counted}");
+        } else {
+            let is_late = settings[0].starts_with("synchronous");
+            assert!(is_late || number("syncs") == Some(0.0), "{counted}");
+        }
+        let waits = &counted["waits"];
+        assert!(waits["readings"].as_u64() > Some(5), "{counted}");
+        place
+            .run(&["runs", "show", "last"])
+            .expect(0, &["Bytes per layer", "sessions in the server"]);
+        let csv = place.run(&["runs", "show", "last", "--format", "csv"]);
+        csv.expect(0, &["server_written_per_redo"]);
+        place
+            .run(&["report", "last", "-o", "run.html"])
+            .expect(0, &["run.html"]);
+        let html = std::fs::read_to_string(place.path().join("run.html")).expect("written");
+        assert!(html.contains("Bytes per layer") && html.contains(expected_id(&run)));
+    }
+}
+
+fn expected_id(run: &Value) -> &str {
+    let findings = run["findings"].as_array().expect("a list");
+    let ids = findings.iter().filter_map(|f| f["id"].as_str());
+    ids.filter(|id| id.starts_with("server."))
+        .last()
+        .unwrap_or("?")
 }

@@ -360,3 +360,32 @@ fn no_server_outlives_a_kill() {
     }
     assert!(entries(&place.store).len() > 1);
 }
+
+#[test]
+fn a_commit_waits_for_its_standby() {
+    let Some(place) = place() else { return };
+    let target = text(&place.target).to_owned();
+    let with = ["--server-setting", "standbys=1", "--format", "json"];
+    let remote = ["--server-setting", "synchronous_commit=remote_write"];
+    let done = place.run(&command(&target, &[&with[..], &remote].concat()));
+    done.expect(0, &[]);
+    let run = done.json();
+    let settings = &run["target"]["settings"];
+    assert_eq!(settings["synchronous_standby_names"], "FIRST 1 (s1)");
+    assert_eq!(settings["synchronous_commit"], "remote_write");
+    assert_eq!(
+        settings["standbys"],
+        Value::Null,
+        "it is no setting of the server"
+    );
+    assert!(
+        run["rows"][0]["commits"]
+            .as_u64()
+            .is_some_and(|commits| commits > 10)
+    );
+    place.expect_clean(&place.target);
+    expect_ended(&place.target, "a server with a standby");
+    let wrong = command(&target, &["--server-setting", "standbys=3"]);
+    place.run(&wrong).expect(2, &["use 0 to 2 standbys"]);
+    place.expect_clean(&place.target);
+}

@@ -11,7 +11,7 @@ use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, DeviceFigures, Environment,
     FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests, OpenLoopFigures, Origin,
     ProcessorFigures, RecordedSyncSwitch, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run,
-    SCHEMA, Target, TargetFacts, Validity, Worker, WorkloadInfo,
+    SCHEMA, ServerFigures, Target, TargetFacts, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -275,6 +275,48 @@ pub fn row(h: &Histogram) -> Row {
                 taken_per_s: 2e4,
             }],
         }),
+        server: Some(server()),
+    }
+}
+
+/// What a server counted, every field filled.
+fn server() -> ServerFigures {
+    ServerFigures {
+        observed_s: Some(1.5),
+        commits: Some(100),
+        redo_lsn_bytes: Some(200_000),
+        wal_bytes: Some(199_000),
+        records: Some(200),
+        full_page_images: Some(0),
+        writes: Some(101),
+        written_bytes: Some(1_000_000),
+        written_is_computed: Some(false),
+        initialized_bytes: Some(16 << 20),
+        write_ns: Some(1_000_000),
+        write_ms: Some(0.1),
+        syncs: Some(100),
+        sync_ns: Some(50_000_000),
+        sync_ms: Some(0.5),
+        buffers_full: Some(1),
+        checkpoints: Some(2),
+        device_writes: Some(120),
+        device_written_bytes: Some(1_100_000),
+        device_flushes: Some(103),
+        redo_per_commit_bytes: Some(2_000.0),
+        written_per_commit_bytes: Some(1e4),
+        device_per_commit_bytes: Some(1.1e4),
+        writes_per_commit: Some(1.01),
+        syncs_per_commit: Some(1.0),
+        device_flushes_per_commit: Some(1.03),
+        written_per_redo: Some(5.0),
+        device_per_redo: Some(5.5),
+        waits: Some(measure::run::ServerWaits {
+            readings: 50,
+            readings_per_s: 49.5,
+            query_ms: Some(0.2),
+            sessions: [("IO:WalSync".to_owned(), 40)].into(),
+        }),
+        notes: vec!["n".to_owned()],
     }
 }
 

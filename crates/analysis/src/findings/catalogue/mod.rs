@@ -17,12 +17,14 @@ mod durability;
 mod evidence;
 mod need;
 mod performance;
+mod server;
 mod validity;
 
 pub(crate) use durability::*;
 pub(crate) use evidence::*;
 pub(crate) use need::*;
 pub(crate) use performance::*;
+pub(crate) use server::*;
 pub(crate) use validity::*;
 
 use super::{FindingAxis, axis};
@@ -149,12 +151,13 @@ impl CatalogueEntry {
     }
 }
 
-/// Every kind of finding: durability, need, performance, validity, evidence.
+/// Every kind of finding: durability, need, performance, servers, validity, evidence.
 pub fn entries() -> impl Iterator<Item = &'static CatalogueEntry> {
     let parts = [
         durability::ENTRIES,
         need::ENTRIES,
         performance::ENTRIES,
+        server::ENTRIES,
         validity::ENTRIES,
         evidence::ENTRIES,
     ];

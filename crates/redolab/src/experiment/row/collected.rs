@@ -1,5 +1,6 @@
 //! What is collected while a row runs, interval by interval.
 
+use super::waits::RowWaits;
 use super::workers::WorkerWork;
 use super::{Lab, Shared, Spec, stored_name};
 use crate::experiment::Failure;
@@ -36,6 +37,8 @@ pub(super) struct Collected {
     pub(super) learnt: Option<(LearntSoFar, LearntSoFar)>,
     /// What the log writer's workers did in the window.
     pub(super) workers: Vec<WorkerWork>,
+    /// What sessions waited for in the target's server.
+    pub(super) waits: RowWaits,
     /// What was captured, where it was asked for.
     pub(super) events: Option<CapturedEvents>,
     /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
@@ -59,6 +62,7 @@ impl Collected {
             checkpoint_flushes: 0,
             learnt: None,
             workers: Vec::new(),
+            waits: RowWaits::default(),
             events: None,
             backlog: (0, 0),
         }

@@ -134,20 +134,16 @@ fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, m
         made.processors = Observations::one(machine, window, ticks);
     }
     if let Some(own) = observed.own {
+        // On the device of a server this process writes nothing, and the server is no neighbour.
+        let is_server = matches!(lab.target.driver.facts(), TargetFacts::Database(_));
         let used = ProcessUse {
             cpu_us: own.cpu_us(),
             context_switches: own.context_switches(),
-            // A server is another process: what it writes is not somebody else's.
-            written_bytes: observed.own_written_bytes.filter(|_| is_own_log(lab)),
+            written_bytes: observed.own_written_bytes.filter(|_| !is_server),
         };
         let process = format!("{machine}/{}", machine::process_id());
         made.processes = Observations::one(&process, window, used);
     }
-}
-
-/// Whether this process writes the log.
-fn is_own_log(lab: &Lab<'_>) -> bool {
-    matches!(lab.target.driver.facts(), TargetFacts::RedoLog(_))
 }
 
 /// What the flush audit is made from. Flushes of the log and of the checkpoint that are asked for

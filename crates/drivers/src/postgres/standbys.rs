@@ -1,0 +1,218 @@
+//! Standbys of a server of redolab's own: copies by `pg_basebackup` that receive its WAL through its
+//! Unix socket.
+//!
+//! Invariant: measuring begins when every standby streams. What it must not know: what a commit
+//! waits for, which the server's settings decide.
+
+use super::connection::Connection;
+use super::credentials::Credentials;
+use super::error::PostgresError;
+use super::managed::Places;
+use super::url::Address;
+use crate::managed::{GuardProgram, GuardedProcess, ManagedError};
+use measure::driver::{DriverError, ManagedPlan};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Among the settings of a plan, the number of standbys; the server never sees it.
+pub const STANDBYS: &str = "standbys";
+/// Standbys at most.
+const STANDBYS_MAX: u32 = 2;
+const COPY_MAX: Duration = Duration::from_secs(300);
+const STREAM_MAX: Duration = Duration::from_secs(120);
+/// The setting that names the standbys for which a commit waits.
+const NAMES: &str = "synchronous_standby_names";
+const LOOK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest address of a Unix socket, and the part of it that PostgreSQL adds to a directory.
+const SOCKET_MAX: usize = 107;
+const SOCKET_NAME: usize = "/.s.PGSQL.5432".len();
+
+/// The number of standbys that a plan asks for.
+///
+/// # Errors
+/// It is no number, or too large.
+pub fn wanted(plan: &ManagedPlan) -> Result<u32, DriverError> {
+    let Some(text) = plan.settings.get(STANDBYS) else {
+        return Ok(0);
+    };
+    let number = text.parse().ok().filter(|number| *number <= STANDBYS_MAX);
+    number.ok_or_else(|| {
+        DriverError::unusable(format!(
+            "{STANDBYS}={text}: use 0 to {STANDBYS_MAX} standbys of a private server"
+        ))
+    })
+}
+
+/// Settings of a plan as the server gets them: without the number of standbys.
+#[must_use]
+pub fn settings(plan: &ManagedPlan) -> BTreeMap<String, String> {
+    let mut settings = plan.settings.clone();
+    settings.remove(STANDBYS);
+    settings
+}
+
+/// The standbys that a commit waits for, unless the plan names them.
+fn names(plan: &ManagedPlan, standbys: u32) -> Option<&'static str> {
+    match standbys {
+        _ if plan.settings.contains_key(NAMES) => None,
+        0 => None,
+        1 => Some("FIRST 1 (s1)"),
+        _ => Some("ANY 1 (s1, s2)"),
+    }
+}
+
+/// Has commits wait for `standbys`, which stream already, unless the plan says for which.
+///
+/// # Errors
+/// The server refuses, or does not take it over in time.
+pub fn require(address: &Address, standbys: u32, plan: &ManagedPlan) -> Result<(), PostgresError> {
+    let Some(names) = names(plan, standbys) else {
+        return Ok(());
+    };
+    let mut connection = Connection::open(address, &Credentials::default(), PATIENCE)?;
+    connection.query(&format!("ALTER SYSTEM SET {NAMES} = '{names}'"))?;
+    connection.query("SELECT pg_catalog.pg_reload_conf()")?;
+    let until = Instant::now() + STREAM_MAX;
+    loop {
+        let rows = connection.query(&format!("SHOW {NAMES}"))?;
+        if rows.into_iter().flatten().flatten().any(|set| set == names) {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(PostgresError::TimedOut(STREAM_MAX));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Makes and starts standby `number` of the server at `primary`.
+///
+/// # Errors
+/// A path that is too long for a socket, a program that is missing or fails.
+pub fn start(
+    number: u32,
+    programs: &Path,
+    guard: &GuardProgram,
+    primary: &Places,
+    plan: &ManagedPlan,
+) -> Result<GuardedProcess, ManagedError> {
+    let host = primary.cluster.as_os_str();
+    if host.len() + SOCKET_NAME > SOCKET_MAX {
+        return Err(ManagedError::Unusable(format!(
+            "{}: the path is too long for a Unix socket, through which standbys receive their WAL; \
+             use a directory with a path of at most {} bytes",
+            primary.cluster.display(),
+            SOCKET_MAX - SOCKET_NAME - (host.len() - plan_length(plan))
+        )));
+    }
+    let copy = primary.standby(number, plan)?;
+    let program = programs.join("pg_basebackup");
+    if !program.is_file() {
+        return Err(ManagedError::Missing(format!(
+            "{}: standbys need the program pg_basebackup there",
+            programs.display()
+        )));
+    }
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut add = |name: &str, value: &std::ffi::OsStr| {
+        arguments.extend([name.into(), value.to_owned()]);
+    };
+    add("--pgdata", copy.cluster.as_os_str());
+    add("--waldir", copy.wal.as_os_str());
+    add("--host", host);
+    add("--username", super::managed::USER.as_ref());
+    add("--checkpoint", "fast".as_ref());
+    add("--wal-method", "stream".as_ref());
+    arguments.extend(["--write-recovery-conf", "--no-sync"].map(OsString::from));
+    GuardedProcess::start(guard, copy.order(program, arguments))?.run(COPY_MAX)?;
+    // The copy has the lock of the primary's socket.
+    let port = super::managed::PORT + number as u16;
+    let name = format!("s{number}");
+    GuardedProcess::start(guard, copy.server(programs, &settings(plan), (&name, port)))
+}
+
+/// Bytes of the path of the directory that the user named.
+fn plan_length(plan: &ManagedPlan) -> usize {
+    let named = plan.data.ancestors().nth(2);
+    named.map_or(0, |named| named.as_os_str().len())
+}
+
+/// Waits until `standbys` stream from the server at `address`.
+///
+/// # Errors
+/// One that ended, or does not come in time.
+pub fn await_streaming(
+    address: &Address,
+    standbys: &mut [GuardedProcess],
+    plan: &ManagedPlan,
+) -> Result<(), DriverError> {
+    const QUERY: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication \
+                         WHERE state = 'streaming' AND application_name LIKE 's_'";
+    let mut connection = Connection::open(address, &Credentials::default(), PATIENCE)?;
+    let until = Instant::now() + STREAM_MAX;
+    loop {
+        let rows = connection.query(QUERY)?;
+        let count = rows.into_iter().flatten().flatten().next();
+        let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
+        if count >= standbys.len() {
+            return Ok(());
+        }
+        for (index, standby) in standbys.iter_mut().enumerate() {
+            if let Some(how) = standby.ended().map(str::to_owned) {
+                let how = format!("(standby {}) ended {how} when it was started", index + 1);
+                return Err(DriverError::failed(standby.failure(how).to_string()));
+            }
+        }
+        if plan.interrupted.load(Ordering::Relaxed) {
+            return Err(DriverError::failed(
+                "interrupted while standbys were started",
+            ));
+        }
+        if Instant::now() > until {
+            return Err(DriverError::failed(format!(
+                "{count} of {} standbys stream after {} s",
+                standbys.len(),
+                STREAM_MAX.as_secs()
+            )));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn plan(pairs: &[(&str, &str)]) -> ManagedPlan {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        ManagedPlan {
+            data: PathBuf::from("/u01/work/data"),
+            log: PathBuf::from("/u01/work/log"),
+            programs: None,
+            settings: pairs.iter().map(own).collect(),
+            interrupted: Default::default(),
+        }
+    }
+
+    #[test]
+    fn the_server_waits_for_its_standbys_unless_the_plan_names_others() {
+        let two = plan(&[("standbys", "2"), ("synchronous_commit", "remote_write")]);
+        assert_eq!(wanted(&two).expect("two"), 2);
+        let set = settings(&two);
+        assert_eq!(set["synchronous_commit"], "remote_write");
+        assert!(!set.contains_key("standbys"));
+        assert_eq!(names(&two, 2), Some("ANY 1 (s1, s2)"));
+        let named = plan(&[("standbys", "2"), ("synchronous_standby_names", "")]);
+        assert_eq!(names(&named, 2), None);
+        let none = plan(&[("standbys", "0")]);
+        assert_eq!(names(&none, wanted(&none).expect("none")), None);
+        for wrong in ["3", "-1", "one", ""] {
+            assert!(wanted(&plan(&[("standbys", wrong)])).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What the server of a target counts of its own log, and what becomes of two readings.
+//!
+//! Invariants: what a server does not count is `None`. A difference is known only where both
+//! readings have the value, it did not go backwards, and nobody reset it in between.
+
+use crate::record::{ServerTotals, WaitSamples};
+
+/// What a server has counted, from when it began to count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerCounts {
+    /// Which server it is; two readings of one server have the same.
+    pub server: String,
+    /// Since when it counts, as it reports that: a reset changes it. It says nothing of `lsn`.
+    pub began: String,
+    /// Transactions that sessions of this process which have ended have committed.
+    pub commits: Option<u64>,
+    /// Position of its log, in bytes.
+    pub lsn: Option<u64>,
+    /// Bytes of its log as it counts them.
+    pub wal_bytes: Option<u64>,
+    /// Records of its log.
+    pub records: Option<u64>,
+    /// Images of whole pages among them.
+    pub full_page_images: Option<u64>,
+    /// Writes of its log.
+    pub writes: Option<u64>,
+    /// Bytes of these writes.
+    pub written_bytes: Option<u64>,
+    /// They were computed from `writes` and `lsn`, because it does not count them.
+    pub written_is_computed: bool,
+    /// Bytes with which it filled new files of its log; not in `written_bytes`.
+    pub initialized_bytes: Option<u64>,
+    /// Time of its writes, in nanoseconds.
+    pub write_ns: Option<u64>,
+    /// Flushes of its log; 0 also where its writes are durable by themselves.
+    pub syncs: Option<u64>,
+    /// Time of its flushes, in nanoseconds.
+    pub sync_ns: Option<u64>,
+    /// Writes that were made because its log buffer was full.
+    pub buffers_full: Option<u64>,
+    /// Checkpoints that began.
+    pub checkpoints: Option<u64>,
+}
+
+/// What a server counted between two readings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerGrowth {
+    /// The differences.
+    pub totals: ServerTotals,
+    /// Transactions of this process between the readings.
+    pub commits: Option<u64>,
+    /// Why a difference is unknown that both readings have, in words.
+    pub note: Option<String>,
+}
+
+impl ServerCounts {
+    /// What was counted from the reading `before` to this one. After a reset, and of another
+    /// server, only what cannot be reset is known.
+    #[must_use]
+    pub fn since(&self, before: &ServerCounts) -> ServerGrowth {
+        if self.server != before.server {
+            return ServerGrowth {
+                note: Some("the two readings are of different servers".to_owned()),
+                ..ServerGrowth::default()
+            };
+        }
+        let mut backwards = Vec::new();
+        let mut grown = |name: &'static str, after: Option<u64>, before: Option<u64>| {
+            let (after, before) = (after?, before?);
+            if after < before {
+                backwards.push(name);
+            }
+            after.checked_sub(before)
+        };
+        let redo_lsn_bytes = grown("the position of the log", self.lsn, before.lsn);
+        let commits = grown("commits", self.commits, before.commits);
+        let mut totals = ServerTotals {
+            wal_bytes: grown("bytes", self.wal_bytes, before.wal_bytes),
+            records: grown("records", self.records, before.records),
+            full_page_images: grown("images", self.full_page_images, before.full_page_images),
+            writes: grown("writes", self.writes, before.writes),
+            written_bytes: grown("written bytes", self.written_bytes, before.written_bytes),
+            written_is_computed: self.written_is_computed || before.written_is_computed,
+            initialized_bytes: grown("filled", self.initialized_bytes, before.initialized_bytes),
+            write_ns: grown("time of writes", self.write_ns, before.write_ns),
+            syncs: grown("flushes", self.syncs, before.syncs),
+            sync_ns: grown("time of flushes", self.sync_ns, before.sync_ns),
+            buffers_full: grown("full buffers", self.buffers_full, before.buffers_full),
+            checkpoints: grown("checkpoints", self.checkpoints, before.checkpoints),
+            ..ServerTotals::default()
+        };
+        let mut note = (!backwards.is_empty()).then(|| {
+            format!(
+                "the server's counts went backwards: {}",
+                backwards.join(", ")
+            )
+        });
+        if self.began != before.began {
+            totals = ServerTotals::default();
+            note = Some("the server's statistics were reset meanwhile".to_owned());
+        }
+        totals.redo_lsn_bytes = redo_lsn_bytes;
+        ServerGrowth {
+            totals,
+            commits,
+            note,
+        }
+    }
+}
+
+/// Samples what the sessions of a target wait for in its server, until it is ended or dropped.
+pub trait WaitSampling: Send {
+    /// Ends the sampling and its thread. What was sampled; `None` where the server failed to
+    /// answer meanwhile.
+    fn end(self: Box<Self>) -> Option<WaitSamples>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(lsn: u64, syncs: Option<u64>, began: &str) -> ServerCounts {
+        ServerCounts {
+            server: "a".to_owned(),
+            began: began.to_owned(),
+            commits: Some(lsn / 2_000),
+            lsn: Some(lsn),
+            wal_bytes: Some(lsn / 2),
+            syncs,
+            ..ServerCounts::default()
+        }
+    }
+
+    #[test]
+    fn differences_are_known_where_both_readings_have_the_value() {
+        let (before, after) = (counts(1_000, None, "1"), counts(5_000, Some(4), "1"));
+        let grown = after.since(&before);
+        assert_eq!(grown.totals.redo_lsn_bytes, Some(4_000));
+        assert_eq!(grown.totals.wal_bytes, Some(2_000));
+        assert_eq!((grown.totals.syncs, grown.totals.writes), (None, None));
+        assert_eq!((grown.commits, grown.note), (Some(2), None));
+    }
+
+    /// Also where the counts after it are larger than those before.
+    #[test]
+    fn after_a_reset_only_the_position_is_known() {
+        let (before, after) = (counts(1_000, Some(1), "1"), counts(9_000, Some(4), "2"));
+        let grown = after.since(&before);
+        assert_eq!(grown.totals.redo_lsn_bytes, Some(8_000));
+        assert_eq!((grown.totals.wal_bytes, grown.totals.syncs), (None, None));
+        assert_eq!(grown.commits, Some(4));
+        assert!(grown.note.is_some_and(|note| note.contains("reset")));
+    }
+
+    #[test]
+    fn what_went_backwards_is_unknown_and_named() {
+        let (before, after) = (counts(5_000, Some(7), "1"), counts(6_000, Some(4), "1"));
+        let grown = after.since(&before);
+        assert_eq!(
+            (grown.totals.syncs, grown.totals.wal_bytes),
+            (None, Some(500))
+        );
+        assert!(
+            grown
+                .note
+                .is_some_and(|note| note.ends_with("backwards: flushes"))
+        );
+    }
+
+    #[test]
+    fn another_server_is_no_difference() {
+        let before = counts(1_000, Some(1), "1");
+        let mut after = counts(2_000, Some(2), "1");
+        after.server = "b".to_owned();
+        let grown = after.since(&before);
+        assert_eq!(grown.totals, ServerTotals::default());
+        assert!(grown.note.is_some());
+    }
+}

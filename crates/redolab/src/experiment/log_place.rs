@@ -1,0 +1,43 @@
+//! Where a server of others keeps its log, as far as that can be seen on this machine: the storage
+//! stack below its directory, and the devices that count its writes and flushes.
+//!
+//! Invariant: nothing is written there, and what cannot be seen is unknown.
+
+use crate::observe::diskstats::Counters;
+use crate::observe::tools;
+use crate::observe::topology::{DevNo, counted_devices};
+use measure::run::TargetFacts;
+use measure::stack::Stack;
+use std::path::Path;
+
+/// The directory of a server's log.
+pub struct LogPlace {
+    /// The stack below it.
+    pub stack: Stack,
+    /// The devices below it that count flushes.
+    pub counted: Vec<DevNo>,
+}
+
+impl LogPlace {
+    /// That of a server on this machine whose directory can be seen.
+    #[must_use]
+    pub fn of(facts: &TargetFacts) -> Option<LogPlace> {
+        let TargetFacts::Database(facts) = facts else {
+            return None;
+        };
+        let directory = Path::new(facts.log_directory.as_deref()?);
+        let mut stack = device::identify::stack_of(directory).ok()?;
+        tools::complete(&mut stack);
+        let counted = counted_devices(&stack);
+        Some(LogPlace { stack, counted })
+    }
+
+    /// Counters of the device below, where there is exactly one that counts.
+    #[must_use]
+    pub fn counters(&self) -> Option<Counters> {
+        match self.counted.as_slice() {
+            [one] => Counters::open(*one).ok(),
+            _ => None,
+        }
+    }
+}
