@@ -9,6 +9,7 @@ mod groups;
 mod load;
 mod row;
 mod target;
+mod tproc_c;
 pub mod version_1;
 
 pub use figures::*;
@@ -19,6 +20,7 @@ pub use groups::{
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use row::Row;
 pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
+pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};

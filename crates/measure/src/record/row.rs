@@ -51,6 +51,7 @@ impl Recording {
             device: self.device_figures(),
             processors: self.processor_figures(commits),
             learning: self.learning_figures(),
+            tproc_c: self.tproc_c.as_ref().map(|c| c.figures(&self.foregrounds)),
             ..Row::default()
         };
         let space_waits = self.space_waits.unwrap_or_default();

@@ -11,6 +11,7 @@ use super::figures::{
 use super::groups::{
     DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures, RedoFigures, flat,
 };
+use super::tproc_c::TprocCFigures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -91,6 +92,9 @@ pub struct Row {
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     #[serde(flatten, with = "flat")]
     pub learning: Option<LearningFigures>,
+    /// What TPROC-C came to; `None` of every other workload.
+    #[serde(flatten, with = "flat")]
+    pub tproc_c: Option<TprocCFigures>,
 }
 
 static NO_REDO: LazyLock<RedoFigures> = LazyLock::new(RedoFigures::default);
@@ -98,6 +102,7 @@ static NO_DEVICE: LazyLock<DeviceFigures> = LazyLock::new(DeviceFigures::default
 static NO_PROCESSORS: LazyLock<ProcessorFigures> = LazyLock::new(ProcessorFigures::default);
 static NO_OPEN_LOOP: LazyLock<OpenLoopFigures> = LazyLock::new(OpenLoopFigures::default);
 static NO_LEARNING: LazyLock<LearningFigures> = LazyLock::new(LearningFigures::default);
+static NO_TPROC_C: LazyLock<TprocCFigures> = LazyLock::new(TprocCFigures::default);
 
 impl Row {
     /// The wait event's figures, if it was recorded.
@@ -134,6 +139,12 @@ impl Row {
     #[must_use]
     pub fn learning(&self) -> &LearningFigures {
         self.learning.as_ref().unwrap_or(&NO_LEARNING)
+    }
+
+    /// The figures of TPROC-C; each is `None` of every other workload.
+    #[must_use]
+    pub fn tproc_c(&self) -> &TprocCFigures {
+        self.tproc_c.as_ref().unwrap_or(&NO_TPROC_C)
     }
 }
 

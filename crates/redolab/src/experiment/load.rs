@@ -25,11 +25,14 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Samples that a session keeps before it hands them over.
 pub(super) const BUFFERED: usize = 64;
 /// A buffered sample is handed over at the latest after this time.
 pub(super) const BUFFERED_NS: u64 = 200_000_000;
+/// A user that pauses looks so often whether the row has ended.
+const PAUSE_SLICE: Duration = Duration::from_millis(50);
 /// Sessions need little stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -351,6 +354,13 @@ fn run(
     let mut start = handed_over;
     let mut span = Span::of(job, shared.planted);
     while control.goes_on(start.0) && control.commits.is_none_or(|n| done < n) {
+        let pause = session.pause();
+        if pause > Nanos::ZERO {
+            start = wait_out(clock, start.plus(pause), control);
+            if !control.goes_on(start.0) {
+                break;
+            }
+        }
         let sample = Sample::of(session.transaction()?, start, job);
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
@@ -382,6 +392,17 @@ fn run(
     shared.recorder.samples(job as usize, &buffer);
     control.add_space_waits(counts.as_ref());
     Ok(())
+}
+
+/// Waits, in short sleeps, until `until` or the stop. When that was.
+fn wait_out(clock: RealClock, until: Nanos, control: &Control) -> Nanos {
+    loop {
+        let now = clock.now();
+        if now >= until || control.stop.load(Ordering::Acquire) {
+            return now;
+        }
+        std::thread::sleep(Duration::from_nanos(until.since(now).0).min(PAUSE_SLICE));
+    }
 }
 
 #[cfg(test)]
