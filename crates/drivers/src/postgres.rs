@@ -7,10 +7,10 @@
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
-mod connection;
-mod error;
+pub(crate) mod connection;
+pub(crate) mod error;
 mod password;
-mod server;
+pub(crate) mod server;
 mod session;
 mod sizes;
 mod url;
@@ -46,32 +46,15 @@ const WITHOUT_TLS: [&str; 3] = ["disable", "allow", "prefer"];
 /// # Errors
 /// The server cannot be used, and what to do.
 pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarget, DriverError> {
-    let address = Address::parse(address, environment.user.as_deref())?;
-    let ssl_mode = address
-        .ssl_mode
-        .as_deref()
-        .or(environment.ssl_mode.as_deref());
-    if ssl_mode.is_some_and(|mode| !WITHOUT_TLS.contains(&mode)) {
-        return Err(PostgresError::Tls.into());
-    }
-    let credentials = Credentials::find(&address, environment);
-    let shown = address.shown();
-    let mut server = Server {
-        address,
-        credentials,
-        patience: environment.patience,
-        clock: RealClock::new(),
-        facts: DatabaseFacts::default(),
-    };
-    server.facts = server.connect()?.1;
+    let server = Server::open(address, environment)?;
     Ok(OpenedTarget {
+        shown: server.shown(),
         driver: Box::new(server),
-        shown,
     })
 }
 
 /// A server on which sessions can be opened.
-struct Server {
+pub(crate) struct Server {
     address: Address,
     credentials: Credentials,
     patience: Duration,
@@ -80,6 +63,50 @@ struct Server {
 }
 
 impl Server {
+    /// Connects to a server, and checks that redolab may commit on it.
+    ///
+    /// # Errors
+    /// The server cannot be used, and what to do.
+    pub(crate) fn open(
+        address: &str,
+        environment: &ClientEnvironment,
+    ) -> Result<Server, DriverError> {
+        let address = Address::parse(address, environment.user.as_deref())?;
+        let ssl_mode = address
+            .ssl_mode
+            .as_deref()
+            .or(environment.ssl_mode.as_deref());
+        if ssl_mode.is_some_and(|mode| !WITHOUT_TLS.contains(&mode)) {
+            return Err(PostgresError::Tls.into());
+        }
+        let mut server = Server {
+            credentials: Credentials::find(&address, environment),
+            address,
+            patience: environment.patience,
+            clock: RealClock::new(),
+            facts: DatabaseFacts::default(),
+        };
+        server.facts = server.connect()?.1;
+        Ok(server)
+    }
+
+    /// The address without a password.
+    pub(crate) fn shown(&self) -> String {
+        self.address.shown()
+    }
+
+    /// A connection whose answers may take that long; nothing is checked.
+    pub(crate) fn patient(&self, patience: Duration) -> Result<Connection, PostgresError> {
+        Connection::open(&self.address, &self.credentials, patience)
+    }
+
+    /// A connection for a session: the settings are still those that were read at first.
+    pub(crate) fn unchanged(&self) -> Result<Connection, PostgresError> {
+        let (connection, facts) = self.connect()?;
+        server::unchanged(&self.facts, &facts)?;
+        Ok(connection)
+    }
+
     /// A connection to a server on which redolab may commit, and the facts as it reads them.
     fn connect(&self) -> Result<(Connection, DatabaseFacts), PostgresError> {
         let mut connection = Connection::open(&self.address, &self.credentials, self.patience)?;
@@ -98,9 +125,8 @@ impl Driver for Server {
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
-        let (connection, facts) = self.connect()?;
-        server::unchanged(&self.facts, &facts)?;
-        let is_logical = server::is_logical(&facts);
+        let connection = self.unchanged()?;
+        let is_logical = server::is_logical(&self.facts);
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
         Ok(Box::new(session))
     }
