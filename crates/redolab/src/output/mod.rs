@@ -18,5 +18,6 @@ pub mod progress;
 pub mod stack;
 pub mod stored;
 pub mod table;
+pub mod tproc_c;
 pub mod verdict;
 pub mod workers;
