@@ -1,5 +1,5 @@
-//! What redolab measures, behind the seam of [`measure::driver`]: the embedded redo log, and
-//! database servers.
+//! What redolab measures, behind the seam of [`measure::driver`]: the embedded redo log,
+//! database servers, and TPROC-C on these.
 //!
 //! What it must not know: how long and how often sessions run, what is recorded of them, and what
 //! it means.
@@ -8,6 +8,7 @@ pub mod embedded;
 mod kinds;
 pub mod managed;
 pub mod postgres;
+pub mod tprocc;
 mod work;
 
 pub use kinds::KINDS;

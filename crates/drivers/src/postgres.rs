@@ -7,15 +7,15 @@
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
-mod connection;
+pub(crate) mod connection;
 mod counts;
 mod credentials;
-mod error;
+pub(crate) mod error;
 mod log_file;
 mod managed;
 mod password;
 mod programs;
-mod server;
+pub(crate) mod server;
 mod session;
 mod sizes;
 mod standbys;
@@ -62,23 +62,15 @@ const WITHOUT_TLS: [&str; 3] = ["disable", "allow", "prefer"];
 /// # Errors
 /// The server cannot be used, and what to do.
 pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarget, DriverError> {
-    let address = Address::parse(address, environment.user.as_deref())?;
-    let ssl_mode = address
-        .ssl_mode
-        .as_deref()
-        .or(environment.ssl_mode.as_deref());
-    if ssl_mode.is_some_and(|mode| !WITHOUT_TLS.contains(&mode)) {
-        return Err(PostgresError::Tls.into());
-    }
-    let shown = address.shown();
+    let server = Server::open(address, environment)?;
     Ok(OpenedTarget {
-        driver: Box::new(Server::at(address, environment)?),
-        shown,
+        shown: server.shown(),
+        driver: Box::new(server),
     })
 }
 
 /// A server on which sessions can be opened; its own processes, where redolab made it.
-struct Server {
+pub(crate) struct Server {
     address: Address,
     credentials: Credentials,
     patience: Duration,
@@ -89,6 +81,25 @@ struct Server {
 }
 
 impl Server {
+    /// Connects to a server, and checks that redolab may commit on it.
+    ///
+    /// # Errors
+    /// The server cannot be used, and what to do.
+    pub(crate) fn open(
+        address: &str,
+        environment: &ClientEnvironment,
+    ) -> Result<Server, DriverError> {
+        let address = Address::parse(address, environment.user.as_deref())?;
+        let ssl_mode = address
+            .ssl_mode
+            .as_deref()
+            .or(environment.ssl_mode.as_deref());
+        if ssl_mode.is_some_and(|mode| !WITHOUT_TLS.contains(&mode)) {
+            return Err(PostgresError::Tls.into());
+        }
+        Ok(Server::at(address, environment)?)
+    }
+
     /// The server at an address, on which redolab may commit.
     fn at(address: Address, environment: &ClientEnvironment) -> Result<Server, PostgresError> {
         let mut server = Server {
@@ -102,6 +113,23 @@ impl Server {
         };
         server.facts = server.connect()?.1;
         Ok(server)
+    }
+
+    /// The address without a password.
+    pub(crate) fn shown(&self) -> String {
+        self.address.shown()
+    }
+
+    /// A connection whose answers may take that long; nothing is checked.
+    pub(crate) fn patient(&self, patience: Duration) -> Result<Connection, PostgresError> {
+        Connection::open(&self.address, &self.credentials, patience)
+    }
+
+    /// A connection for a session: the settings are still those that were read at first.
+    pub(crate) fn unchanged(&self) -> Result<Connection, PostgresError> {
+        let (connection, facts) = self.connect()?;
+        server::unchanged(&self.facts, &facts)?;
+        Ok(connection)
     }
 
     /// A connection to a server on which redolab may commit, and the facts as it reads them.
@@ -127,9 +155,8 @@ impl Driver for Server {
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
-        let (connection, facts) = self.connect()?;
-        server::unchanged(&self.facts, &facts)?;
-        let is_logical = server::is_logical(&facts);
+        let connection = self.unchanged()?;
+        let is_logical = server::is_logical(&self.facts);
         let backend = connection.backend;
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
         Ok(self.watch.watched(Box::new(session), backend))

@@ -260,6 +260,20 @@ pub const ROW: &[Metric] = &[
         definition: "Open loop: mean time from when a transaction was due and a session was free until it began. redolab itself causes it; it is part of the latency and is reported so that it can be subtracted.",
         source: OWN,
     },
+    Metric {
+        key: "nopm",
+        heading: "NOPM",
+        unit: "1/min",
+        definition: "TPROC-C: growth of the sum of d_next_o_id over all districts per minute, between two readings at the ends of the measured time. New orders that were rolled back are not in it; those of other clients are.",
+        source: "HammerDB 4.12, new orders per minute",
+    },
+    Metric {
+        key: "tpm",
+        heading: "TPM",
+        unit: "1/min",
+        definition: "TPROC-C: commits and rollbacks of the server per minute, between the same readings. PostgreSQL: xact_commit + xact_rollback over all databases of pg_stat_database.",
+        source: "HammerDB 4.12, transactions per minute",
+    },
 ];
 
 const PG_WAL: &str = "PostgreSQL 14 to 17: pg_stat_wal; 18: pg_stat_io of the object wal";

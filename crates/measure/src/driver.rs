@@ -14,7 +14,7 @@ pub use error::DriverError;
 pub use server::{ServerCounts, ServerGrowth, WaitSampling};
 
 use crate::record::{KINDS_MAX, LearntSwitch, ONLY_KIND, WaitSum};
-use crate::run::TargetFacts;
+use crate::run::{ConsistencyCondition, TargetFacts};
 use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
 use crate::{Nanos, RealClock};
@@ -87,6 +87,25 @@ pub struct DriverCounters {
     pub learnt: Option<LearntSoFar>,
     /// The log writer's workers, by number.
     pub workers: Vec<WorkerCounts>,
+    /// What was counted of TPROC-C; `None` of every other target.
+    pub tproc_c: Option<TprocCCounts>,
+}
+
+/// What was counted of TPROC-C until a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TprocCCounts {
+    /// The moment, on the driver's clock.
+    pub at: Nanos,
+    /// Warehouses of the schema.
+    pub warehouses: u32,
+    /// Sum of `d_next_o_id` over all districts; `None` where it could not be read.
+    pub next_orders: Option<u64>,
+    /// Commits and rollbacks of the server; `None` where it does not report them.
+    pub transactions: Option<u64>,
+    /// New orders that its sessions rolled back as TPROC-C demands.
+    pub rolled_back: u64,
+    /// Transactions that its sessions ran again after a deadlock or a serialization failure.
+    pub retries: u64,
 }
 
 /// What adaptive sessions have learnt.
@@ -213,6 +232,15 @@ pub trait Driver: Send + Sync {
         Ok(None)
     }
 
+    /// Checks the consistency conditions of what the target stores, where it has any: called after
+    /// a row, once its sessions have ended.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn conditions(&self) -> Result<Vec<ConsistencyCondition>, DriverError> {
+        Ok(Vec::new())
+    }
+
     /// What a run says of it.
     fn facts(&self) -> TargetFacts;
 
@@ -232,6 +260,11 @@ pub trait DriverSession: Send {
     /// # Errors
     /// Of the target; the session is of no use any more.
     fn transaction(&mut self) -> Result<Transaction, DriverError>;
+
+    /// How long its user waits before the next transaction; that time is in no latency.
+    fn pause(&self) -> Nanos {
+        Nanos::ZERO
+    }
 
     /// What the target counted for it; `None` where it does not count by session.
     fn counts(&self) -> Option<SessionCounts> {

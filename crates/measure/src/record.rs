@@ -18,6 +18,7 @@ mod row;
 mod server;
 #[cfg(test)]
 mod tests;
+mod tproc_c;
 mod window;
 
 pub use background::{Background, WorkerRecord};
@@ -28,6 +29,7 @@ pub use observed::{
     AdditiveCounts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks,
 };
 pub use server::{SERVER_NOTES_MAX, ServerRecord, ServerTotals, WAITS_MAX, WaitSamples};
+pub use tproc_c::TprocCRecord;
 pub use window::TimeWindow;
 
 use crate::bounded;
@@ -131,6 +133,8 @@ pub struct Recording {
     pub arrivals: Option<ArrivalRecord>,
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     pub learning: Option<LearningRecord>,
+    /// What was counted of TPROC-C; `None` of every other workload.
+    pub tproc_c: Option<TprocCRecord>,
     /// Time of the sessions that is in no latency.
     pub session_time: Option<SessionTime>,
     /// What was counted and timed a second time.
@@ -163,6 +167,7 @@ impl Recording {
             flush_audit: None,
             arrivals: None,
             learning: None,
+            tproc_c: None,
             session_time: None,
             cross_check: None,
             sessions: Vec::new(),

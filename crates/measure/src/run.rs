@@ -10,6 +10,7 @@ mod load;
 mod row;
 mod server;
 mod target;
+mod tproc_c;
 pub mod version_1;
 
 pub use figures::*;
@@ -21,6 +22,7 @@ pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadI
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
+pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};

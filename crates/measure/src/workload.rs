@@ -5,13 +5,16 @@
 //! Sizes are those of study 003 (redo of a transaction as its tables show it): LGWR-LAT1 1.95 kB,
 //! LGWR-LAT25 26.3 kB, LGWR-LAT125 124 kB with COMMIT WRITE WAIT IMMEDIATE, LGWR-THR 486 kB with
 //! COMMIT WRITE NOWAIT BATCH. `storm` is the load of study 004, `size-sweep` that of study 002.
+//! TPROC-C ([`tproc_c`]) runs on databases only.
 //! Nothing here knows of logs, threads or clocks.
 
 pub mod arrivals;
 pub mod payload;
 pub mod sizes;
+pub mod tproc_c;
 
 pub use payload::{Generator, Payload, STAMP_BYTES, pool, split_mix};
+pub use tproc_c::{TPROC_C, TPROC_C_NOTICE, TprocC};
 
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +96,9 @@ pub struct Workload {
     pub records: u32,
     /// How it commits.
     pub commit: CommitMode,
+    /// What the plan decides of TPROC-C; `None` of every other workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tproc_c: Option<TprocC>,
 }
 
 /// The jobs that run when none are named. Fixed, so that runs compare.
@@ -118,6 +124,7 @@ impl Workload {
             redo_bytes,
             records: 1,
             commit: CommitMode::WAIT_IMMEDIATE,
+            tproc_c: None,
         };
         vec![
             latency("LGWR-LAT1", 1_997),
@@ -128,6 +135,7 @@ impl Workload {
                 redo_bytes: 497_664,
                 records: 1,
                 commit: CommitMode::NOWAIT_BATCH,
+                tproc_c: None,
             },
         ]
     }
@@ -152,6 +160,7 @@ impl Workload {
             redo_bytes,
             records: redo_bytes.div_ceil(SWEEP_RECORD_BYTES).max(1),
             commit: CommitMode::WAIT_IMMEDIATE,
+            tproc_c: None,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::format::{count, digits, percent};
 use measure::WaitEvent;
 use measure::catalogue;
 use measure::run::{Row, Run, WaitStats};
-use measure::workload::SIZE_SWEEP;
+use measure::workload::{SIZE_SWEEP, TPROC_C_NOTICE};
 
 /// Most rows of a table.
 const MAX_ROWS: usize = 400;
@@ -54,10 +54,21 @@ pub(super) fn rows(run: &Run) -> Option<Section> {
         "Rows",
         "One row for each workload and number of jobs, in the columns of study 003 and its units (1 MB = 1024 kB). Commit latency is measured for each transaction; log file sync is the part of it that waits for the log. The table is wide: scroll sideways.",
         format!(
-            "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Rows\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            "<div class=\"scroll wide-table\" tabindex=\"0\" role=\"group\" aria-label=\"Rows\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{}",
+            tproc_c_notice(run)
         ),
     );
     section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Rows))
+}
+
+/// What is to be known of rows of TPROC-C, below the table.
+fn tproc_c_notice(run: &Run) -> String {
+    let has_tproc_c = run.rows.iter().any(|row| row.tproc_c.is_some());
+    if has_tproc_c {
+        format!("<p>{}</p>", esc(TPROC_C_NOTICE))
+    } else {
+        String::new()
+    }
 }
 
 /// A metric's unit for the line below its heading, where the heading doesn't carry it.
@@ -104,6 +115,8 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "log_file_sync_switches" => count(row.learning().log_file_sync_switches?),
         "offered_tps" => digits(row.open_loop().offered_tps?),
         "backlog_end" => count(row.open_loop().backlog_end?),
+        "nopm" => digits(row.tproc_c().nopm?),
+        "tpm" => digits(row.tproc_c().tpm?),
         "lateness_ms" => digits(row.open_loop().lateness_ms?),
         "commits_per_session" => count(row.commits_per_session?),
         "redo_bytes_per_txn" if row.workload == SIZE_SWEEP => count(row.redo_bytes_per_txn?),
@@ -187,7 +200,7 @@ mod tests {
     use super::*;
     use measure::run::{
         CommitsPerWrite, DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures,
-        RedoFigures,
+        RedoFigures, TprocCFigures,
     };
 
     /// Of a wait of which only count and total are known, nobody counted the long ones.
@@ -257,6 +270,11 @@ mod tests {
                 log_file_sync_switches: Some(1),
                 log_file_sync_polled_pct: Some(1.0),
                 ..LearningFigures::default()
+            }),
+            tproc_c: Some(TprocCFigures {
+                nopm: Some(1.0),
+                tpm: Some(1.0),
+                detail: None,
             }),
             ..Row::default()
         };

@@ -22,7 +22,7 @@ use measure::driver::{
 };
 use measure::record::{LearntSwitch, WaitSum};
 use measure::run::{ProbeRow, RedoLogFacts, TargetFacts};
-use measure::workload::CommitPost;
+use measure::workload::{CommitPost, Workload};
 use redo::engine::BackEnd;
 use redo::{Log, LogFileSync, LogWriter};
 use session::LogSession;
@@ -156,6 +156,15 @@ impl Driver for EmbeddedLog {
         self.log.clock()
     }
 
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        match workload.tproc_c {
+            Some(_) => Err(DriverError::unusable(
+                "a redo log alone has no tables for TPROC-C: use a database server",
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         let session = self.log.session();
         Ok(Box::new(LogSession::new(session, self.log.clock(), load)))
@@ -204,6 +213,7 @@ impl Driver for EmbeddedLog {
             other_flushes: self.other_flushes.count(),
             learnt: self.learnt(),
             workers: workers.collect(),
+            tproc_c: None,
         }
     }
 

@@ -154,7 +154,8 @@ impl DriverSession for PostgresSession {
 /// # Errors
 /// Why not, and which workloads can be run.
 pub fn accepts(workload: &Workload) -> Result<(), PostgresError> {
-    if workload.records == 1 && workload.commit == CommitMode::WAIT_IMMEDIATE {
+    let is_redo = workload.tproc_c.is_none();
+    if is_redo && workload.records == 1 && workload.commit == CommitMode::WAIT_IMMEDIATE {
         return Ok(());
     }
     Err(PostgresError::Unusable(format!(

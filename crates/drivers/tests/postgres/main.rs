@@ -11,3 +11,4 @@ mod failures;
 mod hostile;
 mod server;
 mod settings;
+mod tproc_c;

@@ -20,6 +20,7 @@ const UNPRIVILEGED: &str = "65534";
 pub struct TestServer {
     folder: TempDir,
     bin: PathBuf,
+    settings: Vec<String>,
     child: Child,
     pub port: u16,
 }
@@ -52,6 +53,26 @@ fn unprivileged(program: &Path) -> Command {
         command = Command::new(program);
     }
     command
+}
+
+/// Runs a server on the data in `folder`.
+fn run(bin: &Path, folder: &Path, settings: &[String]) -> Child {
+    let mut command = unprivileged(&bin.join("postgres"));
+    command
+        .arg("-D")
+        .arg(folder.join("data"))
+        .current_dir(folder);
+    command.arg("-k").arg(folder);
+    for setting in settings {
+        command.arg("-c").arg(setting);
+    }
+    let log = std::fs::File::create(folder.join("log")).expect("a file");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("postgres runs")
 }
 
 impl TestServer {
@@ -102,9 +123,6 @@ impl TestServer {
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
         drop(probe);
-        let mut command = unprivileged(&bin.join("postgres"));
-        command.arg("-D").arg(&data).current_dir(folder.path());
-        command.arg("-k").arg(folder.path());
         let port_setting = format!("port={port}");
         let fixed = [
             port_setting.as_str(),
@@ -114,19 +132,13 @@ impl TestServer {
             "checkpoint_timeout=1h",
             "shared_buffers=16MB",
         ];
-        for setting in fixed.iter().chain(settings) {
-            command.arg("-c").arg(setting);
-        }
-        let log = std::fs::File::create(folder.path().join("log")).expect("a file");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("postgres runs");
+        let settings = fixed.iter().chain(settings);
+        let settings: Vec<String> = settings.map(|setting| (*setting).to_owned()).collect();
+        let child = run(&bin, folder.path(), &settings);
         let mut server = TestServer {
             folder,
             bin,
+            settings,
             child,
             port,
         };
@@ -220,6 +232,14 @@ impl TestServer {
         Pid::from_child(&self.child)
     }
 
+    /// Ends the server at once, without a checkpoint, and starts it again, which recovers it.
+    pub fn crash_and_recover(&mut self) {
+        let _ = rustix::process::kill_process(self.pid(), Signal::QUIT);
+        let _ = self.child.wait();
+        self.child = run(&self.bin, self.folder.path(), &self.settings);
+        self.wait_until_ready();
+    }
+
     /// Kills the server, and waits for its end.
     pub fn kill(&mut self) {
         let _ = rustix::process::kill_process(self.pid(), Signal::KILL);
@@ -276,6 +296,7 @@ pub fn load(redo_bytes: u32) -> SessionLoad {
             redo_bytes,
             records: 1,
             commit: CommitMode::WAIT_IMMEDIATE,
+            tproc_c: None,
         }),
         cpu_per_txn: Nanos::ZERO,
         payload,

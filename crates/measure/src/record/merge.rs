@@ -60,6 +60,8 @@ impl Recording {
             }
         });
         self.learning = in_sequence(self.learning.take(), &next.learning, |a, b| a.merge(b));
+        let merge_tproc_c = |a: &mut super::TprocCRecord, b: &_| a.merge(b, is_last);
+        self.tproc_c = in_sequence(self.tproc_c.take(), &next.tproc_c, merge_tproc_c);
         self.session_time = in_sequence(self.session_time, &next.session_time, |a, b| {
             a.beyond_ns = a.beyond_ns.saturating_add(b.beyond_ns);
             a.lab_ns = a.lab_ns.saturating_add(b.lab_ns);
@@ -101,6 +103,8 @@ impl Recording {
         let merge_arrivals = |a: &mut super::ArrivalRecord, b: &_| a.merge(b, false);
         self.arrivals = in_sequence(self.arrivals.take(), &other.arrivals, merge_arrivals);
         self.learning = at_once(self.learning.take(), &other.learning, |a, b| a.merge(b));
+        // Both counted all of the server's orders, at different moments.
+        self.tproc_c = None;
         self.session_time = None;
         self.forget_single();
         Ok(())

@@ -52,6 +52,7 @@ impl Recording {
             processors: self.processor_figures(commits),
             learning: self.learning_figures(),
             server: self.server.as_ref().and_then(ServerRecord::figures),
+            tproc_c: self.tproc_c.as_ref().map(|c| c.figures(&self.foregrounds)),
             ..Row::default()
         };
         let space_waits = self.space_waits.unwrap_or_default();

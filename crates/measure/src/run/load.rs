@@ -3,8 +3,8 @@
 //! Invariants: as of [`crate::run`]. `kind` names the kind in JSON; a kind that comes later is a
 //! further variant. How the log was written is a fact of the target, not of the workload.
 
-use crate::workload::CommitMode;
 use crate::workload::arrivals::Arrivals;
+use crate::workload::{CommitMode, TprocC};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -90,6 +90,9 @@ pub struct RedoWorkload {
     pub payload: Option<PayloadInfo>,
     /// For `size-sweep`: what was swept, and what was held fixed.
     pub size_sweep: Option<SizeSweep>,
+    /// For TPROC-C: what the plan decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tproc_c: Option<TprocC>,
 }
 
 /// What redo was made of.

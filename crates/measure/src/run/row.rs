@@ -12,6 +12,7 @@ use super::groups::{
     DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures, RedoFigures, flat,
 };
 use super::server::ServerFigures;
+use super::tproc_c::TprocCFigures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -96,6 +97,9 @@ pub struct Row {
     /// JSON an object, which is missing there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
+    /// What TPROC-C came to; `None` of every other workload.
+    #[serde(flatten, with = "flat")]
+    pub tproc_c: Option<TprocCFigures>,
 }
 
 static NO_REDO: LazyLock<RedoFigures> = LazyLock::new(RedoFigures::default);
@@ -104,6 +108,7 @@ static NO_PROCESSORS: LazyLock<ProcessorFigures> = LazyLock::new(ProcessorFigure
 static NO_OPEN_LOOP: LazyLock<OpenLoopFigures> = LazyLock::new(OpenLoopFigures::default);
 static NO_LEARNING: LazyLock<LearningFigures> = LazyLock::new(LearningFigures::default);
 static NO_SERVER: LazyLock<ServerFigures> = LazyLock::new(ServerFigures::default);
+static NO_TPROC_C: LazyLock<TprocCFigures> = LazyLock::new(TprocCFigures::default);
 
 impl Row {
     /// The wait event's figures, if it was recorded.
@@ -146,6 +151,12 @@ impl Row {
     #[must_use]
     pub fn server(&self) -> &ServerFigures {
         self.server.as_ref().unwrap_or(&NO_SERVER)
+    }
+
+    /// The figures of TPROC-C; each is `None` of every other workload.
+    #[must_use]
+    pub fn tproc_c(&self) -> &TprocCFigures {
+        self.tproc_c.as_ref().unwrap_or(&NO_TPROC_C)
     }
 }
 

@@ -244,6 +244,7 @@ fn workload(old: OldWorkload, target: &Target) -> WorkloadInfo {
         soak_s: old.soak_s,
         payload: old.payload,
         size_sweep: old.size_sweep,
+        tproc_c: None,
     })
 }
 
@@ -280,6 +281,7 @@ fn row(old: OldRow) -> Row {
         open_loop: old.open_loop,
         learning: old.learning,
         server: None,
+        tproc_c: None,
     };
     for field in &old.not_measured {
         forget(&mut row, field);

@@ -25,6 +25,7 @@ mod runs;
 mod shell;
 mod stored;
 mod targets;
+mod tproc_c;
 mod values;
 
 use clap::error::{ContextKind, ContextValue};
@@ -82,6 +83,8 @@ enum Command {
     Run(run::RunArgs),
     /// Compare stored runs, or measure targets in interleaved rounds and compare them
     Compare(Box<compare::CompareArgs>),
+    /// Load and run TPROC-C, the transactions of an order entry, on a database server
+    Tprocc(tproc_c::TprocCArgs),
     /// Measure the floor of the device: each sync method and write size, without a log
     Probe(probe::ProbeArgs),
     /// List file systems and devices with the storage layers below them
@@ -131,6 +134,7 @@ pub fn run_command(
         Command::Check(args) => check::main(&args, drivers),
         Command::Run(args) => run::main(&args, drivers),
         Command::Compare(args) => compare::main(&args, drivers),
+        Command::Tprocc(args) => tproc_c::main(&args, drivers),
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),

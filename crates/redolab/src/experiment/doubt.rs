@@ -51,6 +51,9 @@ pub fn row(row: &Row, limited: Limited, validity: &mut Validity) {
     if let Some(detail) = commits(row).filter(|_| !limited.ended) {
         validity.add("commits_missing", true, format!("{name}: {detail}"));
     }
+    for condition in violated(row) {
+        validity.add("inconsistent", true, format!("{name}: {condition}"));
+    }
     if let Some(detail) = few(row) {
         validity.add("few_commits", false, format!("{name}: {detail}"));
     }
@@ -113,6 +116,27 @@ fn commits(row: &Row) -> Option<String> {
             row.commits_per_session.unwrap_or(0)
         )
     })
+}
+
+/// The consistency conditions of TPROC-C that do not hold, with their figures.
+fn violated(row: &Row) -> Vec<String> {
+    let detail = row.tproc_c().detail.iter();
+    let conditions = detail.flat_map(|detail| &detail.conditions);
+    let violated = conditions.filter(|condition| !condition.holds());
+    violated
+        .map(|condition| match &condition.first_violation {
+            Some(first) => format!(
+                "the tables of TPROC-C are not consistent: {} does not hold in {} of {} places \
+                 ({first}); the server has lost or duplicated rows of transactions that it \
+                 committed, or somebody else changed the tables",
+                condition.name, condition.violated, condition.checked
+            ),
+            None => format!(
+                "the condition {} of TPROC-C could not be checked: a table has no rows",
+                condition.name
+            ),
+        })
+        .collect()
 }
 
 /// So few commits that its figures say nothing. A row without any is doubted for that.

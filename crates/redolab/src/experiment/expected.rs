@@ -50,6 +50,10 @@ pub fn announced(specs: &[Spec]) -> Vec<String> {
             ),
             (None, None) => format!("{} s", spec.time.as_secs()),
         };
+        if spec.workload.known_redo_bytes().is_none() {
+            let jobs = words::jobs(spec.jobs);
+            return format!("  {} with {jobs}: {commits}", spec.workload.name);
+        }
         format!(
             "  {} with {}: {} of redo per transaction, {commits}: up to {}",
             spec.workload.name,
@@ -123,8 +127,11 @@ pub(super) fn workload_info(specs: &[Spec]) -> WorkloadInfo {
         seed: first.map_or(1, |s| s.seed),
         arrivals: specs.iter().find_map(|s| s.arrivals),
         soak_s: soak.map(|s| s.time.as_secs()),
-        payload: first.map(payload::measured),
+        payload: first
+            .filter(|s| s.workload.known_redo_bytes().is_some())
+            .map(payload::measured),
         size_sweep: None,
+        tproc_c: specs.iter().find_map(|s| s.workload.tproc_c),
     })
 }
 

@@ -20,7 +20,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+/// A user that pauses looks so often whether the row has ended.
+const PAUSE_SLICE: Duration = Duration::from_millis(50);
 /// Sessions need little stack.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -180,6 +183,13 @@ fn run(
     let mut start = handed_over;
     let mut span = Span::of(job, shared.planted);
     while control.goes_on(start.0) && control.commits.is_none_or(|n| done < n) {
+        let pause = session.pause();
+        if pause > Nanos::ZERO {
+            start = wait_out(clock, start.plus(pause), control);
+            if !control.goes_on(start.0) {
+                break;
+            }
+        }
         let sample = Sample::of(session.transaction()?, start, job);
         done += 1;
         let end = start.plus(Nanos(sample.latency_ns));
@@ -211,6 +221,17 @@ fn run(
     shared.recorder.samples(job as usize, &buffer);
     control.add_space_waits(counts.as_ref());
     Ok(())
+}
+
+/// Waits, in short sleeps, until `until` or the stop. When that was.
+fn wait_out(clock: RealClock, until: Nanos, control: &Control) -> Nanos {
+    loop {
+        let now = clock.now();
+        if now >= until || control.stop.load(Ordering::Acquire) {
+            return now;
+        }
+        std::thread::sleep(Duration::from_nanos(until.since(now).0).min(PAUSE_SLICE));
+    }
 }
 
 #[cfg(test)]

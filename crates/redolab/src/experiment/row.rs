@@ -120,12 +120,13 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         control.halt();
     }
     let joined = join(threads, &control, driver, spec.workload.commit.post);
-    let (collected, observed) = outcome?;
+    let (mut collected, observed) = outcome?;
     joined?;
     if let Some(error) = control.take_error() {
         return Err(error.into());
     }
     driver.drain()?;
+    collected.conditions = driver.conditions()?;
     lab.target.meter.end();
     let mut recording = recording::recording(lab, spec, &shared, &collected, &observed);
     if let Some(before) = server {
@@ -229,6 +230,7 @@ fn measure(
             let counters = driver.counters();
             all.checkpoint_flushes = counters.other_flushes - before.other_flushes;
             all.workers = worker_work(&counters.workers, &before.workers);
+            all.tproc_c = before.tproc_c.zip(counters.tproc_c);
             note_backlog(&mut all, shared, now);
             wait_for_the_due(lab, shared, now.plus(GRACE));
             // What began in the window belongs to it: a device that stalls here is waited for.

@@ -93,6 +93,8 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         "commits_per_session" => RowCell::count(row.commits_per_session),
         "offered_tps" => RowCell::real(row.open_loop().offered_tps),
         "backlog_end" => RowCell::count(row.open_loop().backlog_end),
+        "nopm" => RowCell::real(row.tproc_c().nopm),
+        "tpm" => RowCell::real(row.tproc_c().tpm),
         "lateness_ms" => RowCell::real(row.open_loop().lateness_ms),
         key => return server_cell(row.server(), key.strip_prefix(SERVER_PREFIX)?),
     })

@@ -19,5 +19,6 @@ pub mod progress;
 pub mod stack;
 pub mod stored;
 pub mod table;
+pub mod tproc_c;
 pub mod verdict;
 pub mod workers;

@@ -28,6 +28,7 @@ mod raw;
 mod recording;
 mod sessions;
 mod stored;
+mod tproc_c;
 mod units;
 mod verdict_rows;
 mod version_1;

@@ -8,10 +8,11 @@ use measure::judgement::{
     Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
 };
 use measure::run::{
-    AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, DeviceFigures, Environment,
-    FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests, OpenLoopFigures, Origin,
-    ProcessorFigures, RecordedSyncSwitch, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run,
-    SCHEMA, ServerFigures, Target, TargetFacts, Validity, Worker, WorkloadInfo,
+    AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
+    DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests,
+    OpenLoopFigures, Origin, ProcessorFigures, RecordedSyncSwitch, RedoFigures, RedoLogFacts,
+    RedoWorkload, Row, Run, SCHEMA, ServerFigures, Target, TargetFacts, TprocCDetail,
+    TprocCFigures, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -276,6 +277,26 @@ pub fn row(h: &Histogram) -> Row {
             }],
         }),
         server: Some(server()),
+        tproc_c: Some(TprocCFigures {
+            nopm: Some(21_995.0),
+            tpm: Some(50_323.0),
+            detail: Some(TprocCDetail {
+                warehouses: 1,
+                think: true,
+                counted_ns: 60_000_000_000,
+                new_orders: Some(21_995),
+                transactions: Some(50_323),
+                rolled_back: 220,
+                retries: 1,
+                latencies: [("new-order".to_owned(), h.stats())].into(),
+                conditions: vec![ConsistencyCondition {
+                    name: "w_ytd = sum(d_ytd)".to_owned(),
+                    checked: 1,
+                    violated: 1,
+                    first_violation: Some("f".to_owned()),
+                }],
+            }),
+        }),
     }
 }
 
@@ -406,6 +427,7 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                 archiving: false,
                 smart_flash_logging: false,
             }),
+            tproc_c: Some(measure::workload::TprocC { think: true }),
             ..RedoWorkload::default()
         }),
         environment: Environment {

@@ -8,9 +8,9 @@ use crate::experiment::recorder::Foregrounds;
 use crate::experiment::span::WindowEdge;
 use crate::observe::machine;
 use crate::observe::sampler::SampledWindow;
-use measure::driver::LearntSoFar;
+use measure::driver::{LearntSoFar, TprocCCounts};
 use measure::record::{Background, IntervalRecord, TimeWindow, WaitPeak};
-use measure::run::CapturedEvents;
+use measure::run::{CapturedEvents, ConsistencyCondition};
 use measure::{Clock, Nanos, RealClock, WaitEvent};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,6 +39,10 @@ pub(super) struct Collected {
     pub(super) workers: Vec<WorkerWork>,
     /// What sessions waited for in the target's server.
     pub(super) waits: RowWaits,
+    /// What was counted of TPROC-C before and after.
+    pub(super) tproc_c: Option<(TprocCCounts, TprocCCounts)>,
+    /// The consistency conditions of the target after the row.
+    pub(super) conditions: Vec<ConsistencyCondition>,
     /// What was captured, where it was asked for.
     pub(super) events: Option<CapturedEvents>,
     /// An open loop's arrivals that were due at the end and had not begun, and the most ever seen.
@@ -63,6 +67,8 @@ impl Collected {
             learnt: None,
             workers: Vec::new(),
             waits: RowWaits::default(),
+            tproc_c: None,
+            conditions: Vec::new(),
             events: None,
             backlog: (0, 0),
         }

@@ -9,9 +9,10 @@ use crate::observe::audit::{Evidence, audit};
 use crate::observe::machine;
 use crate::observe::sampler::SampledWindow;
 use measure::Nanos;
+use measure::driver::TprocCCounts;
 use measure::record::{
     ArrivalRecord, Background, DeviceCounts, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch,
-    Observations, ProcessUse, Recording, RowLoad, TimeWindow, WaitSum,
+    Observations, ProcessUse, Recording, RowLoad, TimeWindow, TprocCRecord, WaitSum,
 };
 use measure::run::TargetFacts;
 use measure::workload::CommitWait;
@@ -41,8 +42,12 @@ pub(super) fn recording(
     made.flush_audit = evidence(&made, lab, observed, needed).as_ref().map(audit);
     made.arrivals = arrivals(shared, all);
     made.learning = learning(all);
-    made.session_time = Some(control.session_time(all.from, all.until));
-    made.cross_check = control.cross_check(&counted(lab, spec, all));
+    // A user that thinks has time that is in no latency: there are no books to balance.
+    if !spec.workload.tproc_c.is_some_and(|c| c.think) {
+        made.session_time = Some(control.session_time(all.from, all.until));
+        made.cross_check = control.cross_check(&counted(lab, spec, all));
+    }
+    made.tproc_c = tproc_c(spec, all);
     if spec.commits.is_some() && spec.jobs <= SESSIONS_LISTED {
         made.sessions = control.sessions();
     }
@@ -72,8 +77,11 @@ fn load(spec: &Spec, machine: &str) -> RowLoad {
         jobs: spec.jobs,
         threads: spec.api.threads(spec.jobs),
         waits: waits(spec),
-        redo_bytes_per_txn: Some(u64::from(spec.workload.redo_bytes)),
-        records_per_txn: Some(spec.workload.records.max(1)),
+        redo_bytes_per_txn: spec.workload.known_redo_bytes().map(u64::from),
+        records_per_txn: spec
+            .workload
+            .known_redo_bytes()
+            .map(|_| spec.workload.records.max(1)),
         commits_per_session: spec.commits,
         offered_tps: spec.arrivals.map(|arrivals| arrivals.offered_per_s()),
         soak: spec.soak,
@@ -203,5 +211,26 @@ fn learning(all: &Collected) -> Option<LearningRecord> {
                 ..*switch
             })
             .collect(),
+    })
+}
+
+/// What was counted of TPROC-C in the window, and what was checked after it.
+fn tproc_c(spec: &Spec, all: &Collected) -> Option<TprocCRecord> {
+    let load = spec.workload.tproc_c?;
+    let (before, after) = all.tproc_c?;
+    let grown = |of: fn(&TprocCCounts) -> u64| of(&after).saturating_sub(of(&before));
+    let both_grown = |of: fn(&TprocCCounts) -> Option<u64>| {
+        let (before, after) = of(&before).zip(of(&after))?;
+        Some(after.saturating_sub(before))
+    };
+    Some(TprocCRecord {
+        load,
+        warehouses: after.warehouses,
+        counted_ns: after.at.since(before.at).0,
+        new_orders: both_grown(|counts| counts.next_orders),
+        transactions: both_grown(|counts| counts.transactions),
+        rolled_back: grown(|counts| counts.rolled_back),
+        retries: grown(|counts| counts.retries),
+        conditions: all.conditions.clone(),
     })
 }

@@ -1,0 +1,113 @@
+//! A loaded schema as a target: sessions are virtual users.
+
+use super::schema::{self, SchemaUse};
+use super::session::TprocCSession;
+use super::tally::SessionTally;
+use crate::postgres::error::PostgresError;
+use crate::postgres::{Server, connection::Connection};
+use crate::tprocc::mix::TransactionKind;
+use crate::tprocc::user::VirtualUser;
+use measure::driver::{
+    Driver, DriverCounters, DriverError, DriverSession, SessionLoad, TprocCCounts,
+};
+use measure::run::{ConsistencyCondition, TargetFacts};
+use measure::workload::Workload;
+use measure::{Clock, RealClock};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The longest wait for statements that read whole tables or build indexes.
+pub const LONG: Duration = Duration::from_secs(3600);
+
+/// A loaded schema on a server.
+pub struct TprocCDriver {
+    server: Server,
+    /// Holds the lock on the schema; reads counters.
+    control: Mutex<Connection>,
+    warehouses: u32,
+    tally: Arc<SessionTally>,
+}
+
+impl TprocCDriver {
+    /// Opens the schema of a server.
+    ///
+    /// # Errors
+    /// It is not loaded, or others change it.
+    pub fn open(server: Server) -> Result<TprocCDriver, PostgresError> {
+        let mut control = server.unchanged()?;
+        schema::lock(&mut control, SchemaUse::Shared)?;
+        let warehouses = schema::loaded(&mut control)?;
+        Ok(TprocCDriver {
+            server,
+            control: Mutex::new(control),
+            warehouses,
+            tally: Arc::default(),
+        })
+    }
+
+    /// The counts now. What the statistics of the server report is up to a second old. A server
+    /// that does not answer fails the sessions, which report why.
+    fn counted(&self) -> TprocCCounts {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.server.clock().now();
+        let next_orders = schema::next_orders(&mut control).ok();
+        let after = self.server.clock().now();
+        TprocCCounts {
+            // The statement's snapshot is taken about half-way.
+            at: before.plus(measure::Nanos(after.since(before).0 / 2)),
+            warehouses: self.warehouses,
+            next_orders,
+            transactions: schema::transactions(&mut control).ok(),
+            rolled_back: self.tally.rolled_back(),
+            retries: self.tally.retries(),
+        }
+    }
+}
+
+impl Driver for TprocCDriver {
+    fn kinds(&self) -> Vec<String> {
+        TransactionKind::ALL
+            .map(|kind| kind.name().to_owned())
+            .into()
+    }
+
+    fn clock(&self) -> RealClock {
+        self.server.clock()
+    }
+
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        match workload.tproc_c {
+            Some(_) => Ok(()),
+            None => Err(DriverError::unusable(format!(
+                "the driver tprocc runs TPROC-C, not {}: use the driver postgres for it",
+                workload.name
+            ))),
+        }
+    }
+
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
+        self.accepts(&load.workload)?;
+        let thinks = load.workload.tproc_c.is_some_and(|tproc_c| tproc_c.think);
+        let user = VirtualUser::new((load.seed, load.number), self.warehouses, thinks);
+        let connection = self.server.unchanged()?;
+        let tally = Arc::clone(&self.tally);
+        let session = TprocCSession::new(connection, self.server.clock(), user, tally)?;
+        Ok(Box::new(session))
+    }
+
+    fn counters(&self) -> DriverCounters {
+        DriverCounters {
+            tproc_c: Some(self.counted()),
+            ..DriverCounters::default()
+        }
+    }
+
+    fn conditions(&self) -> Result<Vec<ConsistencyCondition>, DriverError> {
+        let mut connection = self.server.patient(LONG)?;
+        Ok(schema::conditions(&mut connection, self.warehouses)?)
+    }
+
+    fn facts(&self) -> TargetFacts {
+        self.server.facts()
+    }
+}

@@ -1,0 +1,265 @@
+//! `redolab tprocc`: TPROC-C on a database server: load, run, check, drop.
+
+use super::common::{OutputArgs, StoreArgs, command_line, print};
+use super::console::Terminal;
+use super::values::{self, Ladder};
+use super::{CommandError, INCOMPLETE, ended};
+use crate::experiment::conduct;
+use crate::experiment::ladder::MAX_JOBS;
+use crate::experiment::plan::{
+    ExperimentPlan, JudgementPlan, LogPlan, MeasurementPlan, PlannedTarget, TargetAddress,
+};
+use crate::experiment::row::Spec;
+use crate::output::progress::{self, Phase};
+use crate::output::{tproc_c, verdict};
+use crate::signals;
+use clap::{Args, Subcommand};
+use drivers::postgres::ClientEnvironment;
+use drivers::tprocc::load::{LoadOptions, LoadPhase, LoadProgress, LoadResult};
+use drivers::tprocc::postgres;
+use measure::Nanos;
+use measure::driver::{DriverError, DriverKind};
+use measure::units::parse_duration;
+use measure::words::{plural, sanitize};
+use measure::workload::{TPROC_C_NOTICE, Workload};
+use std::cell::RefCell;
+use std::process::ExitCode;
+
+/// The driver's name.
+const DRIVER: &str = "tprocc";
+
+/// `tprocc`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+  redolab tprocc load --url postgres://bench@db1/bench --warehouses 10
+  redolab tprocc run --url postgres://bench@db1/bench --users 1,4,16
+  redolab tprocc drop --url postgres://bench@db1/bench
+
+TPROC-C is derived from the TPC-C benchmark and does not comply with it: its results are not
+comparable with published TPC-C results.")]
+pub(crate) struct TprocCArgs {
+    #[command(subcommand)]
+    command: TprocCCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TprocCCommand {
+    /// Make the schema redolab_tprocc and load its tables
+    Load(TprocCLoadArgs),
+    /// Run the transactions with a number of users, or several, and check the tables afterwards
+    Run(TprocCRunArgs),
+    /// Check the consistency conditions of the tables
+    Check(TprocCServerArgs),
+    /// Remove the schema redolab_tprocc with its tables
+    Drop(TprocCServerArgs),
+}
+
+/// Which server.
+#[derive(Debug, Args)]
+struct TprocCServerArgs {
+    /// The server's address: postgres://USER@HOST:PORT/DATABASE
+    #[arg(long, value_name = "URL")]
+    url: String,
+}
+
+/// Options of `tprocc load`.
+#[derive(Debug, Args)]
+struct TprocCLoadArgs {
+    #[command(flatten)]
+    server: TprocCServerArgs,
+    /// Warehouses; each has about 500,000 rows and takes about 130 MB with its indexes
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    warehouses: u32,
+    /// Connections that load at the same time [default: the number of processors, 2 to 16]
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+    /// Seed of the rows: the same seed loads the same rows
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    /// No progress, only errors and the result
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// Options of `tprocc run`.
+#[derive(Debug, Args)]
+struct TprocCRunArgs {
+    #[command(flatten)]
+    server: TprocCServerArgs,
+    /// Virtual users, as 1,8,32 or 2..64 (doubling) or 2..64+2; each has a random warehouse of its
+    /// own
+    #[arg(short, long, value_name = "LADDER", default_value = "1,2,4,8", value_parser = Ladder::read)]
+    users: Ladder,
+    /// Time before each row that is not measured
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
+    ramp_up: Nanos,
+    /// Measured time of each row
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::time_over_zero)]
+    time: Nanos,
+    /// Users key (2 to 18 s) before and think (5 to 12 s) after each transaction
+    #[arg(long)]
+    think: bool,
+    /// Seed of the users' choices
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    /// Print what would be done, and do nothing
+    #[arg(long, help_heading = "Safety")]
+    dry_run: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn main(args: &TprocCArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
+    let environment = ClientEnvironment::of_process();
+    match &args.command {
+        TprocCCommand::Load(args) => load(args, &environment),
+        TprocCCommand::Run(args) => run(args, drivers),
+        TprocCCommand::Check(server) => {
+            let conditions = postgres::check(&server.url, &environment).map_err(of_driver)?;
+            print(tproc_c::consistency(&conditions).as_bytes())?;
+            let holds = conditions.iter().all(|condition| condition.holds());
+            Ok(ExitCode::from(if holds { 0 } else { INCOMPLETE }))
+        }
+        TprocCCommand::Drop(server) => {
+            let was_there = postgres::drop_schema(&server.url, &environment).map_err(of_driver)?;
+            print(match was_there {
+                true => b"Removed the schema redolab_tprocc with its tables.\n",
+                false => b"There is no schema redolab_tprocc.\n",
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
+    let refused = |why| CommandError::usage(format!("--users: {why}"));
+    let users = args.users.jobs(MAX_JOBS).map_err(refused)?;
+    let row = |users| Spec {
+        seed: args.seed,
+        ..Spec::closed(
+            Workload::tproc_c(args.think),
+            users,
+            args.time,
+            args.ramp_up,
+        )
+    };
+    let plan = ExperimentPlan {
+        target: PlannedTarget::Driver {
+            name: DRIVER.to_owned(),
+            address: TargetAddress(args.server.url.clone()),
+        },
+        measured: MeasurementPlan {
+            command: command_line(),
+            log: LogPlan::default(),
+            rows: users.into_iter().map(row).collect(),
+            floor: None,
+            events: false,
+            max_write_bytes: None,
+            allow_busy: false,
+            dry_run: args.dry_run,
+            judgement: JudgementPlan::default(),
+        },
+    };
+    let (output, store) = (&args.output, args.store.open()?);
+    output.check_beside(&store)?;
+    let terminal = Terminal::new(output, None)?;
+    output.say(TPROC_C_NOTICE);
+    let Some(run) = conduct(&plan, &terminal, &store, drivers)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    output.emit_stored(&store, &run, |style| {
+        let findings = verdict::findings(&run, style, output.verbose);
+        format!("{}{findings}", tproc_c::rows(&run, style))
+    })?;
+    Ok(ended(&run, true))
+}
+
+fn load(args: &TprocCLoadArgs, environment: &ClientEnvironment) -> Result<ExitCode, CommandError> {
+    let processors = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
+    let options = LoadOptions {
+        warehouses: args.warehouses,
+        seed: args.seed,
+        connections: args.connections.unwrap_or(processors.clamp(2, 16)),
+    };
+    let refused = |why| CommandError::usage(format!("--{why}"));
+    options.check().map_err(refused)?;
+    let failed = |e| CommandError::failed(format!("signal handlers: {e}"));
+    let interrupt = signals::install().map_err(failed)?;
+    let shown = ShownLoad {
+        progress: progress::Progress::new(progress::Mode::of_stderr(args.quiet, true)),
+        phase: RefCell::default(),
+    };
+    let watch = |progress: &LoadProgress| {
+        shown.at(progress);
+        !interrupt.requested()
+    };
+    let loaded = postgres::load(&args.server.url, environment, &options, &watch);
+    let loaded = match loaded {
+        Err(_) if interrupt.requested() => {
+            return Err(CommandError {
+                code: signals::INTERRUPTED as u8,
+                message: "interrupted; what the load had made is removed".to_owned(),
+            });
+        }
+        other => other.map_err(of_driver)?,
+    };
+    shown.end();
+    print(in_words(&options, &loaded).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a load came to.
+fn in_words(options: &LoadOptions, loaded: &LoadResult) -> String {
+    let seconds = loaded.rows_time.as_secs_f64();
+    let rate = loaded.rows as f64 / seconds.max(1e-9);
+    let replaced = if loaded.replaced {
+        "Removed a load that had not ended.\n"
+    } else {
+        ""
+    };
+    format!(
+        "{replaced}Loaded {}: {} rows in {seconds:.1} s ({rate:.0} rows/s); with indexes and \
+         statistics in {:.1} s.\n",
+        plural(u64::from(options.warehouses), "warehouse"),
+        loaded.rows,
+        loaded.time.as_secs_f64()
+    )
+}
+
+/// The progress of a load as phases.
+struct ShownLoad {
+    progress: progress::Progress,
+    phase: RefCell<Option<(LoadPhase, Phase)>>,
+}
+
+impl ShownLoad {
+    fn at(&self, load: &LoadProgress) {
+        let mut phase = self.phase.borrow_mut();
+        if phase.as_ref().is_none_or(|(shown, _)| *shown != load.phase) {
+            if let Some((_, ended)) = phase.take() {
+                ended.done("done");
+            }
+            let begun = self.progress.phase(load.phase.name(), load.total);
+            *phase = Some((load.phase, begun));
+        }
+        if let Some((_, phase)) = &*phase {
+            phase.at(load.done.min(load.total));
+        }
+    }
+
+    fn end(&self) {
+        if let Some((_, phase)) = self.phase.take() {
+            phase.done("done");
+        }
+    }
+}
+
+fn of_driver(error: DriverError) -> CommandError {
+    let message = sanitize::line(&error.to_string());
+    match error.is_unusable() {
+        true => CommandError::usage(message),
+        false => CommandError::failed(message),
+    }
+}
