@@ -279,7 +279,7 @@ pub const ROW: &[Metric] = &[
 const PG_WAL: &str = "PostgreSQL 14 to 17: pg_stat_wal; 18: pg_stat_io of the object wal";
 const DISKSTATS: &str = "Documentation/block/stat of the Linux kernel";
 
-/// What stands before the key of a server's metric where rows are flat.
+/// Prefix of the keys of a server's metrics where rows are flat.
 pub const SERVER_PREFIX: &str = "server_";
 
 /// A metric of a server, with the key, heading, unit and definition.

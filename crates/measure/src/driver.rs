@@ -209,7 +209,7 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
-    /// What the server of the target has counted so far; `None` of a target that is no server.
+    /// What the server of the target has counted so far; `None` of a target that is not a server.
     ///
     /// # Errors
     /// The server does not answer.

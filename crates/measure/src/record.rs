@@ -124,7 +124,7 @@ pub struct Recording {
     /// What processes of the lab used, by an id of the process.
     pub processes: Observations<ProcessUse>,
     /// What the server of the target counted, and what its sessions waited for there; `None` of a
-    /// target that is no server.
+    /// target that is not a server.
     #[serde(default)]
     pub server: Option<ServerRecord>,
     /// The flush audit.

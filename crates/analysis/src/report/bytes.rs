@@ -31,7 +31,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         "Bytes per layer",
         how,
         format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bytes per layer\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th>Commits</th><th>Redo<small>B/commit</small></th><th>Written by the {writer}<small>B/commit</small></th><th>Written by the device<small>B/commit</small></th><th>{writer} / redo</th><th>Device / redo</th><th>Flushes of the {writer}<small>per commit</small></th><th>Flushes of the device<small>per commit</small></th></tr></thead><tbody>{lines}</tbody></table></div>{notes}{waits}"
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Bytes per layer\"><table><thead><tr><th class=\"t\">Workload</th><th>Jobs</th><th>Commits</th><th>Redo<small>B/commit</small></th><th>Written by the {writer}<small>B/commit</small></th><th>Written by the device<small>B/commit</small></th><th>Written / redo</th><th>Device / redo</th><th>Flushes of the {writer}<small>per commit</small></th><th>Flushes of the device<small>per commit</small></th></tr></thead><tbody>{lines}</tbody></table></div>{notes}{waits}"
         ),
     );
     section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Bytes))

@@ -48,7 +48,7 @@ impl CountedServer {
         let version = value(&mut connection, "SHOW server_version_num")?;
         let version: u32 = version
             .parse()
-            .map_err(|_| PostgresError::Protocol("server_version_num is no number"))?;
+            .map_err(|_| PostgresError::Protocol("server_version_num is not a number"))?;
         let identifier = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
         let server = match value(&mut connection, identifier) {
             Ok(identifier) => identifier,

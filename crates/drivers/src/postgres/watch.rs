@@ -81,7 +81,7 @@ impl ServerWatch {
     /// Commits an empty message, and looks at how the server has opened its log for that.
     ///
     /// # Errors
-    /// The server does not answer. What cannot be seen is no error.
+    /// The server does not answer. What cannot be seen is not an error.
     pub fn look_at_log_file(
         &self,
         connect: impl FnOnce() -> Result<Connection, PostgresError>,

@@ -167,7 +167,7 @@ fn waits_are_sampled_until_the_row_ends() {
     });
     let samples = sampling.end().expect("the server answered");
     println!("{samples:?}");
-    assert!((4..=52).contains(&samples.readings), "{samples:?}");
+    assert!((3..=22).contains(&samples.readings), "{samples:?}");
     assert!(samples.observed_ns >= 900_000_000, "{samples:?}");
     let seen: u64 = samples.events.values().sum();
     assert!(seen <= 2 * samples.readings && seen > 0, "{samples:?}");

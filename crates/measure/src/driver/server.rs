@@ -10,7 +10,7 @@ use crate::record::{ServerTotals, WaitSamples};
 pub struct ServerCounts {
     /// Which server it is; two readings of one server have the same.
     pub server: String,
-    /// Since when it counts, as it reports that: a reset changes it. It says nothing of `lsn`.
+    /// Since when it counts, as it reports that: a reset changes it. It does not concern `lsn`.
     pub began: String,
     /// Transactions that sessions of this process which have ended have committed.
     pub commits: Option<u64>,

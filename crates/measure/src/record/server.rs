@@ -243,7 +243,7 @@ mod tests {
     use super::super::{Recording, RowLoad, TimeWindow};
     use super::*;
 
-    /// What a part of the recordings did not count is unknown of all, and is no zero.
+    /// What a part of the recordings did not count is unknown of all, and is not zero.
     #[test]
     fn what_one_agent_did_not_read_of_the_server_is_unknown() {
         let totals = ServerTotals {

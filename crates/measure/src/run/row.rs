@@ -93,7 +93,7 @@ pub struct Row {
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     #[serde(flatten, with = "flat")]
     pub learning: Option<LearningFigures>,
-    /// What the server of the target counted; `None` where it is no server, or nothing was read. In
+    /// What the server of the target counted; `None` where it is not a server, or nothing was read. In
     /// JSON an object, which is missing there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,

@@ -243,6 +243,8 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
     if let Some(verdict) = &run.verdict {
         out.push('\n');
         out.push_str(&verdict::text(verdict, style, verbose));
+    } else {
+        out.push_str(&verdict::findings(run, style, verbose));
     }
     if let Some(report) = &run.report {
         out.push_str(&format!("\nReport: {}\n", sanitize::line(report)));

@@ -273,7 +273,7 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
             assert!(is_late || number("syncs") == Some(0.0), "{counted}");
         }
         let waits = &counted["waits"];
-        assert!(waits["readings"].as_u64() > Some(5), "{counted}");
+        assert!(waits["readings"].as_u64() > Some(0), "{counted}");
         place
             .run(&["runs", "show", "last"])
             .expect(0, &["Bytes per layer", "sessions in the server"]);

@@ -142,7 +142,7 @@ fn add_observed(made: &mut Recording, lab: &Lab<'_>, observed: &SampledWindow, m
         made.processors = Observations::one(machine, window, ticks);
     }
     if let Some(own) = observed.own {
-        // On the device of a server this process writes nothing, and the server is no neighbour.
+        // On the device of a server this process writes nothing, and the server is not a neighbour.
         let is_server = matches!(lab.target.driver.facts(), TargetFacts::Database(_));
         let used = ProcessUse {
             cpu_us: own.cpu_us(),

@@ -27,7 +27,7 @@ pub(super) struct ServerReading {
 }
 
 impl ServerReading {
-    /// Here and now; `None` of a target that is no server.
+    /// Here and now; `None` of a target that is not a server.
     pub(super) fn now(lab: &Lab<'_>) -> Option<ServerReading> {
         let driver = &lab.target.driver;
         let counts = driver.server_counts().map_err(harmless).transpose()?;
@@ -61,7 +61,7 @@ pub(super) fn record(
     made.notes.extend(all.waits.note.clone());
     let after = after.unwrap_or(ServerReading {
         at: before.at,
-        counts: Err("the target is no server any more".to_owned()),
+        counts: Err("the target is not a server any more".to_owned()),
         disk: None,
     });
     let (first, last) = match (&before.counts, &after.counts) {
