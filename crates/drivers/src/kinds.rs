@@ -1,7 +1,7 @@
 //! Which drivers there are.
 
-use crate::postgres;
+use crate::{mariadb, postgres};
 use measure::driver::DriverKind;
 
 /// The drivers that open targets by their address.
-pub const KINDS: &[DriverKind] = &[postgres::KIND];
+pub const KINDS: &[DriverKind] = &[postgres::KIND, mariadb::KIND];

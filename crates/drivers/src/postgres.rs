@@ -16,8 +16,9 @@ mod sizes;
 mod url;
 mod wire;
 
+pub use crate::client::Password;
 pub use error::{PostgresError, ServerMessage};
-pub use password::{ClientEnvironment, Password};
+pub use password::ClientEnvironment;
 pub use sizes::{payload_for, redo_of};
 
 use connection::Connection;

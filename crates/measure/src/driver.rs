@@ -126,6 +126,16 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
+    /// Makes ready what workloads need, so that facts contain it. Called once, after everything
+    /// was announced and before the first session; the default does nothing.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn prepare(&self, workloads: &[&Workload]) -> Result<(), DriverError> {
+        let _ = workloads;
+        Ok(())
+    }
+
     /// Opens a session, to be run by a thread of its own.
     ///
     /// # Errors

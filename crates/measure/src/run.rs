@@ -18,7 +18,9 @@ pub use groups::{
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use row::Row;
-pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
+pub use target::{
+    DatabaseFacts, ImportedFacts, ProbeRow, RedoCalibration, RedoLogFacts, Target, TargetFacts,
+};
 
 use crate::enum_words::words;
 use crate::imported::{Diagnostic, Imported};

@@ -1,9 +1,9 @@
 //! Where a password comes from: the address, `PGPASSWORD`, or a password file as libpq reads it.
 //!
-//! Invariant: a [`Password`] shows itself nowhere; only [`Password::bytes`] gives it.
+//! Invariant: a [`Password`] shows itself nowhere.
 
 use super::url::{Address, Host};
-use std::fmt;
+use crate::client::Password;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -15,30 +15,6 @@ const FILE_MAX: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Directories of Unix sockets that libpq is built with: a password file calls them `localhost`.
 const DEFAULT_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-
-/// A password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
-
-impl Password {
-    /// Keeps a password.
-    #[must_use]
-    pub fn new(text: String) -> Password {
-        Password(text)
-    }
-
-    /// The password itself, for the server alone.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(a password)")
-    }
-}
 
 /// What a client takes from its surroundings, as libpq does.
 #[derive(Clone, Debug)]
@@ -154,7 +130,7 @@ fn in_file(text: &str, address: &Address) -> Option<Password> {
                 .zip(wanted)
                 .all(|(field, wanted)| fits(field, wanted))
         {
-            return Some(Password(password)).filter(|password| !password.0.is_empty());
+            return Some(Password::new(password)).filter(|password| !password.is_empty());
         }
     }
     None
@@ -191,7 +167,8 @@ mod tests {
 
     fn found(file: &str, address: &str) -> Option<String> {
         let address = Address::parse(address, None).expect("an address");
-        in_file(file, &address).map(|password| password.0)
+        let password = in_file(file, &address)?;
+        String::from_utf8(password.bytes().to_vec()).ok()
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub fn facts(
         product: "PostgreSQL".to_owned(),
         version,
         settings,
+        ..DatabaseFacts::default()
     })
 }
 

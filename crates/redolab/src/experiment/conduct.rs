@@ -25,6 +25,7 @@ use crate::store::{RunWriter, Store};
 use measure::driver::{Driver, DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
 use measure::words::sanitize;
+use measure::workload::Workload;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -195,7 +196,7 @@ fn measure(
         };
     }
     let (log, folder) = match identified {
-        Identified::Opened { driver, .. } => (LoadTarget::behind(Arc::clone(driver)), None),
+        Identified::Opened { driver, .. } => (opened(driver, plan)?, None),
         _ => make_log("log files", prepared, site, &run.floor, console)?,
     };
     describe(run, &log, plan);
@@ -211,6 +212,21 @@ fn measure(
     runner.rows(run, &log, &plan.rows, writer)?;
     end_events(&log, writer, run)?;
     finish(log, folder)
+}
+
+/// A target that others made, ready for the rows of a plan.
+pub(super) fn opened(
+    driver: &Arc<dyn Driver>,
+    plan: &MeasurementPlan,
+) -> Result<LoadTarget, Failure> {
+    let mut workloads: Vec<&Workload> = Vec::new();
+    for row in &plan.rows {
+        if !workloads.contains(&&row.workload) {
+            workloads.push(&row.workload);
+        }
+    }
+    driver.prepare(&workloads)?;
+    Ok(LoadTarget::behind(Arc::clone(driver)))
 }
 
 /// Measures the device's floor, as far as the limits allow.

@@ -5,7 +5,9 @@
 
 use super::Failure;
 use super::begin::{describe, run_of};
-use super::conduct::{accepts, announce_opened, make_log, refuse_log_options, report, say_rows};
+use super::conduct::{
+    accepts, announce_opened, make_log, opened, refuse_log_options, report, say_rows,
+};
 use super::console::Console;
 use super::ending::{Stopped, finish, keep};
 use super::identified::Identified;
@@ -188,7 +190,7 @@ impl Rounds<'_> {
     fn make(&self, ready: &ReadyTarget) -> Result<MadeLog, Failure> {
         let site = match &ready.target {
             Identified::Opened { driver, .. } => {
-                return Ok((LoadTarget::behind(Arc::clone(driver)), None));
+                return Ok((opened(driver, self.prepared.plan)?, None));
             }
             Identified::Path(target) => Some(target.place.site(self.console)?),
             Identified::Null => None,

@@ -23,6 +23,7 @@ mod interrupted;
 mod judged;
 mod limits;
 mod loads;
+mod mariadb;
 mod raw;
 mod recording;
 mod sessions;

@@ -54,6 +54,7 @@ fn every_kind_of_target_and_workload_is_valid() {
         product: "p".to_owned(),
         version: "17".to_owned(),
         settings: [("wal_sync_method".to_owned(), "fdatasync".to_owned())].into(),
+        calibrations: vec![measure::run::RedoCalibration::default()],
     };
     let imported = ImportedFacts {
         evidence: vec!["oracle-trace".to_owned()],

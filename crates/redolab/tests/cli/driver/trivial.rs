@@ -86,6 +86,7 @@ impl Driver for Trivial {
             product: "trivial".to_owned(),
             version: "1".to_owned(),
             settings: [("sleep".to_owned(), "100us".to_owned())].into(),
+            ..DatabaseFacts::default()
         })
     }
 }
