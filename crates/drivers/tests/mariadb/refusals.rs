@@ -143,10 +143,10 @@ fn a_missing_privilege_is_refused_before_anything_is_made() {
         return;
     };
     for (user, privileges) in [
-        ("none", "SELECT"),
-        ("keeps", "CREATE, INSERT, SELECT"),
-        ("reads", "CREATE, DROP, SELECT"),
-        ("drops", "DROP, INSERT, SELECT"),
+        ("viewer", "SELECT"),
+        ("keeper", "CREATE, INSERT, SELECT"),
+        ("reader", "CREATE, DROP, SELECT"),
+        ("dropper", "DROP, INSERT, SELECT"),
     ] {
         server
             .sql(&format!(
