@@ -7,7 +7,8 @@ use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
-    DatabaseFacts, FloorRow, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo,
+    DatabaseFacts, FloorRow, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run,
+    TargetFacts, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind};
 

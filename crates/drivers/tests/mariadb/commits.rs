@@ -77,6 +77,7 @@ fn nothing_but_a_schema_of_redolabs_own_changes_and_it_is_removed() {
     drop(third);
     target.driver.close().expect("closed");
     assert_eq!(server.everything_else(), before);
+    drop(target);
     // A target that is not closed leaves nothing, either.
     let target = opened(&server.socket_address(USER)).expect("a target");
     drop(session(&target, 1_997));

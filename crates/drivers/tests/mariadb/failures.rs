@@ -20,7 +20,7 @@ fn a_killed_server_is_an_error_and_not_a_hang() {
         session.transaction().expect("a commit");
         // It ends in the middle of a transaction, which it has received and does not answer.
         let pid = server.pid();
-        kill_process(pid, Signal::STOP).expect("stopped");
+        server.stop();
         let started = Instant::now();
         let error = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -78,7 +78,7 @@ fn a_stopped_server_is_given_up() {
     let target = open(&server.tcp_address(USER), &environment).expect("a target");
     let mut session = session(&target, 1_997);
     session.transaction().expect("a commit");
-    kill_process(server.pid(), Signal::STOP).expect("stopped");
+    server.stop();
     let started = Instant::now();
     let error = session.transaction().expect_err("it was stopped");
     assert!(

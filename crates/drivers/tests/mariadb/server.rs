@@ -78,10 +78,13 @@ impl TestServer {
         let made = unprivileged(&install)
             .args(["--no-defaults", "--skip-test-db"])
             .args(["--auth-root-authentication-method=normal", &data])
+            // A server that starts removes temporary tables of others.
+            .env("TMPDIR", folder.path())
             .current_dir(folder.path())
             .output()
             .expect("mariadb-install-db runs");
-        let text = String::from_utf8_lossy(&made.stdout);
+        let text = [made.stdout, made.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
         assert!(made.status.success(), "{text}");
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
@@ -99,6 +102,7 @@ impl TestServer {
             .args(["--innodb-buffer-pool-size=32M", "--skip-name-resolve"])
             .args(["--innodb-log-file-size=64M", "--innodb-fast-shutdown=3"])
             .args(options)
+            .env("TMPDIR", folder.path())
             .current_dir(folder.path());
         let child = command
             .stdin(Stdio::null())
@@ -205,6 +209,24 @@ impl TestServer {
     /// Process id of the server.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// Stops the server, until it is continued or killed. Each of its threads has stopped.
+    pub fn stop(&self) {
+        rustix::process::kill_process(self.pid(), Signal::STOP).expect("stopped");
+        let threads = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        let is_stopped = |thread: std::io::Result<std::fs::DirEntry>| {
+            let stat = std::fs::read_to_string(thread.expect("a thread").path().join("stat"));
+            stat.is_ok_and(|stat| stat.contains(") T "))
+        };
+        let until = Instant::now() + Duration::from_secs(10);
+        while !std::fs::read_dir(&threads)
+            .expect("threads")
+            .all(is_stopped)
+        {
+            assert!(Instant::now() < until, "it does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Kills the server, and waits for its end.
