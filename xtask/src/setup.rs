@@ -55,6 +55,9 @@ const TOOLS: &[Tool] = &[
         "the order in which a log's names become durable",
     ),
     tool(&["initdb"], "postgresql", "runs through PostgreSQL"),
+    // Without the package mariadb-server, which would start a server of the system.
+    tool(&["mariadbd"], "mariadb-server-core", "runs through MariaDB"),
+    tool(&["mariadb"], "mariadb-client-core", "runs through MariaDB"),
     tool(
         &["chromium", "chromium-browser", "google-chrome"],
         "chromium",

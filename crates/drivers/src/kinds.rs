@@ -1,7 +1,7 @@
 //! Which drivers there are.
 
-use crate::{postgres, tprocc};
+use crate::{mariadb, postgres, tprocc};
 use measure::driver::DriverKind;
 
 /// The drivers that open targets by their address.
-pub const KINDS: &[DriverKind] = &[postgres::KIND, tprocc::KIND];
+pub const KINDS: &[DriverKind] = &[postgres::KIND, mariadb::KIND, tprocc::KIND];

@@ -4,11 +4,14 @@
 //! What it must not know: how long and how often sessions run, what is recorded of them, and what
 //! it means.
 
+mod client;
 pub mod embedded;
 mod kinds;
 pub mod managed;
+pub mod mariadb;
 pub mod postgres;
 pub mod tprocc;
 mod work;
 
+pub use client::Password;
 pub use kinds::KINDS;

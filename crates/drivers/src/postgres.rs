@@ -13,7 +13,6 @@ mod credentials;
 pub(crate) mod error;
 mod log_file;
 mod managed;
-mod password;
 mod programs;
 pub(crate) mod server;
 mod session;
@@ -24,9 +23,9 @@ mod waits;
 mod watch;
 mod wire;
 
+pub use crate::client::Password;
 pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
-pub use password::Password;
 pub use sizes::{payload_for, redo_of};
 
 use connection::Connection;
@@ -162,8 +161,10 @@ impl Driver for Server {
         Ok(self.watch.watched(Box::new(session), backend))
     }
 
-    fn prepare(&self) -> Result<(), DriverError> {
-        Ok(self.watch.look_at_log_file(|| self.observe())?)
+    fn prepare(&self, _: &[&Workload]) -> Result<(), DriverError> {
+        // What cannot be seen of it is unknown.
+        let _ = self.watch.look_at_log_file(|| self.observe());
+        Ok(())
     }
 
     fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {

@@ -151,6 +151,17 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
+    /// Makes ready what workloads need, and learns what only a commit shows, such as how the server
+    /// opens its log; facts contain it. Called once, after everything was announced and before the
+    /// first session. It may commit; the default does nothing.
+    ///
+    /// # Errors
+    /// Of the target.
+    fn prepare(&self, workloads: &[&Workload]) -> Result<(), DriverError> {
+        let _ = workloads;
+        Ok(())
+    }
+
     /// Opens a session, to be run by a thread of its own.
     ///
     /// # Errors
@@ -198,15 +209,6 @@ pub trait Driver: Send + Sync {
     /// What it counted of itself so far; no count ever goes back.
     fn counters(&self) -> DriverCounters {
         DriverCounters::default()
-    }
-
-    /// Called once before the first row, and before a run takes over [`Driver::facts`]: learns what
-    /// only a commit shows, such as how the server opens its log. It may commit.
-    ///
-    /// # Errors
-    /// Of the target.
-    fn prepare(&self) -> Result<(), DriverError> {
-        Ok(())
     }
 
     /// What the server of the target has counted so far; `None` of a target that is not a server.

@@ -21,7 +21,9 @@ pub use groups::{
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
-pub use target::{DatabaseFacts, ImportedFacts, ProbeRow, RedoLogFacts, Target, TargetFacts};
+pub use target::{
+    DatabaseFacts, ImportedFacts, ProbeRow, RedoCalibration, RedoLogFacts, Target, TargetFacts,
+};
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 
 use crate::enum_words::words;

@@ -7,7 +7,8 @@ use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
-    FloorRow, ProbeRow, RedoLogFacts, RedoWorkload, Run, TargetFacts, WorkloadInfo,
+    DatabaseFacts, FloorRow, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run,
+    TargetFacts, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind};
 
@@ -72,10 +73,33 @@ fn facts_of(facts: &TargetFacts) -> Vec<(&'static str, Option<String>)> {
                 ("Settings", Some(settings.join(", "))),
                 ("Log opened with", server.log_open_flags.clone()),
                 ("Directory of the log", server.log_directory.clone()),
+                ("Redo per commit, as measured", calibrations(server)),
             ]
         }
         TargetFacts::Imported(imported) => vec![("Evidence", Some(imported.evidence.join(", ")))],
     }
+}
+
+/// What was measured of the redo of each workload; `None` where it is exact.
+fn calibrations(server: &DatabaseFacts) -> Option<String> {
+    let text = |found: &RedoCalibration| {
+        format!(
+            "{} commits of {}: mean {} bytes, median {}, standard deviation {}, from {} to {} \
+             (asked for: {}; rows: {} of {} bytes)",
+            format::count(found.commits),
+            found.workload,
+            format::count(found.mean_bytes),
+            format::count(found.median_bytes),
+            format::count(found.deviation_bytes),
+            format::count(found.least_bytes),
+            format::count(found.most_bytes),
+            format::count(found.redo_bytes),
+            found.rows,
+            format::count(u64::from(found.row_bytes)),
+        )
+    };
+    let texts: Vec<String> = server.calibrations.iter().map(text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 fn engine(log: &RedoLogFacts) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Where a password comes from: the address, `PGPASSWORD`, or a password file as libpq reads it.
 
-use super::password::Password;
 use super::url::{Address, Host};
+use crate::client::Password;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@
 //! part of it; what is shown is percent-encoded, so that it is harmless and can be used again.
 
 use super::error::PostgresError;
-use super::password::Password;
+use crate::client::Password;
 use std::fmt::Write;
 use std::path::PathBuf;
 

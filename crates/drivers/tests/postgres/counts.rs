@@ -129,7 +129,7 @@ fn the_servers_log_file_is_seen_where_it_may_be() {
                 None,
                 "nothing was committed yet"
             );
-            target.driver.prepare().expect("it answers");
+            target.driver.prepare(&[]).expect("it answers");
             let found = facts(&target);
             if found.log_open_flags.is_none() && !rustix::process::geteuid().is_root() {
                 println!("skipped: the server's files may not be looked at");

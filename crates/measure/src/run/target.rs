@@ -124,6 +124,34 @@ pub struct DatabaseFacts {
     /// The directory of that file; `None` where it cannot be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_directory: Option<String>,
+    /// What the redo of a transaction was measured to be, where it is not exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<RedoCalibration>,
+}
+
+/// What rows of a database make of redo: the growth of the LSN by each of some commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedoCalibration {
+    /// The workload.
+    pub workload: String,
+    /// Bytes of redo per transaction that it asks for.
+    pub redo_bytes: u64,
+    /// Rows per transaction.
+    pub rows: u32,
+    /// Bytes of the value of each row.
+    pub row_bytes: u32,
+    /// Commits that were measured.
+    pub commits: u64,
+    /// Mean of the bytes of redo per commit.
+    pub mean_bytes: u64,
+    /// Their standard deviation.
+    pub deviation_bytes: u64,
+    /// Their median.
+    pub median_bytes: u64,
+    /// The least.
+    pub least_bytes: u64,
+    /// The most.
+    pub most_bytes: u64,
 }
 
 /// Evidence that others recorded.

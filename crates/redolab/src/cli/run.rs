@@ -40,7 +40,7 @@ was due.
   redolab run --soak 45m --max-write 2T")]
 pub(crate) struct RunArgs {
     /// A directory on the device, a raw block device (which needs --destroy), or the address of a
-    /// database server (postgres://user@host/database)
+    /// database server (postgres://user@host/database, mariadb://user@host/database)
     #[arg(long = "on", value_name = "PATH", default_value = ".")]
     path: PathBuf,
     /// Run on the null device, to measure redolab's own overhead

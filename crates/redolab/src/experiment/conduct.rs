@@ -262,9 +262,12 @@ pub(super) fn make(
 ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
     match (identified, site) {
         (Identified::Opened { driver, .. }, _) => {
-            Ok((LoadTarget::behind(Arc::clone(driver)), Vec::new()))
+            let target = LoadTarget::behind(Arc::clone(driver), &prepared.plan.rows)?;
+            Ok((target, Vec::new()))
         }
-        (Identified::Server(server), Some(Site::Folder(folder))) => server.make(folder, console),
+        (Identified::Server(server), Some(Site::Folder(folder))) => {
+            server.make(folder, &prepared.plan.rows, console)
+        }
         (_, site) => make_log(phase, prepared, site, floor, console),
     }
 }

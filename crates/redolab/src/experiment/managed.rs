@@ -9,11 +9,12 @@ use super::Failure;
 use super::console::{Console, ConsolePhase};
 use super::identified::IdentifiedTarget;
 use super::plan::{ManagedServerPlan, MeasurementPlan};
+use super::row::Spec;
 use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::{self, WorkFolder};
 use crate::safety::PlannedWrites;
-use measure::driver::{DriverKind, ManagedKind, ManagedPlan};
+use measure::driver::{Driver, DriverKind, ManagedKind, ManagedPlan};
 use measure::words::sanitize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,13 +124,15 @@ impl ServerPlace {
         }
     }
 
-    /// Makes and starts the server. `log` is the work folder at the place of its redo.
+    /// Makes and starts the server, ready for `rows`. `log` is the work folder at the place of its
+    /// redo.
     ///
     /// # Errors
     /// Of making it.
     pub(super) fn make(
         &self,
         log: WorkFolder,
+        rows: &[Spec],
         console: &dyn Console,
     ) -> Result<(LoadTarget, Vec<WorkFolder>), Failure> {
         let apart = self.data.as_ref().map(|data| data.place.site(console));
@@ -151,16 +154,16 @@ impl ServerPlace {
         })?;
         opened.check()?;
         phase.done("started");
-        let target = LoadTarget::behind(Arc::from(opened.driver));
-        let driver = Arc::downgrade(&target.driver);
+        let driver: Arc<dyn Driver> = Arc::from(opened.driver);
+        let ended = Arc::downgrade(&driver);
         cleanup::before_all(move || {
-            if let Some(driver) = driver.upgrade() {
+            if let Some(driver) = ended.upgrade() {
                 // Its folders are removed next, however it ends.
                 let _ = driver.close();
             }
         });
         // The cluster was made without flushes: what is measured begins after them.
         self.log.settle(console)?;
-        Ok((target, folders))
+        Ok((LoadTarget::behind(driver, rows)?, folders))
     }
 }

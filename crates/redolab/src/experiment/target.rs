@@ -7,6 +7,7 @@ use super::log_place::LogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::recorder::Recorder;
+use super::row::Spec;
 use super::site::Site;
 use crate::budget::Budget;
 use crate::cleanup::WorkFolder;
@@ -16,6 +17,7 @@ use device::{LogDevice, SyncMethod};
 use drivers::embedded::{AskedOfLog, EmbeddedLog, null_layout};
 use measure::Nanos;
 use measure::driver::Driver;
+use measure::workload::Workload;
 use redo::engine::{LogWrite, Paths, open};
 use redo::writer::Policy;
 use redo::{Log, Options};
@@ -195,19 +197,26 @@ impl LoadTarget {
         })
     }
 
-    /// A target that others made. What it writes is charged to nothing.
-    #[must_use]
-    pub fn behind(driver: Arc<dyn Driver>) -> LoadTarget {
+    /// A server, made ready for the rows of a plan. What it writes is charged to nothing.
+    ///
+    /// # Errors
+    /// It cannot be made ready.
+    pub fn behind(driver: Arc<dyn Driver>, rows: &[Spec]) -> Result<LoadTarget, Failure> {
         let Observers { recorder, meter } = Observers::new(&Setup::default());
-        // What it cannot learn stays unknown; whether sessions can be opened is seen with them.
-        let _ = driver.prepare();
-        LoadTarget {
+        let mut workloads: Vec<&Workload> = Vec::new();
+        for row in rows {
+            if !workloads.contains(&&row.workload) {
+                workloads.push(&row.workload);
+            }
+        }
+        driver.prepare(&workloads)?;
+        Ok(LoadTarget {
             log_place: LogPlace::of(&driver.facts()),
             driver,
             recorder,
             meter,
             made_bytes: 0,
-        }
+        })
     }
 
     /// Looks at what is used of the budget, and ends the row at `now` where its share is.

@@ -195,9 +195,9 @@ fn what_is_no_server_is_refused_with_the_reason() {
         ("postgres://u:se@cret@127.0.0.1:1/d", 1, "port 1"),
         ("postgres://u:se/cret@h/d", 2, "percent-encoded"),
         (
-            "mysql://h/d",
+            "oracle://h/d",
             2,
-            "there is no driver `mysql`; there are: postgres",
+            "there is no driver `oracle`; there are: postgres, mariadb",
         ),
     ] {
         let done = place.run(&["run", "--on", address]);

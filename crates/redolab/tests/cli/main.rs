@@ -23,6 +23,7 @@ mod interrupted;
 mod judged;
 mod limits;
 mod loads;
+mod mariadb;
 mod own_server;
 mod raw;
 mod recording;

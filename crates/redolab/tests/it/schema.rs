@@ -56,6 +56,7 @@ fn every_kind_of_target_and_workload_is_valid() {
         settings: [("wal_sync_method".to_owned(), "fdatasync".to_owned())].into(),
         log_open_flags: Some("O_RDWR".to_owned()),
         log_directory: Some("/wal".to_owned()),
+        calibrations: vec![measure::run::RedoCalibration::default()],
     };
     let imported = ImportedFacts {
         evidence: vec!["oracle-trace".to_owned()],

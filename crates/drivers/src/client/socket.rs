@@ -1,0 +1,233 @@
+//! A blocking connection to a server, with a limit of time, and what arrived on it.
+//!
+//! Invariants: memory grows with the bytes that arrived and not with a length that was announced,
+//! and no exchange lasts much longer than the connection's patience.
+//!
+//! What it must not know: what the bytes mean.
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Bytes for what arrives, at first.
+const INBOX_BYTES: usize = 8 << 10;
+/// The longest wait when a connection is closed.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+/// What goes wrong with a connection.
+#[derive(Debug, Error)]
+pub enum SocketError {
+    /// The server is gone.
+    #[error("the server closed the connection")]
+    Closed,
+    /// No answer within that time.
+    #[error("the server did not answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The connection failed.
+    #[error("the connection to the server failed: {0}")]
+    Io(io::Error),
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection, and what arrived on it and was not taken yet.
+#[derive(Debug)]
+pub struct Socket {
+    stream: Stream,
+    inbox: Vec<u8>,
+    start: usize,
+    end: usize,
+    patience: Duration,
+    deadline: Instant,
+    is_broken: bool,
+}
+
+impl Socket {
+    /// Connects to a port.
+    ///
+    /// # Errors
+    /// No server is reachable there.
+    pub fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<Socket> {
+        let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+        for address in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, patience) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_read_timeout(Some(patience))?;
+                    stream.set_write_timeout(Some(patience))?;
+                    return Ok(Socket::of(Stream::Tcp(stream), patience));
+                }
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// Connects to a Unix socket. A server that accepts nothing may make that wait, so the limit
+    /// of time is set before it.
+    ///
+    /// # Errors
+    /// No server is reachable there.
+    pub fn unix(path: &Path, patience: Duration) -> io::Result<Socket> {
+        let address = SocketAddrUnix::new(path)?;
+        let flags = rustix::net::SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        for limit in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
+            sockopt::set_socket_timeout(socket.as_fd(), limit, Some(patience))?;
+        }
+        rustix::net::connect(&socket, &address)?;
+        Ok(Socket::of(Stream::Unix(UnixStream::from(socket)), patience))
+    }
+
+    fn of(stream: Stream, patience: Duration) -> Socket {
+        Socket {
+            stream,
+            inbox: vec![0; INBOX_BYTES],
+            start: 0,
+            end: 0,
+            patience,
+            deadline: Instant::now() + patience,
+            is_broken: false,
+        }
+    }
+
+    /// Whether it is a Unix socket.
+    #[must_use]
+    pub fn is_unix(&self) -> bool {
+        matches!(self.stream, Stream::Unix(_))
+    }
+
+    /// It is of no use any more: what arrives cannot be understood.
+    pub fn give_up(&mut self) {
+        self.is_broken = true;
+    }
+
+    /// Begins an exchange: it has to end within the connection's patience.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.deadline = Instant::now() + self.patience;
+    }
+
+    /// Sends all of it. A server that is gone is noticed when its answer is read, because it may
+    /// have written why it left.
+    ///
+    /// # Errors
+    /// The server accepts nothing, or the connection failed.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), SocketError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let written = match &mut self.stream {
+                Stream::Tcp(stream) => stream.write(rest),
+                Stream::Unix(stream) => stream.write(rest),
+            };
+            match written {
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_gone(&error) => return Ok(()),
+                Err(error) => return Err(self.broken(error)),
+            }
+            if !rest.is_empty() {
+                self.check_time()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What arrived and was not taken.
+    #[must_use]
+    #[inline]
+    pub fn arrived(&self) -> &[u8] {
+        &self.inbox[self.start..self.end]
+    }
+
+    /// Takes the first bytes of what arrived, all of it where that is less.
+    #[inline]
+    pub fn take(&mut self, count: usize) -> &[u8] {
+        let taken = self.start..self.end.min(self.start.saturating_add(count));
+        self.start = taken.end;
+        &self.inbox[taken]
+    }
+
+    /// Reads what there is, at least one byte.
+    ///
+    /// # Errors
+    /// The server is gone or does not answer, or the connection failed.
+    pub fn fill(&mut self) -> Result<(), SocketError> {
+        self.check_time()?;
+        if self.start > 0 {
+            self.inbox.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.inbox.len() {
+            self.inbox.resize(self.inbox.len() * 2, 0);
+        }
+        let room = &mut self.inbox[self.end..];
+        let read = match &mut self.stream {
+            Stream::Tcp(stream) => stream.read(room),
+            Stream::Unix(stream) => stream.read(room),
+        };
+        match read {
+            Ok(0) => {
+                self.is_broken = true;
+                Err(SocketError::Closed)
+            }
+            Ok(count) => {
+                self.end += count;
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(self.broken(error)),
+        }
+    }
+
+    /// Sends a farewell, which the server need not receive.
+    pub fn farewell(&mut self, bytes: &[u8]) {
+        if self.is_broken {
+            return;
+        }
+        let limited = match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(Some(FAREWELL)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(FAREWELL)),
+        };
+        if limited.is_ok() {
+            self.deadline = Instant::now() + FAREWELL;
+            // The server notices the end of the connection, too.
+            let _ = self.send(bytes);
+        }
+    }
+
+    fn check_time(&mut self) -> Result<(), SocketError> {
+        if Instant::now() > self.deadline {
+            self.is_broken = true;
+            return Err(SocketError::TimedOut(self.patience));
+        }
+        Ok(())
+    }
+
+    fn broken(&mut self, error: io::Error) -> SocketError {
+        self.is_broken = true;
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::TimedOut(self.patience),
+            _ if is_gone(&error) => SocketError::Closed,
+            _ => SocketError::Io(error),
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe
+    )
+}

@@ -1,0 +1,250 @@
+//! MariaDB and MySQL as a target: an existing server, MariaDB 10.2 or MySQL 8.0 or newer, whose
+//! redo is made by INSERT of rows of a fixed size.
+//!
+//! There is no message of a chosen size as in PostgreSQL, so the rows are calibrated: the redo of a
+//! transaction is a mean, with a spread. Invariants: on the server nothing changes but a schema
+//! of redolab's own, which is made when rows begin and dropped when the target is closed; no text
+//! contains a password.
+//!
+//! What it must not know: how many sessions run, for how long, and how the server stores its redo.
+
+mod address;
+mod authentication;
+mod calibration;
+mod connection;
+mod counters;
+mod error;
+mod insert;
+mod packet;
+mod schema;
+mod server;
+mod session;
+
+pub use counters::LogCounters;
+pub use error::{MariadbError, MariadbMessage};
+
+use crate::client::Password;
+use address::ServerAddress;
+use calibration::{Calibrated, Search, calibrate};
+use connection::ServerConnection;
+use counters::LsnSource;
+use insert::{Insert, RowLayout, row_max};
+use measure::RealClock;
+use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
+use measure::run::{DatabaseFacts, TargetFacts};
+use measure::workload::Workload;
+use schema::Schema;
+use server::ServerState;
+use session::{MariadbSession, SessionTable};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The driver of MariaDB and MySQL.
+pub const KIND: DriverKind = DriverKind {
+    name: "mariadb",
+    schemes: &["mariadb", "mysql"],
+    address: "mariadb://USER@HOST:PORT/DATABASE",
+    open: |address| open(address, &MariadbEnvironment::of_process()),
+    managed: None,
+};
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the driver takes from its surroundings.
+#[derive(Clone, Debug)]
+pub struct MariadbEnvironment {
+    /// `MYSQL_PWD`.
+    pub password: Option<Password>,
+    /// The longest wait for an answer of the server.
+    pub patience: Duration,
+}
+
+impl MariadbEnvironment {
+    /// That of this process, and a patience of 60 s.
+    #[must_use]
+    pub fn of_process() -> MariadbEnvironment {
+        let password = std::env::var("MYSQL_PWD").ok();
+        MariadbEnvironment {
+            password: password.filter(|text| !text.is_empty()).map(Password::new),
+            patience: PATIENCE,
+        }
+    }
+}
+
+/// Opens a server: connects, and checks that redolab may commit on it. Nothing is changed yet.
+///
+/// # Errors
+/// The server cannot be used, and what to do.
+pub fn open(address: &str, environment: &MariadbEnvironment) -> Result<OpenedTarget, DriverError> {
+    let login = Login::new(address, environment)?;
+    let mut connection = login.connect()?;
+    let state = server::state(&mut connection)?;
+    let lsn = LsnSource::find(&mut connection)?;
+    let schema = Schema::reserve(connection, login.address.schema())?;
+    let shown = login.address.shown();
+    let (retiring, retired) = channel();
+    let driver = Box::new(Server {
+        login,
+        state,
+        lsn,
+        clock: RealClock::new(),
+        own: Mutex::new(Own {
+            schema,
+            retired,
+            calibrated: BTreeMap::new(),
+        }),
+        retiring,
+    });
+    Ok(OpenedTarget { driver, shown })
+}
+
+/// Reads what InnoDB counts of its redo log, on a connection of its own.
+///
+/// # Errors
+/// The server cannot be reached, or refuses.
+pub fn log_counters(
+    address: &str,
+    environment: &MariadbEnvironment,
+) -> Result<LogCounters, DriverError> {
+    let mut connection = Login::new(address, environment)?.connect()?;
+    Ok(LogCounters::read(&mut connection)?)
+}
+
+/// Who connects, and where.
+#[derive(Debug)]
+struct Login {
+    address: ServerAddress,
+    password: Option<Password>,
+    patience: Duration,
+}
+
+impl Login {
+    fn new(address: &str, environment: &MariadbEnvironment) -> Result<Login, MariadbError> {
+        let address = ServerAddress::parse(address)?;
+        let given = address.password.clone();
+        Ok(Login {
+            password: given.or_else(|| environment.password.clone()),
+            patience: environment.patience,
+            address,
+        })
+    }
+
+    fn connect(&self) -> Result<ServerConnection, MariadbError> {
+        ServerConnection::open(&self.address, self.password.as_ref(), self.patience)
+    }
+}
+
+/// A server on which sessions can be opened.
+struct Server {
+    login: Login,
+    state: ServerState,
+    lsn: LsnSource,
+    clock: RealClock,
+    own: Mutex<Own>,
+    retiring: Sender<String>,
+}
+
+/// What redolab makes on the server, and knows of it.
+struct Own {
+    schema: Schema,
+    /// Tables of sessions that have ended.
+    retired: Receiver<String>,
+    /// By the redo of a transaction.
+    calibrated: BTreeMap<u32, Calibrated>,
+}
+
+impl Own {
+    /// Makes a table, and removes those of sessions that have ended.
+    fn make_table(&mut self, row_bytes: u32) -> Result<String, MariadbError> {
+        while let Ok(table) = self.retired.try_recv() {
+            self.schema.retire(table);
+        }
+        self.schema.make_table(row_bytes)
+    }
+}
+
+impl Server {
+    /// A panic elsewhere leaves the schema to be removed.
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn row_max(&self) -> u32 {
+        row_max(self.state.page_bytes)
+    }
+
+    /// The rows of a workload's transaction, which are measured when it is run for the first time.
+    fn calibrated(&self, own: &mut Own, workload: &Workload) -> Result<RowLayout, MariadbError> {
+        if let Some(found) = own.calibrated.get(&workload.redo_bytes) {
+            return Ok(found.layout);
+        }
+        let table = own.make_table(self.row_max())?;
+        let search = Search::new(u64::from(workload.redo_bytes), self.row_max());
+        let insert = |layout| Insert::prepare(self.login.connect()?, &table, layout);
+        let found = calibrate(insert, self.lsn, self.clock, search);
+        own.schema.retire(table.clone());
+        let mut found = found?;
+        found.measured.workload.clone_from(&workload.name);
+        let layout = found.layout;
+        own.calibrated.insert(workload.redo_bytes, found);
+        Ok(layout)
+    }
+}
+
+impl Driver for Server {
+    fn clock(&self) -> RealClock {
+        self.clock
+    }
+
+    fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        Ok(session::accepts(workload, &self.state)?)
+    }
+
+    fn prepare(&self, workloads: &[&Workload]) -> Result<(), DriverError> {
+        let mut own = self.own();
+        for workload in workloads {
+            session::accepts(workload, &self.state)?;
+            self.calibrated(&mut own, workload)?;
+        }
+        Ok(())
+    }
+
+    fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
+        session::accepts(&load.workload, &self.state)?;
+        let mut own = self.own();
+        let layout = self.calibrated(&mut own, &load.workload)?;
+        session::check_pool(load.pool.len(), layout.row_bytes)?;
+        let mut connection = self.login.connect()?;
+        let state = server::state(&mut connection)?;
+        server::unchanged(&self.state.facts, &state.facts)?;
+        let table = SessionTable {
+            name: own.make_table(self.row_max())?,
+            retired: self.retiring.clone(),
+        };
+        let insert = Insert::prepare(connection, &table.name, layout)?;
+        let session = MariadbSession::new(insert, table, self.clock, &load);
+        Ok(Box::new(session))
+    }
+
+    fn facts(&self) -> TargetFacts {
+        let measured = |found: &Calibrated| found.measured.clone();
+        TargetFacts::Database(DatabaseFacts {
+            calibrations: self.own().calibrated.values().map(measured).collect(),
+            ..self.state.facts.clone()
+        })
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        Ok(self.own().schema.remove()?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next run on this server.
+        let _ = self.own().schema.remove();
+    }
+}

@@ -1,0 +1,322 @@
+//! A connection to a server that has accepted the user: authentication, queries, prepared
+//! statements.
+//!
+//! Invariants: the server never reads a file of this machine; rows are few and small; an answer
+//! that does not fit its request is an error.
+
+use super::address::ServerAddress;
+use super::authentication::{ATTRIBUTES, CACHING, Greeting, NATIVE, answer};
+use super::error::{MariadbError, MariadbMessage};
+use super::packet::{Fields, Packets, SENT_MAX, put_length};
+use crate::client::{Password, harmless};
+use std::time::Duration;
+
+/// What the server shows of its clients.
+const APPLICATION: &str = "redolab";
+/// Rows of a query that are kept, and columns of a row.
+const ROWS_MAX: usize = 2000;
+const COLUMNS_MAX: u64 = 64;
+/// Steps of an authentication: a server may try a few plugins, and each has few steps.
+const STEPS_MAX: usize = 12;
+/// `utf8mb4_general_ci`, which every version has.
+const COLLATION: u8 = 45;
+
+const COMMAND_QUERY: u8 = 0x03;
+const COMMAND_PREPARE: u8 = 0x16;
+
+const OK: u8 = 0x00;
+const MORE: u8 = 0x01;
+const LOCAL_FILE: u8 = 0xfb;
+const EOF: u8 = 0xfe;
+const ERROR: u8 = 0xff;
+/// Bytes of an EOF packet at most; a longer one that begins so is a row.
+const EOF_MAX: usize = 8;
+
+/// Rows of a query as text; a value that is NULL is `None`.
+pub type ResultRows = Vec<Vec<Option<String>>>;
+
+/// What the server reports of a statement without rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementEnd {
+    /// Rows that it changed.
+    pub rows: u64,
+    /// Whether a transaction is open, and whether the next statement commits by itself.
+    pub status: u16,
+    /// Warnings.
+    pub warnings: u16,
+}
+
+impl StatementEnd {
+    /// Reads an OK packet, its first byte included.
+    #[must_use]
+    #[inline]
+    pub fn of(body: &[u8]) -> Option<StatementEnd> {
+        let mut fields = Fields::of(body);
+        fields.skip(1)?;
+        let rows = fields.length()?;
+        fields.length()?;
+        Some(StatementEnd {
+            rows,
+            status: fields.u16()?,
+            warnings: fields.u16()?,
+        })
+    }
+}
+
+/// A connection that is ready for statements.
+#[derive(Debug)]
+pub struct ServerConnection {
+    /// What carries its packets.
+    pub packets: Packets,
+    /// The server's version, as it writes it.
+    pub version: String,
+}
+
+impl ServerConnection {
+    /// Connects and authenticates.
+    ///
+    /// # Errors
+    /// No server is reachable, or it refuses.
+    pub fn open(
+        address: &ServerAddress,
+        password: Option<&Password>,
+        patience: Duration,
+    ) -> Result<ServerConnection, MariadbError> {
+        let mut packets = Packets::connect(address, patience)?;
+        packets.begin();
+        let body = packets.receive()?;
+        if body.first() == Some(&ERROR) {
+            return Err(refusal(MariadbMessage::of(body), password));
+        }
+        let greeting = Greeting::of(body).ok_or(MariadbError::Protocol(
+            "the greeting is malformed, or that of a server before MySQL 5.5",
+        ))?;
+        let version = harmless(&greeting.version);
+        log_in(&mut packets, greeting, &address.user, password)?;
+        Ok(ServerConnection { packets, version })
+    }
+
+    /// Runs a statement, and returns its rows; one without rows returns none.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn query(&mut self, sql: &str) -> Result<ResultRows, MariadbError> {
+        self.query_as(sql, harmless)
+    }
+
+    /// As [`ServerConnection::query`], with values as `keep` makes them.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn query_as(
+        &mut self,
+        sql: &str,
+        keep: fn(&[u8]) -> String,
+    ) -> Result<ResultRows, MariadbError> {
+        let misfit = MariadbError::Protocol("an answer does not fit its query");
+        self.send_text(COMMAND_QUERY, sql)?;
+        let body = self.packets.receive()?;
+        let columns = match body.first() {
+            Some(&OK) => return Ok(ResultRows::new()),
+            Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
+            Some(&LOCAL_FILE) | None => return Err(misfit),
+            Some(_) => Fields::of(body).length(),
+        };
+        let columns = columns.filter(|columns| *columns <= COLUMNS_MAX);
+        let Some(columns) = columns.and_then(|columns| u16::try_from(columns).ok()) else {
+            return Err(misfit);
+        };
+        self.skip_definitions(columns)?;
+        let mut rows = ResultRows::new();
+        loop {
+            let body = self.packets.receive()?;
+            match body.first() {
+                Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
+                Some(&EOF) if body.len() <= EOF_MAX => return Ok(rows),
+                _ if rows.len() < ROWS_MAX => {
+                    rows.push(
+                        values(body, columns, keep)
+                            .ok_or(MariadbError::Protocol("a row of a result is malformed"))?,
+                    );
+                }
+                _ => return Err(misfit),
+            }
+        }
+    }
+
+    /// Runs a statement without rows.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn run(&mut self, sql: &str) -> Result<StatementEnd, MariadbError> {
+        self.send_text(COMMAND_QUERY, sql)?;
+        self.completion()
+    }
+
+    /// Reads the answer to a statement without rows.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    #[inline]
+    pub fn completion(&mut self) -> Result<StatementEnd, MariadbError> {
+        let body = self.packets.receive()?;
+        match body.first() {
+            Some(&OK) => StatementEnd::of(body).ok_or(MariadbError::Protocol(
+                "the answer to a statement is malformed",
+            )),
+            Some(&ERROR) => Err(MariadbError::Server(MariadbMessage::of(body))),
+            _ => Err(MariadbError::Protocol(
+                "an answer does not fit its statement",
+            )),
+        }
+    }
+
+    /// Prepares a statement without rows, with that number of parameters. Its number.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn prepare(&mut self, sql: &str, parameters: u16) -> Result<u32, MariadbError> {
+        self.send_text(COMMAND_PREPARE, sql)?;
+        let body = self.packets.receive()?;
+        if body.first() == Some(&ERROR) {
+            return Err(MariadbError::Server(MariadbMessage::of(body)));
+        }
+        let mut fields = Fields::of(body);
+        let read = (fields.u8(), fields.u32(), fields.u16(), fields.u16());
+        let (Some(OK), Some(statement), Some(0), Some(found)) = read else {
+            return Err(MariadbError::Protocol(
+                "an answer does not fit its statement",
+            ));
+        };
+        if found != parameters {
+            return Err(MariadbError::Protocol(
+                "a statement has another number of parameters",
+            ));
+        }
+        if found > 0 {
+            self.skip_definitions(found)?;
+        }
+        Ok(statement)
+    }
+
+    fn send_text(&mut self, command: u8, sql: &str) -> Result<(), MariadbError> {
+        assert!(sql.len() < SENT_MAX, "statements are short");
+        self.packets.begin();
+        let body = self.packets.body();
+        body.push(command);
+        body.extend_from_slice(sql.as_bytes());
+        self.packets.send()
+    }
+
+    /// Reads definitions of columns or parameters, and the packet that ends them.
+    fn skip_definitions(&mut self, count: u16) -> Result<(), MariadbError> {
+        for _ in 0..count {
+            let body = self.packets.receive()?;
+            if body.first() == Some(&ERROR) {
+                return Err(MariadbError::Server(MariadbMessage::of(body)));
+            }
+        }
+        let body = self.packets.receive()?;
+        if body.first() == Some(&EOF) && body.len() <= EOF_MAX {
+            return Ok(());
+        }
+        Err(MariadbError::Protocol("definitions have no end"))
+    }
+}
+
+/// Proves the password as often as the server asks, within limits.
+fn log_in(
+    packets: &mut Packets,
+    greeting: Greeting,
+    user: &str,
+    password: Option<&Password>,
+) -> Result<(), MariadbError> {
+    let secret = password.map_or(&b""[..], Password::bytes);
+    // A server that suggests another plugin switches to the user's own.
+    let mut plugin = greeting.plugin.clone();
+    let first = answer(&plugin, secret, &greeting.challenge).unwrap_or_else(|| {
+        plugin = NATIVE.as_bytes().to_vec();
+        Vec::new()
+    });
+    put_login(packets.body(), &greeting, user, &plugin, &first);
+    packets.send()?;
+    for _ in 0..STEPS_MAX {
+        let is_unix = packets.is_unix();
+        let body = packets.receive()?;
+        let reply = match body.split_first() {
+            Some((&OK, _)) => return Ok(()),
+            Some((&ERROR, _)) => return Err(refusal(MariadbMessage::of(body), password)),
+            Some((&EOF, switch)) => {
+                let mut fields = Fields::of(switch);
+                let name = fields.text().unwrap_or_default();
+                plugin = name.to_vec();
+                answer(name, secret, fields.rest())
+                    .ok_or_else(|| MariadbError::Method(harmless(name)))?
+            }
+            Some((&MORE, [3])) if plugin == CACHING.as_bytes() => continue,
+            Some((&MORE, [4])) if plugin == CACHING.as_bytes() => {
+                if !is_unix {
+                    return Err(MariadbError::FullAuthentication);
+                }
+                [secret, &[0]].concat()
+            }
+            _ => {
+                return Err(MariadbError::Protocol(
+                    "the authentication has a step that is not known",
+                ));
+            }
+        };
+        packets.body().extend_from_slice(&reply);
+        packets.send()?;
+    }
+    Err(MariadbError::Protocol("the authentication has no end"))
+}
+
+/// Writes the client's answer to a greeting.
+fn put_login(out: &mut Vec<u8>, greeting: &Greeting, user: &str, plugin: &[u8], answer: &[u8]) {
+    out.extend_from_slice(&greeting.capabilities.to_le_bytes());
+    out.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+    out.push(COLLATION);
+    out.extend_from_slice(&[0; 23]);
+    out.extend_from_slice(user.as_bytes());
+    out.push(0);
+    put_length(out, answer.len());
+    out.extend_from_slice(answer);
+    out.extend_from_slice(plugin);
+    out.push(0);
+    if greeting.capabilities & ATTRIBUTES == 0 {
+        return;
+    }
+    let mut attributes = Vec::new();
+    for text in ["program_name", APPLICATION] {
+        put_length(&mut attributes, text.len());
+        attributes.extend_from_slice(text.as_bytes());
+    }
+    put_length(out, attributes.len());
+    out.extend_from_slice(&attributes);
+}
+
+fn refusal(message: MariadbMessage, password: Option<&Password>) -> MariadbError {
+    let message = match password {
+        Some(password) => message.without(password),
+        None => message,
+    };
+    if !message.is_refusal() {
+        return MariadbError::Server(message);
+    }
+    let note = match password {
+        Some(_) => "",
+        None => "; neither has one",
+    };
+    MariadbError::Refused { message, note }
+}
+
+/// The values of a row in text format.
+fn values(body: &[u8], columns: u16, keep: fn(&[u8]) -> String) -> Option<Vec<Option<String>>> {
+    let mut fields = Fields::of(body);
+    let mut values = Vec::new();
+    for _ in 0..columns {
+        values.push(fields.value()?.map(keep));
+    }
+    fields.rest().is_empty().then_some(values)
+}

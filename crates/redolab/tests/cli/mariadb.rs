@@ -1,0 +1,116 @@
+//! A real MariaDB server as a target, through the binary.
+
+#[path = "../../../drivers/tests/mariadb/server.rs"]
+#[expect(dead_code, reason = "what tests of sessions need")]
+mod server;
+
+use crate::harness::Place;
+use serde_json::Value;
+use server::TestServer;
+
+/// In the address of every command, and in none of its results.
+const PASSWORD: &str = "hunter2";
+const ROWS: [&str; 6] = ["--jobs", "2", "--time", "500ms", "--warmup", "100ms"];
+
+/// A server with a user that has a password.
+fn server() -> Option<TestServer> {
+    let server = TestServer::start(&[])?;
+    server
+        .sql(&format!(
+            "CREATE USER secretive@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
+             GRANT CREATE, DROP, INSERT, SELECT ON `redolab\\_%`.* TO secretive@'127.0.0.1'"
+        ))
+        .expect("made");
+    Some(server)
+}
+
+fn address(server: &TestServer) -> String {
+    server.tcp_address(&format!("secretive:{PASSWORD}"))
+}
+
+/// No file of the store, and nothing that was printed, contains the password.
+fn expect_no_password(place: &Place, printed: &str) {
+    assert!(!printed.contains(PASSWORD), "{printed}");
+    let mut folders = vec![place.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("lists") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("reads");
+            let found = bytes
+                .windows(PASSWORD.len())
+                .any(|w| w == PASSWORD.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn lat1_runs_on_a_server_with_calibrated_rows() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let before = server.everything_else();
+    let address = address(&server);
+    let on = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    place
+        .run(&[&on[..], &ROWS, &["--dry-run"]].concat())
+        .expect(0, &["nothing was committed"]);
+    assert_eq!(
+        server.everything_else(),
+        before,
+        "a dry run changes nothing"
+    );
+    let started = server.lsn();
+    let done = place.run(&[&on[..], &ROWS].concat());
+    let grown = server.lsn() - started;
+    done.expect(0, &["Will commit on mariadb://secretive@127.0.0.1"]);
+    expect_no_password(&place, &format!("{}{}", done.out, done.err));
+    assert_eq!(server.everything_else(), before, "the schema is gone");
+    let run = done.json();
+    assert_eq!(run["target"]["product"], "MariaDB");
+    let settings = &run["target"]["settings"];
+    assert_eq!(settings["innodb_flush_log_at_trx_commit"], "1");
+    let found = &run["target"]["calibrations"][0];
+    assert_eq!(found["workload"], "LGWR-LAT1");
+    let mean = found["mean_bytes"].as_u64().expect("measured");
+    assert!((1_937..=2_057).contains(&mean), "{found}");
+    let row = &run["rows"][0];
+    let commits = row["commits"].as_u64().expect("measured");
+    assert!(commits > 20, "{row}");
+    assert!(grown > commits * mean, "{grown} of {commits} and others");
+    assert_eq!(row["log_file_sync_ms"], Value::Null);
+    place
+        .run(&["report", "last", "-o", "run.html"])
+        .expect(0, &["run.html"]);
+    let html = std::fs::read_to_string(place.path().join("run.html")).expect("written");
+    assert!(
+        html.contains("1,000 commits of LGWR-LAT1"),
+        "no calibration"
+    );
+    expect_no_password(&place, "");
+}
+
+#[test]
+fn what_is_no_server_is_refused_with_the_reason() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let wrong = server.tcp_address("secretive:wrong");
+    let foreign = address(&server).replace("/test", "/mine");
+    server.sql("CREATE DATABASE redolab_mine").expect("made");
+    for (address, code, word) in [
+        (wrong.as_str(), 2, "refuses the connection"),
+        (foreign.as_str(), 2, "redolab_mine exists"),
+        ("mysql://u:se@cret@127.0.0.1:1/d", 1, "port 1"),
+        ("mariadb://u:se/cret@h/d", 2, "percent-encoded"),
+    ] {
+        let done = place.run(&["run", "--on", address]);
+        done.expect(code, &[word]);
+        let said = format!("{}{}", done.out, done.err);
+        assert!(!said.contains("wrong@") && !said.contains("cret"), "{said}");
+        assert!(!said.contains(PASSWORD), "{said}");
+    }
+    assert_eq!(server.schemas(), ["redolab_mine"], "it stays");
+}
