@@ -1,8 +1,8 @@
 //! Bytes per layer: what a row made of redo, what its log's writer wrote for it, what the device
 //! received, and who flushed how often. Of a database and of redolab's own log alike.
 //!
-//! Invariant: all figures of one [`LayerBytes`] are of one stretch of time. Of a database that is the
-//! time between the readings of its counts, of redolab's own log the row's measured time.
+//! Invariant: all figures of one [`LayerBytes`] are of one stretch of time. Of a database that is
+//! the time between the readings of its counts, of redolab's own log the row's measured time.
 
 use measure::run::{Row, Run};
 

@@ -1,5 +1,5 @@
-//! PostgreSQL as a target: a server, 12 or newer, that exists or that redolab makes, whose WAL takes
-//! transactions of exact sizes.
+//! PostgreSQL as a target: a server, 12 or newer, that exists or that redolab makes, whose WAL
+//! takes transactions of exact sizes.
 //!
 //! A transaction is one message of `pg_logical_emit_message`, committed by itself: no table, no
 //! vacuum, no full-page images. Invariants: nothing is created or changed on a server that exists;

@@ -170,8 +170,8 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Registers a directory that is about to be made in it, to be removed with whatever it contains
-    /// by then. A process that aborts leaves it to the next start. Its path.
+    /// Registers a directory that is about to be made in it, to be removed with whatever it
+    /// contains by then. A process that aborts leaves it to the next start. Its path.
     ///
     /// # Errors
     /// As [`WorkFolder::register`].
@@ -224,8 +224,8 @@ fn remove_one(number: u64) -> Result<(), String> {
     }
 }
 
-/// Has `end` called before all work folders are removed at once: it ends a server whose files are in
-/// them.
+/// Has `end` called before all work folders are removed at once: it ends a server whose files are
+/// in them.
 pub fn before_all(end: impl FnOnce() + Send + 'static) {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     before.push(Box::new(end));

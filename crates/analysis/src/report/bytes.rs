@@ -1,5 +1,5 @@
-//! Bytes per layer: redo, what the server or the log wrote, what the device received, and the flushes
-//! of both; below it what sessions waited for in a server.
+//! Bytes per layer: redo, what the server or the log wrote, what the device received, and the
+//! flushes of both; below it what sessions waited for in a server.
 
 use super::escape::esc;
 use super::topic::Topic;

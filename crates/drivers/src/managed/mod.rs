@@ -2,9 +2,9 @@
 //! account without privileges.
 //!
 //! A server is started by a guard, a process of redolab's own program that waits for the end of
-//! either side. Invariants: no server outlives the guard (the kernel's parent-death signal), nor the
-//! process that asked for it (the guard reads the end of a pipe); a guard ends the one process that
-//! it started, and no other.
+//! either side. Invariants: no server outlives the guard (the kernel's parent-death signal), nor
+//! the process that asked for it (the guard reads the end of a pipe); a guard ends the one process
+//! that it started, and no other.
 //!
 //! What it must not know: which database a server is, and what is measured on it.
 

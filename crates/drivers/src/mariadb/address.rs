@@ -1,5 +1,5 @@
-//! Addresses of MariaDB and MySQL servers: from text to a [`ServerAddress`], and to text without the
-//! password.
+//! Addresses of MariaDB and MySQL servers: from text to a [`ServerAddress`], and to text without
+//! the password.
 //!
 //! Invariants: no error quotes the text, because a password that is not encoded may end up in any
 //! part of it; what is shown is percent-encoded, so that it is harmless and can be used again; the

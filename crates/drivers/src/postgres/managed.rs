@@ -181,7 +181,8 @@ impl Places {
         let ours = [Some(outer), outer.parent()].into_iter().flatten();
         let handed = ours
             .map(|folder| mode(folder, 0o711))
-            .collect::<std::io::Result<()>>()
+            .find(std::io::Result::is_err)
+            .unwrap_or(Ok(()))
             .and_then(|()| chown(inner, Some(account.uid), Some(account.gid)));
         handed.map_err(ManagedError::system(shown))?;
         let closed = inner

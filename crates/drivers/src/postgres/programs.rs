@@ -41,8 +41,8 @@ fn find(path: &OsStr, versions: &Path) -> Option<PathBuf> {
     in_path.map(real).or_else(|| newest(versions))
 }
 
-/// Where the programs themselves are, if a folder holds links to some of them: beside the server are
-/// all others of its version.
+/// Where the programs themselves are, if a folder holds links to some of them: beside the server
+/// are all others of its version.
 fn real(folder: PathBuf) -> PathBuf {
     let server = folder.join(PROGRAMS[1]).canonicalize().ok();
     let beside = server.as_deref().and_then(Path::parent).map(Path::to_owned);

@@ -1,5 +1,5 @@
-//! Standbys of a server of redolab's own: copies by `pg_basebackup` that receive its WAL through its
-//! Unix socket.
+//! Standbys of a server of redolab's own: copies by `pg_basebackup` that receive its WAL through
+//! its Unix socket.
 //!
 //! Invariant: measuring begins when every standby streams. What it must not know: what a commit
 //! waits for, which the server's settings decide.

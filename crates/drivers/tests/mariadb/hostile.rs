@@ -85,6 +85,7 @@ fn result(rows: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of answers")]
 fn what_is_not_the_protocol_ends_with_an_error() {
     let hello = greeting();
     let after = |bodies: &[&[u8]]| {

@@ -2,8 +2,8 @@
 //! the JSON. It knows nothing of how rows are measured or shown.
 //!
 //! Invariants: identity and figures of commits lie in the row itself; what other observers saw is
-//! in groups ([`super::groups`]), flat in JSON but for what a server counted. A figure that was not measured is `None`, `null` in
-//! JSON, never zero.
+//! in groups ([`super::groups`]), flat in JSON but for what a server counted. A figure that was not
+//! measured is `None`, `null` in JSON, never zero.
 
 use super::figures::{
     CapturedEvents, CommitPathFigures, CrossCheck, Interval, SessionFigures, SessionTime, WaitStats,
@@ -93,8 +93,8 @@ pub struct Row {
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     #[serde(flatten, with = "flat")]
     pub learning: Option<LearningFigures>,
-    /// What the server of the target counted; `None` where it is not a server, or nothing was read. In
-    /// JSON an object, which is missing there.
+    /// What the server of the target counted; `None` where it is not a server, or nothing was read.
+    /// In JSON an object, which is missing there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
     /// What TPROC-C came to; `None` of every other workload.

@@ -88,7 +88,13 @@ struct TprocCRunArgs {
     server: TprocCServerArgs,
     /// Virtual users, as 1,8,32 or 2..64 (doubling) or 2..64+2; each has a random warehouse of its
     /// own
-    #[arg(short, long, value_name = "LADDER", default_value = "1,2,4,8", value_parser = Ladder::read)]
+    #[arg(
+        short,
+        long,
+        value_name = "LADDER",
+        default_value = "1,2,4,8",
+        value_parser = Ladder::read
+    )]
     users: Ladder,
     /// Time before each row that is not measured
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]

@@ -11,17 +11,17 @@ use measure::stack::Stack;
 use std::path::Path;
 
 /// The directory of a server's log.
-pub struct LogPlace {
+pub struct ServerLogPlace {
     /// The stack below it.
     pub stack: Stack,
     /// The devices below it that count flushes.
     pub counted: Vec<DevNo>,
 }
 
-impl LogPlace {
+impl ServerLogPlace {
     /// That of a server on this machine whose directory can be seen.
     #[must_use]
-    pub fn of(facts: &TargetFacts) -> Option<LogPlace> {
+    pub fn of(facts: &TargetFacts) -> Option<ServerLogPlace> {
         let TargetFacts::Database(facts) = facts else {
             return None;
         };
@@ -29,7 +29,7 @@ impl LogPlace {
         let mut stack = device::identify::stack_of(directory).ok()?;
         tools::complete(&mut stack);
         let counted = counted_devices(&stack);
-        Some(LogPlace { stack, counted })
+        Some(ServerLogPlace { stack, counted })
     }
 
     /// Counters of the device below, where there is exactly one that counts.

@@ -6,10 +6,11 @@
 //! which it talks ([`console`]).
 //!
 //! Below it what measures: the ladder of jobs ([`ladder`]), the target with its log files
-//! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the pace of an open loop ([`pace`]), what
-//! is recorded of them ([`recorder`]), counted a second time (`span`) and captured event by event
-//! ([`capture`]), one row ([`row`]), when a row is to be doubted ([`doubt`]), what redo is made of
-//! ([`payload`]), what a row may write ([`meter`]), the raw floor ([`floor`]).
+//! ([`target`]) or a server of others ([`log_place`]), sessions that generate load ([`load`]), the
+//! pace of an open loop ([`pace`]), what is recorded of them ([`recorder`]), counted a second time
+//! (`span`) and captured event by event ([`capture`]), one row ([`row`]), when a row is to be
+//! doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]), the
+//! raw floor ([`floor`]).
 //!
 //! What it must not know: command lines, and how a result is shown. Only [`judge`] asks what a run
 //! means.

@@ -8,7 +8,7 @@ use super::drafts::Drafts;
 use super::expected::{phase_name, row_name};
 use super::identified::IdentifiedTarget;
 use super::limits::{KEEP_BYTES, Limits, needs_of, shares};
-use super::log_place::LogPlace;
+use super::log_place::ServerLogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::row::{self, Lab, Spec};
@@ -53,7 +53,7 @@ impl RowRunner<'_> {
     ) -> Result<(), Failure> {
         let counters = || match self.target {
             Some(target) => target.counters(),
-            None => log.log_place.as_ref().and_then(LogPlace::counters),
+            None => log.log_place.as_ref().and_then(ServerLogPlace::counters),
         };
         let declares_cache = counters().and_then(|c| c.declares_cache());
         // As long as the longest intervals: what is kept of a soak is bounded.

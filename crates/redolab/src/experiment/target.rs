@@ -3,7 +3,7 @@
 //! driver.
 
 use super::Failure;
-use super::log_place::LogPlace;
+use super::log_place::ServerLogPlace;
 use super::meter::Meter;
 use super::plan::LogPlan;
 use super::recorder::Recorder;
@@ -59,7 +59,7 @@ pub struct LoadTarget {
     /// What charges its writes to the budget.
     pub meter: Arc<Meter>,
     /// Where a server of others keeps its log, as far as that can be seen.
-    pub log_place: Option<LogPlace>,
+    pub log_place: Option<ServerLogPlace>,
     /// Bytes that making it has written, and opening it with the probe.
     made_bytes: u64,
 }
@@ -211,7 +211,7 @@ impl LoadTarget {
         }
         driver.prepare(&workloads)?;
         Ok(LoadTarget {
-            log_place: LogPlace::of(&driver.facts()),
+            log_place: ServerLogPlace::of(&driver.facts()),
             driver,
             recorder,
             meter,

@@ -289,8 +289,6 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
 
 fn expected_id(run: &Value) -> &str {
     let findings = run["findings"].as_array().expect("a list");
-    let ids = findings.iter().filter_map(|f| f["id"].as_str());
-    ids.filter(|id| id.starts_with("server."))
-        .last()
-        .unwrap_or("?")
+    let mut ids = findings.iter().filter_map(|f| f["id"].as_str());
+    ids.rfind(|id| id.starts_with("server.")).unwrap_or("?")
 }

@@ -244,14 +244,17 @@ fn encode(
     Ok(())
 }
 
+fn last_name(customer: &CustomerKey) -> Parameter<'_> {
+    match customer {
+        CustomerKey::LastName(name) => Parameter::Text(name),
+        CustomerKey::Number(_) => Parameter::Text(""),
+    }
+}
+
 fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
     let number = |customer: &CustomerKey| match customer {
         CustomerKey::Number(number) => *number,
         CustomerKey::LastName(_) => 0,
-    };
-    let name = |customer| match customer {
-        &CustomerKey::LastName(ref name) => Parameter::Text(name),
-        CustomerKey::Number(_) => Parameter::Text(""),
     };
     let of_lines = |lines: &[OrderLine], part: fn(&OrderLine) -> u32| {
         Parameter::Numbers(lines.iter().map(part).collect())
@@ -280,7 +283,7 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
             Parameter::Number(*customer_warehouse),
             Parameter::Number(*customer_district),
             Parameter::Number(number(customer)),
-            name(customer),
+            last_name(customer),
             Parameter::Number(*cents),
         ]),
         UserCall::Delivery { carrier } => all.push(Parameter::Number(*carrier)),
@@ -291,7 +294,7 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
         UserCall::OrderStatus { district, customer } => all.extend([
             Parameter::Number(*district),
             Parameter::Number(number(customer)),
-            name(customer),
+            last_name(customer),
         ]),
     }
     all
