@@ -1,8 +1,8 @@
 //! PostgreSQL as a target: an existing server, 12 or newer, whose WAL takes transactions of exact
 //! sizes.
 //!
-//! A transaction is one message of `pg_logical_emit_message`, committed by itself: no table, no
-//! vacuum, no full-page images. Invariants: nothing on the server is created or changed; no text
+//! A transaction is one or several messages of `pg_logical_emit_message`, committed together: no
+//! table, no vacuum, no full-page images. Invariants: nothing on the server is created or changed; no text
 //! contains a password.
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
@@ -18,15 +18,16 @@ mod wire;
 
 pub use error::{PostgresError, ServerMessage};
 pub use password::{ClientEnvironment, Password};
-pub use sizes::{payload_for, redo_of};
+pub use sizes::{TransactionMessages, redo_of};
 
 use connection::Connection;
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
-use measure::workload::Workload;
+use measure::workload::{CommitWait, Workload};
 use password::Credentials;
 use session::PostgresSession;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use url::Address;
 
@@ -62,6 +63,7 @@ pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarg
         patience: environment.patience,
         clock: RealClock::new(),
         facts: DatabaseFacts::default(),
+        leaves_redo: AtomicBool::new(false),
     };
     server.facts = server.connect()?.1;
     Ok(OpenedTarget {
@@ -77,6 +79,8 @@ struct Server {
     patience: Duration,
     clock: RealClock,
     facts: DatabaseFacts,
+    /// A session was opened whose commits return before they are durable.
+    leaves_redo: AtomicBool,
 }
 
 impl Server {
@@ -94,15 +98,36 @@ impl Driver for Server {
     }
 
     fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
-        Ok(session::accepts(workload)?)
+        session::messages_of(workload, server::is_logical(&self.facts))?;
+        Ok(())
+    }
+
+    fn predicted_redo(&self, workload: &Workload) -> Option<u64> {
+        let messages = session::messages_of(workload, server::is_logical(&self.facts));
+        messages.ok().map(|messages| messages.redo())
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         let is_logical = server::is_logical(&facts);
+        let is_off = facts
+            .settings
+            .get("synchronous_commit")
+            .is_some_and(|v| v == "off");
+        if is_off || load.workload.commit.wait == CommitWait::Nowait {
+            self.leaves_redo.store(true, Ordering::Relaxed);
+        }
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
         Ok(Box::new(session))
+    }
+
+    /// A commit that waits is durable together with all commits before it.
+    fn drain(&self) -> Result<(), DriverError> {
+        if self.leaves_redo.swap(false, Ordering::Relaxed) {
+            session::commit_durably(&mut self.connect()?.0)?;
+        }
+        Ok(())
     }
 
     fn facts(&self) -> TargetFacts {
