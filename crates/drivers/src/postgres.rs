@@ -1,9 +1,9 @@
 //! PostgreSQL as a target: a server, 12 or newer, that exists or that redolab makes, whose WAL
 //! takes transactions of exact sizes.
 //!
-//! A transaction is one message of `pg_logical_emit_message`, committed by itself: no table, no
-//! vacuum, no full-page images. Invariants: nothing is created or changed on a server that exists;
-//! no text contains a password.
+//! A transaction is one or several messages of `pg_logical_emit_message`, committed together: no
+//! table, no vacuum, no full-page images. Invariants: nothing is created or changed on a server
+//! that exists; no text contains a password.
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
@@ -26,7 +26,7 @@ mod wire;
 pub use crate::client::Password;
 pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
-pub use sizes::{payload_for, redo_of};
+pub use sizes::{TransactionMessages, redo_of};
 
 use connection::Connection;
 use credentials::Credentials;
@@ -37,9 +37,10 @@ use measure::driver::{
     WaitSampling,
 };
 use measure::run::{DatabaseFacts, TargetFacts};
-use measure::workload::Workload;
+use measure::workload::{CommitWait, Workload};
 use session::PostgresSession;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use url::Address;
 use watch::ServerWatch;
@@ -77,6 +78,8 @@ pub(crate) struct Server {
     facts: DatabaseFacts,
     watch: Arc<ServerWatch>,
     own: Option<OwnServer>,
+    /// A session was opened whose commits return before they are durable.
+    leaves_redo: AtomicBool,
 }
 
 impl Server {
@@ -104,6 +107,7 @@ impl Server {
         let mut server = Server {
             watch: Arc::new(ServerWatch::new(&address.shown())),
             own: None,
+            leaves_redo: AtomicBool::new(false),
             credentials: Credentials::find(&address, environment),
             address,
             patience: environment.patience,
@@ -150,12 +154,26 @@ impl Driver for Server {
     }
 
     fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
-        Ok(session::accepts(workload)?)
+        session::messages_of(workload, server::is_logical(&self.facts))?;
+        Ok(())
+    }
+
+    fn predicted_redo(&self, workload: &Workload) -> Option<u64> {
+        let messages = session::messages_of(workload, server::is_logical(&self.facts));
+        messages.ok().map(|messages| messages.redo())
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
         let connection = self.unchanged()?;
         let is_logical = server::is_logical(&self.facts);
+        let is_off = self
+            .facts
+            .settings
+            .get("synchronous_commit")
+            .is_some_and(|v| v == "off");
+        if is_off || load.workload.commit.wait == CommitWait::Nowait {
+            self.leaves_redo.store(true, Ordering::Relaxed);
+        }
         let backend = connection.backend;
         let session = PostgresSession::new(connection, self.clock, &load, is_logical)?;
         Ok(self.watch.watched(Box::new(session), backend))
@@ -177,6 +195,14 @@ impl Driver for Server {
 
     fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
         Ok(waits::sample(&self.watch, || self.observe())?)
+    }
+
+    /// A commit that waits is durable together with all commits before it.
+    fn drain(&self) -> Result<(), DriverError> {
+        if self.leaves_redo.swap(false, Ordering::Relaxed) {
+            session::commit_durably(&mut self.connect()?.0)?;
+        }
+        Ok(())
     }
 
     fn facts(&self) -> TargetFacts {

@@ -162,6 +162,13 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
+    /// Bytes of redo of a transaction as the target counts them, headers of records included,
+    /// where they are known before it runs.
+    fn predicted_redo(&self, workload: &Workload) -> Option<u64> {
+        let _ = workload;
+        None
+    }
+
     /// Opens a session, to be run by a thread of its own.
     ///
     /// # Errors

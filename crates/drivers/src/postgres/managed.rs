@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// What redolab does with servers of its own.
 pub const MANAGED: ManagedKind = ManagedKind {
-    accepts: |workload| Ok(session::accepts(workload)?),
+    accepts: |workload| Ok(session::messages_of(workload, false).map(drop)?),
     footprint_bytes,
     make: |plan| make(plan, &GuardProgram::own()),
 };

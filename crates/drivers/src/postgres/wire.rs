@@ -9,11 +9,13 @@ use super::error::PostgresError;
 use super::url::{Address, Host};
 use bytes::BytesMut;
 use postgres_protocol::message::{backend::Header, frontend};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketType, sockopt};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,6 +31,15 @@ const FAREWELL: Duration = Duration::from_millis(100);
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
 }
 
 /// A connection, and what arrived on it and was not read yet.
@@ -133,30 +144,53 @@ impl Wire {
         self.deadline = Instant::now() + self.patience;
     }
 
-    /// Sends what is in the outbox.
+    /// Sends what is in the outbox. What arrives meanwhile is kept, because a server reads nothing
+    /// while nobody reads its answers.
     ///
     /// # Errors
-    /// The server is gone, or accepts nothing.
+    /// The server is gone, accepts nothing, or answers without end.
     pub fn send(&mut self) -> Result<(), PostgresError> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let mut sent = 0;
         while sent < self.outbox.len() {
-            let written = match &mut self.stream {
-                Stream::Tcp(stream) => stream.write(&self.outbox[sent..]),
-                Stream::Unix(stream) => stream.write(&self.outbox[sent..]),
-            };
-            match written {
+            match rustix::net::send(self.stream.fd(), &self.outbox[sent..], flags) {
                 Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.wait_for_room()? => {}
                 // The server may have written why it left.
-                Err(error) if is_gone(&error) => break,
-                Err(error) => return Err(self.broken(error)),
-            }
-            if sent < self.outbox.len() {
-                self.check_time()?;
+                Err(Errno::AGAIN) => break,
+                Err(Errno::PIPE | Errno::CONNRESET | Errno::CONNABORTED) => break,
+                Err(error) => return Err(self.broken(error.into())),
             }
         }
         self.outbox.clear();
         Ok(())
+    }
+
+    /// Waits until the server accepts more, and reads what has arrived by then. Whether the server
+    /// is still there.
+    fn wait_for_room(&mut self) -> Result<bool, PostgresError> {
+        self.check_time()?;
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let limit = Timespec::try_from(left).ok();
+        let fd = self.stream.fd();
+        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::OUT)];
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(self.broken(error.into())),
+        }
+        if !fds[0].revents().contains(PollFlags::IN) {
+            return Ok(true);
+        }
+        if self.end - self.start > MESSAGE_MAX {
+            self.is_broken = true;
+            return Err(PostgresError::Protocol("answers without questions"));
+        }
+        match self.fill() {
+            Ok(()) => Ok(true),
+            Err(PostgresError::Closed(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The next message.
@@ -176,6 +210,17 @@ impl Wire {
             tag: self.inbox[body.start - HEADER],
             body: &self.inbox[body],
         })
+    }
+
+    /// The next message, where all of it has arrived; nothing is awaited.
+    ///
+    /// # Errors
+    /// The server does not keep to the protocol.
+    pub fn arrived_frame(&mut self) -> Result<Option<Frame<'_>>, PostgresError> {
+        match self.arrived()? {
+            Some(_) => self.frame().map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Length of the first message, with its header, where all of it arrived.
@@ -256,15 +301,9 @@ impl Drop for Wire {
         }
         self.outbox.clear();
         frontend::terminate(&mut self.outbox);
-        let limited = match &self.stream {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(FAREWELL)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(FAREWELL)),
-        };
-        if limited.is_ok() {
-            self.deadline = Instant::now() + FAREWELL;
-            // The server notices the end of the connection, too.
-            let _ = self.send();
-        }
+        self.deadline = Instant::now() + FAREWELL;
+        // The server notices the end of the connection, too.
+        let _ = self.send();
     }
 }
 
@@ -282,7 +321,6 @@ fn tcp(host: &str, port: u16, patience: Duration) -> io::Result<(Stream, bool)> 
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(patience))?;
-                stream.set_write_timeout(Some(patience))?;
                 return Ok((Stream::Tcp(stream), address.ip().is_loopback()));
             }
             Err(error) => failure = error,

@@ -1,10 +1,14 @@
 //! Servers for tests.
 
+#[path = "programs.rs"]
+pub mod programs;
+
 use drivers::postgres::{ClientEnvironment, open};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverSession, OpenedTarget, SessionLoad};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::{CommitMode, Payload, Workload};
+use programs::{UNPRIVILEGED, unprivileged};
 use rustix::process::{Pid, Signal};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -13,46 +17,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// `nobody`, which every system has.
-const UNPRIVILEGED: &str = "65534";
-
 /// A server that is stopped when this is dropped.
 pub struct TestServer {
     folder: TempDir,
     bin: PathBuf,
     settings: Vec<String>,
+    psql: PathBuf,
     child: Child,
     pub port: u16,
-}
-
-/// The programs of the newest server.
-fn binaries() -> Option<PathBuf> {
-    if let Some(given) = std::env::var_os("REDOLAB_POSTGRES_BIN") {
-        return Some(PathBuf::from(given));
-    }
-    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
-    let newest = versions
-        .filter_map(|entry| {
-            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
-            Some((version, entry.path().join("bin")))
-        })
-        .filter(|(_, bin)| bin.join("initdb").exists())
-        .max();
-    newest.map(|(_, bin)| bin)
-}
-
-/// A command that runs as somebody who is not root, and ends with the thread that starts it.
-fn unprivileged(program: &Path) -> Command {
-    let mut command;
-    if rustix::process::geteuid().is_root() {
-        command = Command::new("setpriv");
-        command.args(["--reuid", UNPRIVILEGED, "--regid", UNPRIVILEGED]);
-        command.args(["--clear-groups", "--pdeathsig", "KILL", "--"]);
-        command.arg(program);
-    } else {
-        command = Command::new(program);
-    }
-    command
 }
 
 /// Runs a server on the data in `folder`.
@@ -84,8 +56,22 @@ impl TestServer {
 
     /// As [`TestServer::start`], with empty files of these names in the folder of its data.
     pub fn start_with(settings: &[&str], hba: &str, files: &[&str]) -> Option<TestServer> {
-        let Some(bin) = binaries() else {
+        let Some(bin) = programs::newest() else {
             println!("skipped: no PostgreSQL server is installed");
+            return None;
+        };
+        TestServer::start_of(bin, settings, hba, files)
+    }
+
+    /// As [`TestServer::start_with`], of programs in that folder.
+    pub fn start_of(
+        bin: PathBuf,
+        settings: &[&str],
+        hba: &str,
+        files: &[&str],
+    ) -> Option<TestServer> {
+        let Some(psql) = programs::client("psql", &bin) else {
+            println!("skipped: psql is not installed");
             return None;
         };
         let folder = tempfile::tempdir().expect("a folder");
@@ -139,6 +125,7 @@ impl TestServer {
             folder,
             bin,
             settings,
+            psql,
             child,
             port,
         };
@@ -161,7 +148,7 @@ impl TestServer {
 
     /// Rows of statements as another client reads them, each committed by itself.
     pub fn psql(&self, sql: &str) -> Result<Vec<String>, String> {
-        let output = Command::new(self.bin.join("psql"))
+        let output = Command::new(&self.psql)
             .args([
                 "-X",
                 "-A",
@@ -209,6 +196,11 @@ impl TestServer {
     pub fn insert_lsn(&self) -> u64 {
         let text = self.value("SELECT pg_current_wal_insert_lsn() - '0/0'");
         text.parse().expect("a number")
+    }
+
+    /// The folder of its programs.
+    pub fn bin(&self) -> &Path {
+        &self.bin
     }
 
     /// The folder of its socket.
@@ -288,16 +280,21 @@ pub fn refused(address: &str, environment: &ClientEnvironment) -> DriverError {
 
 /// What a session does that makes so much redo per transaction.
 pub fn load(redo_bytes: u32) -> SessionLoad {
+    load_of(Workload {
+        name: "test".to_owned(),
+        redo_bytes,
+        records: 1,
+        commit: CommitMode::WAIT_IMMEDIATE,
+        tproc_c: None,
+    })
+}
+
+/// What a session does that runs a workload.
+pub fn load_of(workload: Workload) -> SessionLoad {
     let payload = Payload::default();
     SessionLoad {
         number: 0,
-        workload: Arc::new(Workload {
-            name: "test".to_owned(),
-            redo_bytes,
-            records: 1,
-            commit: CommitMode::WAIT_IMMEDIATE,
-            tproc_c: None,
-        }),
+        workload: Arc::new(workload),
         cpu_per_txn: Nanos::ZERO,
         payload,
         pool: payload.pool(1, 4 << 20),
