@@ -249,10 +249,6 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
         CustomerKey::Number(number) => *number,
         CustomerKey::LastName(_) => 0,
     };
-    let name = |customer| match customer {
-        &CustomerKey::LastName(ref name) => Parameter::Text(name),
-        CustomerKey::Number(_) => Parameter::Text(""),
-    };
     let of_lines = |lines: &[OrderLine], part: fn(&OrderLine) -> u32| {
         Parameter::Numbers(lines.iter().map(part).collect())
     };
@@ -295,6 +291,14 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
         ]),
     }
     all
+}
+
+/// The last name that a key has, or nothing.
+fn name(customer: &CustomerKey) -> Parameter<'_> {
+    match customer {
+        CustomerKey::LastName(name) => Parameter::Text(name),
+        CustomerKey::Number(_) => Parameter::Text(""),
+    }
 }
 
 /// An array of one dimension without NULL, in binary format.
