@@ -185,6 +185,9 @@ fn run(
     while control.goes_on(start.0) && control.commits.is_none_or(|n| done < n) {
         let pause = session.pause();
         if pause > Nanos::ZERO {
+            // Not when the pause is over: the samples belong to the interval that goes on now.
+            shared.recorder.samples(job as usize, &buffer);
+            buffer.clear();
             start = wait_out(clock, start.plus(pause), control);
             if !control.goes_on(start.0) {
                 break;

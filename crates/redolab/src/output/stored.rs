@@ -1,6 +1,6 @@
 //! What is in a run store, and one stored run, as they are shown.
 
-use super::{imported, layers, table, verdict, workers};
+use super::{imported, layers, table, tproc_c, verdict, workers};
 use crate::store::{Entry, State};
 use measure::run::Run;
 use measure::words::{self, sanitize};
@@ -116,6 +116,7 @@ pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
         parts.push(table::waits(run, style));
         parts.extend(workers::workers(run, style));
         parts.extend(layers::layers(run, style));
+        parts.extend(tproc_c::tables(run, style));
     }
     if !run.floor.is_empty() {
         parts.push(table::floor(run, style));

@@ -7,14 +7,24 @@ use measure::run::{ConsistencyCondition, Row, Run, TprocCDetail};
 use measure::words::sanitize;
 use measure::workload::TPROC_C_NOTICE;
 
-/// The tables of a run's rows of TPROC-C.
+/// A run of TPROC-C with its caption.
 #[must_use]
 pub fn rows(run: &Run, style: Style) -> String {
+    let tables = tables(run, style).unwrap_or_default();
+    format!("{}\n\n{tables}", table::caption(run))
+}
+
+/// The tables of a run's rows of TPROC-C, for below another table of the same run; `None` where it
+/// has no such rows.
+#[must_use]
+pub fn tables(run: &Run, style: Style) -> Option<String> {
     let rows = run.rows.iter();
     let with_detail = rows.filter_map(|row| Some((row, row.tproc_c().detail.as_ref()?)));
     let all: Vec<(&Row, &TprocCDetail)> = with_detail.collect();
-    let mut text = format!("{}\n\n", table::caption(run));
-    text.push_str(&summary(&all, style));
+    if all.is_empty() {
+        return None;
+    }
+    let mut text = summary(&all, style);
     text.push('\n');
     text.push_str(&latencies(&all, style));
     for (row, detail) in &all {
@@ -22,7 +32,7 @@ pub fn rows(run: &Run, style: Style) -> String {
         text.push_str(&consistency(&detail.conditions));
     }
     text.push_str(&format!("\n{TPROC_C_NOTICE}\n"));
-    text
+    Some(text)
 }
 
 /// A line for each number of users.

@@ -98,7 +98,7 @@ fn a_condition_that_does_not_hold_makes_the_run_invalid() {
     ];
     broken.expect(4, &words);
     let shown = place.run(&["runs", "show", "last"]);
-    shown.expect(4, &["INVALID", "inconsistent", "NOPM"]);
+    shown.expect(4, &["INVALID", "inconsistent", "NOPM", "not comparable"]);
     let sound = done(&place, "counting://", &SHORT);
     sound.expect(0, &["all 2 consistency conditions hold", "NOPM", "payment"]);
 }

@@ -300,6 +300,14 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
     all
 }
 
+/// The last name that a key has, or nothing.
+fn name(customer: &CustomerKey) -> Parameter<'_> {
+    match customer {
+        CustomerKey::LastName(name) => Parameter::Text(name),
+        CustomerKey::Number(_) => Parameter::Text(""),
+    }
+}
+
 /// An array of one dimension without NULL, in binary format.
 fn array(numbers: &[u32], out: &mut bytes::BytesMut) {
     let words = [1, 0, INT4, numbers.len() as u32, 1];
