@@ -22,7 +22,6 @@ use analysis::compare::rounds::{LiveSide, Round};
 use measure::driver::DriverKind;
 use measure::words;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A target that was looked at and may be written to.
 struct ReadyTarget {
