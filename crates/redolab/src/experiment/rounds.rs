@@ -111,8 +111,8 @@ fn announce(
                 Identified::Path(target) => {
                     target.announce(writes, lines, prepared.plan, console)?
                 }
-                Identified::Opened { shown, .. } => {
-                    announce_opened(shown, prepared.plan, console);
+                Identified::Opened { shown, driver, .. } => {
+                    announce_opened(shown, &**driver, prepared.plan, console);
                     None
                 }
                 Identified::Null => None,
