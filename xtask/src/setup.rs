@@ -1,10 +1,11 @@
 //! What the tests need from the system, and installing it where that is allowed.
 //!
 //! Invariants: it asks nothing and ends in bounded time; it only adds packages, as root, through
-//! apt, and Python's in a folder of its own under `target`; what cannot be had is reported with
-//! what will be skipped, and is not an error, since a test that lacks something skips itself with a
-//! reason.
+//! apt, and Python's and npm's in folders of their own under `target`; what cannot be had is
+//! reported with what will be skipped, and is not an error, since a test that lacks something skips
+//! itself with a reason.
 
+mod postgres;
 mod python;
 
 use std::path::{Path, PathBuf};
@@ -94,7 +95,9 @@ pub fn run() {
             tool.purpose
         );
     }
-    let mut complete = still.is_empty() && python::install();
+    let mut complete = still.is_empty();
+    complete &= python::install();
+    complete &= postgres::install();
     if !is_root() {
         complete = false;
         println!("missing: root: skips everything on loop devices and crash states");

@@ -5,7 +5,7 @@
 
 use crate::records::{Reader, Split, WalRecord};
 use crate::server::{TestServer, facts, load_of, opened, programs};
-use measure::driver::{Driver, OpenedTarget};
+use measure::driver::{Driver, OpenedTarget, SessionLoad};
 use measure::workload::{CommitMode, Workload};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -24,12 +24,15 @@ fn page_headers(from: u64, to: u64) -> u64 {
 /// Runs so many transactions of a workload on each session.
 fn run(target: &OpenedTarget, workload: &Workload, sessions: u32, transactions: u32) {
     let together = Barrier::new(sessions as usize);
+    let shared = load_of(workload.clone());
     std::thread::scope(|scope| {
         for number in 0..sessions {
             let (driver, together): (&dyn Driver, _) = (&*target.driver, &together);
+            let load = SessionLoad {
+                number,
+                ..shared.clone()
+            };
             scope.spawn(move || {
-                let mut load = load_of(workload.clone());
-                load.number = number;
                 let mut session = driver.session(load).expect("a session");
                 together.wait();
                 for _ in 0..transactions {

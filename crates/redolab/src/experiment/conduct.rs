@@ -22,9 +22,9 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
-use measure::driver::{DriverError, DriverKind};
+use measure::driver::{Driver, DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
-use measure::words::sanitize;
+use measure::words::{self, sanitize};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -152,20 +152,37 @@ fn announce(
             Ok(None)
         }
         Identified::Server(server) => server.announce(plan, console),
-        Identified::Opened { shown, .. } => {
-            announce_opened(shown, plan, console);
+        Identified::Opened { shown, driver, .. } => {
+            announce_opened(shown, &**driver, plan, console);
             Ok(None)
         }
     }
 }
 
-/// Says that a target which others made will be used.
-pub(super) fn announce_opened(shown: &str, plan: &MeasurementPlan, console: &dyn Console) {
+/// Says that a target which others made will be used, and how much redo its transactions will
+/// make, where the driver knows that.
+pub(super) fn announce_opened(
+    shown: &str,
+    driver: &dyn Driver,
+    plan: &MeasurementPlan,
+    console: &dyn Console,
+) {
     let shown = sanitize::line(shown);
     console.say(&match plan.dry_run {
         true => format!("Dry run: nothing was committed on {shown}."),
         false => format!("Will commit on {shown}; how much that writes is up to the target."),
     });
+    let mut rows: Vec<&Spec> = plan.rows.iter().collect();
+    rows.dedup_by(|a, b| a.workload == b.workload);
+    let predicted = rows.iter().filter_map(|row| {
+        let redo = driver.predicted_redo(&row.workload)?;
+        Some(format!("{} {}", row.workload.name, words::count(redo)))
+    });
+    let predicted: Vec<String> = predicted.collect();
+    if !predicted.is_empty() {
+        let bytes = predicted.join(", ");
+        console.say(&format!("Bytes of redo per transaction: {bytes}."));
+    }
 }
 
 /// Says which rows would be run, for a dry run.

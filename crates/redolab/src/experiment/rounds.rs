@@ -107,8 +107,8 @@ fn announce(
                     target.announce(writes, lines, prepared.plan, console)?
                 }
                 Identified::Server(server) => server.announce(prepared.plan, console)?,
-                Identified::Opened { shown, .. } => {
-                    announce_opened(shown, prepared.plan, console);
+                Identified::Opened { shown, driver, .. } => {
+                    announce_opened(shown, &**driver, prepared.plan, console);
                     None
                 }
                 Identified::Null => None,

@@ -169,18 +169,41 @@ fn check_measures_a_server_and_gives_no_verdict_on_its_device() {
     let short = ["--time", "200ms", "--warmup", "50ms"];
     let json = ["--format", "json"];
     let done = place.run(&[&check[..], &short, &json].concat());
-    // LGWR-THR does not wait for its commits, which this driver does not do yet.
-    done.expect(
-        4,
-        &[
-            "Left out: LGWR-THR",
-            "COMMIT WRITE WAIT IMMEDIATE",
-            "no verdict given",
-        ],
-    );
+    done.expect(4, &["LGWR-THR 497,664", "no verdict given"]);
     let run = done.json();
     assert_eq!(run["verdict"], Value::Null);
-    assert_eq!(run["rows"].as_array().map(Vec::len), Some(3));
+    assert_eq!(run["rows"].as_array().map(Vec::len), Some(4));
+    assert!(!done.err.contains("Left out"), "{}", done.err);
+}
+
+/// Every workload of several records or without waiting, as redolab prints it before it runs.
+#[test]
+fn several_records_and_nowait_batch_run_on_a_server() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let address = server.socket_address("redo");
+    let run = ["run", "--on", address.as_str(), "--format", "json", "-v"];
+    let records = ["--workload", "LGWR-THR", "--records", "61"];
+    let done = place.run(&[&run[..], &records, &ROWS].concat());
+    done.expect(0, &["Bytes of redo per transaction: LGWR-THR 497,664."]);
+    let done_run = done.json();
+    assert!(
+        done_run["rows"][0]["commits"].as_u64() > Some(5),
+        "{done_run}"
+    );
+    assert_eq!(done_run["target"]["settings"]["synchronous_commit"], "on");
+    let sweep = ["--workload", "size-sweep", "--sizes", "1k,64k,1M"];
+    let done = place.run(&[&run[..], &sweep, &ROWS].concat());
+    let predicted = "size-sweep 1,024, size-sweep 65,536, size-sweep 1,048,576";
+    done.expect(0, &[predicted]);
+    assert_eq!(done.json()["rows"].as_array().map(Vec::len), Some(3));
+    for (mode, shown) in [
+        ("wait-batch", "WAIT BATCH"),
+        ("nowait-immediate", "NOWAIT IMMEDIATE"),
+    ] {
+        let refused = place.run(&["run", "--on", &address, "--commit-write", mode]);
+        refused.expect(2, &[&format!("no COMMIT WRITE {shown}")]);
+    }
 }
 
 #[test]

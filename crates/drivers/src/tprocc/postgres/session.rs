@@ -244,13 +244,6 @@ fn encode(
     Ok(())
 }
 
-fn last_name(customer: &CustomerKey) -> Parameter<'_> {
-    match customer {
-        CustomerKey::LastName(name) => Parameter::Text(name),
-        CustomerKey::Number(_) => Parameter::Text(""),
-    }
-}
-
 fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
     let number = |customer: &CustomerKey| match customer {
         CustomerKey::Number(number) => *number,
@@ -283,7 +276,7 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
             Parameter::Number(*customer_warehouse),
             Parameter::Number(*customer_district),
             Parameter::Number(number(customer)),
-            last_name(customer),
+            name(customer),
             Parameter::Number(*cents),
         ]),
         UserCall::Delivery { carrier } => all.push(Parameter::Number(*carrier)),
@@ -294,7 +287,7 @@ fn parameters(call: &UserCall, warehouse: u32) -> Vec<Parameter<'_>> {
         UserCall::OrderStatus { district, customer } => all.extend([
             Parameter::Number(*district),
             Parameter::Number(number(customer)),
-            last_name(customer),
+            name(customer),
         ]),
     }
     all
