@@ -176,9 +176,10 @@ mod tests {
     fn every_metric_has_its_line() {
         let text = metrics();
         let lines = text.lines().filter(|line| line.starts_with("| `")).count();
-        assert_eq!(lines, ROW.len());
+        assert_eq!(lines, ROW.len() + SERVER.len());
         assert!(
             ROW.iter()
+                .chain(SERVER)
                 .all(|metric| text.contains(&format!("| `{}` |", metric.key)))
         );
     }

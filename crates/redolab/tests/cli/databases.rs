@@ -4,17 +4,18 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
-use crate::harness::{Place, schema_problems};
+use crate::harness::{InTurn, Place, schema_problems};
 use serde_json::Value;
 use server::TestServer;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
-const ROWS: [&str; 6] = ["--jobs", "2", "--time", "500ms", "--warmup", "100ms"];
+const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
 
 /// A server with a user that has a password.
-fn server() -> Option<TestServer> {
-    let server = TestServer::start(&[], "host all bench 127.0.0.1/32 scram-sha-256")?;
+fn server() -> Option<InTurn<TestServer>> {
+    let start = || TestServer::start(&[], "host all bench 127.0.0.1/32 scram-sha-256");
+    let server = InTurn::of(start)?;
     let made = format!("CREATE ROLE bench LOGIN PASSWORD '{PASSWORD}'");
     server.psql(&made).expect("made");
     Some(server)
@@ -270,7 +271,7 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         (&["fsync=off"], ("server.no_flush", "bad")),
         (&["synchronous_commit=off"], ("server.late_flush", "bad")),
     ] {
-        let Some(server) = TestServer::start(settings, "") else {
+        let Some(server) = InTurn::of(|| TestServer::start(settings, "")) else {
             return;
         };
         let place = Place::new();

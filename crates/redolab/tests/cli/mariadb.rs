@@ -4,28 +4,28 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
-use crate::harness::Place;
+use crate::harness::{InTurn, Place};
 use serde_json::Value;
 use server::TestServer;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
-const ROWS: [&str; 6] = ["--jobs", "2", "--time", "500ms", "--warmup", "100ms"];
+const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
 
 /// A server with a user that has a password.
-fn server() -> Option<TestServer> {
-    let server = TestServer::start(&[])?;
+fn server() -> Option<InTurn<TestServer>> {
+    let server = InTurn::of(|| TestServer::start(&[]))?;
     server
         .sql(&format!(
-            "CREATE USER secretive@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
-             GRANT CREATE, DROP, INSERT, SELECT ON `redolab\\_%`.* TO secretive@'127.0.0.1'"
+            "CREATE USER guest@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
+             GRANT CREATE, DROP, INSERT, SELECT ON `redolab\\_%`.* TO guest@'127.0.0.1'"
         ))
         .expect("made");
     Some(server)
 }
 
 fn address(server: &TestServer) -> String {
-    server.tcp_address(&format!("secretive:{PASSWORD}"))
+    server.tcp_address(&format!("guest:{PASSWORD}"))
 }
 
 /// No file of the store, and nothing that was printed, contains the password.
@@ -66,7 +66,7 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
     let started = server.lsn();
     let done = place.run(&[&on[..], &ROWS].concat());
     let grown = server.lsn() - started;
-    done.expect(0, &["Will commit on mariadb://secretive@127.0.0.1"]);
+    done.expect(0, &["Will commit on mariadb://guest@127.0.0.1"]);
     expect_no_password(&place, &format!("{}{}", done.out, done.err));
     assert_eq!(server.everything_else(), before, "the schema is gone");
     let run = done.json();
@@ -97,7 +97,7 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
 fn what_is_no_server_is_refused_with_the_reason() {
     let Some(server) = server() else { return };
     let place = Place::new();
-    let wrong = server.tcp_address("secretive:wrong");
+    let wrong = server.tcp_address("guest:wr0ng");
     let foreign = address(&server).replace("/test", "/mine");
     server.sql("CREATE DATABASE redolab_mine").expect("made");
     for (address, code, word) in [
@@ -109,7 +109,7 @@ fn what_is_no_server_is_refused_with_the_reason() {
         let done = place.run(&["run", "--on", address]);
         done.expect(code, &[word]);
         let said = format!("{}{}", done.out, done.err);
-        assert!(!said.contains("wrong@") && !said.contains("cret"), "{said}");
+        assert!(!said.contains("wr0ng") && !said.contains("cret"), "{said}");
         assert!(!said.contains(PASSWORD), "{said}");
     }
     assert_eq!(server.schemas(), ["redolab_mine"], "it stays");

@@ -1,6 +1,6 @@
 //! Servers that redolab makes, uses and removes, through the binary.
 
-use crate::harness::{self, Place, Running, entries, is_root};
+use crate::harness::{self, InTurn, Place, Running, entries, is_root};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const SHORT: [&str; 6] = ["--time", "400ms", "--warmup", "100ms", "--jobs", "2"];
+const SHORT: [&str; 6] = ["--time", "1500ms", "--warmup", "200ms", "--jobs", "2"];
 /// After a kill nothing of a server is left after this time.
 const OUTLIVED_MAX: Duration = Duration::from_secs(5);
 /// Kills; `REDOLAB_SERVER_KILLS` asks for more.
 const KILLS: u64 = 6;
 
 /// A place that a server's account can enter; `None` where there is no server.
-fn place() -> Option<Place> {
+fn place() -> Option<InTurn<Place>> {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()
@@ -27,9 +27,11 @@ fn place() -> Option<Place> {
         harness::skipped("no PostgreSQL server is installed");
         return None;
     }
-    let place = Place::new();
-    open(place.path(), 0o711);
-    Some(place)
+    InTurn::of(|| {
+        let place = Place::new();
+        open(place.path(), 0o711);
+        Some(place)
+    })
 }
 
 fn open(path: &Path, mode: u32) {

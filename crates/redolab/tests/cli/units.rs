@@ -15,7 +15,7 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 20] = [
     "N",
     "LADDER",
     "RATIO",
@@ -32,6 +32,7 @@ const OTHERS: [&str; 19] = [
     "DEVICE",
     "PATH",
     "NAME=PATH",
+    "NAME=VALUE",
     "CONDITION",
     "KIND",
     "UNIT",
