@@ -23,6 +23,7 @@ const TEST_S: u64 = 180;
 const LONGER: &[(&str, u64)] = &[
     // Each command first has written back what other tests left in the caches.
     ("cli", 600),
+    ("servers", 600),
     ("system", 600),
     // One test draws all of its histories.
     ("crash_simulation", 600),
@@ -49,7 +50,7 @@ const WAITING: &[(&str, usize)] = &[("cli", 5)];
 const AT_ONCE: usize = 2;
 /// Programs whose tests keep a device and both processors busy with database servers: they run
 /// one after the other, when all others have ended.
-const LAST: &[&str] = &["postgres", "mariadb"];
+const LAST: &[&str] = &["servers", "postgres", "mariadb"];
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
 

@@ -173,8 +173,9 @@ fn a_server_that_asks_for_the_password_itself_does_not_get_it() {
     let switch = packet(2, b"\xfecaching_sha2_password\0abcdefghijklmnopqrst\0");
     let (port, thread) = listen(move |mut stream| {
         let mut arrived = vec![0; 4096];
-        let _ = stream.write_all(&[&greeting()[..], &switch].concat());
+        let _ = stream.write_all(&greeting());
         let first = stream.read(&mut arrived).expect("a login");
+        let _ = stream.write_all(&switch);
         // After the answer to the switch, the whole of it is asked for.
         let second = stream.read(&mut arrived[first..]).expect("an answer");
         let _ = stream.write_all(&packet(4, b"\x01\x04"));

@@ -6,7 +6,6 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// No command of these tests takes as long, unless it hangs: before it measures, a command has
@@ -245,31 +244,6 @@ impl Drop for Running {
             let _ = child.kill();
             let _ = child.wait();
         }
-    }
-}
-
-/// A server, or what a test needs for one, while it is the test's turn: servers take a device and
-/// its processors, and several at once leave a row without a commit.
-pub struct InTurn<T> {
-    it: T,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl<T> InTurn<T> {
-    /// What `make` makes, once no other test has a server.
-    pub fn of(make: impl FnOnce() -> Option<T>) -> Option<InTurn<T>> {
-        static TURN: Mutex<()> = Mutex::new(());
-        // A test that failed has had its turn.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        make().map(|it| InTurn { it, _turn: turn })
-    }
-}
-
-impl<T> std::ops::Deref for InTurn<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.it
     }
 }
 

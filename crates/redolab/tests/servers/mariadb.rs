@@ -4,7 +4,8 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
-use crate::harness::{InTurn, Place};
+use crate::harness::Place;
+use crate::turn::InTurn;
 use serde_json::Value;
 use server::TestServer;
 

@@ -1,6 +1,7 @@
 //! Servers that redolab makes, uses and removes, through the binary.
 
-use crate::harness::{self, InTurn, Place, Running, entries, is_root};
+use crate::harness::{self, Place, Running, entries, is_root};
+use crate::turn::InTurn;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
