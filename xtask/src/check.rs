@@ -144,7 +144,7 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..step("documents", 120, Work::Cargo(DOCUMENTS))
     },
-    step("tests", 1300, Work::Tests(TESTS)),
+    step("tests", 1900, Work::Tests(TESTS)),
     step("packages", 75, Work::Packages),
     Step {
         needs: Needs::FileLike("crates/redo/tests", "crash"),
