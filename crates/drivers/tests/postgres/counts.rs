@@ -206,7 +206,7 @@ fn a_killed_server_ends_sampling_and_reading() {
         .expect("a session");
     std::thread::sleep(Duration::from_millis(100));
     server.kill();
-    // The next reading comes after a rest of 19 times the last one, which was slow on a busy machine.
+    // The next reading comes after a rest of 19 times the last one, slow on a busy machine.
     std::thread::sleep(Duration::from_secs(3));
     let started = Instant::now();
     assert_eq!(sampling.end(), None, "what was sampled is not whole");

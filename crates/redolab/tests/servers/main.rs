@@ -1,5 +1,5 @@
-//! Database servers as targets, through the binary. A program of its own, because a server takes the
-//! device and the processors: beside other tests, rows of these would have no commit.
+//! Database servers as targets, through the binary. A program of its own, because a server takes
+//! the device and the processors: beside other tests, rows of these would have no commit.
 
 mod databases;
 #[path = "../cli/harness.rs"]
