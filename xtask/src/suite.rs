@@ -36,7 +36,6 @@ const LONGER: &[(&str, u64)] = &[
 const PROGRAM_TIMES: u32 = 4;
 /// Programs that take long are begun first.
 const FIRST: &[&str] = &[
-    "cli",
     "crash_simulation",
     "listings",
     "consistency",
@@ -48,9 +47,10 @@ const FIRST: &[&str] = &[
 const WAITING: &[(&str, usize)] = &[("cli", 5)];
 /// Programs at once.
 const AT_ONCE: usize = 2;
-/// Programs whose tests keep a device and both processors busy with database servers: they run
-/// one after the other, when all others have ended.
-const LAST: &[&str] = &["servers", "postgres", "mariadb"];
+/// Programs whose tests measure for a fraction of a second, which other programs would fill, or keep
+/// a device and both processors busy with servers: they run one after the other, when all others
+/// have ended.
+const LAST: &[&str] = &["cli", "servers", "postgres", "mariadb"];
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
 

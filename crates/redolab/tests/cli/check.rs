@@ -125,7 +125,7 @@ fn a_need_that_no_device_meets_is_answered_no() {
         &[
             word,
             "misses the need",
-            "no row of LGWR-LAT1 was",
+            "no row of LGWR-LAT1 ran",
             "Not judged:",
         ],
     );
