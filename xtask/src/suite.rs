@@ -47,9 +47,9 @@ const FIRST: &[&str] = &[
 const WAITING: &[(&str, usize)] = &[("cli", 5)];
 /// Programs at once.
 const AT_ONCE: usize = 2;
-/// Programs whose tests measure for a fraction of a second, which other programs would fill, or keep
-/// a device and both processors busy with servers: they run one after the other, when all others
-/// have ended.
+/// Programs whose tests measure for a fraction of a second, which other programs would fill, or
+/// keep a device and both processors busy with servers: they run one after the other, when all
+/// others have ended.
 const LAST: &[&str] = &["cli", "servers", "postgres", "mariadb"];
 /// What the tests in documentation are called here.
 const DOCUMENTATION: &str = "documentation";
