@@ -12,6 +12,7 @@ pub use password::Password;
 pub use socket::{Socket, SocketError};
 pub use url::{UrlParts, encoded};
 
+use measure::run::DatabaseFacts;
 use measure::words::sanitize;
 
 /// Characters of a text from a server that are kept.
@@ -22,6 +23,23 @@ const TEXT_MAX: usize = 500;
 pub fn harmless(bytes: &[u8]) -> String {
     let text = sanitize::line(&String::from_utf8_lossy(bytes));
     text.chars().take(TEXT_MAX).collect()
+}
+
+/// The first setting that differs between two readings, as a message; `None` where none does.
+#[must_use]
+pub fn changed_setting(first: &DatabaseFacts, now: &DatabaseFacts) -> Option<String> {
+    let names = first.settings.keys().chain(now.settings.keys());
+    names.into_iter().find_map(|name| {
+        let (before, after) = (first.settings.get(name), now.settings.get(name));
+        let text = |value: Option<&String>| value.map_or("absent", String::as_str).to_owned();
+        (before != after).then(|| {
+            format!(
+                "the setting {name} changed from {} to {} while the target was in use: run again",
+                text(before),
+                text(after)
+            )
+        })
+    })
 }
 
 #[cfg(test)]

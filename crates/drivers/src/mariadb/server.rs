@@ -4,6 +4,7 @@
 
 use super::connection::ServerConnection;
 use super::error::MariadbError;
+use crate::client::changed_setting;
 use measure::run::DatabaseFacts;
 use std::collections::BTreeMap;
 
@@ -153,20 +154,7 @@ fn refuse_read_only(settings: &mut BTreeMap<String, String>) -> Result<(), Maria
 /// # Errors
 /// The first setting that differs.
 pub fn unchanged(first: &DatabaseFacts, now: &DatabaseFacts) -> Result<(), MariadbError> {
-    let names = first.settings.keys().chain(now.settings.keys());
-    for name in names {
-        let of = |facts: &DatabaseFacts| facts.settings.get(name).cloned();
-        let (before, after) = (of(first), of(now));
-        if before != after {
-            let text = |value: Option<String>| value.unwrap_or_else(|| "absent".to_owned());
-            return Err(MariadbError::Unusable(format!(
-                "the setting {name} changed from {} to {} while the target was in use: run again",
-                text(before),
-                text(after)
-            )));
-        }
-    }
-    Ok(())
+    changed_setting(first, now).map_or(Ok(()), |change| Err(MariadbError::Unusable(change)))
 }
 
 #[cfg(test)]

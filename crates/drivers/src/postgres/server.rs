@@ -6,6 +6,7 @@
 use super::connection::Connection;
 use super::error::PostgresError;
 use super::url::ALLOW_LOGICAL_SLOTS;
+use crate::client::changed_setting;
 use measure::run::DatabaseFacts;
 use std::collections::BTreeMap;
 
@@ -131,20 +132,7 @@ fn check(row: &[Option<&str>], allows_logical_slots: bool) -> Result<(), Postgre
 /// # Errors
 /// The first setting that differs.
 pub fn unchanged(first: &DatabaseFacts, now: &DatabaseFacts) -> Result<(), PostgresError> {
-    let names = first.settings.keys().chain(now.settings.keys());
-    for name in names {
-        let of = |facts: &DatabaseFacts| facts.settings.get(name).cloned();
-        let (before, after) = (of(first), of(now));
-        if before != after {
-            let text = |value: Option<String>| value.unwrap_or_else(|| "absent".to_owned());
-            return Err(PostgresError::Unusable(format!(
-                "the setting {name} changed from {} to {} while the target was in use: run again",
-                text(before),
-                text(after)
-            )));
-        }
-    }
-    Ok(())
+    changed_setting(first, now).map_or(Ok(()), |change| Err(PostgresError::Unusable(change)))
 }
 
 /// Whether commits have the records of `wal_level = logical`.

@@ -34,7 +34,7 @@ const SOCKET_NAME: usize = "/.s.PGSQL.5432".len();
 /// The number of standbys that a plan asks for.
 ///
 /// # Errors
-/// It is no number, or too large.
+/// It is not a number, or too large.
 pub fn wanted(plan: &ManagedPlan) -> Result<u32, DriverError> {
     let Some(text) = plan.settings.get(STANDBYS) else {
         return Ok(0);

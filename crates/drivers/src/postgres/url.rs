@@ -4,8 +4,7 @@
 //! part of it; what is shown is percent-encoded, so that it is harmless and can be used again.
 
 use super::error::PostgresError;
-use crate::client::Password;
-use std::fmt::Write;
+use crate::client::{Password, UrlParts, encoded};
 use std::path::PathBuf;
 
 /// Where a server listens.
@@ -47,7 +46,7 @@ struct Parts {
     port: Option<String>,
     user: Option<String>,
     database: Option<String>,
-    password: Option<String>,
+    password: Option<Password>,
     ssl_mode: Option<String>,
     allows_logical_slots: bool,
 }
@@ -62,19 +61,17 @@ impl Address {
             .strip_prefix("postgres://")
             .or_else(|| text.strip_prefix("postgresql://"))
             .ok_or(PostgresError::Address("it begins with another scheme"))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        // A directory among the parameters may contain slashes.
-        if database.contains(['@', '/', '#']) || query.contains(['@', '#', '?']) {
-            return Err(PostgresError::Address(
-                "a character of the password or the database has to be percent-encoded",
-            ));
-        }
-        let mut parts = Parts::default();
-        read_authority(authority, &mut parts)?;
-        parts.database = filled(database)?;
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            read_parameter(pair, &mut parts)?;
+        let found = UrlParts::parse(rest).map_err(PostgresError::Address)?;
+        let mut parts = Parts {
+            host: found.host,
+            port: found.port,
+            user: found.user,
+            database: found.path,
+            password: found.password,
+            ..Parts::default()
+        };
+        for (name, value) in found.parameters {
+            read_parameter(&name, value, &mut parts)?;
         }
         parts.into_address(user)
     }
@@ -149,51 +146,24 @@ impl Parts {
             port,
             user,
             database,
-            password: self.password.map(Password::new),
+            password: self.password,
             ssl_mode: self.ssl_mode,
             allows_logical_slots: self.allows_logical_slots,
         })
     }
 }
 
-fn read_authority(authority: &str, parts: &mut Parts) -> Result<(), PostgresError> {
-    let (who, place) = match authority.rsplit_once('@') {
-        Some((who, place)) => (who, place),
-        None => ("", authority),
-    };
-    let (user, password) = match who.split_once(':') {
-        Some((user, password)) => (user, Some(password)),
-        None => (who, None),
-    };
-    parts.user = filled(user)?;
-    parts.password = password.map(filled).transpose()?.flatten();
-    if let Some(rest) = place.strip_prefix('[') {
-        let (host, port) = rest
-            .split_once(']')
-            .ok_or(PostgresError::Address("the IPv6 address has no end"))?;
-        parts.host = filled(host)?;
-        let port = port.strip_prefix(':').or(port.is_empty().then_some(""));
-        let port = port.ok_or(PostgresError::Address("the IPv6 address has no end"))?;
-        parts.port = filled(port)?;
-        return Ok(());
-    }
-    let (host, port) = place.split_once(':').unwrap_or((place, ""));
-    parts.host = filled(host)?;
-    parts.port = filled(port)?;
-    Ok(())
-}
-
-fn read_parameter(pair: &str, parts: &mut Parts) -> Result<(), PostgresError> {
-    let (name, value) = pair
-        .split_once('=')
-        .ok_or(PostgresError::Address("a parameter has no value"))?;
-    let value = filled(value)?;
+fn read_parameter(
+    name: &str,
+    value: Option<String>,
+    parts: &mut Parts,
+) -> Result<(), PostgresError> {
     match name {
         "host" => parts.host = value,
         "port" => parts.port = value,
         "user" => parts.user = value,
         "dbname" => parts.database = value,
-        "password" => parts.password = value,
+        "password" => parts.password = value.map(Password::new),
         "sslmode" => parts.ssl_mode = value,
         ALLOW_LOGICAL_SLOTS => match value.as_deref() {
             Some("1") => parts.allows_logical_slots = true,
@@ -212,41 +182,6 @@ fn read_parameter(pair: &str, parts: &mut Parts) -> Result<(), PostgresError> {
         }
     }
     Ok(())
-}
-
-/// The decoded text; `None` where it is empty.
-fn filled(text: &str) -> Result<Option<String>, PostgresError> {
-    let decoded = decoded(text).ok_or(PostgresError::Address(
-        "a percent sign is not followed by two hexadecimal digits, or the text is not UTF-8",
-    ))?;
-    Ok(Some(decoded).filter(|text| !text.is_empty()))
-}
-
-fn decoded(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(bytes.next()?).to_digit(16);
-            let value = digit()? * 16 + digit()?;
-            out.push(u8::try_from(value).ok()?);
-        } else {
-            out.push(byte);
-        }
-    }
-    String::from_utf8(out).ok()
-}
-
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b".-_~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            write!(out, "%{byte:02X}").expect("a String accepts all text");
-        }
-    }
-    out
 }
 
 fn encoded_host(host: &str) -> String {

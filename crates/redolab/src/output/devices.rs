@@ -1,4 +1,4 @@
-//! What stands below each file system, and what its disks' own facts say about power loss.
+//! What is below each file system, and what its disks' own facts say about power loss.
 
 use super::stack;
 use measure::stack::{Layer, LayerKind, Stack};
