@@ -2,7 +2,8 @@
 
 pub(crate) use super::results::{ViewArgs, audience, emit, print};
 pub(crate) use super::stored::{EventArgs, StoreArgs};
-pub(crate) use super::targets::{DriverArgs, ServerArgs, command_line, without_password};
+pub(crate) use super::targets::{DriverArgs, ServerArgs};
+pub(crate) use crate::command_line::{command_line, without_password};
 
 use super::CommandError;
 use super::values::{self, CpuList, Ladder, SyncChoice};

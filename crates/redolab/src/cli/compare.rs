@@ -4,10 +4,11 @@ mod live;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};
+use super::report::say_where;
 use super::run::RunOptions;
-use super::{CommandError, INCOMPLETE, VERDICT_NO, report};
+use super::{CommandError, INCOMPLETE, VERDICT_NO};
 use crate::output::file::Audience;
-use crate::output::{comparison, table};
+use crate::output::{comparison, report, table};
 use crate::store::now_rfc3339;
 use analysis::compare::Options;
 use analysis::compare::condition::FailIf;
@@ -106,7 +107,7 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         output.spares(&store);
         let html = report::comparison(&store, &comparison);
         output.write_report(path, &html, audience(&comparison))?;
-        report::say_where(path);
+        say_where(path);
     }
     Ok(ended(&comparison))
 }

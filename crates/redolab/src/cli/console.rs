@@ -1,13 +1,13 @@
 //! The terminal as the console of an experiment: lines and progress on standard error, and the
 //! report of a check.
 
+use super::CommandError;
 use super::common::{OutputArgs, audience};
-use super::{CommandError, report};
 use crate::budget::{Budget, pages};
 use crate::experiment::console::Console;
 use crate::experiment::limits::KEEP_BYTES;
-use crate::output::file;
 use crate::output::progress::Phase;
+use crate::output::{file, report};
 use crate::signals::{self, Interrupt};
 use crate::store::Store;
 use measure::run::Run;

@@ -28,6 +28,7 @@ mod targets;
 mod tproc_c;
 mod values;
 
+use crate::store::StoreError;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use measure::driver::DriverKind;
@@ -280,9 +281,19 @@ impl From<crate::output::file::OutputError> for CommandError {
     }
 }
 
-impl From<crate::store::StoreError> for CommandError {
-    fn from(error: crate::store::StoreError) -> CommandError {
-        CommandError::failed(error.to_string())
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> CommandError {
+        let code = match &error {
+            StoreError::NoSuchRun { .. }
+            | StoreError::NoRuns { .. }
+            | StoreError::SeveralRuns { .. } => USAGE,
+            StoreError::NoRow(_) => INCOMPLETE,
+            _ => FAILED,
+        };
+        CommandError {
+            code,
+            message: error.to_string(),
+        }
     }
 }
 

@@ -2,18 +2,14 @@
 
 use super::common::{OutputArgs, StoreArgs, ViewArgs, print};
 use super::export::{self, ExportArgs};
-use super::{CommandError, FAILED, INCOMPLETE, ended};
+use super::{CommandError, FAILED, ended};
 use crate::input;
 use crate::output::stored::{self, Listing};
-use crate::store::{LAST, Store, StoreError};
+use crate::store::{LAST, Store};
 use clap::{Args, Subcommand};
-use measure::run::Run;
 use measure::words::sanitize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// Runs that are named when a prefix fits several.
-const NAMED: usize = 5;
 
 /// Options of `runs`.
 #[derive(Debug, Args)]
@@ -63,7 +59,7 @@ pub(crate) fn main(args: &RunsArgs) -> Result<ExitCode, CommandError> {
         Some(RunsCommand::Show { id, output }) => show(&args.store.open()?, id, output),
         Some(RunsCommand::Export(wanted)) => {
             let store = args.store.open()?;
-            let id = resolve(&store, &wanted.id)?;
+            let id = store.resolve(&wanted.id)?;
             export::main(&store, &id, wanted)
         }
         Some(RunsCommand::Load { files }) => load(&args.store.open()?, files),
@@ -86,30 +82,12 @@ fn list(store: &Store, view: &ViewArgs) -> Result<ExitCode, CommandError> {
 }
 
 fn show(store: &Store, id: &str, output: &OutputArgs) -> Result<ExitCode, CommandError> {
-    let id = resolve(store, id)?;
-    let (run, complete) = load_any(store, &id)?;
+    let id = store.resolve(id)?;
+    let (run, complete) = store.load_any(&id)?;
     output.emit_stored(store, &run, |style| {
         stored::tables(&run, style, output.verbose)
     })?;
     Ok(ended(&run, complete))
-}
-
-/// A finished run, or what an unfinished one had written; `false` says that it is the latter.
-pub(super) fn load_any(store: &Store, id: &str) -> Result<(Run, bool), CommandError> {
-    let why = match store.load(id) {
-        Ok(run) => return Ok((run, true)),
-        Err(why @ (StoreError::Incomplete { .. } | StoreError::Running { .. })) => why,
-        Err(other) => return Err(other.into()),
-    };
-    let nothing = || CommandError {
-        code: INCOMPLETE,
-        message: format!("{why}; no row was finished"),
-    };
-    let mut run = store.load_draft(id)?.ok_or_else(nothing)?;
-    if !run.validity.problems.iter().any(|p| p.id == "incomplete") {
-        run.validity.add("incomplete", true, why.to_string());
-    }
-    Ok((run, false))
 }
 
 fn load(store: &Store, files: &[PathBuf]) -> Result<ExitCode, CommandError> {
@@ -138,7 +116,7 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
             let message = "runs delete: name the run by its id; `last` may be a different run now";
             return Err(CommandError::usage(message));
         }
-        found.push(resolve(store, id)?);
+        found.push(store.resolve(id)?);
     }
     found.sort();
     found.dedup();
@@ -149,54 +127,16 @@ fn delete(store: &Store, ids: &[String]) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run that `name` names.
-pub(super) fn resolve(store: &Store, name: &str) -> Result<String, CommandError> {
-    let entries = store.list()?;
-    let shown = sanitize::line(name);
-    if name == LAST {
-        let last = entries.last().map(|entry| entry.id.clone());
-        return last.ok_or_else(|| {
-            let place = store.path().display();
-            CommandError::usage(format!("no runs in {place}"))
-        });
-    }
-    if entries.iter().any(|entry| entry.id == name) {
-        return Ok(name.to_owned());
-    }
-    let fits: Vec<&str> = entries
-        .iter()
-        .map(|entry| entry.id.as_str())
-        .filter(|id| !name.is_empty() && id.starts_with(name))
-        .collect();
-    match fits.as_slice() {
-        [one] => Ok((*one).to_owned()),
-        [] => Err(CommandError::usage(format!(
-            "run {shown}: not in the store {}; `redolab runs` lists them",
-            store.path().display()
-        ))),
-        several => {
-            let more = if several.len() > NAMED { ", …" } else { "" };
-            let some = &several[..several.len().min(NAMED)];
-            Err(CommandError::usage(format!(
-                "run {shown}: the ids of {} runs begin with these characters: {}{more}",
-                several.len(),
-                some.join(", ")
-            )))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report;
     use crate::experiment::begin::new_run;
     use crate::experiment::judge::judge;
     use crate::output::stored::tables;
-    use crate::output::{json, table};
+    use crate::output::{json, report, table};
     use analysis::thresholds::Thresholds;
     use measure::judgement::Weight;
-    use measure::run::{Origin, Row, WaitStats};
+    use measure::run::{Origin, Row, Run, WaitStats};
     use measure::stack::Stack;
     use std::path::Path;
 

@@ -46,6 +46,7 @@ mod place;
 pub mod plan;
 mod planted;
 mod prepare;
+pub mod quantities;
 pub mod recorder;
 pub mod rounds;
 pub mod row;

@@ -16,6 +16,7 @@ pub mod inspection;
 pub mod json;
 pub mod layers;
 pub mod progress;
+pub mod report;
 pub mod stack;
 pub mod stored;
 pub mod table;

@@ -102,6 +102,29 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// There are no runs.
+    #[error("no runs in {}", path.display())]
+    NoRuns {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The beginning of an id that several runs have.
+    #[error(
+        "run {name}: the ids of {count} runs begin with these characters: {}{}",
+        some.join(", "),
+        if *count > some.len() { ", …" } else { "" }
+    )]
+    SeveralRuns {
+        /// What was given.
+        name: String,
+        /// How many there are.
+        count: usize,
+        /// The first of them.
+        some: Vec<String>,
+    },
+    /// An unfinished run without a finished row; the text states why it is unfinished.
+    #[error("{0}; no row was finished")]
+    NoRow(String),
     /// The run is already there.
     #[error("run {id}: already in the store; runs are never overwritten: delete it first")]
     Exists {

@@ -21,6 +21,7 @@ mod error;
 pub mod events;
 mod export;
 pub mod hlog;
+mod names;
 mod outline;
 mod reader;
 mod recordings;

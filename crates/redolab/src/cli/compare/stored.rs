@@ -2,7 +2,6 @@
 //! a bootstrap keeps, not by the length of the runs.
 
 use super::super::CommandError;
-use super::super::runs::{load_any, resolve};
 use crate::input;
 use crate::store::events::{EventColumn, EventKind, Query};
 use crate::store::{Store, hlog, read_export, row_and_event};
@@ -48,8 +47,8 @@ fn side(store: &Store, name: &str) -> Result<Side, CommandError> {
     if looks && path.metadata().is_ok_and(|found| !found.is_dir()) {
         return exported(path);
     }
-    let id = resolve(store, name)?;
-    let (run, complete) = load_any(store, &id)?;
+    let id = store.resolve(name)?;
+    let (run, complete) = store.load_any(&id)?;
     let mut found = Gathered::default();
     store.for_each_interval(&id, &mut |series, record| found.add(series, &record))?;
     let whole = |row: &measure::run::Row| row.events.as_ref().is_some_and(|e| e.lost == 0);
