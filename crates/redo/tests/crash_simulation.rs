@@ -188,7 +188,7 @@ fn each_planted_bug_is_found() {
 ///   damaged. An update never touches the only good copy first.
 #[test]
 fn seeds_that_once_failed_pass() {
-    for seed in [28, 444, 2717, 3428] {
+    for seed in [28, 444, 2717, 3428, 140_307] {
         let report = trace(seed, Planted::none());
         assert_eq!(report.violation, None, "seed {seed}");
     }

@@ -67,6 +67,7 @@ impl Life {
                 env.coverage.ring_wraps += u64::from(pieces[1].len > 0);
                 let reused = start >= env.plan.geometry.capacity_blocks();
                 env.coverage.reused_log_writes += u64::from(reused);
+                env.moments.written(start + u64::from(blocks));
                 let addr = env.plan.geometry.address(start);
                 (OpKind::Write { addr, pieces }, start + u64::from(blocks))
             }

@@ -139,11 +139,6 @@ impl Oracle {
         }
     }
 
-    /// Records before the durable checkpoint: they were applied.
-    pub(super) fn applied(&self) -> usize {
-        self.checkpoint
-    }
-
     /// Records that lie wholly before `block`.
     pub(super) fn before(&self, block: StreamBlock) -> usize {
         self.records.partition_point(|r| r.next_block() <= block)
