@@ -171,6 +171,7 @@ fn a_lie_of_three_percent_is_found() {
                         Lie::Latency => "timed with another clock",
                         Lie::SessionCount => "counted",
                         Lie::Window => "that of another clock",
+                        Lie::Interruption => unreachable!("not among them"),
                     };
                     let words = [own, "Throughput times latency"];
                     let is_named = words.iter().any(|word| found.claim.contains(word));
@@ -186,6 +187,18 @@ fn a_lie_of_three_percent_is_found() {
                 }
             }
         }
+    }
+}
+
+/// A session that has made its commits is in no transaction, whatever its thread does.
+#[test]
+fn what_a_session_does_after_its_last_commit_is_not_lost_time() {
+    for api in [CommitApi::Sync, SHARED] {
+        let mut spec = spec("LAT1", 3, api);
+        spec.commits = Some(40);
+        spec.planted = PlantedLie::with(Lie::Interruption);
+        let row = Place::new(true).run(&spec);
+        assert_eq!(finding(&row), None, "{api:?}: {:?}", row.cross_check);
     }
 }
 

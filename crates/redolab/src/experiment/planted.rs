@@ -3,7 +3,9 @@
 //! Outside of this crate's own tests there is nothing to plant: the type is empty and every
 //! question is answered `false` at compile time.
 
-/// A figure that is 3 % too high.
+use std::time::Duration;
+
+/// A figure that is 3 % too high, or an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 pub(super) enum Lie {
@@ -13,7 +15,12 @@ pub(super) enum Lie {
     SessionCount,
     /// The row's measured time.
     Window,
+    /// No lie: session 0 is interrupted for [`INTERRUPTION`] after its last transaction.
+    Interruption,
 }
+
+/// Longer than a storm of some commits takes.
+pub(super) const INTERRUPTION: Duration = Duration::from_millis(100);
 
 /// The lie that is planted, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //!
 //! Invariant: no figure of the second count is computed from a figure of the first.
 
-use super::planted::{Lie, PlantedLie};
+use super::planted::{INTERRUPTION, Lie, PlantedLie};
 use super::recorder::Recorder;
 use super::sample::Sample;
 use measure::driver::SessionCounts;
@@ -234,6 +234,9 @@ impl Span {
 
     /// The session has ended.
     pub(super) fn leave(&mut self, counts: Option<SessionCounts>) {
+        if self.planted.has(Lie::Interruption) && self.figures.session == 0 {
+            std::thread::sleep(INTERRUPTION);
+        }
         self.left = second_clock();
         self.counts = counts;
     }
@@ -252,6 +255,11 @@ impl Span {
         let first = self.counted.map_or(until, |(first, _)| first);
         let idle = self.before_ns.is_none() && first > from;
         if idle { first.since(from).0 } else { 0 }
+    }
+
+    /// Time after its last transaction, where that ended in the measured time.
+    fn rest_ns(&self, until: Nanos) -> u64 {
+        self.counted.map_or(0, |(_, last)| until.since(last).0)
     }
 
     fn session_count(&self, counts: &SessionCounts, records: u64) -> SessionCount {
@@ -322,6 +330,9 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> Option<CrossChec
         let late = span.entered.min(closed.at).since(opened.at).0;
         let late = late.max(span.idle_ns(row.from, row.until));
         let early = closed.at.since(span.left.max(opened.at)).0;
+        // A session may be interrupted between its last transaction and its end, or share its thread
+        // with others that go on.
+        let early = early.max(span.rest_ns(row.until));
         check.outside_ns += span.outside_ns + late + early;
         let counts = span.counts.as_ref()?;
         check.session_bytes += counts.bytes;
