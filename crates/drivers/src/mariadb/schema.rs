@@ -16,6 +16,8 @@ const PREFIX: &str = "redolab_";
 const EXISTS: u16 = 1007;
 /// Seconds until the server ends a connection that is idle: a run may be long.
 const IDLE_S: u32 = 2_000_000;
+/// How long the lock of another run on the schema is awaited, in seconds.
+const LOCK_S: u32 = 3;
 
 /// What was found under the schema's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +47,8 @@ impl Schema {
     /// A schema of that name that redolab did not make, or that another redolab uses.
     pub fn reserve(mut connection: ServerConnection, name: String) -> Result<Schema, MariadbError> {
         connection.run(&format!("SET SESSION wait_timeout = {IDLE_S}"))?;
-        let lock = connection.query(&format!("SELECT GET_LOCK('{name}', 0)"))?;
+        // A run that has just ended may still have it: the server notices that later.
+        let lock = connection.query(&format!("SELECT GET_LOCK('{name}', {LOCK_S})"))?;
         if first(lock).as_deref() != Some("1") {
             return Err(MariadbError::Unusable(format!(
                 "another redolab uses the schema {name} on this server: wait for its end, or write \
