@@ -1,8 +1,8 @@
 //! What the target can do at most, where no need was stated: commits per second within a bound on
-//! the 99th percentile of log file sync, and redo per second.
+//! the 99th percentile of log file sync (of commits, on a server), and redo per second.
 
 use crate::format;
-use crate::rows::{COMMITS, fastest, rows_of, sync_of};
+use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
 use measure::run::{Row, Run};
 
 /// Bounds on the 99th percentile that are tried in turn, nanoseconds.
@@ -27,8 +27,12 @@ impl Envelope {
             let row = best_commits(run, Some(*bound))?;
             Some((row.commit_throughput_tps?, *bound, row.jobs))
         });
-        let best = best_commits(run, None)
-            .and_then(|r| Some((r.commit_throughput_tps?, sync_of(r).and_then(|w| w.p99_ns))));
+        let best = best_commits(run, None).and_then(|r| {
+            Some((
+                r.commit_throughput_tps?,
+                commit_wait_of(r).and_then(|w| w.p99_ns),
+            ))
+        });
         let redo_mbps = fastest(run)
             .filter(|(_, mbps)| *mbps > 0.0)
             .map(|(row, mbps)| (mbps, row.workload.clone()));
@@ -74,10 +78,10 @@ fn bound_text(ns: u64) -> String {
     format!("{} ms", ns / 1_000_000)
 }
 
-/// Whether a row's 99th percentile of log file sync is within `bound_ns`. Where there are too
-/// few samples for the percentile, the maximum bounds it.
+/// Whether a row's 99th percentile of log file sync, or of commits on a server, is within
+/// `bound_ns`. Where there are too few samples for the percentile, the maximum bounds it.
 pub(crate) fn keeps(row: &Row, bound_ns: u64) -> bool {
-    sync_of(row).is_some_and(|w| w.count > 0 && w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
+    commit_wait_of(row).is_some_and(|w| w.count > 0 && w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
 }
 
 /// The LGWR-LAT1 row with the highest rate of commits, within the bound where there is one.

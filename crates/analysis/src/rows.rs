@@ -6,6 +6,7 @@
 use crate::format;
 use measure::WaitEvent;
 use measure::run::{Row, Run, WaitStats};
+use measure::units::MB_BYTES;
 use measure::workload::{CommitWait, Workload};
 
 /// Rows whose sessions waited for their redo: those that recorded log file sync.
@@ -18,6 +19,13 @@ pub(crate) fn waiting_rows(run: &Run) -> impl Iterator<Item = &Row> {
 /// Log file sync of a row.
 pub(crate) fn sync_of(row: &Row) -> Option<&WaitStats> {
     row.wait(WaitEvent::LogFileSync)
+}
+
+/// What the sessions of a row waited for when they committed: log file sync, or of a server, whose
+/// waits nobody records, the commit latency.
+pub(crate) fn commit_wait_of(row: &Row) -> Option<&WaitStats> {
+    let of_server = || row.server.as_ref().and(row.commit_latency.as_ref());
+    sync_of(row).or_else(of_server)
 }
 
 /// Log file parallel write of a row.
@@ -47,8 +55,17 @@ pub(crate) fn rows_of<'a>(run: &'a Run, workload: &str) -> Vec<&'a Row> {
 pub(crate) fn fastest(run: &Run) -> Option<(&Row, f64)> {
     let rates = run.rows.iter();
     rates
-        .filter_map(|row| Some((row, row.redo().redo_data_mbps?)))
+        .filter_map(|row| Some((row, redo_mbps(row)?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// MB (1024 kB) of redo per second: of a server, the growth of its log for each commit.
+fn redo_mbps(row: &Row) -> Option<f64> {
+    let of_server = || {
+        let each = row.server().redo_per_commit_bytes?;
+        Some(each * row.commit_throughput_tps? / MB_BYTES)
+    };
+    row.redo().redo_data_mbps.or_else(of_server)
 }
 
 /// The workload that commit rates are judged by: the smallest transactions of study 003.

@@ -185,12 +185,15 @@ fn not_judged(run: &Run, durability: Durability, unjudged: &[&str]) -> Vec<Strin
                 .to_owned(),
         );
     }
-    if run
+    let switches: Vec<u64> = run
         .rows
         .iter()
-        .all(|r| r.redo().log_switches.unwrap_or(0) == 0)
-    {
-        out.push("log switches: none happened".to_owned());
+        .filter_map(|r| r.redo().log_switches)
+        .collect();
+    match switches.iter().max() {
+        None => out.push("log switches: not counted".to_owned()),
+        Some(0) => out.push("log switches: none happened".to_owned()),
+        Some(_) => {}
     }
     if run.need.rated_bytes.is_none() {
         out.push("endurance: the drive's rating is not known (--tbw)".to_owned());

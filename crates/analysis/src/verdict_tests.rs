@@ -4,6 +4,7 @@ use super::*;
 use crate::findings::findings;
 use crate::findings::fixture::{clean_run, set_sync};
 use crate::thresholds::Thresholds;
+use measure::run::ServerFigures;
 use measure::stack::{Layer, LayerKind};
 
 fn judge(run: &Run) -> Verdict {
@@ -350,4 +351,57 @@ fn reasons_against_come_first() {
         .expect("a good one");
     assert_eq!(order.first(), Some(&Weight::Bad));
     assert!(order.iter().skip(first_good).all(|w| *w <= Weight::Good));
+}
+
+/// A server's waits are recorded by nobody: its commits are judged by their latency, its redo by
+/// what its log grows by.
+#[test]
+fn a_server_is_judged_by_its_own_commits_and_redo() {
+    let server = |change: fn(&mut Run)| {
+        let mut run = clean_run();
+        for row in &mut run.rows {
+            row.commit_latency = row.waits.remove("log_file_sync");
+            row.redo = None;
+            row.server = Some(ServerFigures {
+                redo_per_commit_bytes: Some(2_048.0),
+                ..ServerFigures::default()
+            });
+        }
+        change(&mut run);
+        let found = findings(&run, &Thresholds::default());
+        verdict(&run, &found, &run.need, Scope::default())
+    };
+    type Change = fn(&mut Run);
+    let cases: [(&str, Change, A, P); 5] = [
+        ("no need", |_| {}, A::Yes, P::NoNeedStated),
+        ("p99", |r| r.need.p99_ns = Some(1_000_000), A::Yes, P::Meets),
+        (
+            "p99 missed",
+            |r| r.need.p99_ns = Some(100_000),
+            A::No,
+            P::Misses,
+        ),
+        (
+            "redo",
+            |r| r.need.redo_bytes_per_s = Some(1e6),
+            A::Yes,
+            P::Meets,
+        ),
+        (
+            "redo missed",
+            |r| r.need.redo_bytes_per_s = Some(1e9),
+            A::No,
+            P::Misses,
+        ),
+    ];
+    for (name, change, answer, performance) in cases {
+        let judged = server(change);
+        let found = (judged.answer, judged.performance);
+        assert_eq!(found, (answer, performance), "{name}: {judged:?}");
+    }
+    let scope = server(|_| {}).scope.not_judged;
+    assert!(
+        scope.contains(&"log switches: not counted".to_owned()),
+        "{scope:?}"
+    );
 }

@@ -134,7 +134,7 @@ pub struct Scope {
     pub seconds: f64,
     /// Bytes written to the target.
     pub bytes_written: u64,
-    /// Bytes that the log files cover.
+    /// Bytes that the log files cover; 0 for a server, which decides that itself.
     pub log_footprint_bytes: u64,
     /// The footprint is under four times the largest known cache in the path (or no cache size
     /// is known and the footprint is small).

@@ -176,7 +176,7 @@ fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
     let any = |b: u64| rows.iter().any(|r| keeps(r, b));
     let best = rows
         .iter()
-        .filter_map(|r| crate::rows::sync_of(r)?.p99_ns)
+        .filter_map(|r| crate::rows::commit_wait_of(r)?.p99_ns)
         .min();
     let (weight, words) = match (any(tight), any(bound)) {
         (true, _) => (Good, "meets the need with headroom"),

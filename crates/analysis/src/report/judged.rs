@@ -108,11 +108,14 @@ fn rests_on(verdict: &Verdict) -> String {
     } else {
         ""
     };
+    let files = match scope.log_footprint_bytes {
+        0 => String::new(),
+        bytes => format!(", log files of {}{cached}", format::bytes(bytes)),
+    };
     format!(
-        "{} s, {} written, log files of {}{cached}",
+        "{} s, {} written{files}",
         format::digits(scope.seconds),
         format::bytes(scope.bytes_written),
-        format::bytes(scope.log_footprint_bytes),
     )
 }
 

@@ -75,8 +75,8 @@ fn fitted<'a>(
     refuse_log_options(&plan.log)?;
     if matches!(target, Identified::Opened { .. }) && plan.floor.take().is_some() {
         console.say(
-            "No floor is measured and no verdict given: the driver does not know the device of its \
-             target.",
+            "No floor is measured: the driver knows no directory of its target's device that redolab \
+             may write to.",
         );
     }
     let mut refused = Vec::new();

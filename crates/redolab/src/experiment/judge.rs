@@ -3,16 +3,17 @@
 //!
 //! Invariants: every run that is stored has passed through here, and a run that failed is judged
 //! like any other: it is invalid, and every view says so. Imported evidence says nothing of the
-//! storage below, neither does a server, and a floor alone says nothing of commits: none of them
-//! has a verdict.
+//! storage below, neither does a server whose device is not known, and a floor alone says nothing
+//! of commits: none of them has a verdict.
 
 use super::Failure;
 use analysis::findings;
 use analysis::thresholds::Thresholds;
 use device::DeviceError;
 use measure::judgement::{Finding, Scope};
-use measure::run::{Origin, RedoFigures, RedoLogFacts, Row, Run, TargetFacts};
+use measure::run::{Origin, RedoLogFacts, Row, Run, TargetFacts, WorkloadInfo};
 use measure::words;
+use measure::workload::{CommitMode, CommitWait, Workload};
 use redo::Error;
 use redo::writer::Cause;
 use rustix::io::Errno;
@@ -21,11 +22,34 @@ use rustix::io::Errno;
 /// else a finding rests on (the storage, the load, how it was changed) is not in such evidence.
 const OF_WAITS: [&str; 3] = ["latency.", "origin.", "validity."];
 
-/// Findings on a server: what its acknowledgements mean, and where its log lies. What else concerns
-/// the storage needs the log to be redolab's own.
+/// Findings on a server, by the beginnings of their ids: what its acknowledgements mean, what is
+/// below its log, and what is needed. What else concerns the storage needs the log to be redolab's
+/// own.
+const OF_A_SERVER: [&str; 5] = [
+    "server.",
+    "mount.",
+    "stack.",
+    "durability.declared",
+    "need.",
+];
+
 fn of_a_server(finding: &Finding) -> bool {
-    let begins = ["server.", "mount."].iter();
-    finding.id == "stack.volatile" || begins.into_iter().any(|id| finding.id.starts_with(id))
+    OF_A_SERVER.iter().any(|id| finding.id.starts_with(id))
+}
+
+/// Whether a run on a server allows a verdict: the device of its log is known, its transactions are
+/// those of LGWR workloads, and sessions waited where commit rates are judged.
+fn answers_for_its_device(run: &Run) -> bool {
+    let WorkloadInfo::Redo(workload) = &run.workload else {
+        return false;
+    };
+    let answers = |row: &Row| {
+        let waits = |mode: &CommitMode| mode.wait == CommitWait::Wait;
+        let waited = workload.commit_write.get(&row.workload).map(waits);
+        let asked = Workload::by_name(&row.workload).map(|w| waits(&w.commit));
+        asked.is_some_and(|asked| !asked || waited == Some(true))
+    };
+    !run.target.stack.layers.is_empty() && run.rows.iter().all(answers)
 }
 
 fn of_waits(finding: &Finding) -> bool {
@@ -53,8 +77,12 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
     }
     if let TargetFacts::Database(_) = &run.target.facts {
         run.findings.retain(|f| of_waits(f) || of_a_server(f));
-        run.verdict = None;
-        return;
+        if !answers_for_its_device(run) {
+            // They weigh on the device, of which this run says nothing.
+            run.findings.retain(|f| !f.id.starts_with("need."));
+            run.verdict = None;
+            return;
+        }
     }
     if run.rows.is_empty() {
         run.verdict = None;
@@ -62,7 +90,7 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
     }
     let scope = Scope {
         seconds: run.rows.iter().filter_map(|r| r.elapsed_s).sum(),
-        bytes_written: run.rows.iter().map(|r| written_bytes(r.redo())).sum(),
+        bytes_written: run.rows.iter().map(written_bytes).sum(),
         log_footprint_bytes: run
             .target
             .redo_log()
@@ -75,8 +103,10 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
 }
 
 /// Bytes that the log wrote, as far as they are known.
-fn written_bytes(redo: &RedoFigures) -> u64 {
-    redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0)
+fn written_bytes(row: &Row) -> u64 {
+    let redo = row.redo();
+    let own = redo.redo_size_bytes.unwrap_or(0) + redo.redo_wastage_bytes.unwrap_or(0);
+    own + row.server().written_bytes.unwrap_or(0)
 }
 
 fn add_once(run: &mut Run, id: &str, invalidates: bool, detail: String) {

@@ -330,8 +330,8 @@ pub(super) fn cross_check(spans: &[Span], row: &Counted<'_>) -> Option<CrossChec
         let late = span.entered.min(closed.at).since(opened.at).0;
         let late = late.max(span.idle_ns(row.from, row.until));
         let early = closed.at.since(span.left.max(opened.at)).0;
-        // A session may be interrupted between its last transaction and its end, or share its thread
-        // with others that go on.
+        // A session may be interrupted between its last transaction and its end, or share its
+        // thread with others that go on.
         let early = early.max(span.rest_ns(row.until));
         check.outside_ns += span.outside_ns + late + early;
         let counts = span.counts.as_ref()?;

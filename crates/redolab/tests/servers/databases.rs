@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "what tests of sessions need")]
 mod server;
 
-use crate::harness::{Place, schema_problems};
+use crate::harness::{Place, is_root, schema_problems};
 use crate::turn::InTurn;
 use serde_json::Value;
 use server::TestServer;
@@ -156,7 +156,7 @@ fn a_server_and_redolabs_own_log_are_in_one_report() {
 }
 
 #[test]
-fn check_measures_a_server_and_gives_no_verdict_on_its_device() {
+fn check_measures_a_server_and_judges_its_device() {
     let Some(server) = server() else { return };
     let place = Place::new();
     let address = server.socket_address("redo");
@@ -171,9 +171,15 @@ fn check_measures_a_server_and_gives_no_verdict_on_its_device() {
     let short = ["--time", "200ms", "--warmup", "50ms"];
     let json = ["--format", "json"];
     let done = place.run(&[&check[..], &short, &json].concat());
-    done.expect(4, &["LGWR-THR 497,664", "no verdict given"]);
+    // The server is on this machine, where root sees its log's directory.
+    let is_seen = is_root();
     let run = done.json();
-    assert_eq!(run["verdict"], Value::Null);
+    let verdict = &run["verdict"];
+    assert_eq!(verdict["durability"] == "unverified", is_seen, "{verdict}");
+    // On a busy machine the figures are in doubt.
+    let is_doubtful = verdict["answer"] == "undetermined";
+    let code = if is_seen && !is_doubtful { 0 } else { 4 };
+    done.expect(code, &["LGWR-THR 497,664"]);
     assert_eq!(run["rows"].as_array().map(Vec::len), Some(4));
     assert!(!done.err.contains("Left out"), "{}", done.err);
 }

@@ -392,3 +392,41 @@ fn a_commit_waits_for_its_standby() {
     place.run(&wrong).expect(2, &["use 0 to 2 standbys"]);
     place.expect_clean(&place.target);
 }
+
+/// The verdict on a device is that of the database: by its own commits, and what its settings make
+/// of an acknowledgement.
+#[test]
+fn check_judges_the_device_by_the_commits_of_a_server() {
+    let Some(place) = place() else { return };
+    let target = text(&place.target).to_owned();
+    let check = |more: &[&str]| {
+        let on = ["check", &target, "--driver", "postgres", "--allow-busy"];
+        let rows = ["--quick", "--jobs", "1", "--time", "500ms", "--no-report"];
+        let json = ["--warmup", "100ms", "--format", "json"];
+        place.run(&[&on[..], &rows, &json, more].concat())
+    };
+    let healthy = check(&["--commit-rate", "1"]);
+    let run = healthy.json();
+    let verdict = &run["verdict"];
+    // On a busy machine the figures are in doubt.
+    let is_doubtful = verdict["answer"] == "undetermined";
+    healthy.expect(if is_doubtful { 4 } else { 0 }, &[]);
+    assert_eq!(verdict["performance"], "meets", "{verdict}");
+    assert_eq!(verdict["durability"], "unverified", "{verdict}");
+    let summary = verdict["summary"].as_str().expect("a sentence");
+    assert!(
+        is_doubtful || summary.contains("1 commits/s are needed"),
+        "{summary}"
+    );
+    let too_much = check(&["--commit-rate", "10M"]).json();
+    assert_eq!(too_much["verdict"]["performance"], "misses");
+    for setting in ["fsync=off", "synchronous_commit=off"] {
+        let liar = check(&["--server-setting", setting]);
+        liar.expect(3, &[]);
+        let verdict = &liar.json()["verdict"];
+        assert_eq!(verdict["durability"], "volatile", "{setting}: {verdict}");
+        let summary = verdict["summary"].as_str().expect("a sentence");
+        assert!(summary.contains(&setting.replace('=', " = ")), "{summary}");
+    }
+    place.expect_clean(&place.target);
+}
