@@ -72,6 +72,18 @@ pub struct ServerState {
     pub packet_bytes: u64,
 }
 
+impl ServerState {
+    /// What is known of a server with MariaDB's defaults before it is made.
+    #[must_use]
+    pub fn of_defaults() -> ServerState {
+        ServerState {
+            facts: DatabaseFacts::default(),
+            page_bytes: 16 << 10,
+            packet_bytes: 16 << 20,
+        }
+    }
+}
+
 /// Reads the state of a server, on which redolab may commit.
 ///
 /// # Errors
