@@ -34,7 +34,7 @@ use counters::LsnSource;
 use insert::{Insert, RowLayout, row_max};
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
-use measure::run::{DatabaseFacts, TargetFacts};
+use measure::run::TargetFacts;
 use measure::workload::Workload;
 use schema::Schema;
 use server::ServerState;
@@ -243,10 +243,13 @@ impl Driver for Server {
 
     fn facts(&self) -> TargetFacts {
         let measured = |found: &Calibrated| found.measured.clone();
-        TargetFacts::Database(DatabaseFacts {
-            calibrations: self.own().calibrated.values().map(measured).collect(),
-            ..self.state.facts.clone()
-        })
+        let mut facts = self.state.facts.clone();
+        facts.calibrations = self.own().calibrated.values().map(measured).collect();
+        if self.process.is_some() {
+            // A name that redolab has made up, and that differs between any two servers.
+            facts.settings.remove(server::LOG_DIRECTORY);
+        }
+        TargetFacts::Database(facts)
     }
 
     fn close(&self) -> Result<(), DriverError> {

@@ -19,6 +19,8 @@ const READ_ONLY: [&str; 5] = [
     "transaction_read_only",
     "tx_read_only",
 ];
+/// The setting that names the directory of the redo log.
+pub const LOG_DIRECTORY: &str = "innodb_log_group_home_dir";
 /// Settings that decide how durable a commit is, or what it costs; a version has most of them.
 const SETTINGS: [&str; 38] = [
     "binlog_format",
@@ -57,7 +59,7 @@ const SETTINGS: [&str; 38] = [
     "thread_handling",
     "version_comment",
     "wsrep_on",
-    "innodb_log_group_home_dir",
+    LOG_DIRECTORY,
     "performance_schema",
 ];
 

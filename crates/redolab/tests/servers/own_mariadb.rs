@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const MARIADB: PrivateKind = PrivateKind {
     driver: "mariadb",
-    argument: "--skip-networking",
+    argument: "--pid-file=server.pid",
 };
 /// A redo log that is made quickly.
 const SMALL: [&str; 2] = ["--server-setting", "innodb_log_file_size=64M"];
@@ -73,7 +73,7 @@ fn a_server_is_made_used_and_removed() {
     }
     let mean = run["target"]["calibrations"][0]["mean_bytes"].as_u64();
     assert!(
-        mean.is_some_and(|mean| (1_937..=2_057).contains(&mean)),
+        mean.is_some_and(|mean| (1_850..=2_150).contains(&mean)),
         "{mean:?}"
     );
     let row = &run["rows"][0];
@@ -99,28 +99,21 @@ fn data_and_redo_are_on_directories_of_their_own() {
     let on = ["run", "--driver", "mariadb", "--data", text(&data)];
     let more = ["--wal", text(&wal), "--allow-busy", "--time", "60s", "-v"];
     let child = place.command(&[&on[..], &more, &SMALL].concat()).spawn();
-    let running = Running::of(child.expect("starts"), "run".to_owned());
+    let mut running = Running::of(child.expect("starts"), "run".to_owned());
     let server = MARIADB.await_server(&data);
     let redo = redo_files(&wal);
     assert!(!redo.is_empty(), "{:?}", files(&wal));
     assert_eq!(redo_files(&data), Vec::<PathBuf>::new());
-    let is_open = |path: &PathBuf| {
-        let open = fs::read_dir(format!("/proc/{server}/fd"))
-            .into_iter()
-            .flatten();
-        open.flatten()
-            .any(|fd| fs::read_link(fd.path()).is_ok_and(|file| file == *path))
-    };
     let until = Instant::now() + Duration::from_secs(60);
-    while !redo.iter().all(is_open) || is_unwritten(&redo[0]) {
+    while !redo.iter().all(|file| is_open(server, file)) || is_unwritten(&redo[0]) {
         assert!(
             Instant::now() < until,
             "{redo:?} is not in use, or was not written"
         );
         std::thread::sleep(Duration::from_millis(50));
     }
-    let sockets = fs::read_to_string(format!("/proc/{server}/net/unix")).expect("a list");
-    assert!(sockets.contains("server.sock"), "{sockets}");
+    running.until_said("started");
+    assert_eq!(network_sockets(server), 0, "it listens on the network");
     running.signal(Signal::INT);
     let done = running.wait();
     assert_ne!(done.code, Some(0), "{}", done.err);
@@ -128,6 +121,36 @@ fn data_and_redo_are_on_directories_of_their_own() {
         place.expect_clean(folder);
         expect_ended(folder, "an interrupted run");
     }
+}
+
+/// What a process has open.
+fn open_files(pid: i32) -> Vec<PathBuf> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten();
+    open.flatten()
+        .filter_map(|fd| fs::read_link(fd.path()).ok())
+        .collect()
+}
+
+fn is_open(pid: i32, file: &Path) -> bool {
+    open_files(pid).iter().any(|open| open == file)
+}
+
+/// Sockets of TCP that a process has open.
+fn network_sockets(pid: i32) -> usize {
+    let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{pid}/net/{name}")));
+    let inodes: Vec<String> = tables
+        .iter()
+        .flatten()
+        .flat_map(|table| table.lines().skip(1))
+        .filter_map(|line| line.split_whitespace().nth(9).map(str::to_owned))
+        .collect();
+    let is_listed = |file: &&PathBuf| {
+        let inode = file.to_string_lossy();
+        inodes.iter().any(|n| inode == format!("socket:[{n}]"))
+    };
+    open_files(pid).iter().filter(is_listed).count()
 }
 
 /// Blocks are allocated that nobody has written, as far as that can be seen.
@@ -150,29 +173,31 @@ fn a_server_that_flushes_late_is_convicted_beside_one_that_does_not() {
     let more = ["--rounds", "2", "--allow-busy", "--format", "json"];
     let done = place.run(&[&on[..], &more, &SHORT, &SMALL].concat());
     place.expect_clean(&place.target);
-    let comparison = done.expect(0, &[]).json().to_string();
+    let comparison = done.expect(0, &[]).json();
+    let differs = comparison["not_compared"].to_string();
     assert!(
-        comparison.contains("innodb_flush_log_at_trx_commit"),
-        "{comparison}"
+        differs.contains("innodb_flush_log_at_trx_commit"),
+        "{differs}"
     );
+    assert!(!differs.contains("redolab-work"), "{differs}");
     let list = place.run(&["runs", "list", "--format", "json"]).json();
-    let mut found = Vec::new();
     for run in list["runs"].as_array().expect("runs") {
-        let id = run["id"].as_str().expect("an id");
+        let id = run["run_id"].as_str().expect("an id");
         let run = place.run(&["runs", "show", id, "--format", "json"]).json();
-        let setting = run["target"]["settings"]["innodb_flush_log_at_trx_commit"].clone();
         let findings = run["findings"].as_array().expect("a list").iter();
-        let ids = findings.filter_map(|f| f["id"].as_str());
-        let of_server: Vec<String> = ids
+        let of_server: Vec<&str> = findings
+            .filter_map(|finding| finding["id"].as_str())
             .filter(|id| id.starts_with("server."))
-            .map(str::to_owned)
             .collect();
-        found.push((setting.as_str().unwrap_or("?").to_owned(), of_server));
+        let setting = &run["target"]["settings"]["innodb_flush_log_at_trx_commit"];
+        let expected = match setting.as_str() {
+            Some("1") => &[][..],
+            Some("2") => &["server.late_flush"],
+            other => panic!("a server with {other:?}"),
+        };
+        assert_eq!(of_server, expected, "{setting}");
     }
-    found.sort();
-    let expected = [("1", "server.acknowledgement"), ("2", "server.late_flush")];
-    let expected = expected.map(|(set, id)| (set.to_owned(), vec![id.to_owned()]));
-    assert_eq!(found, expected, "{comparison}");
+    assert_eq!(list["runs"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]
