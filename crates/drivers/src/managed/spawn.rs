@@ -77,10 +77,10 @@ mod tests {
 
     const SIGTERM: i32 = 15;
 
-    /// A script whose child outlives it, and the number of that child once it runs.
-    fn script(folder: &Path) -> (Child, Pid) {
+    /// A script whose child would outlive it.
+    fn script(folder: &Path) -> ServerOrder {
         let text = "sleep 1000 & echo $! > started; mv started pid; wait";
-        let order = ServerOrder {
+        ServerOrder {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), text.into()],
             directory: folder.to_owned(),
@@ -90,13 +90,16 @@ mod tests {
             kill_signal: SIGTERM,
             patience: Duration::ZERO,
             starts_others: true,
-        };
-        let child = spawn(&order).expect("starts");
+        }
+    }
+
+    /// The child of the script, once it runs.
+    fn started(folder: &Path) -> Pid {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
             let text = std::fs::read_to_string(folder.join("pid")).unwrap_or_default();
             if let Some(pid) = text.trim().parse().ok().and_then(Pid::from_raw) {
-                return (child, pid);
+                return pid;
             }
             assert!(Instant::now() < until, "it does not start");
             thread::sleep(Duration::from_millis(5));
@@ -120,19 +123,24 @@ mod tests {
     #[test]
     fn what_a_script_started_ends_with_it() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (mut child, started) = script(folder.path());
-        assert!(runs(started));
+        let mut child = spawn(&script(folder.path())).expect("starts");
+        let pid = started(folder.path());
+        assert!(runs(pid));
         kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
         child.wait().expect("it ends");
-        expect_ended(started);
+        expect_ended(pid);
     }
 
     #[test]
     fn what_a_script_started_ends_with_the_thread_that_started_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_owned();
-        let (mut child, started) = thread::spawn(move || script(&path)).join().expect("starts");
-        expect_ended(started);
+        let starting = thread::spawn(move || {
+            let child = spawn(&script(&path)).expect("starts");
+            (child, started(&path))
+        });
+        let (mut child, pid) = starting.join().expect("a thread");
+        expect_ended(pid);
         child.wait().expect("it ends");
     }
 }

@@ -201,6 +201,33 @@ fn a_server_that_flushes_late_is_convicted_beside_one_that_does_not() {
 }
 
 #[test]
+fn it_is_compared_with_postgres_in_one_command() {
+    if fs::read_dir("/usr/lib/postgresql").is_err() {
+        return harness::skipped("no PostgreSQL server is installed");
+    }
+    let Some(place) = place() else { return };
+    let target = text(&place.target).to_owned();
+    let (maria, postgres) = (
+        format!("maria=mariadb:{target}?innodb_log_file_size=64M"),
+        format!("pg=postgres:{target}"),
+    );
+    let on = ["compare", "--on", &maria, "--on", &postgres];
+    let more = ["--rounds", "2", "--allow-busy", "--format", "json"];
+    let done = place.run(&[&on[..], &more, &SHORT].concat());
+    let comparison = done.expect(0, &[]).json();
+    place.expect_clean(&place.target);
+    let mut rate = comparison["differences"].as_array().expect("a list").iter();
+    let rate = rate.rfind(|row| row["metric"] == "commit_throughput_tps");
+    let rate = rate.expect("measured on both");
+    assert!(
+        rate["a"].as_f64() > Some(20.0) && rate["b"].as_f64() > Some(20.0),
+        "{rate}"
+    );
+    let differs = comparison["not_compared"].to_string();
+    assert!(!differs.contains("setting"), "{differs}");
+}
+
+#[test]
 fn what_cannot_be_made_is_refused_with_what_to_do() {
     let Some(place) = place() else { return };
     let target = text(&place.target).to_owned();
