@@ -43,8 +43,8 @@ fn address(path: &Path) -> Option<(&str, &str)> {
 /// A server that redolab makes, uses and removes.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Measure a database server through this driver (postgres, mariadb), instead of redolab's own log:
-    /// without --url a private server on the target's directory, which is removed at the end
+    /// Measure a database server through this driver (postgres, mariadb), instead of redolab's own
+    /// log: without --url a private server on the target's directory, which is removed at the end
     #[arg(
         long,
         value_name = "NAME",
