@@ -1,5 +1,5 @@
-//! MariaDB and MySQL as a target: an existing server, MariaDB 10.2 or MySQL 8.0 or newer, whose
-//! redo is made by INSERT of rows of a fixed size.
+//! MariaDB and MySQL as a target: an existing server, MariaDB 10.2 or MySQL 8.0 or newer, or one of
+//! MariaDB that redolab makes. Redo is made by INSERT of rows of a fixed size.
 //!
 //! There is no message of a chosen size as in PostgreSQL, so the rows are calibrated: the redo of a
 //! transaction is a mean, with a spread. Invariants: on the server nothing changes but a schema
@@ -15,7 +15,9 @@ mod connection;
 mod counters;
 mod error;
 mod insert;
+mod managed;
 mod packet;
+mod programs;
 mod schema;
 mod server;
 mod session;
@@ -24,6 +26,7 @@ pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
 
 use crate::client::Password;
+use crate::managed::OwnServer;
 use address::ServerAddress;
 use calibration::{Calibrated, Search, calibrate};
 use connection::ServerConnection;
@@ -31,7 +34,7 @@ use counters::LsnSource;
 use insert::{Insert, RowLayout, row_max};
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
-use measure::run::{DatabaseFacts, TargetFacts};
+use measure::run::TargetFacts;
 use measure::workload::Workload;
 use schema::Schema;
 use server::ServerState;
@@ -47,11 +50,8 @@ pub const KIND: DriverKind = DriverKind {
     schemes: &["mariadb", "mysql"],
     address: "mariadb://USER@HOST:PORT/DATABASE",
     open: |address| open(address, &MariadbEnvironment::of_process()),
-    managed: None,
+    managed: Some(managed::MANAGED),
 };
-
-/// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the driver takes from its surroundings.
 #[derive(Clone, Debug)]
@@ -63,13 +63,16 @@ pub struct MariadbEnvironment {
 }
 
 impl MariadbEnvironment {
+    /// The longest wait for an answer, unless another one is wanted.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     /// That of this process, and a patience of 60 s.
     #[must_use]
     pub fn of_process() -> MariadbEnvironment {
         let password = std::env::var("MYSQL_PWD").ok();
         MariadbEnvironment {
             password: password.filter(|text| !text.is_empty()).map(Password::new),
-            patience: PATIENCE,
+            patience: MariadbEnvironment::PATIENCE,
         }
     }
 }
@@ -79,26 +82,11 @@ impl MariadbEnvironment {
 /// # Errors
 /// The server cannot be used, and what to do.
 pub fn open(address: &str, environment: &MariadbEnvironment) -> Result<OpenedTarget, DriverError> {
-    let login = Login::new(address, environment)?;
-    let mut connection = login.connect()?;
-    let state = server::state(&mut connection)?;
-    let lsn = LsnSource::find(&mut connection)?;
-    let schema = Schema::reserve(connection, login.address.schema())?;
-    let shown = login.address.shown();
-    let (retiring, retired) = channel();
-    let driver = Box::new(Server {
-        login,
-        state,
-        lsn,
-        clock: RealClock::new(),
-        own: Mutex::new(Own {
-            schema,
-            retired,
-            calibrated: BTreeMap::new(),
-        }),
-        retiring,
-    });
-    Ok(OpenedTarget { driver, shown })
+    let server = Server::at(Login::new(address, environment)?)?;
+    Ok(OpenedTarget {
+        shown: server.login.address.shown(),
+        driver: Box::new(server),
+    })
 }
 
 /// Reads what InnoDB counts of its redo log, on a connection of its own.
@@ -145,6 +133,8 @@ struct Server {
     clock: RealClock,
     own: Mutex<Own>,
     retiring: Sender<String>,
+    /// The server's processes, where redolab made it.
+    process: Option<OwnServer>,
 }
 
 /// What redolab makes on the server, and knows of it.
@@ -167,6 +157,28 @@ impl Own {
 }
 
 impl Server {
+    /// Connects to a server, and checks that redolab may commit on it. Nothing is changed yet.
+    fn at(login: Login) -> Result<Server, MariadbError> {
+        let mut connection = login.connect()?;
+        let state = server::state(&mut connection)?;
+        let lsn = LsnSource::find(&mut connection)?;
+        let schema = Schema::reserve(connection, login.address.schema())?;
+        let (retiring, retired) = channel();
+        Ok(Server {
+            login,
+            state,
+            lsn,
+            clock: RealClock::new(),
+            own: Mutex::new(Own {
+                schema,
+                retired,
+                calibrated: BTreeMap::new(),
+            }),
+            retiring,
+            process: None,
+        })
+    }
+
     /// A panic elsewhere leaves the schema to be removed.
     fn own(&self) -> MutexGuard<'_, Own> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
@@ -231,20 +243,29 @@ impl Driver for Server {
 
     fn facts(&self) -> TargetFacts {
         let measured = |found: &Calibrated| found.measured.clone();
-        TargetFacts::Database(DatabaseFacts {
-            calibrations: self.own().calibrated.values().map(measured).collect(),
-            ..self.state.facts.clone()
-        })
+        let mut facts = self.state.facts.clone();
+        facts.calibrations = self.own().calibrated.values().map(measured).collect();
+        if self.process.is_some() {
+            // A name that redolab has made up, and that differs between any two servers.
+            facts.settings.remove(server::LOG_DIRECTORY);
+        }
+        TargetFacts::Database(facts)
     }
 
     fn close(&self) -> Result<(), DriverError> {
-        Ok(self.own().schema.remove()?)
+        match &self.process {
+            // All of its files are removed next.
+            Some(process) => process.end(),
+            None => Ok(self.own().schema.remove()?),
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next run on this server.
-        let _ = self.own().schema.remove();
+        if self.process.is_none() {
+            // What cannot be removed now is removed by the next run on this server.
+            let _ = self.own().schema.remove();
+        }
     }
 }

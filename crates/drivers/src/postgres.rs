@@ -28,9 +28,9 @@ pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
 pub use sizes::{TransactionMessages, redo_of};
 
+use crate::managed::OwnServer;
 use connection::Connection;
 use credentials::Credentials;
-use managed::OwnServer;
 use measure::RealClock;
 use measure::driver::{
     Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,

@@ -337,6 +337,9 @@ pub struct ManagedPlan {
 /// What a driver can do with servers of redolab's own.
 #[derive(Clone, Copy, Debug)]
 pub struct ManagedKind {
+    /// Names of the driver, of its name and schemes, under which it makes servers: a driver of
+    /// several products may be able to make those of one only.
+    pub products: &'static [&'static str],
     /// Whether a server that is made can run a workload.
     pub accepts: fn(&Workload) -> Result<(), DriverError>,
     /// Bytes of a new server: data, redo.

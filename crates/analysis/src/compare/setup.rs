@@ -48,8 +48,7 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
         all.extend(commit_write(load, beside.workload.redo()));
     }
     let (own, other) = (&run.target.facts, &beside.target.facts);
-    let is_database = |facts| matches!(facts, &TargetFacts::Database(_));
-    if is_database(own) != is_database(other) {
+    if product(own) != product(other) {
         // What one system has no setting of is no difference of settings.
         all.push(text("system", &system(own)));
         all.push(text("processor", &run.environment.cpu_model));
@@ -70,6 +69,14 @@ fn settings(run: &Run, beside: &Run) -> Vec<Setting> {
     }
     all.push(text("processor", &run.environment.cpu_model));
     all
+}
+
+/// The product of a database, whose settings have names of their own.
+fn product(facts: &TargetFacts) -> Option<&str> {
+    match facts {
+        TargetFacts::Database(server) => Some(&server.product),
+        _ => None,
+    }
 }
 
 fn system(facts: &TargetFacts) -> String {
@@ -154,4 +161,36 @@ fn of_log(log: &RedoLogFacts) -> Vec<Setting> {
             &format!("{groups} of {}", format::bytes(log.log_file_bytes)),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::fixture::clean_run;
+    use measure::run::DatabaseFacts;
+
+    fn server(product: &str, settings: &[(&str, &str)]) -> Run {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut run = clean_run();
+        run.target.facts = TargetFacts::Database(DatabaseFacts {
+            product: product.to_owned(),
+            version: "1".to_owned(),
+            settings: settings.iter().map(own).collect(),
+            ..DatabaseFacts::default()
+        });
+        run
+    }
+
+    #[test]
+    fn settings_of_one_product_are_compared_and_those_of_two_are_not() {
+        let base = server("MariaDB", &[("log_bin", "OFF"), ("sync_binlog", "0")]);
+        let other = server("MariaDB", &[("log_bin", "ON"), ("sync_binlog", "0")]);
+        let names = |other: &Run| -> Vec<String> {
+            let all = differences(&base, other).into_iter();
+            all.map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(&other), ["setting log_bin"]);
+        let postgres = server("PostgreSQL", &[("fsync", "on")]);
+        assert_eq!(names(&postgres), ["system"]);
+    }
 }

@@ -5,17 +5,20 @@
 //!
 //! What it must not know: what the bytes mean.
 
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Bytes for what arrives, at first.
 const INBOX_BYTES: usize = 8 << 10;
+/// The longest path in the address of a Unix socket.
+const ADDRESS_MAX: usize = 107;
 /// The longest wait when a connection is closed.
 const FAREWELL: Duration = Duration::from_millis(100);
 
@@ -51,6 +54,21 @@ pub struct Socket {
     is_broken: bool,
 }
 
+/// A path of a socket that fits into its address, of at most 107 bytes: that of an open folder in
+/// place of a longer one. The folder has to stay open until the socket is connected.
+fn short_path(path: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok((path.to_owned(), None));
+    };
+    if path.as_os_str().len() <= ADDRESS_MAX {
+        return Ok((path.to_owned(), None));
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
+    Ok((short.join(name), Some(folder)))
+}
+
 impl Socket {
     /// Connects to a port.
     ///
@@ -78,7 +96,8 @@ impl Socket {
     /// # Errors
     /// No server is reachable there.
     pub fn unix(path: &Path, patience: Duration) -> io::Result<Socket> {
-        let address = SocketAddrUnix::new(path)?;
+        let (short, _folder) = short_path(path)?;
+        let address = SocketAddrUnix::new(&short)?;
         let flags = rustix::net::SocketFlags::CLOEXEC;
         let socket =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -230,4 +249,27 @@ fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_socket_is_reached_however_long_its_path_is() {
+        let root = tempfile::tempdir().expect("a folder");
+        for length in [1, 60, 200] {
+            let folder = root.path().join("x".repeat(length));
+            std::fs::create_dir(&folder).expect("makes it");
+            // A listener has the same limit.
+            let (short, _open) = short_path(&folder.join("s")).expect("it is there");
+            let _listener = UnixListener::bind(short).expect("listens");
+            let socket = Socket::unix(&folder.join("s"), Duration::from_secs(5));
+            assert!(socket.is_ok_and(|socket| socket.is_unix()), "{length}");
+        }
+        let none = root.path().join("y".repeat(200)).join("s");
+        let error = Socket::unix(&none, Duration::from_secs(5)).expect_err("nothing there");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
 }

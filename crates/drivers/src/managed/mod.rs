@@ -9,15 +9,27 @@
 //! What it must not know: which database a server is, and what is measured on it.
 
 mod account;
+mod fill;
 pub mod guard;
 mod order;
+mod own_server;
+mod places;
 mod process;
+mod ready;
+mod settings;
 mod spawn;
 
 pub use account::Account;
 pub use order::ServerOrder;
 pub use process::{GuardProgram, GuardedProcess};
 
+pub(crate) use fill::fill;
+pub(crate) use own_server::OwnServer;
+pub(crate) use places::{EndSignals, ServerPlaces};
+pub(crate) use ready::{await_ready, check_interrupted};
+pub(crate) use settings::{merged, refuse_reserved};
+
+use measure::driver::DriverError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -64,6 +76,17 @@ impl ManagedError {
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ManagedError {
         let what = what.into();
         |source| ManagedError::System { what, source }
+    }
+}
+
+impl From<ManagedError> for DriverError {
+    fn from(error: ManagedError) -> DriverError {
+        match error {
+            ManagedError::Unusable(_) | ManagedError::Missing(_) => {
+                DriverError::unusable(error.to_string())
+            }
+            error => DriverError::failed(error.to_string()),
+        }
     }
 }
 

@@ -4,6 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How many processes an order makes, as an argument.
+const ONE: &str = "one";
+/// See [`ONE`].
+const MANY: &str = "many";
+
 /// A server, or another program of its package, that a guard is to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOrder {
@@ -23,6 +28,9 @@ pub struct ServerOrder {
     pub kill_signal: i32,
     /// How long it may take to end at once, before SIGKILL.
     pub patience: Duration,
+    /// It is a script, or another program that starts processes and waits for them: all of them
+    /// end at once with it.
+    pub starts_others: bool,
 }
 
 impl ServerOrder {
@@ -40,6 +48,7 @@ impl ServerOrder {
             self.end_signal.to_string().into(),
             self.kill_signal.to_string().into(),
             self.patience.as_millis().to_string().into(),
+            if self.starts_others { MANY } else { ONE }.into(),
             self.program.clone().into(),
         ];
         arguments.extend(self.arguments.iter().cloned());
@@ -56,6 +65,7 @@ impl ServerOrder {
             end,
             kill,
             patience,
+            processes,
             program,
             rest @ ..,
         ] = arguments
@@ -80,6 +90,11 @@ impl ServerOrder {
             end_signal: signal(end)?,
             kill_signal: signal(kill)?,
             patience: Duration::from_millis(number(patience)?),
+            starts_others: match processes.to_str()? {
+                ONE => false,
+                MANY => true,
+                _ => return None,
+            },
         })
     }
 }
@@ -100,14 +115,19 @@ mod tests {
             end_signal: 2,
             kill_signal: 3,
             patience: Duration::from_millis(1500),
+            starts_others: false,
         };
         let arguments = order.to_arguments();
         assert_eq!(ServerOrder::of_arguments(&arguments), Some(order.clone()));
         assert_eq!(ServerOrder::of_arguments(&arguments[..6]), None);
-        let own = ServerOrder {
+        let other = ServerOrder {
             account: None,
+            starts_others: true,
             ..order
         };
-        assert_eq!(ServerOrder::of_arguments(&own.to_arguments()), Some(own));
+        assert_eq!(
+            ServerOrder::of_arguments(&other.to_arguments()),
+            Some(other)
+        );
     }
 }

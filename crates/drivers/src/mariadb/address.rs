@@ -64,6 +64,18 @@ impl ServerAddress {
         ServerAddress::read(text).map_err(MariadbError::Address)
     }
 
+    /// The server at a socket, and a user without a password.
+    #[must_use]
+    pub fn of_socket(path: PathBuf, user: &str) -> ServerAddress {
+        ServerAddress {
+            place: ServerPlace::Socket(path),
+            user: user.to_owned(),
+            password: None,
+            scheme: SCHEMES[0],
+            database: DATABASE.to_owned(),
+        }
+    }
+
     fn read(text: &str) -> Result<ServerAddress, &'static str> {
         let (scheme, rest) = text
             .split_once("://")

@@ -19,6 +19,8 @@ const READ_ONLY: [&str; 5] = [
     "transaction_read_only",
     "tx_read_only",
 ];
+/// The setting that names the directory of the redo log.
+pub const LOG_DIRECTORY: &str = "innodb_log_group_home_dir";
 /// Settings that decide how durable a commit is, or what it costs; a version has most of them.
 const SETTINGS: [&str; 38] = [
     "binlog_format",
@@ -57,7 +59,7 @@ const SETTINGS: [&str; 38] = [
     "thread_handling",
     "version_comment",
     "wsrep_on",
-    "innodb_log_group_home_dir",
+    LOG_DIRECTORY,
     "performance_schema",
 ];
 
@@ -70,6 +72,18 @@ pub struct ServerState {
     pub page_bytes: u32,
     /// The longest packet that the server accepts.
     pub packet_bytes: u64,
+}
+
+impl ServerState {
+    /// What is known of a server with MariaDB's defaults before it is made.
+    #[must_use]
+    pub fn of_defaults() -> ServerState {
+        ServerState {
+            facts: DatabaseFacts::default(),
+            page_bytes: 16 << 10,
+            packet_bytes: 16 << 20,
+        }
+    }
 }
 
 /// Reads the state of a server, on which redolab may commit.

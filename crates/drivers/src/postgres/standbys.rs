@@ -7,14 +7,13 @@
 use super::connection::Connection;
 use super::credentials::Credentials;
 use super::error::PostgresError;
-use super::managed::Places;
+use super::managed::{SIGNALS, start_order};
 use super::url::Address;
-use crate::managed::{GuardProgram, GuardedProcess, ManagedError};
+use crate::managed::{GuardProgram, GuardedProcess, ManagedError, ServerPlaces, check_interrupted};
 use measure::driver::{DriverError, ManagedPlan};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Among the settings of a plan, the number of standbys; the server never sees it.
@@ -97,7 +96,7 @@ pub fn start(
     number: u32,
     programs: &Path,
     guard: &GuardProgram,
-    primary: &Places,
+    primary: &ServerPlaces,
     plan: &ManagedPlan,
 ) -> Result<GuardedProcess, ManagedError> {
     let host = primary.cluster.as_os_str();
@@ -109,7 +108,7 @@ pub fn start(
             SOCKET_MAX - SOCKET_NAME - (host.len() - plan_length(plan))
         )));
     }
-    let copy = primary.standby(number, plan)?;
+    let copy = primary.beside(&format!("standby{number}"), plan)?;
     let program = programs.join("pg_basebackup");
     if !program.is_file() {
         return Err(ManagedError::Missing(format!(
@@ -128,11 +127,11 @@ pub fn start(
     add("--checkpoint", "fast".as_ref());
     add("--wal-method", "stream".as_ref());
     arguments.extend(["--write-recovery-conf", "--no-sync"].map(OsString::from));
-    GuardedProcess::start(guard, copy.order(program, arguments))?.run(COPY_MAX)?;
+    GuardedProcess::start(guard, copy.order(program, arguments, SIGNALS))?.run(COPY_MAX)?;
     // The copy has the lock of the primary's socket.
     let port = super::managed::PORT + number as u16;
     let name = format!("s{number}");
-    GuardedProcess::start(guard, copy.server(programs, &settings(plan), (&name, port)))
+    GuardedProcess::start(guard, start_order(&copy, programs, plan, (&name, port)))
 }
 
 /// Bytes of the path of the directory that the user named.
@@ -167,11 +166,7 @@ pub fn await_streaming(
                 return Err(DriverError::failed(standby.failure(how).to_string()));
             }
         }
-        if plan.interrupted.load(Ordering::Relaxed) {
-            return Err(DriverError::failed(
-                "interrupted while standbys were started",
-            ));
-        }
+        check_interrupted(plan, "standbys were started")?;
         if Instant::now() > until {
             return Err(DriverError::failed(format!(
                 "{count} of {} standbys stream after {} s",

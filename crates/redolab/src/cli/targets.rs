@@ -43,8 +43,8 @@ fn address(path: &Path) -> Option<(&str, &str)> {
 /// A server that redolab makes, uses and removes.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Measure a database server through this driver (postgres), instead of redolab's own log:
-    /// without --url a private server on the target's directory, which is removed at the end
+    /// Measure a database server through this driver (postgres, mariadb), instead of redolab's own
+    /// log: without --url a private server on the target's directory, which is removed at the end
     #[arg(
         long,
         value_name = "NAME",
@@ -60,7 +60,8 @@ pub(crate) struct ServerArgs {
         help_heading = "Database"
     )]
     server_bin: Option<PathBuf>,
-    /// A setting of the private server, such as wal_sync_method=open_datasync
+    /// A setting of the private server, such as wal_sync_method=open_datasync (PostgreSQL) or
+    /// innodb_flush_log_at_trx_commit=2 (MariaDB)
     #[arg(
         long,
         value_name = "NAME=VALUE",

@@ -49,6 +49,15 @@ impl ServerPlace {
                 kind.name, kind.address
             ))
         })?;
+        if !managed.products.contains(&planned.driver.as_str()) {
+            return Err(Failure::Unusable(format!(
+                "redolab makes private servers of {}, not of {driver}: use --driver {}, or name an \
+                 existing server with --url {driver}://USER@HOST:PORT/DATABASE",
+                managed.products.join(", "),
+                kind.name,
+                driver = planned.driver
+            )));
+        }
         let at = |path: &PathBuf| {
             let target = IdentifiedTarget::at(path, None)?;
             if target.place.is_device() {

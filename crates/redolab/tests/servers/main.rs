@@ -6,5 +6,7 @@ mod databases;
 #[expect(dead_code, reason = "what tests of devices need")]
 mod harness;
 mod mariadb;
+mod own_mariadb;
 mod own_server;
+mod private;
 mod turn;

@@ -1,19 +1,16 @@
 //! Servers that redolab makes, uses and removes, through the binary.
 
-use crate::harness::{self, Place, Running, entries, is_root};
+use crate::harness::{self, Place, Running, is_root};
+use crate::private::{PrivateKind, SHORT, expect_ended, folder, kill, open, open_place, text};
 use crate::turn::InTurn;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-const SHORT: [&str; 6] = ["--time", "1500ms", "--warmup", "200ms", "--jobs", "2"];
-/// After a kill nothing of a server is left after this time.
-const OUTLIVED_MAX: Duration = Duration::from_secs(5);
-/// Kills; `REDOLAB_SERVER_KILLS` asks for more.
-const KILLS: u64 = 6;
+const POSTGRES: PrivateKind = PrivateKind {
+    driver: "postgres",
+    argument: "listen_addresses=",
+};
 
 /// A place that a server's account can enter; `None` where there is no server.
 fn place() -> Option<InTurn<Place>> {
@@ -28,81 +25,14 @@ fn place() -> Option<InTurn<Place>> {
         harness::skipped("no PostgreSQL server is installed");
         return None;
     }
-    InTurn::of(|| {
-        let place = Place::new();
-        open(place.path(), 0o711);
-        Some(place)
-    })
-}
-
-fn open(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
-}
-
-fn folder(place: &Place, name: &str) -> PathBuf {
-    let path = place.path().join(name);
-    fs::create_dir(&path).expect("a new directory");
-    path
-}
-
-fn command<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let on = [
-        "run",
-        "--driver",
-        "postgres",
-        "--on",
-        target,
-        "--allow-busy",
-    ];
-    [&on[..], &SHORT, more].concat()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
-}
-
-/// Processes whose command line or working directory is below `folder`.
-fn processes(folder: &Path) -> Vec<(i32, String)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").expect("lists").flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let at = entry.path();
-        let line = fs::read(at.join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        let inside = fs::read_link(at.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
-        let is_redolab = line.contains(" run --driver");
-        // A process that has ended and was not waited for has neither.
-        if !is_redolab && (inside || line.contains(text(folder))) {
-            found.push((pid, line));
-        }
-    }
-    found
-}
-
-/// Nothing of a server runs on `folder` any more, soon.
-fn expect_ended(folder: &Path, what: &str) {
-    let start = Instant::now();
-    loop {
-        let left = processes(folder);
-        if left.is_empty() {
-            return;
-        }
-        assert!(start.elapsed() < OUTLIVED_MAX, "{what}: {left:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    InTurn::of(|| Some(open_place()))
 }
 
 #[test]
 fn a_server_is_made_used_and_removed() {
     let Some(place) = place() else { return };
     let target = text(&place.target).to_owned();
-    let done = place.run(&command(&target, &["--format", "json"]));
+    let done = place.run(&POSTGRES.command(&target, &["--format", "json"]));
     done.expect(
         0,
         &[
@@ -227,7 +157,9 @@ fn what_cannot_be_made_is_refused_with_what_to_do() {
         (&["--log-groups", "4"], 2, "redolab's own log"),
     ];
     for (more, code, words) in refused {
-        place.run(&command(&target, more)).expect(code, &[words]);
+        place
+            .run(&POSTGRES.command(&target, more))
+            .expect(code, &[words]);
         place.expect_clean(&place.target);
     }
     let unknown = ["run", "--driver", "oracel", "--on", &target];
@@ -236,7 +168,7 @@ fn what_cannot_be_made_is_refused_with_what_to_do() {
         .expect(2, &["there is no driver `oracel`"]);
     if is_root() {
         open(place.path(), 0o700);
-        let closed = place.run(&command(&target, &[]));
+        let closed = place.run(&POSTGRES.command(&target, &[]));
         closed.expect(2, &["cannot enter it", "chmod o+x"]);
         place.expect_clean(&place.target);
     }
@@ -264,7 +196,7 @@ fn a_server_that_is_killed_makes_an_incomplete_run() {
     ];
     let child = place.command(&arguments).spawn().expect("starts");
     let running = Running::of(child, "run".to_owned());
-    let postmaster = await_postmaster(&place.target);
+    let postmaster = POSTGRES.await_server(&place.target);
     std::thread::sleep(Duration::from_millis(1500));
     kill(postmaster);
     let done = running.wait();
@@ -273,95 +205,10 @@ fn a_server_that_is_killed_makes_an_incomplete_run() {
     place.expect_clean(&place.target);
 }
 
-/// The process of the server itself.
-fn await_postmaster(folder: &Path) -> i32 {
-    let start = Instant::now();
-    loop {
-        let all = processes(folder);
-        let is_it =
-            |line: &str| line.contains("listen_addresses=") && !line.contains("server-guard");
-        if let Some((pid, _)) = all.iter().find(|(_, line)| is_it(line)) {
-            return *pid;
-        }
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "no server: {all:?}"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn kill(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("a process");
-    // It may have ended by itself.
-    let _ = kill_process(pid, Signal::KILL);
-}
-
-/// Redolab and its guard are killed at random moments: no server outlives them, the next command
-/// removes what they left, and no run is falsely complete.
 #[test]
 fn no_server_outlives_a_kill() {
     let Some(place) = place() else { return };
-    let target = text(&place.target).to_owned();
-    let asked = std::env::var("REDOLAB_SERVER_KILLS").ok();
-    let kills = asked.and_then(|text| text.parse().ok()).unwrap_or(KILLS);
-    let seed = std::process::id();
-    println!("seed {seed}");
-    let mut random = u64::from(seed) | 1;
-    for round in 0..kills {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let child = place
-            .command(&command(&target, &["-q"]))
-            .spawn()
-            .expect("starts");
-        let running = Running::of(child, "run".to_owned());
-        // Every second time from the start on, else while the server is in use.
-        if (round / 3) % 2 == 0 {
-            await_postmaster(&place.target);
-        }
-        std::thread::sleep(Duration::from_millis((random >> 33) % 1500));
-        let guards = processes(&place.target);
-        let guards = guards
-            .iter()
-            .filter(|(_, line)| line.contains("server-guard"));
-        let guards: Vec<i32> = guards.map(|(pid, _)| *pid).collect();
-        match round % 3 {
-            0 => running.signal(Signal::KILL),
-            1 => guards.into_iter().for_each(kill),
-            _ => {
-                guards.into_iter().for_each(kill);
-                running.signal(Signal::KILL);
-            }
-        }
-        if round % 3 == 1 {
-            // Without its guard a server is gone, and redolab says so and cleans up.
-            running.wait();
-            place.expect_clean(&place.target);
-        } else {
-            drop(running);
-        }
-        expect_ended(&place.target, &format!("seed {seed}, round {round}"));
-    }
-    let done = place.run(&command(&target, &[]));
-    done.expect(0, &[]);
-    place.expect_clean(&place.target);
-    let listed = place.run(&[
-        "runs",
-        "--store",
-        text(&place.store),
-        "list",
-        "--format",
-        "json",
-    ]);
-    listed.expect(0, &[]);
-    for run in listed.json()["runs"].as_array().expect("runs") {
-        let rows = run["rows"].as_u64().unwrap_or(0);
-        assert!(run["state"] != "complete" || rows == 1, "{run}");
-        assert_ne!(run["state"], "damaged", "{run}");
-    }
-    assert!(entries(&place.store).len() > 1);
+    POSTGRES.expect_no_server_outlives_a_kill(&place);
 }
 
 #[test]
@@ -370,7 +217,7 @@ fn a_commit_waits_for_its_standby() {
     let target = text(&place.target).to_owned();
     let with = ["--server-setting", "standbys=1", "--format", "json"];
     let remote = ["--server-setting", "synchronous_commit=remote_write"];
-    let done = place.run(&command(&target, &[&with[..], &remote].concat()));
+    let done = place.run(&POSTGRES.command(&target, &[&with[..], &remote].concat()));
     done.expect(0, &[]);
     let run = done.json();
     let settings = &run["target"]["settings"];
@@ -388,7 +235,7 @@ fn a_commit_waits_for_its_standby() {
     );
     place.expect_clean(&place.target);
     expect_ended(&place.target, "a server with a standby");
-    let wrong = command(&target, &["--server-setting", "standbys=3"]);
+    let wrong = POSTGRES.command(&target, &["--server-setting", "standbys=3"]);
     place.run(&wrong).expect(2, &["use 0 to 2 standbys"]);
     place.expect_clean(&place.target);
 }
