@@ -31,6 +31,19 @@ const EOF: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 /// Bytes of an EOF packet at most; a longer one that begins so is a row.
 const EOF_MAX: usize = 8;
+/// Results and rows of a call, at most: a routine of redolab's returns one row.
+const CALL_PARTS_MAX: usize = 100;
+
+/// Of the status of a statement: a transaction is open.
+pub const IN_TRANSACTION: u16 = 1;
+/// Of the status of a statement: each statement commits by itself.
+pub const AUTOCOMMIT: u16 = 2;
+/// Of the status of a statement: another result follows.
+const MORE_RESULTS: u16 = 8;
+
+const MALFORMED_ROW: MariadbError = MariadbError::Protocol("a row of a result is malformed");
+const MALFORMED_END: MariadbError =
+    MariadbError::Protocol("the answer to a statement is malformed");
 
 /// Rows of a query as text; a value that is NULL is `None`.
 pub type ResultRows = Vec<Vec<Option<String>>>;
@@ -120,10 +133,9 @@ impl ServerConnection {
             Some(&OK) => return Ok(ResultRows::new()),
             Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
             Some(&LOCAL_FILE) | None => return Err(misfit),
-            Some(_) => Fields::of(body).length(),
+            Some(_) => columns_of(body),
         };
-        let columns = columns.filter(|columns| *columns <= COLUMNS_MAX);
-        let Some(columns) = columns.and_then(|columns| u16::try_from(columns).ok()) else {
+        let Some(columns) = columns else {
             return Err(misfit);
         };
         self.skip_definitions(columns)?;
@@ -134,10 +146,7 @@ impl ServerConnection {
                 Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
                 Some(&EOF) if body.len() <= EOF_MAX => return Ok(rows),
                 _ if rows.len() < ROWS_MAX => {
-                    rows.push(
-                        values(body, columns, keep)
-                            .ok_or(MariadbError::Protocol("a row of a result is malformed"))?,
-                    );
+                    rows.push(values(body, columns, keep).ok_or(MALFORMED_ROW)?);
                 }
                 _ => return Err(misfit),
             }
@@ -161,14 +170,50 @@ impl ServerConnection {
     pub fn completion(&mut self) -> Result<StatementEnd, MariadbError> {
         let body = self.packets.receive()?;
         match body.first() {
-            Some(&OK) => StatementEnd::of(body).ok_or(MariadbError::Protocol(
-                "the answer to a statement is malformed",
-            )),
+            Some(&OK) => StatementEnd::of(body).ok_or(MALFORMED_END),
             Some(&ERROR) => Err(MariadbError::Server(MariadbMessage::of(body))),
             _ => Err(MariadbError::Protocol(
                 "an answer does not fit its statement",
             )),
         }
+    }
+
+    /// Runs a call of a routine: the first value of its first row, where that is a number, and how
+    /// the call ended.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn call(&mut self, sql: &str) -> Result<(Option<i64>, StatementEnd), MariadbError> {
+        const MISFIT: MariadbError = MariadbError::Protocol("an answer does not fit its call");
+        self.send_text(COMMAND_QUERY, sql)?;
+        let mut number = None;
+        let (mut is_in_rows, mut parts) = (false, 0);
+        while parts < CALL_PARTS_MAX {
+            parts += 1;
+            let body = self.packets.receive()?;
+            match body.first() {
+                Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
+                Some(&EOF) if is_in_rows && body.len() <= EOF_MAX => is_in_rows = false,
+                _ if is_in_rows => {
+                    let value = Fields::of(body).value().ok_or(MALFORMED_ROW)?;
+                    let text = value.and_then(|value| std::str::from_utf8(value).ok());
+                    number = number.or(text.and_then(|text| text.parse().ok()));
+                }
+                Some(&OK) => {
+                    let end = StatementEnd::of(body).ok_or(MALFORMED_END)?;
+                    if end.status & MORE_RESULTS == 0 {
+                        return Ok((number, end));
+                    }
+                }
+                Some(&LOCAL_FILE) | None => return Err(MISFIT),
+                Some(_) => {
+                    let columns = columns_of(body).ok_or(MISFIT)?;
+                    self.skip_definitions(columns)?;
+                    is_in_rows = true;
+                }
+            }
+        }
+        Err(MariadbError::Protocol("a call has no end"))
     }
 
     /// Prepares a statement without rows, with that number of parameters. Its number.
@@ -309,6 +354,13 @@ fn refusal(message: MariadbMessage, password: Option<&Password>) -> MariadbError
         None => "; neither has one",
     };
     MariadbError::Refused { message, note }
+}
+
+/// The number of columns of a result, from its first packet.
+fn columns_of(body: &[u8]) -> Option<u16> {
+    let columns = Fields::of(body).length()?;
+    let columns = Some(columns).filter(|columns| *columns <= COLUMNS_MAX)?;
+    u16::try_from(columns).ok()
 }
 
 /// The values of a row in text format.
