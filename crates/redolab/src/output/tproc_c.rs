@@ -45,6 +45,7 @@ fn summary(all: &[(&Row, &TprocCDetail)], style: Style) -> String {
         "Commits tps",
         "Rolled back",
         "Retries",
+        "Redo B/txn",
         "Elapsed s",
     ];
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), real);
@@ -57,6 +58,7 @@ fn summary(all: &[(&Row, &TprocCDetail)], style: Style) -> String {
             figure(row.commit_throughput_tps),
             grouped(detail.rolled_back),
             grouped(detail.retries),
+            figure(row.server().redo_per_commit_bytes),
             figure(row.elapsed_s),
         ]
     };
