@@ -372,3 +372,90 @@ fn values(body: &[u8], columns: u16, keep: fn(&[u8]) -> String) -> Option<Vec<Op
     }
     fields.rest().is_empty().then_some(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    fn packets(first: u8, bodies: &[&[u8]]) -> Vec<u8> {
+        let numbered = bodies.iter().zip(first..);
+        let packet = |(body, number): (&&[u8], u8)| {
+            let [a, b, c, ..] = (body.len() as u32).to_le_bytes();
+            [&[a, b, c, number], *body].concat()
+        };
+        numbered.flat_map(packet).collect()
+    }
+
+    /// What a call ends with, on a server that answers it so and then closes.
+    fn called(answer: &[&[u8]]) -> Result<(Option<i64>, StatementEnd), MariadbError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let answer = packets(1, answer);
+        let server = std::thread::spawn(move || {
+            let mut hello = b"\x0a5.5.5-10.11.19-MariaDB\0\x01\0\0\0abcdefgh\0".to_vec();
+            hello.extend_from_slice(&[0xff, 0xf7, 8, 2, 0, 0xff, 0x81, 21]);
+            hello.extend_from_slice(&[0; 10]);
+            hello.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut heard = [0; 1024];
+            for part in [packets(0, &[&hello]), packets(2, &[END]), answer] {
+                stream.write_all(&part).expect("sent");
+                assert!(stream.read(&mut heard).expect("heard") > 0);
+            }
+        });
+        let address = format!("mariadb://ann@127.0.0.1:{port}/a");
+        let address = ServerAddress::parse(&address).expect("an address");
+        let patience = Duration::from_millis(500);
+        let mut connection = ServerConnection::open(&address, None, patience).expect("open");
+        let ended = connection.call("CALL r()");
+        drop(connection);
+        server.join().expect("no panic");
+        ended
+    }
+
+    const END: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+    const MORE_END: &[u8] = &[0, 0, 0, 10, 0, 0, 0];
+    const EOF_PACKET: &[u8] = &[0xfe, 0, 0, 10, 0];
+
+    #[test]
+    fn a_call_returns_the_first_number_and_how_it_ended() {
+        let row = [&[1], &b"n"[..], EOF_PACKET, b"\x043001", EOF_PACKET, END];
+        let (number, end) = called(&row).expect("a number");
+        assert_eq!((number, end.status, end.warnings), (Some(3001), 2, 0));
+        let (number, _) = called(&[MORE_END, END]).expect("no rows");
+        assert_eq!(number, None);
+        let null = [&[1], &b"n"[..], EOF_PACKET, b"\xfb", EOF_PACKET, END];
+        assert_eq!(called(&null).expect("NULL").0, None);
+        let text = [&[1], &b"n"[..], EOF_PACKET, b"\x01x", EOF_PACKET, END];
+        assert_eq!(called(&text).expect("a text").0, None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_answer_to_a_call_is_an_error() {
+        let endless = vec![MORE_END; 200];
+        let rows = [&[&[1][..], b"n", EOF_PACKET], &vec![&b"\x011"[..]; 200][..]].concat();
+        for (answer, part) in [
+            (
+                vec![&b"\xff\xbd\x04#40001Deadlock"[..]],
+                "error 1213 (40001)",
+            ),
+            (vec![&[1], b"n", EOF_PACKET, b"\xff\xbd\x04#40001D"], "1213"),
+            (vec![b"\xfb/etc/passwd"], "does not fit its call"),
+            (vec![b""], "does not fit its call"),
+            (
+                vec![b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff"],
+                "does not fit",
+            ),
+            (vec![&[1], b"n", b"n"], "definitions have no end"),
+            (vec![&[1], b"n", EOF_PACKET, b"\x09n"], "row of a result"),
+            (vec![&[0, 0]], "answer to a statement is malformed"),
+            (endless, "a call has no end"),
+            (rows, "a call has no end"),
+        ] {
+            let error = called(&answer).expect_err(part).to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}

@@ -3,8 +3,8 @@
 //! What lives here is independent of the server: the mix ([`mix`]), users with the parameters of
 //! their transactions ([`user`]), random data ([`random`]), the rows to load ([`contents`]), the
 //! load, the sessions, and the consistency conditions ([`conditions`]). [`server`] is the seam to
-//! the servers: [`postgres`] and [`mariadb`] have their statements and their protocols. NOPM and TPM
-//! are computed by `measure::record` from the readings that a driver returns.
+//! the servers: [`postgres`] and [`mariadb`] have their statements and their protocols. NOPM and
+//! TPM are computed by `measure::record` from the readings that a driver returns.
 //!
 //! Sources: the public description of TPC-C (revision 5.11) for tables and transactions, HammerDB's
 //! documented behaviour for the mix, the parameters, NOPM and TPM. Results are not comparable with

@@ -1,8 +1,8 @@
 //! What TPROC-C needs of a database server: a connection to the schema, and one for the calls of a
 //! user. Each server has a folder of its own that implements this.
 //!
-//! Invariants: nothing outside the schema [`SCHEMA`] is changed; a schema of that name which redolab
-//! did not make is neither read nor changed; what a server sends is untrusted.
+//! Invariants: nothing outside the schema [`SCHEMA`] is changed; a schema of that name which
+//! redolab did not make is neither read nor changed; what a server sends is untrusted.
 
 use super::contents::TprocCTable;
 use super::load::LoadPhase;

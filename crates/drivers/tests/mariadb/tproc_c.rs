@@ -374,7 +374,7 @@ fn what_transactions_leave(server: &TestServer, done: &Done) {
                 (SELECT SUM(h_amount) FROM redolab_tprocc.history) - 600000 = \
                 (SELECT SUM(w_ytd) FROM redolab_tprocc.warehouse) - 600000";
     assert_eq!(server.value(paid), "1\t1");
-    // Deliveries: at most one order of each district; its lines have the time, its customer the sum.
+    // Deliveries: one order of each district; its lines have the time, its customer the sum.
     let delivered = number("SELECT SUM(c_delivery_cnt) FROM redolab_tprocc.customer");
     assert_eq!(delivered, done.kinds[2] * 10);
     let left = "SELECT COUNT(*) FROM redolab_tprocc.orders LEFT JOIN redolab_tprocc.new_order \
