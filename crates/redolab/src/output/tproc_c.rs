@@ -3,8 +3,9 @@
 
 use super::cells::{grouped, ns_as_ms, real};
 use super::table::{self, Style};
+use super::verdict::wrap;
 use measure::run::{ConsistencyCondition, Row, Run, TprocCDetail};
-use measure::words::sanitize;
+use measure::words::{plural, sanitize};
 use measure::workload::TPROC_C_NOTICE;
 
 /// A run of TPROC-C with its caption.
@@ -28,10 +29,11 @@ pub fn tables(run: &Run, style: Style) -> Option<String> {
     text.push('\n');
     text.push_str(&latencies(&all, style));
     for (row, detail) in &all {
-        text.push_str(&format!("\n{} users: ", row.jobs));
+        text.push_str(&format!("\n{}: ", plural(u64::from(row.jobs), "user")));
         text.push_str(&consistency(&detail.conditions));
     }
-    text.push_str(&format!("\n{TPROC_C_NOTICE}\n"));
+    text.push('\n');
+    wrap(&mut text, "", TPROC_C_NOTICE, style.width);
     Some(text)
 }
 
