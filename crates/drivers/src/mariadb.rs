@@ -11,9 +11,9 @@
 mod address;
 mod authentication;
 mod calibration;
-mod connection;
-mod counters;
-mod error;
+pub(crate) mod connection;
+pub(crate) mod counters;
+pub(crate) mod error;
 mod insert;
 mod managed;
 mod packet;
@@ -121,7 +121,55 @@ impl Login {
     }
 
     fn connect(&self) -> Result<ServerConnection, MariadbError> {
-        ServerConnection::open(&self.address, self.password.as_ref(), self.patience)
+        self.connect_within(self.patience)
+    }
+
+    fn connect_within(&self, patience: Duration) -> Result<ServerConnection, MariadbError> {
+        ServerConnection::open(&self.address, self.password.as_ref(), patience)
+    }
+}
+
+/// A server on which redolab may commit, for what has a schema of its own there.
+pub(crate) struct ServerHandle {
+    login: Login,
+    state: ServerState,
+}
+
+impl ServerHandle {
+    /// Connects to a server, and checks that redolab may commit on it.
+    ///
+    /// # Errors
+    /// The server cannot be used, and what to do.
+    pub(crate) fn open(
+        address: &str,
+        environment: &MariadbEnvironment,
+    ) -> Result<ServerHandle, MariadbError> {
+        let login = Login::new(address, environment)?;
+        let state = server::state(&mut login.connect()?)?;
+        Ok(ServerHandle { login, state })
+    }
+
+    /// The address without a password.
+    pub(crate) fn shown(&self) -> String {
+        self.login.address.shown()
+    }
+
+    /// Product, version and settings, as they were read at first.
+    pub(crate) fn facts(&self) -> &DatabaseFacts {
+        &self.state.facts
+    }
+
+    /// A connection whose answers may take that long; nothing is checked.
+    pub(crate) fn patient(&self, patience: Duration) -> Result<ServerConnection, MariadbError> {
+        self.login.connect_within(patience)
+    }
+
+    /// A connection for a session: the settings are still those that were read at first.
+    pub(crate) fn unchanged(&self) -> Result<ServerConnection, MariadbError> {
+        let mut connection = self.login.connect()?;
+        let state = server::state(&mut connection)?;
+        server::unchanged(&self.state.facts, &state.facts)?;
+        Ok(connection)
     }
 }
 

@@ -35,6 +35,7 @@ mod tables;
 mod target;
 mod ticks;
 mod topic;
+mod tproc_c;
 mod trust;
 mod workers;
 mod zoom;
@@ -74,6 +75,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         target::floor(run),
         target::probe(run),
         tables::rows(run),
+        tproc_c::section(run),
         bytes::section(run),
         figures::load(run),
         figures::percentiles(run),

@@ -15,8 +15,8 @@ pub const NATIVE: &str = "mysql_native_password";
 pub const CACHING: &str = "caching_sha2_password";
 
 /// What the client can do, and has to: 4.1 protocol, long passwords and flags, transactions,
-/// challenges of 20 bytes, plugins, attributes of the connection.
-const CAPABILITIES: u32 = 0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x8_0000 | ATTRIBUTES;
+/// challenges of 20 bytes, several results of a call, plugins, attributes of the connection.
+const CAPABILITIES: u32 = 0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x2_0000 | 0x8_0000 | ATTRIBUTES;
 /// Attributes of the connection, such as the name of the program.
 pub const ATTRIBUTES: u32 = 0x10_0000;
 /// Those without which a server is too old: 4.1 protocol, challenges of 20 bytes, plugins.

@@ -31,6 +31,19 @@ const EOF: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 /// Bytes of an EOF packet at most; a longer one that begins so is a row.
 const EOF_MAX: usize = 8;
+/// Results and rows of a call, at most: a routine of redolab's returns one row.
+const CALL_PARTS_MAX: usize = 100;
+
+/// Of the status of a statement: a transaction is open.
+pub const IN_TRANSACTION: u16 = 1;
+/// Of the status of a statement: each statement commits by itself.
+pub const AUTOCOMMIT: u16 = 2;
+/// Of the status of a statement: another result follows.
+const MORE_RESULTS: u16 = 8;
+
+const MALFORMED_ROW: MariadbError = MariadbError::Protocol("a row of a result is malformed");
+const MALFORMED_END: MariadbError =
+    MariadbError::Protocol("the answer to a statement is malformed");
 
 /// Rows of a query as text; a value that is NULL is `None`.
 pub type ResultRows = Vec<Vec<Option<String>>>;
@@ -120,10 +133,9 @@ impl ServerConnection {
             Some(&OK) => return Ok(ResultRows::new()),
             Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
             Some(&LOCAL_FILE) | None => return Err(misfit),
-            Some(_) => Fields::of(body).length(),
+            Some(_) => columns_of(body),
         };
-        let columns = columns.filter(|columns| *columns <= COLUMNS_MAX);
-        let Some(columns) = columns.and_then(|columns| u16::try_from(columns).ok()) else {
+        let Some(columns) = columns else {
             return Err(misfit);
         };
         self.skip_definitions(columns)?;
@@ -134,10 +146,7 @@ impl ServerConnection {
                 Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
                 Some(&EOF) if body.len() <= EOF_MAX => return Ok(rows),
                 _ if rows.len() < ROWS_MAX => {
-                    rows.push(
-                        values(body, columns, keep)
-                            .ok_or(MariadbError::Protocol("a row of a result is malformed"))?,
-                    );
+                    rows.push(values(body, columns, keep).ok_or(MALFORMED_ROW)?);
                 }
                 _ => return Err(misfit),
             }
@@ -161,14 +170,50 @@ impl ServerConnection {
     pub fn completion(&mut self) -> Result<StatementEnd, MariadbError> {
         let body = self.packets.receive()?;
         match body.first() {
-            Some(&OK) => StatementEnd::of(body).ok_or(MariadbError::Protocol(
-                "the answer to a statement is malformed",
-            )),
+            Some(&OK) => StatementEnd::of(body).ok_or(MALFORMED_END),
             Some(&ERROR) => Err(MariadbError::Server(MariadbMessage::of(body))),
             _ => Err(MariadbError::Protocol(
                 "an answer does not fit its statement",
             )),
         }
+    }
+
+    /// Runs a call of a routine: the first value of its first row, where that is a number, and how
+    /// the call ended.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn call(&mut self, sql: &str) -> Result<(Option<i64>, StatementEnd), MariadbError> {
+        const MISFIT: MariadbError = MariadbError::Protocol("an answer does not fit its call");
+        self.send_text(COMMAND_QUERY, sql)?;
+        let mut number = None;
+        let (mut is_in_rows, mut parts) = (false, 0);
+        while parts < CALL_PARTS_MAX {
+            parts += 1;
+            let body = self.packets.receive()?;
+            match body.first() {
+                Some(&ERROR) => return Err(MariadbError::Server(MariadbMessage::of(body))),
+                Some(&EOF) if is_in_rows && body.len() <= EOF_MAX => is_in_rows = false,
+                _ if is_in_rows => {
+                    let value = Fields::of(body).value().ok_or(MALFORMED_ROW)?;
+                    let text = value.and_then(|value| std::str::from_utf8(value).ok());
+                    number = number.or(text.and_then(|text| text.parse().ok()));
+                }
+                Some(&OK) => {
+                    let end = StatementEnd::of(body).ok_or(MALFORMED_END)?;
+                    if end.status & MORE_RESULTS == 0 {
+                        return Ok((number, end));
+                    }
+                }
+                Some(&LOCAL_FILE) | None => return Err(MISFIT),
+                Some(_) => {
+                    let columns = columns_of(body).ok_or(MISFIT)?;
+                    self.skip_definitions(columns)?;
+                    is_in_rows = true;
+                }
+            }
+        }
+        Err(MariadbError::Protocol("a call has no end"))
     }
 
     /// Prepares a statement without rows, with that number of parameters. Its number.
@@ -311,6 +356,13 @@ fn refusal(message: MariadbMessage, password: Option<&Password>) -> MariadbError
     MariadbError::Refused { message, note }
 }
 
+/// The number of columns of a result, from its first packet.
+fn columns_of(body: &[u8]) -> Option<u16> {
+    let columns = Fields::of(body).length()?;
+    let columns = Some(columns).filter(|columns| *columns <= COLUMNS_MAX)?;
+    u16::try_from(columns).ok()
+}
+
 /// The values of a row in text format.
 fn values(body: &[u8], columns: u16, keep: fn(&[u8]) -> String) -> Option<Vec<Option<String>>> {
     let mut fields = Fields::of(body);
@@ -319,4 +371,91 @@ fn values(body: &[u8], columns: u16, keep: fn(&[u8]) -> String) -> Option<Vec<Op
         values.push(fields.value()?.map(keep));
     }
     fields.rest().is_empty().then_some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    fn packets(first: u8, bodies: &[&[u8]]) -> Vec<u8> {
+        let numbered = bodies.iter().zip(first..);
+        let packet = |(body, number): (&&[u8], u8)| {
+            let [a, b, c, ..] = (body.len() as u32).to_le_bytes();
+            [&[a, b, c, number], *body].concat()
+        };
+        numbered.flat_map(packet).collect()
+    }
+
+    /// What a call ends with, on a server that answers it so and then closes.
+    fn called(answer: &[&[u8]]) -> Result<(Option<i64>, StatementEnd), MariadbError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let answer = packets(1, answer);
+        let server = std::thread::spawn(move || {
+            let mut hello = b"\x0a5.5.5-10.11.19-MariaDB\0\x01\0\0\0abcdefgh\0".to_vec();
+            hello.extend_from_slice(&[0xff, 0xf7, 8, 2, 0, 0xff, 0x81, 21]);
+            hello.extend_from_slice(&[0; 10]);
+            hello.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut heard = [0; 1024];
+            for part in [packets(0, &[&hello]), packets(2, &[END]), answer] {
+                stream.write_all(&part).expect("sent");
+                assert!(stream.read(&mut heard).expect("heard") > 0);
+            }
+        });
+        let address = format!("mariadb://ann@127.0.0.1:{port}/a");
+        let address = ServerAddress::parse(&address).expect("an address");
+        let patience = Duration::from_millis(500);
+        let mut connection = ServerConnection::open(&address, None, patience).expect("open");
+        let ended = connection.call("CALL r()");
+        drop(connection);
+        server.join().expect("no panic");
+        ended
+    }
+
+    const END: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+    const MORE_END: &[u8] = &[0, 0, 0, 10, 0, 0, 0];
+    const EOF_PACKET: &[u8] = &[0xfe, 0, 0, 10, 0];
+
+    #[test]
+    fn a_call_returns_the_first_number_and_how_it_ended() {
+        let row = [&[1], &b"n"[..], EOF_PACKET, b"\x043001", EOF_PACKET, END];
+        let (number, end) = called(&row).expect("a number");
+        assert_eq!((number, end.status, end.warnings), (Some(3001), 2, 0));
+        let (number, _) = called(&[MORE_END, END]).expect("no rows");
+        assert_eq!(number, None);
+        let null = [&[1], &b"n"[..], EOF_PACKET, b"\xfb", EOF_PACKET, END];
+        assert_eq!(called(&null).expect("NULL").0, None);
+        let text = [&[1], &b"n"[..], EOF_PACKET, b"\x01x", EOF_PACKET, END];
+        assert_eq!(called(&text).expect("a text").0, None);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_answer_to_a_call_is_an_error() {
+        let endless = vec![MORE_END; 200];
+        let rows = [&[&[1][..], b"n", EOF_PACKET], &vec![&b"\x011"[..]; 200][..]].concat();
+        for (answer, part) in [
+            (
+                vec![&b"\xff\xbd\x04#40001Deadlock"[..]],
+                "error 1213 (40001)",
+            ),
+            (vec![&[1], b"n", EOF_PACKET, b"\xff\xbd\x04#40001D"], "1213"),
+            (vec![b"\xfb/etc/passwd"], "does not fit its call"),
+            (vec![b""], "does not fit its call"),
+            (
+                vec![b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff"],
+                "does not fit",
+            ),
+            (vec![&[1], b"n", b"n"], "definitions have no end"),
+            (vec![&[1], b"n", EOF_PACKET, b"\x09n"], "row of a result"),
+            (vec![&[0, 0]], "answer to a statement is malformed"),
+            (endless, "a call has no end"),
+            (rows, "a call has no end"),
+        ] {
+            let error = called(&answer).expect_err(part).to_string();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
 }

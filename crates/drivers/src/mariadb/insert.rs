@@ -4,7 +4,7 @@
 //! Invariants: a transaction is one round trip; a commit that changed another number of rows, left
 //! a transaction open or came with a warning is an error.
 
-use super::connection::ServerConnection;
+use super::connection::{AUTOCOMMIT, IN_TRANSACTION, ServerConnection};
 use super::error::MariadbError;
 use super::packet::{SENT_MAX, put_length};
 use measure::workload::{Generator, STAMP_BYTES};
@@ -13,10 +13,6 @@ use measure::{Clock, Nanos, RealClock};
 const COMMAND_EXECUTE: u8 = 0x17;
 /// The type of a binary value.
 const BLOB: [u8; 2] = [0xfc, 0];
-/// A transaction is open.
-const IN_TRANSACTION: u16 = 1;
-/// Each statement commits by itself.
-const AUTOCOMMIT: u16 = 2;
 /// The largest row: larger values than about half a page of 16 KiB are stored elsewhere.
 const ROW_MAX: u32 = 7_900;
 /// Bytes of half a page that a row cannot use.

@@ -22,7 +22,7 @@ const READ_ONLY: [&str; 5] = [
 /// The setting that names the directory of the redo log.
 pub const LOG_DIRECTORY: &str = "innodb_log_group_home_dir";
 /// Settings that decide how durable a commit is, or what it costs; a version has most of them.
-const SETTINGS: [&str; 38] = [
+const SETTINGS: [&str; 43] = [
     "binlog_format",
     "binlog_order_commits",
     "binlog_row_image",
@@ -51,12 +51,17 @@ const SETTINGS: [&str; 38] = [
     "innodb_page_size",
     "innodb_redo_log_capacity",
     "innodb_redo_log_encrypt",
+    "innodb_deadlock_detect",
+    "innodb_lock_wait_timeout",
+    "innodb_snapshot_isolation",
     "innodb_use_native_aio",
     "log_bin",
     "rpl_semi_sync_master_enabled",
     "rpl_semi_sync_source_enabled",
     "sync_binlog",
     "thread_handling",
+    "transaction_isolation",
+    "tx_isolation",
     "version_comment",
     "wsrep_on",
     LOG_DIRECTORY,

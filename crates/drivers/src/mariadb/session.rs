@@ -84,6 +84,12 @@ impl DriverSession for MariadbSession {
 /// # Errors
 /// Why not, and which workloads can be run.
 pub fn accepts(workload: &Workload, server: &ServerState) -> Result<(), MariadbError> {
+    if workload.tproc_c.is_some() {
+        return Err(MariadbError::Unusable(format!(
+            "{} runs on tables that were loaded before: use redolab tprocc",
+            workload.name
+        )));
+    }
     if workload.commit != CommitMode::WAIT_IMMEDIATE {
         return Err(MariadbError::Unusable(format!(
             "MariaDB and MySQL have no equivalent of COMMIT WRITE {}, so the driver does not run \

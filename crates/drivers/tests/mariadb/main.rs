@@ -9,3 +9,4 @@ mod failures;
 mod hostile;
 mod refusals;
 mod server;
+mod tproc_c;

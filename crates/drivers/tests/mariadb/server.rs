@@ -24,6 +24,7 @@ pub const USER: &str = "bench";
 /// A server that is stopped when this is dropped.
 pub struct TestServer {
     folder: TempDir,
+    options: Vec<String>,
     child: Child,
     pub port: u16,
 }
@@ -44,6 +45,28 @@ fn unprivileged(program: &Path) -> Command {
     command.args(["--clear-groups", "--pdeathsig", "KILL", "--"]);
     command.arg(program);
     command
+}
+
+/// Runs a server on the data in `folder`.
+fn run(daemon: &Path, folder: &Path, port: u16, options: &[String]) -> Child {
+    let log = std::fs::File::create(folder.join("log")).expect("a file");
+    let option = |name: &str, file: &str| format!("--{name}={}", folder.join(file).display());
+    let mut command = unprivileged(daemon);
+    command
+        .args(["--no-defaults", "--bind-address=127.0.0.1"])
+        .args([option("datadir", "data"), option("socket", "s")])
+        .args([option("pid-file", "pid"), format!("--port={port}")])
+        .args(["--innodb-buffer-pool-size=32M", "--skip-name-resolve"])
+        .args(["--innodb-log-file-size=64M", "--innodb-fast-shutdown=3"])
+        .args(options)
+        .env("TMPDIR", folder)
+        .current_dir(folder);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("mariadbd runs")
 }
 
 impl TestServer {
@@ -89,29 +112,11 @@ impl TestServer {
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
         drop(probe);
-        let log = std::fs::File::create(folder.path().join("log")).expect("a file");
-        let mut command = unprivileged(&daemon);
-        command
-            .args(["--no-defaults", &data, "--bind-address=127.0.0.1"])
-            .arg(format!("--port={port}"))
-            .arg(format!("--socket={}", folder.path().join("s").display()))
-            .arg(format!(
-                "--pid-file={}",
-                folder.path().join("pid").display()
-            ))
-            .args(["--innodb-buffer-pool-size=32M", "--skip-name-resolve"])
-            .args(["--innodb-log-file-size=64M", "--innodb-fast-shutdown=3"])
-            .args(options)
-            .env("TMPDIR", folder.path())
-            .current_dir(folder.path());
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("mariadbd runs");
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        let child = run(&daemon, folder.path(), port, &options);
         let mut server = TestServer {
             folder,
+            options,
             child,
             port,
         };
@@ -227,6 +232,14 @@ impl TestServer {
             assert!(Instant::now() < until, "it does not stop");
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Kills the server and starts it again, which recovers it.
+    pub fn crash_and_recover(&mut self) {
+        self.kill();
+        let daemon = program("mariadbd").expect("it was there");
+        self.child = run(&daemon, self.folder.path(), self.port, &self.options);
+        self.wait_until_ready();
     }
 
     /// Kills the server, and waits for its end.

@@ -3,7 +3,8 @@
 use crate::server::{TestServer, environment, load};
 use drivers::tprocc::contents::TprocCTable;
 use drivers::tprocc::load::{LoadOptions, LoadResult};
-use drivers::tprocc::postgres;
+use drivers::tprocc::server::TprocCServer;
+use drivers::tprocc::{self, postgres};
 use measure::driver::{Driver, DriverError, OpenedTarget, SessionLoad, TprocCCounts};
 use measure::run::ConsistencyCondition;
 use measure::workload::Workload;
@@ -19,7 +20,15 @@ fn loaded(address: &str, warehouses: u32) -> Result<LoadResult, DriverError> {
         seed: 1,
         connections: 2,
     };
-    postgres::load(address, &environment(), &options, &|_| true)
+    tprocc::load(&*connected(address)?, &options, &|_| true)
+}
+
+fn connected(address: &str) -> Result<Box<dyn TprocCServer>, DriverError> {
+    postgres::server(address, &environment())
+}
+
+fn opened(address: &str) -> Result<OpenedTarget, DriverError> {
+    tprocc::open(connected(address)?)
 }
 
 /// A server with that many warehouses, and its address.
@@ -32,11 +41,11 @@ fn server(settings: &[&str], warehouses: u32) -> Option<(TestServer, String)> {
 }
 
 fn open(address: &str) -> OpenedTarget {
-    postgres::open(address, &environment()).expect("a target")
+    opened(address).expect("a target")
 }
 
 fn conditions(address: &str) -> Vec<ConsistencyCondition> {
-    postgres::check(address, &environment()).expect("checked")
+    tprocc::check(&*connected(address).expect("a server")).expect("checked")
 }
 
 /// The indexes of the conditions that do not hold.
@@ -166,8 +175,8 @@ fn a_schema_of_others_is_left_alone() {
         error.to_string()
     };
     let load = || loaded(&address, 1).map(|loaded| format!("{loaded:?}"));
-    let open = || postgres::open(&address, &environment()).map(|opened| opened.shown);
-    let drop = || postgres::drop_schema(&address, &environment()).map(|was| was.to_string());
+    let open = || opened(&address).map(|opened| opened.shown);
+    let drop = || tprocc::drop_schema(&*connected(&address)?).map(|was| was.to_string());
     assert!(refused(open()).contains("redolab tprocc load"));
     assert_eq!(drop().expect("nothing to remove"), "false");
     server
@@ -207,7 +216,7 @@ fn a_schema_of_others_is_left_alone() {
     server
         .psql("DROP TABLE redolab_tprocc.mine")
         .expect("dropped");
-    let target = postgres::open(&address, &environment()).expect("a target");
+    let target = opened(&address).expect("a target");
     assert!(refused(drop()).contains("another redolab uses"));
     std::mem::drop(target);
     assert_eq!(drop().expect("removed"), "true");
@@ -228,7 +237,8 @@ fn a_load_that_is_cancelled_leaves_nothing() {
     };
     let started = Instant::now();
     let goes_on = |_: &_| started.elapsed() < Duration::from_millis(700);
-    let outcome = postgres::load(&address, &environment(), &options, &goes_on);
+    let server_of = connected(&address).expect("a server");
+    let outcome = tprocc::load(&*server_of, &options, &goes_on);
     let error = outcome.expect_err("cancelled").to_string();
     assert!(error.contains("cancelled"), "{error}");
     assert!(started.elapsed() < Duration::from_secs(20));

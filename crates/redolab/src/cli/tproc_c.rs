@@ -14,9 +14,8 @@ use crate::output::progress::{self, Phase};
 use crate::output::{tproc_c, verdict};
 use crate::signals;
 use clap::{Args, Subcommand};
-use drivers::postgres::ClientEnvironment;
+use drivers::tprocc;
 use drivers::tprocc::load::{LoadOptions, LoadPhase, LoadProgress, LoadResult};
-use drivers::tprocc::postgres;
 use measure::Nanos;
 use measure::driver::{DriverError, DriverKind};
 use measure::units::parse_duration;
@@ -33,6 +32,7 @@ const DRIVER: &str = "tprocc";
 #[command(after_help = "\
   redolab tprocc load --url postgres://bench@db1/bench --warehouses 10
   redolab tprocc run --url postgres://bench@db1/bench --users 1,4,16
+  redolab tprocc run --url mariadb://bench@db1/bench --users 4 --time 1m
   redolab tprocc drop --url postgres://bench@db1/bench
 
 TPROC-C is derived from the TPC-C benchmark and does not comply with it: its results are not
@@ -57,7 +57,8 @@ enum TprocCCommand {
 /// Which server.
 #[derive(Debug, Args)]
 struct TprocCServerArgs {
-    /// The server's address: postgres://USER@HOST:PORT/DATABASE
+    /// The server's address: postgres://USER@HOST:PORT/DATABASE or
+    /// mariadb://USER@HOST:PORT/DATABASE
     #[arg(long, value_name = "URL")]
     url: String,
 }
@@ -118,18 +119,19 @@ struct TprocCRunArgs {
 }
 
 pub(crate) fn main(args: &TprocCArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
-    let environment = ClientEnvironment::of_process();
     match &args.command {
-        TprocCCommand::Load(args) => load(args, &environment),
+        TprocCCommand::Load(args) => load(args),
         TprocCCommand::Run(args) => run(args, drivers),
         TprocCCommand::Check(server) => {
-            let conditions = postgres::check(&server.url, &environment).map_err(of_driver)?;
+            let server = tprocc::connect(&server.url).map_err(of_driver)?;
+            let conditions = tprocc::check(&*server).map_err(of_driver)?;
             print(tproc_c::consistency(&conditions).as_bytes())?;
             let holds = conditions.iter().all(|condition| condition.holds());
             Ok(ExitCode::from(if holds { 0 } else { INCOMPLETE }))
         }
         TprocCCommand::Drop(server) => {
-            let was_there = postgres::drop_schema(&server.url, &environment).map_err(of_driver)?;
+            let server = tprocc::connect(&server.url).map_err(of_driver)?;
+            let was_there = tprocc::drop_schema(&*server).map_err(of_driver)?;
             print(match was_there {
                 true => b"Removed the schema redolab_tprocc with its tables.\n",
                 false => b"There is no schema redolab_tprocc.\n",
@@ -182,7 +184,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
     Ok(ended(&run, true))
 }
 
-fn load(args: &TprocCLoadArgs, environment: &ClientEnvironment) -> Result<ExitCode, CommandError> {
+fn load(args: &TprocCLoadArgs) -> Result<ExitCode, CommandError> {
     let processors = std::thread::available_parallelism().map_or(2, |n| n.get() as u32);
     let options = LoadOptions {
         warehouses: args.warehouses,
@@ -201,7 +203,8 @@ fn load(args: &TprocCLoadArgs, environment: &ClientEnvironment) -> Result<ExitCo
         shown.at(progress);
         !interrupt.requested()
     };
-    let loaded = postgres::load(&args.server.url, environment, &options, &watch);
+    let server = tprocc::connect(&args.server.url).map_err(of_driver)?;
+    let loaded = tprocc::load(&*server, &options, &watch);
     let loaded = match loaded {
         Err(_) if interrupt.requested() => {
             return Err(CommandError {

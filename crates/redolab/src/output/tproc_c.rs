@@ -3,8 +3,9 @@
 
 use super::cells::{grouped, ns_as_ms, real};
 use super::table::{self, Style};
+use super::verdict::wrap;
 use measure::run::{ConsistencyCondition, Row, Run, TprocCDetail};
-use measure::words::sanitize;
+use measure::words::{plural, sanitize};
 use measure::workload::TPROC_C_NOTICE;
 
 /// A run of TPROC-C with its caption.
@@ -28,10 +29,11 @@ pub fn tables(run: &Run, style: Style) -> Option<String> {
     text.push('\n');
     text.push_str(&latencies(&all, style));
     for (row, detail) in &all {
-        text.push_str(&format!("\n{} users: ", row.jobs));
+        text.push_str(&format!("\n{}: ", plural(u64::from(row.jobs), "user")));
         text.push_str(&consistency(&detail.conditions));
     }
-    text.push_str(&format!("\n{TPROC_C_NOTICE}\n"));
+    text.push('\n');
+    wrap(&mut text, "", TPROC_C_NOTICE, style.width);
     Some(text)
 }
 
@@ -45,6 +47,7 @@ fn summary(all: &[(&Row, &TprocCDetail)], style: Style) -> String {
         "Commits tps",
         "Rolled back",
         "Retries",
+        "Redo B/txn",
         "Elapsed s",
     ];
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), real);
@@ -57,6 +60,7 @@ fn summary(all: &[(&Row, &TprocCDetail)], style: Style) -> String {
             figure(row.commit_throughput_tps),
             grouped(detail.rolled_back),
             grouped(detail.retries),
+            figure(row.server().redo_per_commit_bytes),
             figure(row.elapsed_s),
         ]
     };

@@ -99,6 +99,18 @@ fn a_condition_that_does_not_hold_makes_the_run_invalid() {
     broken.expect(4, &words);
     let shown = place.run(&["runs", "show", "last"]);
     shown.expect(4, &["INVALID", "inconsistent", "NOPM", "not comparable"]);
+    place
+        .run(&["report", "last", "-o", "r.html"])
+        .expect(4, &[]);
+    let page = std::fs::read_to_string(place.path().join("r.html")).expect("written");
+    for part in [
+        "id=\"tproc-c\"",
+        "c = d does NOT hold (district 7: 1 is not 2)",
+        "payment</th><td>2</td>",
+        "not comparable with published TPC-C results",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
     let sound = done(&place, "counting://", &SHORT);
     sound.expect(0, &["all 2 consistency conditions hold", "NOPM", "payment"]);
 }
@@ -132,7 +144,11 @@ fn wrong_options_are_refused_before_anything_is_done() {
             &["tprocc", "load", "--url", "x", "--connections", "0"],
             "--connections: use from 1",
         ),
-        (&["tprocc", "check", "--url", "mysql://h/d"], "postgres://"),
+        (&["tprocc", "check", "--url", "mysql://h/d"], "mariadb://"),
+        (
+            &["tprocc", "check", "--url", "oracle://h/d"],
+            "postgres://USER@HOST:PORT/DATABASE or mariadb://USER@HOST",
+        ),
         (&["tprocc", "drop"], "--url"),
     ] {
         place.run(arguments).expect(2, &[word]);

@@ -1,71 +1,88 @@
-//! TPROC-C on PostgreSQL: tables and routines in a schema of redolab's own, the load by COPY, a
-//! session with one call per transaction.
-//!
-//! Invariants: nothing outside the schema is changed; a schema of that name which redolab did not
-//! make is refused.
+//! TPROC-C on PostgreSQL: tables and routines in a schema of redolab's own, the load by COPY, one
+//! prepared call per transaction.
 
+mod call;
 mod copy;
-mod driver;
-mod loading;
 mod schema;
-mod session;
 mod statements;
-mod tally;
 
-use super::load::{LoadOptions, LoadProgress, LoadResult};
+use super::contents::TprocCTable;
+use super::load::LoadPhase;
+use super::server::{CallConnection, LONG, SchemaConnection, SchemaTask, TprocCServer};
 use crate::postgres::{ClientEnvironment, Server};
-use driver::{LONG, TprocCDriver};
-use measure::driver::{DriverError, OpenedTarget};
-use measure::run::ConsistencyCondition;
-use schema::SchemaUse;
+use call::PostgresCalls;
+use measure::RealClock;
+use measure::driver::{Driver, DriverError, ServerCounts};
+use measure::run::TargetFacts;
+use schema::PostgresSchema;
+use std::time::Duration;
 
-/// Opens a loaded schema.
+/// What connections of a load set: they need not wait for each commit, and build indexes in memory.
+/// The last statement of a load is durable, and so is everything before it.
+const LOAD_SETTINGS: &str = "SET synchronous_commit = off; SET maintenance_work_mem = '128MB'; \
+     SET client_min_messages = error";
+
+/// Connects to a PostgreSQL server, on which redolab may commit.
 ///
 /// # Errors
-/// The server cannot be used, or the schema is not loaded.
-pub fn open(address: &str, environment: &ClientEnvironment) -> Result<OpenedTarget, DriverError> {
-    let server = Server::open(address, environment)?;
-    let shown = server.shown();
-    Ok(OpenedTarget {
-        driver: Box::new(TprocCDriver::open(server)?),
-        shown,
-    })
-}
-
-/// Loads the schema; `progress` returns whether to go on.
-///
-/// # Errors
-/// The server cannot be used, there is a schema already, or the load was cancelled.
-pub fn load(
+/// The server cannot be used, and what to do.
+pub fn server(
     address: &str,
     environment: &ClientEnvironment,
-    options: &LoadOptions,
-    progress: &dyn Fn(&LoadProgress) -> bool,
-) -> Result<LoadResult, DriverError> {
-    let server = Server::open(address, environment)?;
-    Ok(loading::load(&server, options, progress)?)
+) -> Result<Box<dyn TprocCServer>, DriverError> {
+    Ok(Box::new(PostgresTables {
+        server: Server::open(address, environment)?,
+    }))
 }
 
-/// Checks the consistency conditions of a loaded schema that no transaction changes meanwhile.
-///
-/// # Errors
-/// The server cannot be used, or the schema is not loaded.
-pub fn check(
-    address: &str,
-    environment: &ClientEnvironment,
-) -> Result<Vec<ConsistencyCondition>, DriverError> {
-    let mut connection = Server::open(address, environment)?.patient(LONG)?;
-    schema::lock(&mut connection, SchemaUse::Shared)?;
-    let warehouses = schema::loaded(&mut connection)?;
-    Ok(schema::conditions(&mut connection, warehouses)?)
+/// A PostgreSQL server with tables of TPROC-C.
+struct PostgresTables {
+    server: Server,
 }
 
-/// Removes the schema. Whether there was one.
-///
-/// # Errors
-/// The server cannot be used, the schema is not redolab's, or somebody uses it.
-pub fn drop_schema(address: &str, environment: &ClientEnvironment) -> Result<bool, DriverError> {
-    let mut connection = Server::open(address, environment)?.patient(LONG)?;
-    schema::lock(&mut connection, SchemaUse::Alone)?;
-    Ok(schema::drop(&mut connection)?)
+impl TprocCServer for PostgresTables {
+    fn shown(&self) -> String {
+        self.server.shown()
+    }
+
+    fn clock(&self) -> RealClock {
+        Driver::clock(&self.server)
+    }
+
+    fn facts(&self) -> TargetFacts {
+        Driver::facts(&self.server)
+    }
+
+    fn connect(&self, task: SchemaTask) -> Result<Box<dyn SchemaConnection>, DriverError> {
+        let mut connection = match task {
+            SchemaTask::Control => self.server.unchanged()?,
+            SchemaTask::Maintenance | SchemaTask::Load => self.server.patient(LONG)?,
+        };
+        if task == SchemaTask::Load {
+            connection.query(LOAD_SETTINGS)?;
+        }
+        Ok(Box::new(PostgresSchema(connection)))
+    }
+
+    fn user(&self) -> Result<Box<dyn CallConnection>, DriverError> {
+        let connection = self.server.unchanged()?;
+        Ok(Box::new(PostgresCalls::prepare(connection)?))
+    }
+
+    fn finishing(&self, phase: LoadPhase) -> Vec<String> {
+        match phase {
+            LoadPhase::Rows => Vec::new(),
+            LoadPhase::Indexes => statements::INDEXES.map(str::to_owned).into(),
+            LoadPhase::Statistics => TprocCTable::ALL.map(statements::vacuum).into(),
+        }
+    }
+
+    fn server_counts(&self) -> Result<ServerCounts, DriverError> {
+        let counts = Driver::server_counts(&self.server)?;
+        Ok(counts.unwrap_or_default())
+    }
+
+    fn statistics_delay(&self) -> Duration {
+        Driver::statistics_delay(&self.server)
+    }
 }

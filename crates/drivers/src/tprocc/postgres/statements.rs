@@ -4,13 +4,10 @@
 //! removal names each table and routine, so that what others put into the schema stays.
 
 use crate::tprocc::contents::TprocCTable;
+use crate::tprocc::server::{LOADING, SCHEMA};
 
-/// The schema that redolab makes.
-pub const SCHEMA: &str = "redolab_tprocc";
 /// What the comment on the schema begins with, by which redolab knows it as its own.
 pub const MARK: &str = "redolab TPROC-C 1: ";
-/// What follows [`MARK`] while the schema is being loaded.
-pub const LOADING: &str = "loading";
 /// Makes the tables.
 pub const TABLES: &str = include_str!("tables.sql");
 /// Makes the routines.
@@ -73,33 +70,6 @@ pub fn copy(table: TprocCTable) -> String {
 #[must_use]
 pub fn vacuum(table: TprocCTable) -> String {
     format!("VACUUM (ANALYZE) {SCHEMA}.{}", table.name())
-}
-
-/// Reads the state of a warehouse: `w_ytd` and the sum of `d_ytd`.
-#[must_use]
-pub fn warehouse_state(warehouse: u32) -> String {
-    format!(
-        "SELECT w_ytd, (SELECT sum(d_ytd) FROM {SCHEMA}.district WHERE d_w_id = w_id) \
-         FROM {SCHEMA}.warehouse WHERE w_id = {warehouse}"
-    )
-}
-
-/// Reads the state of the districts of a warehouse, in the order of `DistrictState`'s fields.
-#[must_use]
-pub fn district_states(warehouse: u32) -> String {
-    format!(
-        "SELECT d_id, d_next_o_id, \
-           (SELECT max(o_id) FROM {SCHEMA}.orders WHERE o_w_id = d_w_id AND o_d_id = d_id), \
-           first_new, last_new, count_new, \
-           (SELECT coalesce(sum(o_ol_cnt), 0) FROM {SCHEMA}.orders \
-             WHERE o_w_id = d_w_id AND o_d_id = d_id), \
-           (SELECT count(*) FROM {SCHEMA}.order_line \
-             WHERE ol_w_id = d_w_id AND ol_d_id = d_id) \
-         FROM {SCHEMA}.district CROSS JOIN LATERAL (SELECT min(no_o_id) AS first_new, \
-           max(no_o_id) AS last_new, count(*) AS count_new FROM {SCHEMA}.new_order \
-           WHERE no_w_id = d_w_id AND no_d_id = d_id) AS new_orders \
-         WHERE d_w_id = {warehouse} ORDER BY d_id"
-    )
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct SessionTally {
     rolled_back: AtomicU64,
     retries: AtomicU64,
+    returned: AtomicU64,
 }
 
 impl SessionTally {
@@ -20,6 +21,11 @@ impl SessionTally {
         self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A session has ended in which so many transactions returned.
+    pub fn add_returned(&self, transactions: u64) {
+        self.returned.fetch_add(transactions, Ordering::Relaxed);
+    }
+
     /// New orders that were rolled back.
     pub fn rolled_back(&self) -> u64 {
         self.rolled_back.load(Ordering::Relaxed)
@@ -28,5 +34,10 @@ impl SessionTally {
     /// Transactions that were run again.
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
+    }
+
+    /// Transactions of sessions that have ended.
+    pub fn returned(&self) -> u64 {
+        self.returned.load(Ordering::Relaxed)
     }
 }

@@ -1,20 +1,19 @@
-//! A session: a virtual user whose transactions are one call and one round trip each.
+//! The calls of a user on PostgreSQL: prepared statements, bound, executed and synced in one round
+//! trip.
 //!
-//! Invariants: a transaction returned when the server is ready for the next one, which is after its
-//! commit or rollback; a new order is rolled back exactly if it was to be; a warning with a commit
-//! is an error, as with every workload.
+//! Invariants: an answer was read when the server is ready for the next call, which is after the
+//! commit or rollback; a warning with a commit is an error, as with every workload.
 
-use super::tally::SessionTally;
 use crate::postgres::connection::Connection;
 use crate::postgres::error::{PostgresError, ServerMessage};
 use crate::tprocc::mix::TransactionKind;
-use crate::tprocc::user::{CustomerKey, OrderLine, UserCall, VirtualUser};
-use measure::driver::{DriverError, DriverSession, Transaction};
-use measure::{Clock, Nanos, RealClock};
+use crate::tprocc::server::{CallAnswer, CallConnection, CallOutcome};
+use crate::tprocc::user::{CustomerKey, OrderLine, UserCall};
+use measure::driver::DriverError;
+use measure::{Clock, RealClock};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::backend;
 use postgres_protocol::message::frontend::{self, BindError};
-use std::sync::Arc;
 
 const INT4: u32 = 23;
 const INT4_ARRAY: u32 = 1007;
@@ -22,8 +21,6 @@ const VARCHAR: u32 = 1043;
 const BINARY: i16 = 1;
 /// SQLSTATE of a serialization failure and of a deadlock.
 const TO_BE_RETRIED: [&str; 2] = ["40001", "40P01"];
-/// So often a transaction is run again.
-const RETRIES_MAX: u32 = 1000;
 /// What sessions set: names are found in the catalog first, and plans are made once.
 const SETTINGS: &str = "SET search_path = pg_catalog, redolab_tprocc, pg_temp; \
      SET plan_cache_mode = force_generic_plan; SET jit = off";
@@ -58,100 +55,31 @@ enum Parameter<'a> {
     Text(&'a str),
 }
 
-/// How an exchange ended.
-enum Outcome {
-    /// With the number that the call returned.
-    Returned(i32),
-    /// To be run again.
-    Retry(ServerMessage),
-}
-
-/// A virtual user on a PostgreSQL server.
+/// A connection with the prepared statements of a user.
 #[derive(Debug)]
-pub struct TprocCSession {
+pub struct PostgresCalls {
     connection: Connection,
-    clock: RealClock,
-    user: VirtualUser,
-    tally: Arc<SessionTally>,
-    is_failed: bool,
 }
 
-impl TprocCSession {
-    /// Prepares the statements of a user on a connection.
+impl PostgresCalls {
+    /// Prepares the statements on a connection.
     ///
     /// # Errors
     /// Of the server.
-    pub fn new(
-        mut connection: Connection,
-        clock: RealClock,
-        user: VirtualUser,
-        tally: Arc<SessionTally>,
-    ) -> Result<TprocCSession, PostgresError> {
+    pub fn prepare(mut connection: Connection) -> Result<PostgresCalls, PostgresError> {
         connection.query(SETTINGS)?;
         for kind in TransactionKind::ALL {
             let (sql, types) = statement(kind);
             connection.prepare(kind.name(), sql, types)?;
         }
-        Ok(TprocCSession {
-            connection,
-            clock,
-            user,
-            tally,
-            is_failed: false,
-        })
-    }
-
-    /// Runs a call until it is neither a deadlock nor a serialization failure.
-    fn run(&mut self, call: &UserCall) -> Result<(Nanos, Nanos), PostgresError> {
-        let mut first = None;
-        let mut retries = 0;
-        loop {
-            encode(call, self.user.warehouse(), &mut self.connection)?;
-            let (requested, outcome, returned) = self.exchange()?;
-            let requested = *first.get_or_insert(requested);
-            match outcome {
-                Outcome::Returned(number) => {
-                    self.check(call, number)?;
-                    return Ok((requested, returned));
-                }
-                Outcome::Retry(message) if retries == RETRIES_MAX => {
-                    return Err(PostgresError::Server(message));
-                }
-                Outcome::Retry(_) => {
-                    retries += 1;
-                    self.tally.add_retry();
-                }
-            }
-        }
-    }
-
-    /// Checks that a new order was rolled back exactly if it was to be.
-    fn check(&self, call: &UserCall, number: i32) -> Result<(), PostgresError> {
-        if call.kind() != TransactionKind::NewOrder {
-            return Ok(());
-        }
-        match (call.is_rolled_back(), number == 0) {
-            (true, true) => {
-                self.tally.add_rollback();
-                Ok(())
-            }
-            (false, false) => Ok(()),
-            (true, false) => Err(PostgresError::Protocol(
-                "a new order of an unknown item was committed",
-            )),
-            (false, true) => Err(PostgresError::Unusable(
-                "a new order was rolled back although all of its items exist: the tables of \
-                 TPROC-C are not complete; drop the schema and load it again"
-                    .to_owned(),
-            )),
-        }
+        Ok(PostgresCalls { connection })
     }
 
     /// Sends what was encoded, and reads until the server is ready again.
-    fn exchange(&mut self) -> Result<(Nanos, Outcome, Nanos), PostgresError> {
+    fn exchanged(&mut self, clock: RealClock) -> Result<CallAnswer, PostgresError> {
         let wire = &mut self.connection.wire;
         wire.begin();
-        let requested = self.clock.now();
+        let requested = clock.now();
         wire.send()?;
         let (mut is_complete, mut number) = (false, None);
         let (mut failure, mut warning) = (None, None);
@@ -172,42 +100,31 @@ impl TprocCSession {
                 _ => return Err(PostgresError::Protocol("an answer does not fit its call")),
             }
         }
-        let returned = self.clock.now();
+        let returned = clock.now();
         let outcome = match (failure, warning, number) {
             (Some(message), ..) if TO_BE_RETRIED.contains(&message.code.as_str()) => {
-                Outcome::Retry(message)
+                CallOutcome::Retry(PostgresError::Server(message).into())
             }
             (Some(message), ..) => return Err(PostgresError::Server(message)),
             (None, Some(message), _) => return Err(PostgresError::Warned(message)),
-            (None, None, Some(number)) if is_complete => Outcome::Returned(number),
+            (None, None, Some(number)) if is_complete => CallOutcome::Returned(number.into()),
             _ => return Err(PostgresError::Protocol("a call has no end")),
         };
-        Ok((requested, outcome, returned))
+        Ok(CallAnswer {
+            requested,
+            returned,
+            outcome,
+        })
     }
 }
 
-impl DriverSession for TprocCSession {
-    fn transaction(&mut self) -> Result<Transaction, DriverError> {
-        if self.is_failed {
-            return Err(PostgresError::Closed(" before, or failed").into());
-        }
-        // Until it returned well.
-        self.is_failed = true;
-        let call = self.user.next_call();
-        let (requested, returned) = self.run(&call).map_err(PostgresError::of_commit)?;
-        self.is_failed = false;
-        Ok(Transaction {
-            kind: call.kind().index(),
-            requested,
-            returned,
-            sync_ns: None,
-            path_ns: None,
-            batch: None,
-        })
+impl CallConnection for PostgresCalls {
+    fn encode(&mut self, call: &UserCall, warehouse: u32) -> Result<(), DriverError> {
+        Ok(encode(call, warehouse, &mut self.connection)?)
     }
 
-    fn pause(&self) -> Nanos {
-        self.user.pause()
+    fn exchange(&mut self, clock: RealClock) -> Result<CallAnswer, DriverError> {
+        Ok(self.exchanged(clock).map_err(PostgresError::of_commit)?)
     }
 }
 
@@ -327,6 +244,7 @@ fn first_number(body: &[u8]) -> Result<i32, PostgresError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tprocc::user::VirtualUser;
 
     #[test]
     fn a_call_has_as_many_parameters_as_its_statement() {

@@ -1,29 +1,25 @@
 //! A loaded schema as a target: sessions are virtual users.
 
-use super::schema::{self, SchemaUse};
+use super::mix::TransactionKind;
+use super::schema;
+use super::server::{SchemaConnection, SchemaTask, SchemaUse, TprocCServer};
 use super::session::TprocCSession;
 use super::tally::SessionTally;
-use crate::postgres::error::PostgresError;
-use crate::postgres::{Server, connection::Connection};
-use crate::tprocc::mix::TransactionKind;
-use crate::tprocc::user::VirtualUser;
+use super::user::VirtualUser;
 use measure::driver::{
-    Driver, DriverCounters, DriverError, DriverSession, SessionLoad, TprocCCounts,
+    Driver, DriverCounters, DriverError, DriverSession, ServerCounts, SessionLoad, TprocCCounts,
 };
 use measure::run::{ConsistencyCondition, TargetFacts};
 use measure::workload::Workload;
-use measure::{Clock, RealClock};
+use measure::{Clock, Nanos, RealClock};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The longest wait for statements that read whole tables or build indexes.
-pub const LONG: Duration = Duration::from_secs(3600);
-
 /// A loaded schema on a server.
 pub struct TprocCDriver {
-    server: Server,
+    server: Box<dyn TprocCServer>,
     /// Holds the lock on the schema; reads counters.
-    control: Mutex<Connection>,
+    control: Mutex<Box<dyn SchemaConnection>>,
     warehouses: u32,
     tally: Arc<SessionTally>,
 }
@@ -33,10 +29,10 @@ impl TprocCDriver {
     ///
     /// # Errors
     /// It is not loaded, or others change it.
-    pub fn open(server: Server) -> Result<TprocCDriver, PostgresError> {
-        let mut control = server.unchanged()?;
-        schema::lock(&mut control, SchemaUse::Shared)?;
-        let warehouses = schema::loaded(&mut control)?;
+    pub fn open(server: Box<dyn TprocCServer>) -> Result<TprocCDriver, DriverError> {
+        let mut control = server.connect(SchemaTask::Control)?;
+        schema::lock(&mut *control, SchemaUse::Shared)?;
+        let warehouses = schema::loaded(&mut *control)?;
         Ok(TprocCDriver {
             server,
             control: Mutex::new(control),
@@ -45,19 +41,18 @@ impl TprocCDriver {
         })
     }
 
-    /// The counts now. What the statistics of the server report is up to a second old. A server
-    /// that does not answer fails the sessions, which report why.
+    /// The counts now. A server that does not answer fails the sessions, which report why.
     fn counted(&self) -> TprocCCounts {
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.server.clock().now();
-        let next_orders = schema::next_orders(&mut control).ok();
+        let next_orders = schema::next_orders(&mut **control).ok();
         let after = self.server.clock().now();
         TprocCCounts {
             // The statement's snapshot is taken about half-way.
-            at: before.plus(measure::Nanos(after.since(before).0 / 2)),
+            at: before.plus(Nanos(after.since(before).0 / 2)),
             warehouses: self.warehouses,
             next_orders,
-            transactions: schema::transactions(&mut control).ok(),
+            transactions: control.transactions().ok(),
             rolled_back: self.tally.rolled_back(),
             retries: self.tally.retries(),
         }
@@ -79,7 +74,7 @@ impl Driver for TprocCDriver {
         match workload.tproc_c {
             Some(_) => Ok(()),
             None => Err(DriverError::unusable(format!(
-                "the driver tprocc runs TPROC-C, not {}: use the driver postgres for it",
+                "the driver tprocc runs TPROC-C, not {}: use the driver postgres or mariadb for it",
                 workload.name
             ))),
         }
@@ -89,9 +84,9 @@ impl Driver for TprocCDriver {
         self.accepts(&load.workload)?;
         let thinks = load.workload.tproc_c.is_some_and(|tproc_c| tproc_c.think);
         let user = VirtualUser::new((load.seed, load.number), self.warehouses, thinks);
-        let connection = self.server.unchanged()?;
+        let connection = self.server.user()?;
         let tally = Arc::clone(&self.tally);
-        let session = TprocCSession::new(connection, self.server.clock(), user, tally)?;
+        let session = TprocCSession::new(connection, self.server.clock(), user, tally);
         Ok(Box::new(session))
     }
 
@@ -102,9 +97,20 @@ impl Driver for TprocCDriver {
         }
     }
 
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(Some(ServerCounts {
+            commits: Some(self.tally.returned()),
+            ..self.server.server_counts()?
+        }))
+    }
+
+    fn statistics_delay(&self) -> Duration {
+        self.server.statistics_delay()
+    }
+
     fn conditions(&self) -> Result<Vec<ConsistencyCondition>, DriverError> {
-        let mut connection = self.server.patient(LONG)?;
-        Ok(schema::conditions(&mut connection, self.warehouses)?)
+        let mut connection = self.server.connect(SchemaTask::Maintenance)?;
+        schema::conditions(&mut *connection, self.warehouses)
     }
 
     fn facts(&self) -> TargetFacts {
