@@ -34,7 +34,7 @@ use counters::LsnSource;
 use insert::{Insert, RowLayout, row_max};
 use measure::RealClock;
 use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
-use measure::run::TargetFacts;
+use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
 use schema::Schema;
 use server::ServerState;

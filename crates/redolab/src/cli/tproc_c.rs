@@ -10,18 +10,18 @@ use crate::experiment::plan::{
     ExperimentPlan, JudgementPlan, LogPlan, MeasurementPlan, PlannedTarget, TargetAddress,
 };
 use crate::experiment::row::Spec;
-use crate::output::progress::{self, Phase};
+use crate::output::progress;
+use crate::output::tproc_c_load::{ShownLoad, loaded_in_words};
 use crate::output::{tproc_c, verdict};
 use crate::signals;
 use clap::{Args, Subcommand};
 use drivers::tprocc;
-use drivers::tprocc::load::{LoadOptions, LoadPhase, LoadProgress, LoadResult};
+use drivers::tprocc::load::{LoadOptions, LoadProgress};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverKind};
 use measure::units::parse_duration;
-use measure::words::{plural, sanitize};
+use measure::words::sanitize;
 use measure::workload::{TPROC_C_NOTICE, Workload};
-use std::cell::RefCell;
 use std::process::ExitCode;
 
 /// The driver's name.
@@ -195,10 +195,8 @@ fn load(args: &TprocCLoadArgs) -> Result<ExitCode, CommandError> {
     options.check().map_err(refused)?;
     let failed = |e| CommandError::failed(format!("signal handlers: {e}"));
     let interrupt = signals::install().map_err(failed)?;
-    let shown = ShownLoad {
-        progress: progress::Progress::new(progress::Mode::of_stderr(args.quiet, true)),
-        phase: RefCell::default(),
-    };
+    let mode = progress::Mode::of_stderr(args.quiet, true);
+    let shown = ShownLoad::new(progress::Progress::new(mode));
     let watch = |progress: &LoadProgress| {
         shown.at(progress);
         !interrupt.requested()
@@ -215,54 +213,8 @@ fn load(args: &TprocCLoadArgs) -> Result<ExitCode, CommandError> {
         other => other.map_err(of_driver)?,
     };
     shown.end();
-    print(in_words(&options, &loaded).as_bytes())?;
+    print(loaded_in_words(&options, &loaded).as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What a load came to.
-fn in_words(options: &LoadOptions, loaded: &LoadResult) -> String {
-    let seconds = loaded.rows_time.as_secs_f64();
-    let rate = loaded.rows as f64 / seconds.max(1e-9);
-    let replaced = if loaded.replaced {
-        "Removed a load that had not ended.\n"
-    } else {
-        ""
-    };
-    format!(
-        "{replaced}Loaded {}: {} rows in {seconds:.1} s ({rate:.0} rows/s); with indexes and \
-         statistics in {:.1} s.\n",
-        plural(u64::from(options.warehouses), "warehouse"),
-        loaded.rows,
-        loaded.time.as_secs_f64()
-    )
-}
-
-/// The progress of a load as phases.
-struct ShownLoad {
-    progress: progress::Progress,
-    phase: RefCell<Option<(LoadPhase, Phase)>>,
-}
-
-impl ShownLoad {
-    fn at(&self, load: &LoadProgress) {
-        let mut phase = self.phase.borrow_mut();
-        if phase.as_ref().is_none_or(|(shown, _)| *shown != load.phase) {
-            if let Some((_, ended)) = phase.take() {
-                ended.done("done");
-            }
-            let begun = self.progress.phase(load.phase.name(), load.total);
-            *phase = Some((load.phase, begun));
-        }
-        if let Some((_, phase)) = &*phase {
-            phase.at(load.done.min(load.total));
-        }
-    }
-
-    fn end(&self) {
-        if let Some((_, phase)) = self.phase.take() {
-            phase.done("done");
-        }
-    }
 }
 
 fn of_driver(error: DriverError) -> CommandError {

@@ -21,5 +21,6 @@ pub mod stack;
 pub mod stored;
 pub mod table;
 pub mod tproc_c;
+pub mod tproc_c_load;
 pub mod verdict;
 pub mod workers;
