@@ -96,7 +96,12 @@ fn acknowledgement(facts: &DatabaseFacts, notes: &mut Vec<Note>) {
         Some(method) => format!(
             "Each commit waits until the server has flushed its log (wal_sync_method = {method}).{opened}"
         ),
-        None => return,
+        None => match setting(facts, "innodb_flush_log_at_trx_commit") {
+            Some(value @ ("1" | "3")) => format!(
+                "Each commit waits until the server has flushed its log (innodb_flush_log_at_trx_commit = {value}).{opened}"
+            ),
+            _ => return,
+        },
     };
     notes.push(Note::of(&catalogue::SERVER_ACKNOWLEDGEMENT, Good, claim));
 }
@@ -307,6 +312,24 @@ mod tests {
     }
 
     #[test]
+    fn a_healthy_mariadb_has_its_good_finding() {
+        for (value, good) in [("1", true), ("3", true), ("7", false)] {
+            let mut run = server(&[]);
+            let settings = [("innodb_flush_log_at_trx_commit", value)];
+            if let TargetFacts::Database(facts) = &mut run.target.facts {
+                facts.settings = settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+            }
+            let found = of_server(&run);
+            assert_eq!(found.len(), usize::from(good), "{value}: {found:?}");
+            assert!(
+                found
+                    .iter()
+                    .all(|f| f.claim.contains(&format!("= {value})")))
+            );
+        }
+    }
+
+    #[test]
     fn flushes_that_must_be_counted_and_are_not_convict() {
         for (syncs, convicts) in [(1_000, false), (990, false), (989, true), (0, true)] {
             let mut run = server(&[]);
@@ -315,6 +338,12 @@ mod tests {
             let missing = found.iter().find(|f| f.id == "server.flushes_missing");
             assert_eq!(missing.is_some(), convicts, "{syncs}: {found:?}");
             assert!(missing.is_none_or(|f| f.weight == Weight::Bad));
+        }
+        for method in ["fsync", "fdatasync", "fsync_writethrough"] {
+            let mut run = server(&[("wal_sync_method", method)]);
+            set_syncs(&mut run, 0);
+            let missing = ("server.flushes_missing".to_owned(), Weight::Bad);
+            assert!(ids(&run).contains(&missing), "{method}");
         }
         // Of transactions that wait for nothing, or make no redo, none is needed.
         for change in [

@@ -292,5 +292,15 @@ mod tests {
         }
         waits.add("000", 1);
         assert_eq!((waits.events.len(), waits.events["000"]), (WAITS_MAX, 3));
+        // Merged in either order they are bounded, and the same.
+        let mut others = WaitSamples::default();
+        for event in ["000", "001a", "zzz"] {
+            others.add(event, 4);
+        }
+        let (mut first, mut second) = (waits.clone(), others.clone());
+        first.merge(&others);
+        second.merge(&waits);
+        assert_eq!((first.events.len(), first.events["000"]), (WAITS_MAX, 7));
+        assert_eq!(first, second);
     }
 }
