@@ -262,7 +262,7 @@ fn check_judges_the_device_by_the_commits_of_a_server() {
     assert_eq!(verdict["durability"], "unverified", "{verdict}");
     let summary = verdict["summary"].as_str().expect("a sentence");
     assert!(
-        is_doubtful || summary.contains("1 commits/s are needed"),
+        is_doubtful || summary.contains("1.00 commits/s are needed"),
         "{summary}"
     );
     let too_much = check(&["--commit-rate", "10M"]).json();
