@@ -420,8 +420,8 @@ mod unit {
     #[test]
     fn arguments_end_with_the_target() {
         for proof in PROOFS {
-            let is_target = |word: &&str| matches!(*word, "--lib" | "--test");
-            let Some(at) = proof.arguments.iter().rposition(|word| is_target(&word)) else {
+            let is_target = |word: &str| matches!(word, "--lib" | "--test");
+            let Some(at) = proof.arguments.iter().rposition(|word| is_target(word)) else {
                 continue;
             };
             let words = if proof.arguments[at] == "--test" {

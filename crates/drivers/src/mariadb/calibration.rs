@@ -17,7 +17,7 @@ const ESTIMATE: u32 = 200;
 /// Commits of a measurement.
 const COMMITS: u32 = 1_000;
 /// Measurements at most.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 5;
 /// A measurement within one part in so many of the aim ends the search.
 const NEAR: u64 = 100;
 /// Redo of a row beside its value, about; the search begins there.
