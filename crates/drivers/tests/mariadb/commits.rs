@@ -39,8 +39,8 @@ fn calibrated_commits_make_the_redo_of_their_workload() {
         assert!(found.least_bytes <= found.median_bytes, "{found:?}");
         assert!(found.median_bytes <= found.most_bytes, "{found:?}");
         assert!(found.deviation_bytes > 0, "{found:?}");
-        // Redo of up to 60 kB that the server writes now and then moves the mean of 1,000 commits by
-        // 3 % and more: 1,936 and 2,101 for 1,997 were seen.
+        // Redo of up to 60 kB that the server writes now and then moves the mean of 1,000 commits
+        // by 3 % and more: 1,936 and 2,101 for 1,997 were seen.
         let off = found.mean_bytes.abs_diff(found.redo_bytes) as f64 / f64::from(aim);
         assert!(off <= 0.06, "calibrated for {aim}: {found:?}");
     }
