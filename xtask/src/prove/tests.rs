@@ -126,6 +126,28 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "server-kills",
+        shows: "20 kills of redolab and of the guard of a private PostgreSQL and of a private \
+                MariaDB: no server outlives them by 5 s, and the next command removes the rest",
+        takes: "10 min",
+        package: "redolab",
+        arguments: &["--test", "servers"],
+        filter: &["no_server_outlives_a_kill", "--test-threads", "1"],
+        env: |_| vec![("REDOLAB_SERVER_KILLS", "20".to_owned())],
+        ..PLAIN
+    },
+    Proof {
+        name: "tprocc-kills",
+        shows: "TPROC-C on PostgreSQL and MariaDB, each killed and recovered 20 times: every \
+                condition holds and nothing that was committed is missing",
+        takes: "5 min",
+        package: "redolab-drivers",
+        arguments: &["--test", "postgres", "--test", "mariadb"],
+        filter: &["is_consistent_after_recovery"],
+        env: |_| vec![("REDOLAB_TPROCC_KILLS", "20".to_owned())],
+        ..PLAIN
+    },
+    Proof {
         name: "long-life",
         shows: "half an hour of commits and log switches: flat memory, nothing lost when killed",
         takes: "31 min",

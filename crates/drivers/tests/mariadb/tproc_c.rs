@@ -431,6 +431,12 @@ fn what_fails_by_a_lock_is_run_again() {
     assert_eq!(counted, Some(returned));
 }
 
+/// Kills of a server; `REDOLAB_TPROCC_KILLS` asks for more.
+fn kills() -> u32 {
+    let asked = std::env::var("REDOLAB_TPROCC_KILLS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(2)
+}
+
 /// The server is killed in the middle and recovers: nothing that was committed is missing, and the
 /// tables are consistent.
 #[test]
@@ -438,7 +444,7 @@ fn a_server_that_was_killed_is_consistent_after_recovery() {
     let Some((mut server, address)) = server(&["--innodb-flush-log-at-trx-commit=1"], 1) else {
         return;
     };
-    for _ in 0..2 {
+    for _ in 0..kills() {
         let target = opened(&address).expect("a target");
         let before = counts(&*target.driver);
         let done = run_users(&target, Duration::from_secs(3), || {

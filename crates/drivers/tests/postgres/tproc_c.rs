@@ -316,6 +316,12 @@ fn what_does_not_serialize_is_run_again() {
     assert_eq!(violated(&address), [0; 0]);
 }
 
+/// Kills of a server; `REDOLAB_TPROCC_KILLS` asks for more.
+fn kills() -> u32 {
+    let asked = std::env::var("REDOLAB_TPROCC_KILLS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(2)
+}
+
 /// The server ends in the middle and recovers: nothing that was committed is missing, and the
 /// tables are consistent.
 #[test]
@@ -323,7 +329,7 @@ fn a_server_that_crashed_is_consistent_after_recovery() {
     let Some((mut server, address)) = server(&[], 1) else {
         return;
     };
-    for _ in 0..2 {
+    for _ in 0..kills() {
         let target = open(&address);
         let before = counts(&*target.driver);
         let done = run_users(&target, Duration::from_secs(3), || {
