@@ -189,7 +189,7 @@ fn a_server_that_flushes_late_is_convicted_beside_one_that_does_not() {
             .collect();
         let setting = &run["target"]["settings"]["innodb_flush_log_at_trx_commit"];
         let expected = match setting.as_str() {
-            Some("1") => &[][..],
+            Some("1") => &["server.acknowledgement"],
             Some("2") => &["server.late_flush"],
             other => panic!("a server with {other:?}"),
         };
