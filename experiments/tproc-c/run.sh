@@ -87,7 +87,7 @@ for product in $products; do
     echo "$product,load_1,1,,,$(loaded 1)"
     for run in $(seq "$runs"); do
         "$redolab" tprocc run --url "$url" --users 4 --ramp-up 10s --time "${seconds}s" --seed "$run" -q \
-            --store "$home/../tproc-c-store" --format json >"$home/out.json"
+            --store "$home/store" --format json >"$home/out.json"
         python3 - "$home/out.json" "$product,run,$run" <<'PY'
 import json, sys
 row = json.load(open(sys.argv[1]))["rows"][0]

@@ -81,7 +81,7 @@ fn bound_text(ns: u64) -> String {
 /// Whether a row's 99th percentile of log file sync, or of commits on a server, is within
 /// `bound_ns`. Where there are too few samples for the percentile, the maximum bounds it.
 pub(crate) fn keeps(row: &Row, bound_ns: u64) -> bool {
-    commit_wait_of(row).is_some_and(|w| w.count > 0 && w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
+    commit_wait_of(row).is_some_and(|w| w.p99_ns.unwrap_or(w.max_ns) <= bound_ns)
 }
 
 /// The LGWR-LAT1 row with the highest rate of commits, within the bound where there is one.

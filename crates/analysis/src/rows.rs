@@ -21,11 +21,11 @@ pub(crate) fn sync_of(row: &Row) -> Option<&WaitStats> {
     row.wait(WaitEvent::LogFileSync)
 }
 
-/// What the sessions of a row waited for when they committed: log file sync, or of a server, whose
-/// waits nobody records, the commit latency.
+/// What the sessions of a row waited for when they committed: log file sync, or the commit latency
+/// where nobody records any wait, as of a server. `None` where none is known.
 pub(crate) fn commit_wait_of(row: &Row) -> Option<&WaitStats> {
-    let of_server = || row.server.as_ref().and(row.commit_latency.as_ref());
-    sync_of(row).or_else(of_server)
+    let latency = || row.commit_latency.as_ref().filter(|_| row.waits.is_empty());
+    sync_of(row).or_else(latency).filter(|wait| wait.count > 0)
 }
 
 /// Log file parallel write of a row.

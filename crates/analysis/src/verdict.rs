@@ -64,13 +64,13 @@ fn durability(findings: &[Finding]) -> Durability {
 fn unjudged_needs(findings: &[Finding], need: &Need) -> Vec<&'static str> {
     let mut out = Vec::new();
     if need.commit_rate.is_some() && !has(findings, COMMIT_RATE) {
-        out.push("the needed commit rate: LGWR-LAT1 was not run");
+        out.push("the needed commit rate: LGWR-LAT1 was not run, or no wait of it is known");
     }
     if need.redo_bytes_per_s.is_some() && !has(findings, REDO_RATE) {
-        out.push("the needed redo rate: no workload was run");
+        out.push("the needed redo rate: no redo was measured");
     }
     if need.p99_ns.is_some() && !has(findings, COMMIT_RATE) && !has(findings, P99) {
-        out.push("the needed 99th percentile: LGWR-LAT1 was not run");
+        out.push("the needed 99th percentile: LGWR-LAT1 was not run, or no wait of it is known");
     }
     if need.years.is_some() && !has(findings, ENDURANCE) && !has(findings, "space.endurance") {
         out.push(

@@ -361,6 +361,7 @@ fn a_server_is_judged_by_its_own_commits_and_redo() {
         let mut run = clean_run();
         for row in &mut run.rows {
             row.commit_latency = row.waits.remove("log_file_sync");
+            row.waits.clear();
             row.redo = None;
             row.server = Some(ServerFigures {
                 redo_per_commit_bytes: Some(2_048.0),
@@ -399,6 +400,28 @@ fn a_server_is_judged_by_its_own_commits_and_redo() {
         let found = (judged.answer, judged.performance);
         assert_eq!(found, (answer, performance), "{name}: {judged:?}");
     }
+    // One that counts nothing, such as MariaDB: its commits are as good, its redo is unknown.
+    fn uncounted(r: &mut Run) {
+        r.rows.iter_mut().for_each(|row| row.server = None);
+    }
+    let (met, unknown) = (
+        server(|r| {
+            uncounted(r);
+            r.need.p99_ns = Some(1_000_000);
+        }),
+        server(|r| {
+            uncounted(r);
+            r.need.redo_bytes_per_s = Some(1.0);
+        }),
+    );
+    assert_eq!((met.answer, met.performance), (A::Yes, P::Meets), "{met:?}");
+    assert_eq!(unknown.answer, A::Undetermined, "{unknown:?}");
+    // Waits that nobody knows neither keep a bound nor miss it.
+    let waits = server(|r| {
+        r.rows.iter_mut().for_each(|row| row.commit_latency = None);
+        (r.need.p99_ns, r.need.commit_rate) = (Some(1_000_000), Some(1.0));
+    });
+    assert_eq!(waits.answer, A::Undetermined, "{waits:?}");
     let scope = server(|_| {}).scope.not_judged;
     assert!(
         scope.contains(&"log switches: not counted".to_owned()),

@@ -7,7 +7,7 @@ use super::sustained::{Sustained, sustained};
 use super::{Bad, Caution, Good};
 use crate::envelope::{best_commits, keeps};
 use crate::format;
-use crate::rows::{COMMITS, fastest, rows_of};
+use crate::rows::{COMMITS, commit_wait_of, fastest, rows_of};
 use crate::thresholds::Thresholds;
 use measure::judgement::Weight;
 use measure::run::Run;
@@ -76,7 +76,9 @@ fn margin_text(headroom_pct: f64) -> String {
 }
 
 fn commit_rate(run: &Run, need: f64, bound: Option<u64>, t: &Thresholds, notes: &mut Vec<Note>) {
-    if rows_of(run, COMMITS).is_empty() {
+    let rows = rows_of(run, COMMITS);
+    // Where no wait is known, nothing is known of a bound on waits.
+    if rows.is_empty() || (bound.is_some() && rows.iter().all(|r| commit_wait_of(r).is_none())) {
         return;
     }
     let row = best_commits(run, bound);
@@ -168,16 +170,14 @@ fn redo_rate(run: &Run, need: f64, t: &Thresholds, notes: &mut Vec<Note>) {
 }
 
 fn p99(run: &Run, bound: u64, t: &Thresholds, notes: &mut Vec<Note>) {
-    let rows = rows_of(run, COMMITS);
+    let mut rows = rows_of(run, COMMITS);
+    rows.retain(|row| commit_wait_of(row).is_some());
     if rows.is_empty() {
         return;
     }
     let tight = (bound as f64 / (1.0 + t.headroom_pct.value / 100.0)) as u64;
     let any = |b: u64| rows.iter().any(|r| keeps(r, b));
-    let best = rows
-        .iter()
-        .filter_map(|r| crate::rows::commit_wait_of(r)?.p99_ns)
-        .min();
+    let best = rows.iter().filter_map(|r| commit_wait_of(r)?.p99_ns).min();
     let (weight, words) = match (any(tight), any(bound)) {
         (true, _) => (Good, "meets the need with headroom"),
         (false, true) => (Caution, "meets the need without headroom"),

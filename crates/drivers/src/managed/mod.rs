@@ -10,6 +10,8 @@
 
 mod account;
 mod fill;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod guard;
 mod order;
 mod own_server;

@@ -308,18 +308,7 @@ fn check_taken(connection: &mut ServerConnection, plan: &ManagedPlan) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn plan(pairs: &[(&str, &str)]) -> ManagedPlan {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ManagedPlan {
-            data: PathBuf::from("/u01/work/data"),
-            log: PathBuf::from("/u01/work/log"),
-            programs: None,
-            settings: pairs.iter().map(own).collect(),
-            interrupted: Default::default(),
-        }
-    }
+    use crate::managed::fixture::plan;
 
     #[test]
     fn every_way_to_write_a_setting_is_one_name() {

@@ -181,18 +181,7 @@ pub fn await_streaming(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn plan(pairs: &[(&str, &str)]) -> ManagedPlan {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        ManagedPlan {
-            data: PathBuf::from("/u01/work/data"),
-            log: PathBuf::from("/u01/work/log"),
-            programs: None,
-            settings: pairs.iter().map(own).collect(),
-            interrupted: Default::default(),
-        }
-    }
+    use crate::managed::fixture::plan;
 
     #[test]
     fn the_server_waits_for_its_standbys_unless_the_plan_names_others() {

@@ -322,3 +322,19 @@ fn no_server_outlives_a_kill() {
     let Some(place) = place() else { return };
     MARIADB.expect_no_server_outlives_a_kill(&place);
 }
+
+/// The server counts nothing in its rows: the verdict is on the commits that clients see.
+#[test]
+fn check_judges_the_device_by_its_commits() {
+    let Some(place) = place() else { return };
+    let target = text(&place.target).to_owned();
+    let on = ["check", &target, "--driver", "mariadb", "--allow-busy"];
+    let rows = ["--quick", "--jobs", "1", "--time", "500ms", "--no-report"];
+    let json = ["--warmup", "100ms", "--format", "json"];
+    let need = ["--p99", "30s", "--commit-rate", "1"];
+    let done = place.run(&[&on[..], &rows, &json, &need, &SMALL].concat());
+    place.expect_clean(&place.target);
+    let verdict = &done.json()["verdict"];
+    assert_eq!(verdict["performance"], "meets", "{verdict}");
+    assert_eq!(verdict["durability"], "unverified", "{verdict}");
+}
