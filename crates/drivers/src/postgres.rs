@@ -14,6 +14,7 @@ pub(crate) mod error;
 mod log_file;
 mod managed;
 mod programs;
+mod relay;
 pub(crate) mod server;
 mod session;
 mod sizes;
@@ -38,6 +39,7 @@ use measure::driver::{
 };
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::{CommitWait, Workload};
+use relay::DelayingRelay;
 use session::PostgresSession;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +80,8 @@ pub(crate) struct Server {
     facts: DatabaseFacts,
     watch: Arc<ServerWatch>,
     own: Option<OwnServer>,
+    /// What delays the connections of its standbys; it ends after them.
+    relays: Vec<Option<DelayingRelay>>,
     /// A session was opened whose commits return before they are durable.
     leaves_redo: AtomicBool,
 }
@@ -107,6 +111,7 @@ impl Server {
         let mut server = Server {
             watch: Arc::new(ServerWatch::new(&address.shown())),
             own: None,
+            relays: Vec::new(),
             leaves_redo: AtomicBool::new(false),
             credentials: Credentials::find(&address, environment),
             address,

@@ -83,6 +83,7 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
     let programs = programs::directory(plan.programs.as_deref())?;
     let account = Account::for_server(ACCOUNT)?;
     let count = standbys::wanted(plan)?;
+    standbys::round_trip(plan)?;
     let places = ServerPlaces::make(plan, account)?;
     initialise(&places, &programs, guard)?;
     check_interrupted(plan, "a server was made")?;
@@ -99,7 +100,12 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
         standbys::require(&server.address, count, plan)?;
         server.facts = server.connect()?.1;
     }
-    server.own = Some(OwnServer::new(primary, copies));
+    let (processes, relays) = copies
+        .into_iter()
+        .map(|copy| (copy.process, copy.relay))
+        .unzip();
+    server.own = Some(OwnServer::new(primary, processes));
+    server.relays = relays;
     Ok(OpenedTarget {
         driver: Box::new(server),
         shown: "postgres".to_owned(),

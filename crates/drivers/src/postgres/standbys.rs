@@ -7,17 +7,25 @@
 use super::connection::Connection;
 use super::credentials::Credentials;
 use super::error::PostgresError;
-use super::managed::{SIGNALS, start_order};
+use super::managed::{PORT, SIGNALS, USER, start_order};
+use super::relay::DelayingRelay;
 use super::url::Address;
 use crate::managed::{GuardProgram, GuardedProcess, ManagedError, ServerPlaces, check_interrupted};
 use measure::driver::{DriverError, ManagedPlan};
+use measure::units::parse_duration;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Among the settings of a plan, the number of standbys; the server never sees it.
 pub const STANDBYS: &str = "standbys";
+/// Among the settings of a plan, the time that a message to a standby and its answer take more; the
+/// server never sees it.
+pub const ROUND_TRIP: &str = "standby_round_trip";
+/// The longest of them.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(10);
 /// Standbys at most.
 const STANDBYS_MAX: u32 = 2;
 const COPY_MAX: Duration = Duration::from_secs(300);
@@ -29,6 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest address of a Unix socket, and the part of it that PostgreSQL adds to a directory.
 const SOCKET_MAX: usize = 107;
 const SOCKET_NAME: usize = "/.s.PGSQL.5432".len();
+/// The number in the name of a relay's socket, which is beside the standby's own.
+const RELAY_PORT: u16 = 6432;
 
 /// The number of standbys that a plan asks for.
 ///
@@ -46,11 +56,36 @@ pub fn wanted(plan: &ManagedPlan) -> Result<u32, DriverError> {
     })
 }
 
-/// Settings of a plan as the server gets them: without the number of standbys.
+/// The delay between primary and standbys that a plan asks for, there and back; `None`: they are
+/// connected directly.
+///
+/// # Errors
+/// It is not a duration, too long, or there is no standby.
+pub fn round_trip(plan: &ManagedPlan) -> Result<Option<Duration>, DriverError> {
+    let Some(text) = plan.settings.get(ROUND_TRIP) else {
+        return Ok(None);
+    };
+    let wrong = |why: &str| DriverError::unusable(format!("{ROUND_TRIP}={text}: {why}"));
+    let delay = parse_duration(text).map_err(|why| wrong(&why))?;
+    let delay = Duration::from_nanos(delay.0);
+    if delay > ROUND_TRIP_MAX {
+        return Err(wrong(&format!(
+            "use at most {} s",
+            ROUND_TRIP_MAX.as_secs()
+        )));
+    }
+    if wanted(plan)? == 0 {
+        return Err(wrong("there is no standby; add standbys=1"));
+    }
+    Ok(Some(delay))
+}
+
+/// Settings of a plan as the server gets them: without those of its standbys.
 #[must_use]
 pub fn settings(plan: &ManagedPlan) -> BTreeMap<String, String> {
     let mut settings = plan.settings.clone();
     settings.remove(STANDBYS);
+    settings.remove(ROUND_TRIP);
     settings
 }
 
@@ -88,6 +123,15 @@ pub fn require(address: &Address, standbys: u32, plan: &ManagedPlan) -> Result<(
     }
 }
 
+/// A standby that runs, and the relay through which it is connected, if any.
+#[derive(Debug)]
+pub struct Standby {
+    /// The server.
+    pub process: GuardedProcess,
+    /// What delays its connection.
+    pub relay: Option<DelayingRelay>,
+}
+
 /// Makes and starts standby `number` of the server at `primary`.
 ///
 /// # Errors
@@ -98,23 +142,15 @@ pub fn start(
     guard: &GuardProgram,
     primary: &ServerPlaces,
     plan: &ManagedPlan,
-) -> Result<GuardedProcess, ManagedError> {
-    let host = primary.cluster.as_os_str();
-    if host.len() + SOCKET_NAME > SOCKET_MAX {
-        return Err(ManagedError::Unusable(format!(
-            "{}: the path is too long for a Unix socket, through which standbys receive their WAL; \
-             use a directory with a path of at most {} bytes",
-            primary.cluster.display(),
-            SOCKET_MAX - SOCKET_NAME - (host.len() - plan_length(plan))
-        )));
-    }
-    let copy = primary.beside(&format!("standby{number}"), plan)?;
+) -> Result<Standby, DriverError> {
+    let name = format!("standby{number}");
+    refuse_long_path(&plan.data.join(&name), plan)?;
+    let copy = primary.beside(&name, plan)?;
     let program = programs.join("pg_basebackup");
     if !program.is_file() {
-        return Err(ManagedError::Missing(format!(
-            "{}: standbys need the program pg_basebackup there",
-            programs.display()
-        )));
+        let shown = programs.display();
+        let missing = format!("{shown}: standbys need the program pg_basebackup there");
+        return Err(ManagedError::Missing(missing).into());
     }
     let mut arguments: Vec<OsString> = Vec::new();
     let mut add = |name: &str, value: &std::ffi::OsStr| {
@@ -122,16 +158,66 @@ pub fn start(
     };
     add("--pgdata", copy.cluster.as_os_str());
     add("--waldir", copy.wal.as_os_str());
-    add("--host", host);
-    add("--username", super::managed::USER.as_ref());
+    add("--host", primary.cluster.as_os_str());
+    add("--username", USER.as_ref());
     add("--checkpoint", "fast".as_ref());
     add("--wal-method", "stream".as_ref());
     arguments.extend(["--write-recovery-conf", "--no-sync"].map(OsString::from));
     GuardedProcess::start(guard, copy.order(program, arguments, SIGNALS))?.run(COPY_MAX)?;
+    let relay = round_trip(plan)?.map(|delay| relay(&copy, primary, delay));
+    let relay = relay.transpose()?;
     // The copy has the lock of the primary's socket.
-    let port = super::managed::PORT + number as u16;
+    let port = PORT + number as u16;
     let name = format!("s{number}");
-    GuardedProcess::start(guard, start_order(&copy, programs, plan, (&name, port)))
+    let mut order = start_order(&copy, programs, plan, (&name, port));
+    if relay.is_some() {
+        let mut through = OsString::from("primary_conninfo=user=");
+        through.push(format!("{USER} port={RELAY_PORT} host='"));
+        through.push(quoted(copy.cluster.as_os_str()));
+        through.push("'");
+        order.arguments.extend(["-c".into(), through]);
+    }
+    let process = GuardedProcess::start(guard, order)?;
+    Ok(Standby { process, relay })
+}
+
+/// A relay from the directory of a standby to its primary, half of `delay` in each direction.
+fn relay(
+    copy: &ServerPlaces,
+    primary: &ServerPlaces,
+    delay: Duration,
+) -> Result<DelayingRelay, DriverError> {
+    let near = copy.cluster.join(format!(".s.PGSQL.{RELAY_PORT}"));
+    let far = primary.cluster.join(format!(".s.PGSQL.{PORT}"));
+    let shown = near.display().to_string();
+    let started = DelayingRelay::start(near, far, delay / 2);
+    started.map_err(|error| DriverError::failed(format!("{shown}: {error}")))
+}
+
+/// A value inside the quotes of a connection string.
+fn quoted(value: &OsStr) -> OsString {
+    let mut quoted = Vec::with_capacity(value.len());
+    for byte in value.as_bytes() {
+        if matches!(byte, b'\'' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    OsString::from_vec(quoted)
+}
+
+/// Refuses a directory with a path too long for a socket in it.
+fn refuse_long_path(host: &Path, plan: &ManagedPlan) -> Result<(), ManagedError> {
+    let length = host.as_os_str().len();
+    if length + SOCKET_NAME <= SOCKET_MAX {
+        return Ok(());
+    }
+    Err(ManagedError::Unusable(format!(
+        "{}: the path is too long for a Unix socket, through which standbys receive their WAL; \
+         use a directory with a path of at most {} bytes",
+        host.display(),
+        SOCKET_MAX - SOCKET_NAME - (length - plan_length(plan))
+    )))
 }
 
 /// Bytes of the path of the directory that the user named.
@@ -146,7 +232,7 @@ fn plan_length(plan: &ManagedPlan) -> usize {
 /// One that ended, or does not come in time.
 pub fn await_streaming(
     address: &Address,
-    standbys: &mut [GuardedProcess],
+    standbys: &mut [Standby],
     plan: &ManagedPlan,
 ) -> Result<(), DriverError> {
     const QUERY: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_replication \
@@ -161,9 +247,10 @@ pub fn await_streaming(
             return Ok(());
         }
         for (index, standby) in standbys.iter_mut().enumerate() {
-            if let Some(how) = standby.ended().map(str::to_owned) {
+            let process = &mut standby.process;
+            if let Some(how) = process.ended().map(str::to_owned) {
                 let how = format!("(standby {}) ended {how} when it was started", index + 1);
-                return Err(DriverError::failed(standby.failure(how).to_string()));
+                return Err(DriverError::failed(process.failure(how).to_string()));
             }
         }
         check_interrupted(plan, "standbys were started")?;
@@ -198,5 +285,29 @@ mod tests {
         for wrong in ["3", "-1", "one", ""] {
             assert!(wanted(&plan(&[("standbys", wrong)])).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_round_trip_is_a_duration_between_servers_that_exist() {
+        let far = plan(&[("standbys", "1"), ("standby_round_trip", "1500us")]);
+        let delay = round_trip(&far).expect("a duration");
+        assert_eq!(delay, Some(Duration::from_micros(1500)));
+        assert_eq!(settings(&far).len(), 0, "the server has no such setting");
+        assert_eq!(round_trip(&plan(&[("standbys", "1")])).expect("none"), None);
+        for (standbys, wrong, why) in [
+            ("1", "5", "has no unit"),
+            ("1", "11s", "at most 10 s"),
+            ("1", "soon", "not a duration"),
+            ("0", "1ms", "there is no standby"),
+        ] {
+            let wrong = plan(&[("standbys", standbys), ("standby_round_trip", wrong)]);
+            let refused = round_trip(&wrong).expect_err("refused").to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_quotes_stays_one_value() {
+        assert_eq!(quoted("/u/it's\\x".as_ref()), "/u/it\\'s\\\\x");
     }
 }

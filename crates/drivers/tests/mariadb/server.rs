@@ -191,6 +191,11 @@ impl TestServer {
         .expect("rows")
     }
 
+    /// The folder of its files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Schemas whose names begin as redolab's do.
     pub fn schemas(&self) -> Vec<String> {
         self.sql("SHOW DATABASES LIKE 'redolab\\_%'").expect("rows")

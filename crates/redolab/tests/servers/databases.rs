@@ -14,12 +14,17 @@ const PASSWORD: &str = "hunter2";
 const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
 
 /// A server with a user that has a password.
-fn server() -> Option<InTurn<TestServer>> {
+pub fn server() -> Option<InTurn<TestServer>> {
     let start = || TestServer::start(&[], "host all bench 127.0.0.1/32 scram-sha-256");
     let server = InTurn::of(start)?;
     let made = format!("CREATE ROLE bench LOGIN PASSWORD '{PASSWORD}'");
     server.psql(&made).expect("made");
     Some(server)
+}
+
+/// A server of these settings.
+pub fn server_of(settings: &[&str]) -> Option<InTurn<TestServer>> {
+    InTurn::of(|| TestServer::start(settings, ""))
 }
 
 fn address(server: &TestServer) -> String {
@@ -258,7 +263,7 @@ fn what_is_no_server_is_refused_with_the_reason() {
 }
 
 /// Ids and weights of the findings on what the server's acknowledgements mean.
-fn of_server(run: &Value) -> Vec<(String, String)> {
+pub fn of_server(run: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = run["findings"].as_array().expect("a list").iter();
     all.map(|f| (text(&f["id"]), text(&f["weight"])))
@@ -278,7 +283,7 @@ fn a_server_is_convicted_by_what_it_reports_of_itself() {
         (&["fsync=off"], ("server.no_flush", "bad")),
         (&["synchronous_commit=off"], ("server.late_flush", "bad")),
     ] {
-        let Some(server) = InTurn::of(|| TestServer::start(settings, "")) else {
+        let Some(server) = server_of(settings) else {
             return;
         };
         let place = Place::new();

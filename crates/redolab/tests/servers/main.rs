@@ -1,6 +1,7 @@
 //! Database servers as targets, through the binary. A program of its own, because a server takes
 //! the device and the processors: beside other tests, rows of these would have no commit.
 
+mod canary;
 mod databases;
 #[path = "../cli/harness.rs"]
 #[expect(dead_code, reason = "what tests of devices need")]

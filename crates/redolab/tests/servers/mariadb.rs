@@ -14,7 +14,7 @@ const PASSWORD: &str = "hunter2";
 const ROWS: [&str; 6] = ["--jobs", "2", "--time", "2s", "--warmup", "200ms"];
 
 /// A server with a user that has a password.
-fn server() -> Option<InTurn<TestServer>> {
+pub fn server() -> Option<InTurn<TestServer>> {
     let server = InTurn::of(|| TestServer::start(&[]))?;
     server
         .sql(&format!(

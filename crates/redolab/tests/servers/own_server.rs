@@ -235,9 +235,37 @@ fn a_commit_waits_for_its_standby() {
     );
     place.expect_clean(&place.target);
     expect_ended(&place.target, "a server with a standby");
-    let wrong = POSTGRES.command(&target, &["--server-setting", "standbys=3"]);
-    place.run(&wrong).expect(2, &["use 0 to 2 standbys"]);
+    for (wrong, why) in [
+        ("standbys=3", "use 0 to 2 standbys"),
+        ("standby_round_trip=1ms", "there is no standby"),
+    ] {
+        let wrong = POSTGRES.command(&target, &["--server-setting", wrong]);
+        place.run(&wrong).expect(2, &[why]);
+        place.expect_clean(&place.target);
+    }
+}
+
+#[test]
+fn the_distance_of_a_standby_is_in_every_commit() {
+    let Some(place) = place() else { return };
+    let target = text(&place.target).to_owned();
+    let with = [
+        "--server-setting",
+        "standbys=2",
+        "--server-setting",
+        "standby_round_trip=30ms",
+        "--format",
+        "json",
+    ];
+    let done = place.run(&POSTGRES.command(&target, &with));
+    done.expect(0, &[]);
+    let run = done.json();
+    let row = &run["rows"][0];
+    let least = row["commit_latency"]["min_ns"].as_f64();
+    assert!(least >= Some(30e6), "{row}");
+    assert!(row["commits"].as_u64() > Some(10), "{row}");
     place.expect_clean(&place.target);
+    expect_ended(&place.target, "a server with standbys far away");
 }
 
 /// The verdict on a device is that of the database: by its own commits, and what its settings make

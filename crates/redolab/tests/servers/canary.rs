@@ -1,0 +1,233 @@
+//! A password that appears nowhere, and a server that only a proxy leads to, through the binary.
+
+use crate::databases::{of_server, server as postgres, server_of};
+use crate::harness::{Done, Place, Running};
+use crate::mariadb::server as mariadb;
+use crate::private::SHORT;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// The users' passwords of both products: a text that nothing contains by chance.
+pub const CANARY: &str = "kanarien-4711-vogel";
+
+fn contains(bytes: &[u8]) -> bool {
+    bytes
+        .windows(CANARY.len())
+        .any(|at| at == CANARY.as_bytes())
+}
+
+/// No file below `folder` contains the password, but the one that the test wrote it to.
+fn expect_no_file_with_it(folder: &Path, but: &Path) -> usize {
+    let mut looked_at = 0;
+    for entry in std::fs::read_dir(folder).expect("lists") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            looked_at += expect_no_file_with_it(&path, but);
+        } else if path.is_file() && path != but {
+            let bytes = std::fs::read(&path).expect("reads");
+            assert!(!contains(&bytes), "{}", path.display());
+            looked_at += 1;
+        }
+    }
+    looked_at
+}
+
+/// No argument of a process contains the password, while redolab runs.
+fn expect_no_process_with_it() -> usize {
+    let all = std::fs::read_dir("/proc").expect("lists").flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let lines: Vec<Vec<u8>> = lines.filter(|line| !line.is_empty()).collect();
+    for line in &lines {
+        assert!(!contains(line), "{}", String::from_utf8_lossy(line));
+    }
+    lines
+        .iter()
+        .filter(|line| line.windows(7).any(|at| at == b"redolab"))
+        .count()
+}
+
+/// Runs a command that finds the password in its environment, and looks at the processes meanwhile.
+fn run_with(place: &Place, (name, value): (&str, &str), arguments: &[&str]) -> Done {
+    let mut command = place.command(arguments);
+    let child = command.env(name, value).spawn().expect("starts");
+    let running = Running::of(child, arguments.join(" "));
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(expect_no_process_with_it() > 0, "redolab runs");
+    let done = running.wait();
+    assert!(!contains(done.out.as_bytes()), "{}", done.out);
+    assert!(!contains(done.err.as_bytes()), "{}", done.err);
+    done
+}
+
+/// Everything that reads or writes a run, on an address without its password.
+fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: &Path) {
+    let own = Path::new(password.1);
+    let on = ["run", "--on", address, "-v", "--format", "json"];
+    run_with(place, password, &[&on[..], &SHORT].concat()).expect(0, &[]);
+    let pairs = [
+        format!("server={address}"),
+        format!("log={}", place.target.display()),
+    ];
+    let both = ["compare", "--on", &pairs[0], "--on", &pairs[1]];
+    let more = ["--rounds", "1", "--allow-busy", "--report", "both.html"];
+    run_with(place, password, &[&both[..], &SHORT, &more].concat()).expect(0, &[]);
+    for arguments in [
+        &["runs", "show", "last", "--format", "json"][..],
+        &["report", "last", "-o", "run.html"],
+        &[
+            "runs", "export", "last", "--format", "hlog", "--into", "hlogs",
+        ],
+    ] {
+        let done = place.run(arguments);
+        done.expect(0, &[]);
+        assert!(!contains(done.out.as_bytes()) && !contains(done.err.as_bytes()));
+    }
+    // With a wrong user and at a port without a server, the message has no password either.
+    let (user, rest) = address.split_once('@').expect("a user");
+    let wrong = format!(
+        "{}nobody@{rest}",
+        &user[..=user.rfind('/').expect("a scheme")]
+    );
+    for address in [wrong, format!("{user}@127.0.0.1:1/x")] {
+        let refused = run_with_at_once(place, password, &["run", "--on", &address]);
+        assert!(matches!(refused.code, Some(1 | 2)), "{}", refused.err);
+    }
+    assert!(
+        expect_no_file_with_it(place.path(), own) > 8,
+        "store and reports"
+    );
+    let printed = std::fs::read(log).expect("the log of the server");
+    assert!(!contains(&printed), "{}", log.display());
+}
+
+fn run_with_at_once(place: &Place, (name, value): (&str, &str), arguments: &[&str]) -> Done {
+    let mut command = place.command(arguments);
+    let child = command.env(name, value).spawn().expect("starts");
+    let done = Running::of(child, arguments.join(" ")).wait();
+    assert!(!contains(done.out.as_bytes()) && !contains(done.err.as_bytes()));
+    done
+}
+
+#[test]
+fn a_password_of_postgresql_appears_nowhere() {
+    let Some(server) = postgres() else { return };
+    let place = Place::new();
+    server
+        .psql("ALTER SYSTEM SET log_statement = 'all'")
+        .expect("set");
+    let hidden = format!("SET log_statement = 'none'; ALTER ROLE bench PASSWORD '{CANARY}'");
+    server.psql(&hidden).expect("set");
+    server.psql("SELECT pg_reload_conf()").expect("reloaded");
+    let file = place.path().join("pgpass");
+    std::fs::write(&file, format!("*:*:*:*:{CANARY}\n")).expect("written");
+    private(&file);
+    let password = ("PGPASSFILE", file.to_str().expect("UTF-8"));
+    let log = server.folder().join("log");
+    expect_it_nowhere(&place, password, &server.tcp_address("bench"), &log);
+    assert!(
+        std::fs::read_to_string(log)
+            .expect("a log")
+            .contains("pg_logical_emit_message"),
+        "the log has the statements of redolab"
+    );
+}
+
+fn private(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("set");
+}
+
+#[test]
+fn a_password_of_mariadb_appears_nowhere() {
+    let Some(server) = mariadb() else { return };
+    let place = Place::new();
+    let hidden = format!("SET PASSWORD FOR guest@'127.0.0.1' = PASSWORD('{CANARY}')");
+    server.sql(&hidden).expect("set");
+    let log = server.folder().join("general.log");
+    let general = format!(
+        "SET GLOBAL general_log_file = '{}'; SET GLOBAL general_log = ON",
+        log.display()
+    );
+    server.sql(&general).expect("set");
+    expect_it_nowhere(
+        &place,
+        ("MYSQL_PWD", CANARY),
+        &server.tcp_address("guest"),
+        &log,
+    );
+    let printed = std::fs::read(log).expect("a log");
+    let printed = String::from_utf8_lossy(&printed).to_lowercase();
+    assert!(
+        printed.contains("insert into"),
+        "the log has the statements of redolab"
+    );
+}
+
+/// Passes connections to a port of this machine; ends with the test.
+fn proxy(to: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let Ok(far) = TcpStream::connect(("127.0.0.1", to)) else {
+                return;
+            };
+            for (mut from, mut to) in [
+                (
+                    near.try_clone().expect("clones"),
+                    far.try_clone().expect("clones"),
+                ),
+                (far, near),
+            ] {
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 16 << 10];
+                    while let Ok(count @ 1..) = from.read(&mut buffer) {
+                        if to.write_all(&buffer[..count]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    port
+}
+
+/// Behind a proxy nothing of the server's process is seen: a healthy one is not convicted for that,
+/// and one that reports itself that it does not flush still is.
+#[test]
+fn a_server_behind_a_proxy_is_judged_by_what_it_reports_alone() {
+    for (settings, expected) in [
+        (&[][..], ("server.acknowledgement", "good")),
+        (
+            &["wal_sync_method=open_datasync"],
+            ("server.acknowledgement", "good"),
+        ),
+        (&["fsync=off"], ("server.no_flush", "bad")),
+        (&["synchronous_commit=off"], ("server.late_flush", "bad")),
+    ] {
+        let Some(server) = server_of(settings) else {
+            return;
+        };
+        let place = Place::new();
+        let address = format!("postgres://redo@127.0.0.1:{}/postgres", proxy(server.port));
+        let on = ["run", "--on", address.as_str(), "--format", "json"];
+        let run = place.run(&[&on[..], &SHORT].concat()).json();
+        let expected = (expected.0.to_owned(), expected.1.to_owned());
+        assert_eq!(of_server(&run), [expected], "{settings:?}");
+        let facts = &run["target"];
+        assert_eq!(facts["log_open_flags"], serde_json::Value::Null, "{facts}");
+        if !settings.is_empty() {
+            continue;
+        }
+        // The device below its log is unknown, so there is no verdict on one.
+        let check = ["check", &address, "--quick", "--jobs", "1", "--no-report"];
+        let short = ["--time", "300ms", "--warmup", "50ms", "--format", "json"];
+        let checked = place.run(&[&check[..], &short].concat());
+        checked.expect(4, &[]);
+        assert_ne!(checked.json()["verdict"]["answer"], "yes");
+    }
+}
