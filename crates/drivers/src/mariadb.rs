@@ -13,6 +13,7 @@ mod authentication;
 mod calibration;
 pub(crate) mod connection;
 pub(crate) mod counters;
+pub(crate) mod counts;
 pub(crate) mod error;
 mod insert;
 mod managed;
@@ -21,6 +22,7 @@ mod programs;
 mod schema;
 mod server;
 mod session;
+mod watch;
 
 pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
@@ -33,7 +35,9 @@ use connection::ServerConnection;
 use counters::LsnSource;
 use insert::{Insert, RowLayout, row_max};
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
+use measure::driver::{
+    Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,
+};
 use measure::run::{DatabaseFacts, TargetFacts};
 use measure::workload::Workload;
 use schema::Schema;
@@ -43,6 +47,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use watch::MariadbWatch;
 
 /// The driver of MariaDB and MySQL.
 pub const KIND: DriverKind = DriverKind {
@@ -180,6 +185,7 @@ struct Server {
     lsn: LsnSource,
     clock: RealClock,
     own: Mutex<Own>,
+    watch: MariadbWatch,
     retiring: Sender<String>,
     /// The server's processes, where redolab made it.
     process: Option<OwnServer>,
@@ -222,6 +228,7 @@ impl Server {
                 retired,
                 calibrated: BTreeMap::new(),
             }),
+            watch: MariadbWatch::default(),
             retiring,
             process: None,
         })
@@ -269,6 +276,8 @@ impl Driver for Server {
             session::accepts(workload, &self.state)?;
             self.calibrated(&mut own, workload)?;
         }
+        // Before sessions take the connections that are left. What cannot be read is unknown.
+        let _ = self.server_counts();
         Ok(())
     }
 
@@ -285,8 +294,13 @@ impl Driver for Server {
             retired: self.retiring.clone(),
         };
         let insert = Insert::prepare(connection, &table.name, layout)?;
-        let session = MariadbSession::new(insert, table, self.clock, &load);
+        let commits = self.watch.session();
+        let session = MariadbSession::new(insert, table, self.clock, &load, commits);
         Ok(Box::new(session))
+    }
+
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(Some(self.watch.counts(|| self.login.connect())?))
     }
 
     fn facts(&self) -> TargetFacts {

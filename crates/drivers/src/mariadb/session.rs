@@ -3,6 +3,7 @@
 use super::MariadbError;
 use super::insert::{Insert, row_max};
 use super::server::ServerState;
+use super::watch::SessionCommits;
 use crate::work::work;
 use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
 use measure::workload::{CommitMode, Generator, STAMP_BYTES, Workload};
@@ -17,6 +18,7 @@ pub struct MariadbSession {
     generator: Generator,
     cpu_per_txn: Nanos,
     is_failed: bool,
+    commits: SessionCommits,
     _table: SessionTable,
 }
 
@@ -44,6 +46,7 @@ impl MariadbSession {
         table: SessionTable,
         clock: RealClock,
         load: &SessionLoad,
+        commits: SessionCommits,
     ) -> MariadbSession {
         MariadbSession {
             insert,
@@ -51,6 +54,7 @@ impl MariadbSession {
             generator: load.generator(),
             cpu_per_txn: load.cpu_per_txn,
             is_failed: false,
+            commits,
             _table: table,
         }
     }
@@ -68,6 +72,7 @@ impl DriverSession for MariadbSession {
         let committed = self.insert.commit(self.clock);
         let (requested, returned) = committed.map_err(MariadbError::of_commit)?;
         self.is_failed = false;
+        self.commits.commits += 1;
         Ok(Transaction {
             kind: 0,
             requested,
