@@ -39,11 +39,12 @@ use measure::driver::{
     Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,
 };
 use measure::run::{DatabaseFacts, TargetFacts};
-use measure::workload::Workload;
+use measure::workload::{CommitWait, Workload};
 use schema::Schema;
 use server::ServerState;
 use session::{MariadbSession, SessionTable};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -186,6 +187,8 @@ struct Server {
     clock: RealClock,
     own: Mutex<Own>,
     watch: MariadbWatch,
+    /// A session was opened whose commits return before they are durable, as its workload asks for.
+    leaves_redo: AtomicBool,
     retiring: Sender<String>,
     /// The server's processes, where redolab made it.
     process: Option<OwnServer>,
@@ -229,6 +232,7 @@ impl Server {
                 calibrated: BTreeMap::new(),
             }),
             watch: MariadbWatch::default(),
+            leaves_redo: AtomicBool::new(false),
             retiring,
             process: None,
         })
@@ -294,6 +298,9 @@ impl Driver for Server {
             retired: self.retiring.clone(),
         };
         let insert = Insert::prepare(connection, &table.name, layout)?;
+        if load.workload.commit.wait == CommitWait::Nowait {
+            self.leaves_redo.store(true, Ordering::Relaxed);
+        }
         let commits = self.watch.session();
         let session = MariadbSession::new(insert, table, self.clock, &load, commits);
         Ok(Box::new(session))
@@ -301,6 +308,13 @@ impl Driver for Server {
 
     fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
         Ok(Some(self.watch.counts(|| self.login.connect())?))
+    }
+
+    fn drain(&self) -> Result<(), DriverError> {
+        if self.leaves_redo.swap(false, Ordering::Relaxed) {
+            MariadbWatch::await_flush(self.login.connect()?, self.login.patience)?;
+        }
+        Ok(())
     }
 
     fn facts(&self) -> TargetFacts {

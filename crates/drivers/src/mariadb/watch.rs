@@ -4,12 +4,17 @@
 //! server has left; the timed sessions are not asked, they only count what they commit.
 
 use super::connection::ServerConnection;
+use super::counters::LogCounters;
 use super::counts;
 use super::error::MariadbError;
 use super::schema::keep_idle;
 use measure::driver::ServerCounts;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the end of a flush is looked for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A server that is watched.
 #[derive(Debug, Default)]
@@ -51,6 +56,34 @@ impl MariadbWatch {
         *idle = Some(connection);
         counts.commits = Some(self.commits.load(Ordering::SeqCst));
         Ok(counts)
+    }
+
+    /// Returns when the server has flushed its log as far as it has grown now, which it does about
+    /// once per `innodb_flush_log_at_timeout` without being asked.
+    ///
+    /// # Errors
+    /// Of the server; it has not flushed its log within `patience`.
+    pub fn await_flush(
+        mut connection: ServerConnection,
+        patience: Duration,
+    ) -> Result<(), MariadbError> {
+        let until = Instant::now() + patience;
+        let mut counters = LogCounters::read(&mut connection)?;
+        let Some(grown) = counters.lsn_current else {
+            return Ok(());
+        };
+        while counters.lsn_flushed.is_some_and(|flushed| flushed < grown) {
+            if Instant::now() > until {
+                return Err(MariadbError::Unusable(format!(
+                    "the server has not flushed its log within {} s after commits that wait for \
+                     nothing: set innodb_flush_log_at_timeout to 1",
+                    patience.as_secs()
+                )));
+            }
+            std::thread::sleep(LOOK);
+            counters = LogCounters::read(&mut connection)?;
+        }
+        Ok(())
     }
 
     /// Where a session counts what it commits.
