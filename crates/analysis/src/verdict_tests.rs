@@ -400,7 +400,7 @@ fn a_server_is_judged_by_its_own_commits_and_redo() {
         let found = (judged.answer, judged.performance);
         assert_eq!(found, (answer, performance), "{name}: {judged:?}");
     }
-    // One that counts nothing, such as MariaDB: its commits are as good, its redo is unknown.
+    // One whose counts could not be read: its commits are as good, its redo is unknown.
     fn uncounted(r: &mut Run) {
         r.rows.iter_mut().for_each(|row| row.server = None);
     }

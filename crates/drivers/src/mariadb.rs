@@ -13,6 +13,7 @@ mod authentication;
 mod calibration;
 pub(crate) mod connection;
 pub(crate) mod counters;
+pub(crate) mod counts;
 pub(crate) mod error;
 mod insert;
 mod managed;
@@ -21,6 +22,7 @@ mod programs;
 mod schema;
 mod server;
 mod session;
+mod watch;
 
 pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
@@ -33,16 +35,20 @@ use connection::ServerConnection;
 use counters::LsnSource;
 use insert::{Insert, RowLayout, row_max};
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, DriverKind, DriverSession, OpenedTarget, SessionLoad};
+use measure::driver::{
+    Driver, DriverError, DriverKind, DriverSession, OpenedTarget, ServerCounts, SessionLoad,
+};
 use measure::run::{DatabaseFacts, TargetFacts};
-use measure::workload::Workload;
+use measure::workload::{CommitWait, Workload};
 use schema::Schema;
 use server::ServerState;
 use session::{MariadbSession, SessionTable};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use watch::MariadbWatch;
 
 /// The driver of MariaDB and MySQL.
 pub const KIND: DriverKind = DriverKind {
@@ -180,6 +186,9 @@ struct Server {
     lsn: LsnSource,
     clock: RealClock,
     own: Mutex<Own>,
+    watch: MariadbWatch,
+    /// A session was opened whose commits return before they are durable, as its workload asks for.
+    leaves_redo: AtomicBool,
     retiring: Sender<String>,
     /// The server's processes, where redolab made it.
     process: Option<OwnServer>,
@@ -222,6 +231,8 @@ impl Server {
                 retired,
                 calibrated: BTreeMap::new(),
             }),
+            watch: MariadbWatch::default(),
+            leaves_redo: AtomicBool::new(false),
             retiring,
             process: None,
         })
@@ -269,6 +280,8 @@ impl Driver for Server {
             session::accepts(workload, &self.state)?;
             self.calibrated(&mut own, workload)?;
         }
+        // Before sessions take the connections that are left. What cannot be read is unknown.
+        let _ = self.server_counts();
         Ok(())
     }
 
@@ -285,8 +298,23 @@ impl Driver for Server {
             retired: self.retiring.clone(),
         };
         let insert = Insert::prepare(connection, &table.name, layout)?;
-        let session = MariadbSession::new(insert, table, self.clock, &load);
+        if load.workload.commit.wait == CommitWait::Nowait {
+            self.leaves_redo.store(true, Ordering::Relaxed);
+        }
+        let commits = self.watch.session();
+        let session = MariadbSession::new(insert, table, self.clock, &load, commits);
         Ok(Box::new(session))
+    }
+
+    fn server_counts(&self) -> Result<Option<ServerCounts>, DriverError> {
+        Ok(Some(self.watch.counts(|| self.login.connect())?))
+    }
+
+    fn drain(&self) -> Result<(), DriverError> {
+        if self.leaves_redo.swap(false, Ordering::Relaxed) {
+            MariadbWatch::await_flush(self.login.connect()?, self.login.patience)?;
+        }
+        Ok(())
     }
 
     fn facts(&self) -> TargetFacts {

@@ -277,6 +277,8 @@ pub const ROW: &[Metric] = &[
 ];
 
 const PG_WAL: &str = "PostgreSQL 14 to 17: pg_stat_wal; 18: pg_stat_io of the object wal";
+const LOG_WRITES: &str = "PostgreSQL 14 to 17: pg_stat_wal; 18: pg_stat_io of the object wal; MariaDB: Innodb_log_writes";
+const LOG_FLUSHES: &str = "PostgreSQL 14 to 17: pg_stat_wal; 18: pg_stat_io of the object wal; MariaDB before 10.8 and MySQL: Innodb_os_log_fsyncs";
 const DISKSTATS: &str = "Documentation/block/stat of the Linux kernel";
 
 /// Prefix of the keys of a server's metrics where rows are flat.
@@ -300,8 +302,8 @@ const fn server(
 }
 
 /// Metrics of the server of a row, in the order of tables. They are counted between two readings:
-/// before the first session is opened, and after the last one has ended and the server's
-/// statistics have arrived.
+/// once all sessions are open, before their first commit, and after the last one has ended and the
+/// server's statistics have arrived.
 pub const SERVER: &[Metric] = &[
     server(
         "server_observed_s",
@@ -321,15 +323,15 @@ pub const SERVER: &[Metric] = &[
         "server_redo_lsn_bytes",
         "Redo LSN",
         "B",
-        "Redo: growth of the position of the server's log (PostgreSQL: pg_current_wal_insert_lsn). It contains page headers and padding, and the records of other clients and of the server itself.",
+        "Redo: growth of the position of the server's log (PostgreSQL: pg_current_wal_insert_lsn; MariaDB: Innodb_lsn_current). It contains page headers and padding, and the records of other clients and of the server itself.",
         "PostgreSQL documentation, WAL internals (LSN)",
     ),
     server(
         "server_wal_bytes",
         "WAL bytes",
         "B",
-        "Redo as the server counts it: records without page headers and padding.",
-        "pg_stat_wal.wal_bytes",
+        "Redo as the server counts it. PostgreSQL: records without page headers and padding; MariaDB: the growth of the LSN.",
+        "pg_stat_wal.wal_bytes; Innodb_os_log_written",
     ),
     server(
         "server_records",
@@ -350,7 +352,7 @@ pub const SERVER: &[Metric] = &[
         "WAL writes",
         "",
         "Writes of the log that the server made.",
-        PG_WAL,
+        LOG_WRITES,
     ),
     server(
         "server_written_bytes",
@@ -377,8 +379,8 @@ pub const SERVER: &[Metric] = &[
         "server_syncs",
         "WAL syncs",
         "",
-        "Flushes of the log that the server asked for. Zero with wal_sync_method open_datasync and open_sync, under which the writes themselves are durable.",
-        PG_WAL,
+        "Flushes of the log that the server asked for. Zero with wal_sync_method open_datasync and open_sync, under which the writes themselves are durable. Null for MariaDB from 10.8 on, which counts only the flushes of all files.",
+        LOG_FLUSHES,
     ),
     server(
         "server_sync_ms",
@@ -391,8 +393,8 @@ pub const SERVER: &[Metric] = &[
         "server_buffers_full",
         "Buffers full",
         "",
-        "Writes that a session had to make because the log buffer was full.",
-        "pg_stat_wal.wal_buffers_full",
+        "Writes that a session had to make, or waits of a session, because the log buffer was full.",
+        "pg_stat_wal.wal_buffers_full; Innodb_log_waits",
     ),
     server(
         "server_checkpoints",

@@ -373,7 +373,7 @@ mod tests {
         let mut run = server(&[]);
         let figures = run.rows[0].server.get_or_insert_default();
         figures.syncs = None;
-        figures.notes = vec!["the server's statistics were reset meanwhile".to_owned()];
+        figures.notes = vec!["the server restarted or reset its statistics meanwhile".to_owned()];
         let found = of_server(&run);
         let last = found
             .iter()

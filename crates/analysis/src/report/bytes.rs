@@ -8,7 +8,7 @@ use crate::bytes::{LayerBytes, has_server};
 use crate::format::{count, digits};
 use measure::run::{Row, Run};
 
-const HOW_SERVER: &str = "Redo is the growth of the position of the server's log, from before the first session was opened until after the last one had ended, with the commits of that time. What the server wrote for it are whole pages, the last page again with each commit. The device also received what other files and processes wrote. A server whose writes are durable by themselves (open_datasync) asks for no flushes, and a device without a volatile cache receives none.";
+const HOW_SERVER: &str = "Redo is the growth of the position of the server's log, from the moment when all sessions were open until after the last one had ended, with the commits of that time. What the server wrote for it are whole pages, the last page again with each commit. The device also received what other files and processes wrote. A server whose writes are durable by themselves (open_datasync) asks for no flushes, and a device without a volatile cache receives none.";
 const HOW_OWN: &str = "Redo with its record headers, what the log wrote for it with padding and block headers, and what the kernel counted on the device, other processes included.";
 
 pub(super) fn section(run: &Run) -> Option<Section> {

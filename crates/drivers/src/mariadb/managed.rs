@@ -26,7 +26,12 @@ use std::time::Duration;
 /// What redolab does with servers of its own.
 pub const MANAGED: ManagedKind = ManagedKind {
     products: &["mariadb"],
-    accepts: |workload| Ok(session::accepts(workload, &ServerState::of_defaults())?),
+    accepts: |workload, settings| {
+        let mut state = ServerState::of_defaults();
+        let all = merged(&SETTINGS, settings, canonical).into_iter();
+        state.facts.settings = all.map(|(name, value)| (canonical(&name), value)).collect();
+        Ok(session::accepts(workload, &state)?)
+    },
     footprint_bytes,
     make: |plan| make(plan, &GuardProgram::own()),
 };

@@ -46,7 +46,7 @@ impl Schema {
     /// # Errors
     /// A schema of that name that redolab did not make, or that another redolab uses.
     pub fn reserve(mut connection: ServerConnection, name: String) -> Result<Schema, MariadbError> {
-        connection.run(&format!("SET SESSION wait_timeout = {IDLE_S}"))?;
+        keep_idle(&mut connection)?;
         // A run that has just ended may still have it: the server notices that later.
         let lock = connection.query(&format!("SELECT GET_LOCK('{name}', {LOCK_S})"))?;
         if first(lock).as_deref() != Some("1") {
@@ -215,6 +215,15 @@ impl Schema {
             self.name
         ))
     }
+}
+
+/// Has the server keep a connection on which nothing happens.
+///
+/// # Errors
+/// Of the server, or of the connection.
+pub fn keep_idle(connection: &mut ServerConnection) -> Result<(), MariadbError> {
+    connection.run(&format!("SET SESSION wait_timeout = {IDLE_S}"))?;
+    Ok(())
 }
 
 /// The first value of a result.

@@ -153,6 +153,19 @@ fn product(version: &str) -> Result<&'static str, MariadbError> {
     Ok(product)
 }
 
+/// Whether commits on a server return before they are flushed: then none of its sessions waits.
+#[must_use]
+pub fn commits_wait_for_nothing(facts: &DatabaseFacts) -> bool {
+    let is = |name: &str, values: &[&str]| {
+        let value = facts.settings.get(name);
+        value.is_some_and(|value| values.iter().any(|of| value.eq_ignore_ascii_case(of)))
+    };
+    // A binary log is off unless it has a name, or is `ON`, and what flushes it is waited for.
+    let no_binary_log = !facts.settings.contains_key("log_bin") || is("log_bin", &["OFF", "0"]);
+    is("innodb_flush_log_at_trx_commit", &["0", "2"])
+        && (no_binary_log || is("sync_binlog", &["0"]))
+}
+
 /// Takes out the settings that refuse commits.
 fn refuse_read_only(settings: &mut BTreeMap<String, String>) -> Result<(), MariadbError> {
     for name in READ_ONLY {
@@ -219,6 +232,32 @@ mod tests {
                 assert!(error.to_string().contains(name), "{error}");
             }
         }
+    }
+
+    #[test]
+    fn commits_wait_for_nothing_where_neither_log_is_flushed() {
+        for (flush, binary_log, sync, expected) in [
+            ("0", "OFF", "0", true),
+            ("2", "OFF", "1", true),
+            ("2", "ON", "0", true),
+            ("2", "ON", "1", false),
+            ("0", "ON", "100", false),
+            ("1", "OFF", "0", false),
+            ("3", "OFF", "0", false),
+        ] {
+            let settings = [
+                ("innodb_flush_log_at_trx_commit", flush),
+                ("log_bin", binary_log),
+                ("sync_binlog", sync),
+            ];
+            let facts = DatabaseFacts {
+                settings: settings.map(|(n, v)| (n.to_owned(), v.to_owned())).into(),
+                ..DatabaseFacts::default()
+            };
+            let found = commits_wait_for_nothing(&facts);
+            assert_eq!(found, expected, "{flush} {binary_log} {sync}");
+        }
+        assert!(!commits_wait_for_nothing(&DatabaseFacts::default()));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::MariadbError;
 use super::insert::{Insert, row_max};
-use super::server::ServerState;
+use super::server::{ServerState, commits_wait_for_nothing};
+use super::watch::SessionCommits;
 use crate::work::work;
 use measure::driver::{DriverError, DriverSession, SessionLoad, Transaction};
 use measure::workload::{CommitMode, Generator, STAMP_BYTES, Workload};
@@ -17,6 +18,7 @@ pub struct MariadbSession {
     generator: Generator,
     cpu_per_txn: Nanos,
     is_failed: bool,
+    commits: SessionCommits,
     _table: SessionTable,
 }
 
@@ -44,6 +46,7 @@ impl MariadbSession {
         table: SessionTable,
         clock: RealClock,
         load: &SessionLoad,
+        commits: SessionCommits,
     ) -> MariadbSession {
         MariadbSession {
             insert,
@@ -51,6 +54,7 @@ impl MariadbSession {
             generator: load.generator(),
             cpu_per_txn: load.cpu_per_txn,
             is_failed: false,
+            commits,
             _table: table,
         }
     }
@@ -68,6 +72,7 @@ impl DriverSession for MariadbSession {
         let committed = self.insert.commit(self.clock);
         let (requested, returned) = committed.map_err(MariadbError::of_commit)?;
         self.is_failed = false;
+        self.commits.commits += 1;
         Ok(Transaction {
             kind: 0,
             requested,
@@ -90,14 +95,7 @@ pub fn accepts(workload: &Workload, server: &ServerState) -> Result<(), MariadbE
             workload.name
         )));
     }
-    if workload.commit != CommitMode::WAIT_IMMEDIATE {
-        return Err(MariadbError::Unusable(format!(
-            "MariaDB and MySQL have no equivalent of COMMIT WRITE {}, so the driver does not run \
-             {}: it runs workloads with COMMIT WRITE WAIT IMMEDIATE, which are LGWR-LAT1, \
-             LGWR-LAT25, LGWR-LAT125, storm and size-sweep",
-            workload.commit, workload.name
-        )));
-    }
+    accepts_mode(workload, server)?;
     let redo = u64::from(workload.redo_bytes);
     let row_max = row_max(server.page_bytes);
     if !super::insert::RowLayout::fits(redo, row_max, server.packet_bytes) {
@@ -108,6 +106,26 @@ pub fn accepts(workload: &Workload, server: &ServerState) -> Result<(), MariadbE
         )));
     }
     Ok(())
+}
+
+/// Whether commits on a server are what a workload asks for.
+fn accepts_mode(workload: &Workload, server: &ServerState) -> Result<(), MariadbError> {
+    let name = &workload.name;
+    match workload.commit {
+        CommitMode::WAIT_IMMEDIATE => Ok(()),
+        CommitMode::NOWAIT_BATCH if commits_wait_for_nothing(&server.facts) => Ok(()),
+        CommitMode::NOWAIT_BATCH => Err(MariadbError::Unusable(format!(
+            "{name} commits with COMMIT WRITE NOWAIT BATCH, for which MariaDB and MySQL have no \
+             equivalent in a session: whether commits wait is a setting of the whole server, which \
+             redolab does not change. It runs on a server that has \
+             innodb_flush_log_at_trx_commit = 2 or 0 already, and no binary log or sync_binlog = 0; \
+             any server runs LGWR-LAT1, LGWR-LAT25, LGWR-LAT125, storm and size-sweep"
+        ))),
+        other => Err(MariadbError::Unusable(format!(
+            "MariaDB and MySQL have no equivalent of COMMIT WRITE {other}, so the driver does not \
+             run {name}: use wait-immediate"
+        ))),
+    }
 }
 
 /// Whether a pool has enough bytes for a row.

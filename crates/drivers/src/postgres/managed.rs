@@ -23,7 +23,7 @@ use std::time::Duration;
 /// What redolab does with servers of its own.
 pub const MANAGED: ManagedKind = ManagedKind {
     products: &["postgres", "postgresql"],
-    accepts: |workload| Ok(session::messages_of(workload, false).map(drop)?),
+    accepts: |workload, _| Ok(session::messages_of(workload, false).map(drop)?),
     footprint_bytes,
     make: |plan| make(plan, &GuardProgram::own()),
 };

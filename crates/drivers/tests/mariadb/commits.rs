@@ -188,6 +188,41 @@ fn workloads_without_an_equivalent_are_refused() {
     assert_eq!(server.schemas(), Vec::<String>::new(), "nothing was made");
 }
 
+/// On a server whose commits wait for nothing, and only there; nothing is left to be flushed.
+#[test]
+fn commits_that_wait_for_nothing_run_on_a_server_that_flushes_late() {
+    let late = "--innodb-flush-log-at-trx-commit=2";
+    let throughput = measure::workload::Workload::by_name("LGWR-THR").expect("known");
+    let Some(server) = TestServer::start(&[late]) else {
+        return;
+    };
+    let address = server.socket_address(USER);
+    let target = opened(&address).expect("a target");
+    target.driver.accepts(&throughput).expect("nothing waits");
+    let mut load = load(1_997);
+    Arc::make_mut(&mut load.workload).commit = throughput.commit;
+    let mut session = target.driver.session(load).expect("a session");
+    for _ in 0..50 {
+        session.transaction().expect("a commit");
+    }
+    drop(session);
+    let lsn = server.lsn();
+    target.driver.drain().expect("flushed");
+    let counters = log_counters(&address, &environment()).expect("counters");
+    assert!(counters.lsn_flushed >= Some(lsn), "{lsn}: {counters:?}");
+    let mut immediate = throughput.clone();
+    immediate.commit = measure::workload::CommitMode::NOWAIT_IMMEDIATE;
+    let error = target.driver.accepts(&immediate).expect_err("refused");
+    assert!(error.to_string().contains("NOWAIT IMMEDIATE"), "{error}");
+    drop(target);
+    let Some(server) = TestServer::start(&[late, "--log-bin=binlog", "--sync-binlog=1"]) else {
+        return;
+    };
+    let target = opened(&server.socket_address(USER)).expect("a target");
+    let error = target.driver.accepts(&throughput).expect_err("it waits");
+    assert!(error.to_string().contains("sync_binlog"), "{error}");
+}
+
 #[test]
 fn counters_are_those_of_the_server() {
     let Some(server) = TestServer::start(&[]) else {

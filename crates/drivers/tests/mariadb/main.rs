@@ -5,6 +5,7 @@
 //! tests print why they are skipped.
 
 mod commits;
+mod counts;
 mod failures;
 mod hostile;
 mod refusals;

@@ -10,7 +10,8 @@ use crate::record::{ServerTotals, WaitSamples};
 pub struct ServerCounts {
     /// Which server it is; two readings of one server have the same.
     pub server: String,
-    /// Since when it counts, as it reports that: a reset changes it. It does not concern `lsn`.
+    /// Since when it counts, as it reports that: a reset changes it, and so does a restart of a
+    /// server that begins anew then. It does not concern `lsn`.
     pub began: String,
     /// Transactions that sessions of this process which have ended have committed.
     pub commits: Option<u64>,
@@ -97,7 +98,7 @@ impl ServerCounts {
         });
         if self.began != before.began {
             totals = ServerTotals::default();
-            note = Some("the server's statistics were reset meanwhile".to_owned());
+            note = Some("the server restarted or reset its statistics meanwhile".to_owned());
         }
         totals.redo_lsn_bytes = redo_lsn_bytes;
         ServerGrowth {

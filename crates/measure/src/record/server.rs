@@ -1,9 +1,9 @@
 //! What the server of a target counted around a row, and what its sessions waited for there.
 //!
-//! The counts are of the time between two readings: before the first session is opened, and after
-//! the last one has ended and the server's statistics have arrived. That is longer than the row's
-//! window, so the transactions of that time are counted, too. Invariants: a total of which a part
-//! is unknown is unknown; what two recordings read of one server at one time counts once.
+//! The counts are of the time between two readings: once all sessions are open, and after the last
+//! one has ended and the server's statistics have arrived. That is longer than the row's window, so
+//! the transactions of that time are counted, too. Invariants: a total of which a part is unknown
+//! is unknown; what two recordings read of one server at one time counts once.
 
 use super::WaitSum;
 use super::observed::{AdditiveCounts, Observations, SameObserver};

@@ -1,8 +1,8 @@
 //! What the server of a row's target counted: a group of a row's figures that only databases have.
 //!
 //! Invariants: as of [`super::groups`]. In JSON the group is an object of its own, `server`. The
-//! counts are of `observed_s` seconds, which begin before the first session is opened and end
-//! after the last one has ended: ratios are of the `commits` of that time, not of the row's.
+//! counts are of `observed_s` seconds, which begin once all sessions are open and end after the
+//! last one has ended: ratios are of the `commits` of that time, not of the row's.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -103,7 +103,7 @@ pub(super) fn accepts(target: &Identified, row: &Spec) -> Result<(), DriverError
     let (has_groups, accepted) = match target {
         Identified::Null | Identified::Path(_) => return Ok(()),
         Identified::Opened { driver, .. } => (driver.has_groups(), driver.accepts(&row.workload)),
-        Identified::Server(server) => (false, (server.kind.accepts)(&row.workload)),
+        Identified::Server(server) => (false, server.accepts(&row.workload)),
     };
     if row.api != CommitApi::Sync && !has_groups {
         return Err(DriverError::no_groups());

@@ -14,8 +14,9 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::{self, WorkFolder};
 use crate::safety::PlannedWrites;
-use measure::driver::{Driver, DriverKind, ManagedKind, ManagedPlan};
+use measure::driver::{Driver, DriverError, DriverKind, ManagedKind, ManagedPlan};
 use measure::words::sanitize;
+use measure::workload::Workload;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,6 +36,14 @@ pub(super) struct ServerPlace {
 }
 
 impl ServerPlace {
+    /// Whether the server that will be made can run a workload.
+    ///
+    /// # Errors
+    /// Why not, and which workloads it can run.
+    pub(super) fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
+        (self.kind.accepts)(workload, &self.plan.settings)
+    }
+
     /// Looks at the places of a planned server.
     ///
     /// # Errors

@@ -88,9 +88,10 @@ pub fn run(lab: &mut Lab<'_>, number: usize, spec: &Spec) -> Result<Row, Failure
         pacer: None,
         planted: spec.planted,
     };
-    let server = ServerReading::now(lab);
     let sessions = (spec.jobs, spec.api);
     let sessions = load::open_sessions(driver, sessions, &shared, lab.interrupt)?;
+    // What a driver makes for its sessions, such as tables, is before that.
+    let server = ServerReading::now(lab);
     let window = lab.sampler.begin();
     let started = clock.now();
     let begun = WindowEdge::read(clock, started, &lab.target.recorder);

@@ -83,6 +83,7 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
     assert!(commits > 20, "{row}");
     assert!(grown > commits * mean, "{grown} of {commits} and others");
     assert_eq!(row["log_file_sync_ms"], Value::Null);
+    expect_counts(&run);
     place
         .run(&["report", "last", "-o", "run.html"])
         .expect(0, &["run.html"]);
@@ -92,6 +93,64 @@ fn lat1_runs_on_a_server_with_calibrated_rows() {
         "no calibration"
     );
     expect_no_password(&place, "");
+}
+
+/// What the rows of a run have of their server agrees with what was calibrated.
+fn expect_counts(run: &Value) {
+    let calibrations = run["target"]["calibrations"].as_array().expect("a list");
+    for row in run["rows"].as_array().expect("rows") {
+        let counted = &row["server"];
+        let number = |key: &str| counted[key].as_f64();
+        let redo = number("redo_lsn_bytes").expect("known");
+        let of_row = |found: &&Value| found["redo_bytes"] == row["redo_bytes_per_txn"];
+        let calibrated = calibrations.iter().find(of_row).expect("calibrated");
+        let mean = calibrated["mean_bytes"].as_f64().expect("measured");
+        let expected = mean * number("commits").expect("known");
+        // The first commits into a new table make more than those that were calibrated.
+        let most = expected * 1.3 + 200_000.0;
+        assert!(
+            (expected * 0.8..most).contains(&redo),
+            "{expected}: {counted}"
+        );
+        assert!(number("commits") >= row["commits"].as_f64(), "{counted}");
+        assert!(number("writes_per_commit") > Some(0.01), "{counted}");
+        assert_eq!(counted["written_bytes"], Value::Null, "{counted}");
+        assert_eq!(counted["notes"], serde_json::json!([]), "{counted}");
+    }
+}
+
+/// All workloads whose commits wait, in closed and open loops, as redolab runs them.
+#[test]
+fn storm_size_sweep_and_open_loops_run_on_a_server() {
+    let Some(server) = server() else { return };
+    let place = Place::new();
+    let address = address(&server);
+    let on = ["run", "--on", address.as_str(), "--format", "json"];
+    let short = ["--time", "1s", "--warmup", "200ms"];
+    let storm = ["-w", "storm", "--commits", "200", "--jobs", "8"];
+    let sweep = ["-w", "size-sweep", "--sizes", "1k,64k,1M", "--jobs", "2"];
+    let open = ["--rate", "50", "--jobs", "4"];
+    let runs: [(Vec<&str>, usize, u64); 3] = [
+        (storm.to_vec(), 1, 1_600),
+        ([&sweep[..], &short].concat(), 3, 4),
+        ([&open[..], &short].concat(), 1, 20),
+    ];
+    for (more, rows, least) in runs {
+        let done = place.run(&[&on[..], &more].concat());
+        done.expect(0, &[]);
+        let run = done.json();
+        let found = run["rows"].as_array().expect("rows");
+        assert_eq!(found.len(), rows, "{more:?}");
+        for row in found {
+            assert!(row["commits"].as_u64() >= Some(least), "{row}");
+        }
+        expect_counts(&run);
+    }
+    place
+        .run(&["runs", "show", "last"])
+        .expect(0, &["Bytes per layer"]);
+    let refused = place.run(&["run", "--on", &address, "-w", "LGWR-THR"]);
+    refused.expect(2, &["setting of the whole server"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ entries! {
         .rule("with wal_sync_method fsync, fdatasync or fsync_writethrough each session's commits need a flush each; a flush serves all sessions. Under open_datasync and open_sync the server counts none, and nothing follows", "redolab: 1 % and 4 flushes fewer, as in the flush audit; PostgreSQL documentation, pg_stat_wal.wal_sync")
         .advice("Look for a setting of a role, database or session (ALTER ROLE ... SET synchronous_commit), or a patched server: SHOW fsync and synchronous_commit in the session that commits.");
     SERVER_STATISTICS = CatalogueEntry::new("server.statistics", High,
-        "Counts of the server are missing in a row: its statistics were reset, went backwards or could not be read.")
+        "Counts of the server are missing in a row: the server restarted, or its statistics were reset, went backwards or could not be read.")
         .rule("a difference needs two readings of the same statistics", "redolab")
         .advice("Do not reset statistics (pg_stat_reset_shared) during a run; check the role's privileges and max_connections.");
 }

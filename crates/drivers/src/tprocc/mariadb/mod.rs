@@ -8,8 +8,7 @@ mod statements;
 use super::contents::TprocCTable;
 use super::load::LoadPhase;
 use super::server::{CallConnection, LONG, SchemaConnection, SchemaTask, TprocCServer};
-use crate::mariadb::counters::LogCounters;
-use crate::mariadb::{MariadbEnvironment, ServerHandle};
+use crate::mariadb::{MariadbEnvironment, ServerHandle, counts};
 use call::MariadbCalls;
 use measure::RealClock;
 use measure::driver::{DriverError, ServerCounts};
@@ -71,14 +70,7 @@ impl TprocCServer for MariadbTables {
     }
 
     fn server_counts(&self) -> Result<ServerCounts, DriverError> {
-        let counters = LogCounters::read(&mut self.server.unchanged()?)?;
-        Ok(ServerCounts {
-            server: self.server.shown(),
-            lsn: counters.lsn_current,
-            wal_bytes: counters.os_log_written,
-            writes: counters.log_writes,
-            ..ServerCounts::default()
-        })
+        Ok(counts::read(&mut self.server.unchanged()?)?)
     }
 
     /// Counters are read as they are.

@@ -1,5 +1,5 @@
-//! The server of a row's target: its counts before the first session is opened and after the last
-//! one has ended, and what sessions waited for in between.
+//! The server of a row's target: its counts once all sessions are open, before their first commit,
+//! and after the last one has ended, and what sessions waited for in between.
 //!
 //! Invariants: a server that does not answer here fails no row: what could not be read is unknown,
 //! and the row holds why. The counters of the device are read at the same moments as the server's,
