@@ -12,7 +12,7 @@ mod counts;
 mod credentials;
 pub(crate) mod error;
 mod log_file;
-mod managed;
+pub(crate) mod managed;
 mod programs;
 pub(crate) mod server;
 mod session;
@@ -20,7 +20,7 @@ mod sizes;
 mod standbys;
 mod url;
 mod waits;
-mod watch;
+pub(crate) mod watch;
 mod wire;
 
 pub use crate::client::Password;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use url::Address;
-use watch::ServerWatch;
+use watch::{ServerWatch, WatchedBackend};
 
 /// The driver of PostgreSQL.
 pub const KIND: DriverKind = DriverKind {
@@ -133,6 +133,14 @@ impl Server {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         Ok(connection)
+    }
+
+    /// As [`Server::unchanged`]; the backend is one of those whose waits are sampled, until what is
+    /// returned beside it is dropped.
+    pub(crate) fn watched(&self) -> Result<(Connection, Option<WatchedBackend>), PostgresError> {
+        let connection = self.unchanged()?;
+        let backend = connection.backend.map(|pid| self.watch.backend(pid));
+        Ok((connection, backend))
     }
 
     /// A connection to a server on which redolab may commit, and the facts as it reads them.

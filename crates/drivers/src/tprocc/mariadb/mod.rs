@@ -8,11 +8,12 @@ mod statements;
 use super::contents::TprocCTable;
 use super::load::LoadPhase;
 use super::server::{CallConnection, LONG, SchemaConnection, SchemaTask, TprocCServer};
+use crate::managed::GuardProgram;
 use crate::mariadb::counters::LogCounters;
-use crate::mariadb::{MariadbEnvironment, ServerHandle};
+use crate::mariadb::{MariadbEnvironment, ServerHandle, managed};
 use call::MariadbCalls;
 use measure::RealClock;
-use measure::driver::{DriverError, ServerCounts};
+use measure::driver::{DriverError, ManagedPlan, ServerCounts};
 use measure::run::TargetFacts;
 use schema::MariadbSchema;
 use std::time::Duration;
@@ -27,6 +28,17 @@ pub fn server(
 ) -> Result<Box<dyn TprocCServer>, DriverError> {
     Ok(Box::new(MariadbTables {
         server: ServerHandle::open(address, environment)?,
+        clock: RealClock::new(),
+    }))
+}
+
+/// Makes and starts a private server, without tables yet.
+///
+/// # Errors
+/// As of a private server of the driver `mariadb`.
+pub fn make(plan: &ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError> {
+    Ok(Box::new(MariadbTables {
+        server: managed::start(plan, &GuardProgram::own())?,
         clock: RealClock::new(),
     }))
 }
@@ -47,7 +59,7 @@ impl TprocCServer for MariadbTables {
     }
 
     fn facts(&self) -> TargetFacts {
-        TargetFacts::Database(self.server.facts().clone())
+        TargetFacts::Database(self.server.facts())
     }
 
     fn connect(&self, task: SchemaTask) -> Result<Box<dyn SchemaConnection>, DriverError> {
@@ -79,6 +91,10 @@ impl TprocCServer for MariadbTables {
             writes: counters.log_writes,
             ..ServerCounts::default()
         })
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        self.server.close()
     }
 
     /// Counters are read as they are.
