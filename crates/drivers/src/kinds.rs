@@ -4,4 +4,10 @@ use crate::{mariadb, postgres, tprocc};
 use measure::driver::DriverKind;
 
 /// The drivers that open targets by their address.
-pub const KINDS: &[DriverKind] = &[postgres::KIND, mariadb::KIND, tprocc::KIND];
+pub const KINDS: &[DriverKind] = &[
+    postgres::KIND,
+    mariadb::KIND,
+    tprocc::KIND,
+    tprocc::ON_POSTGRES,
+    tprocc::ON_MARIADB,
+];

@@ -16,7 +16,7 @@ pub(crate) mod counters;
 pub(crate) mod counts;
 pub(crate) mod error;
 mod insert;
-mod managed;
+pub(crate) mod managed;
 mod packet;
 mod programs;
 mod schema;
@@ -139,6 +139,8 @@ impl Login {
 pub(crate) struct ServerHandle {
     login: Login,
     state: ServerState,
+    /// The server's processes, where redolab made it.
+    process: Option<OwnServer>,
 }
 
 impl ServerHandle {
@@ -150,9 +152,16 @@ impl ServerHandle {
         address: &str,
         environment: &MariadbEnvironment,
     ) -> Result<ServerHandle, MariadbError> {
-        let login = Login::new(address, environment)?;
+        ServerHandle::at(Login::new(address, environment)?)
+    }
+
+    fn at(login: Login) -> Result<ServerHandle, MariadbError> {
         let state = server::state(&mut login.connect()?)?;
-        Ok(ServerHandle { login, state })
+        Ok(ServerHandle {
+            login,
+            state,
+            process: None,
+        })
     }
 
     /// The address without a password.
@@ -161,8 +170,20 @@ impl ServerHandle {
     }
 
     /// Product, version and settings, as they were read at first.
-    pub(crate) fn facts(&self) -> &DatabaseFacts {
-        &self.state.facts
+    pub(crate) fn facts(&self) -> DatabaseFacts {
+        let mut facts = self.state.facts.clone();
+        if self.process.is_some() {
+            forget_made_up_names(&mut facts);
+        }
+        facts
+    }
+
+    /// Ends the server, where redolab made it.
+    ///
+    /// # Errors
+    /// It had ended before, and how.
+    pub(crate) fn close(&self) -> Result<(), DriverError> {
+        self.process.as_ref().map_or(Ok(()), OwnServer::end)
     }
 
     /// A connection whose answers may take that long; nothing is checked.
@@ -177,6 +198,12 @@ impl ServerHandle {
         server::unchanged(&self.state.facts, &state.facts)?;
         Ok(connection)
     }
+}
+
+/// Removes from the facts of a private server what redolab has made up, and what differs between
+/// any two servers.
+fn forget_made_up_names(facts: &mut DatabaseFacts) {
+    facts.settings.remove(server::LOG_DIRECTORY);
 }
 
 /// A server on which sessions can be opened.
@@ -322,8 +349,7 @@ impl Driver for Server {
         let mut facts = self.state.facts.clone();
         facts.calibrations = self.own().calibrated.values().map(measured).collect();
         if self.process.is_some() {
-            // A name that redolab has made up, and that differs between any two servers.
-            facts.settings.remove(server::LOG_DIRECTORY);
+            forget_made_up_names(&mut facts);
         }
         TargetFacts::Database(facts)
     }

@@ -12,7 +12,7 @@ mod counts;
 mod credentials;
 pub(crate) mod error;
 mod log_file;
-mod managed;
+pub(crate) mod managed;
 mod programs;
 mod relay;
 pub(crate) mod server;
@@ -21,7 +21,7 @@ mod sizes;
 mod standbys;
 mod url;
 mod waits;
-mod watch;
+pub(crate) mod watch;
 mod wire;
 
 pub use crate::client::Password;
@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use url::Address;
-use watch::ServerWatch;
+use watch::{ServerWatch, WatchedBackend};
 
 /// The driver of PostgreSQL.
 pub const KIND: DriverKind = DriverKind {
@@ -138,6 +138,14 @@ impl Server {
         let (connection, facts) = self.connect()?;
         server::unchanged(&self.facts, &facts)?;
         Ok(connection)
+    }
+
+    /// As [`Server::unchanged`]; the backend is one of those whose waits are sampled, until what is
+    /// returned beside it is dropped.
+    pub(crate) fn watched(&self) -> Result<(Connection, Option<WatchedBackend>), PostgresError> {
+        let connection = self.unchanged()?;
+        let backend = connection.backend.map(|pid| self.watch.backend(pid));
+        Ok((connection, backend))
     }
 
     /// A connection to a server on which redolab may commit, and the facts as it reads them.

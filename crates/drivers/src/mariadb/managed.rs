@@ -11,7 +11,7 @@ use super::error::MariadbError;
 use super::programs::{self, MariadbPrograms};
 use super::server::ServerState;
 use super::session;
-use super::{Login, MariadbEnvironment, Server};
+use super::{Login, MariadbEnvironment, Server, ServerHandle};
 use crate::managed::{
     Account, EndSignals, GuardProgram, GuardedProcess, ManagedError, OwnServer, ServerOrder,
     ServerPlaces, await_ready, check_interrupted, fill, merged, refuse_reserved,
@@ -135,7 +135,8 @@ fn bytes_of(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
+/// Bytes of a new server: data, redo.
+pub fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
     let is_size = |(name, _): &(&String, &String)| canonical(name) == LOG_SIZE;
     let asked = plan.settings.iter().find(is_size);
     // What is wrong with the number is reported when the server is made.
@@ -143,12 +144,26 @@ fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
     [DATA_BYTES, log.unwrap_or(LOG_BYTES)]
 }
 
+/// Makes and starts a server as a target.
+///
+/// # Errors
+/// As of [`start`].
+pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
+    let handle = start(plan, guard)?;
+    let mut server = Server::at(handle.login)?;
+    server.process = handle.process;
+    Ok(OpenedTarget {
+        driver: Box::new(server),
+        shown: "mariadb".to_owned(),
+    })
+}
+
 /// Makes and starts a server.
 ///
 /// # Errors
 /// Programs that are missing, an account that cannot enter the directories, a setting that the
 /// server refuses; each with what to do.
-pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
+pub fn start(plan: &ManagedPlan, guard: &GuardProgram) -> Result<ServerHandle, DriverError> {
     refuse_reserved(&plan.settings, &RESERVED, canonical)?;
     if plan.settings.contains_key(STANDBYS) {
         return Err(DriverError::unusable(format!(
@@ -171,16 +186,13 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
             password: None,
             patience: MariadbEnvironment::PATIENCE,
         };
-        Server::at(login)
+        ServerHandle::at(login)
     };
     let mut server = await_ready(&mut process, plan, connect, is_starting)?;
     check_product(&server.state)?;
     check_taken(&mut server.login.connect()?, plan)?;
     server.process = Some(OwnServer::new(process, Vec::new()));
-    Ok(OpenedTarget {
-        driver: Box::new(server),
-        shown: "mariadb".to_owned(),
-    })
+    Ok(server)
 }
 
 /// Makes the system tables. What is written is not flushed: the server is thrown away after a

@@ -67,10 +67,22 @@ const RESERVED: [&str; 8] = [
     "unix_socket_directories",
 ];
 
-fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
+/// Bytes of a new server and its standbys: data, redo.
+pub fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
     // What is wrong with the number is reported when the server is made.
     let servers = 1 + u64::from(standbys::wanted(plan).unwrap_or(0));
     [servers * DATA_BYTES, servers * WAL_BYTES]
+}
+
+/// Makes and starts a server as a target.
+///
+/// # Errors
+/// As of [`start`].
+pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
+    Ok(OpenedTarget {
+        driver: Box::new(start(plan, guard)?),
+        shown: "postgres".to_owned(),
+    })
 }
 
 /// Makes and starts a server.
@@ -78,7 +90,7 @@ fn footprint_bytes(plan: &ManagedPlan) -> [u64; 2] {
 /// # Errors
 /// Programs that are missing, an account that cannot enter the directories, a setting that the
 /// server refuses; each with what to do.
-pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, DriverError> {
+pub fn start(plan: &ManagedPlan, guard: &GuardProgram) -> Result<Server, DriverError> {
     refuse_reserved(&plan.settings, &RESERVED, canonical)?;
     let programs = programs::directory(plan.programs.as_deref())?;
     let account = Account::for_server(ACCOUNT)?;
@@ -106,10 +118,7 @@ pub fn make(plan: &ManagedPlan, guard: &GuardProgram) -> Result<OpenedTarget, Dr
         .unzip();
     server.own = Some(OwnServer::new(primary, processes));
     server.relays = relays;
-    Ok(OpenedTarget {
-        driver: Box::new(server),
-        shown: "postgres".to_owned(),
-    })
+    Ok(server)
 }
 
 /// The server does not distinguish upper and lower case in names of settings.

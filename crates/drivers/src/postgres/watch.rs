@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::counts::{self, CountedServer};
 use super::error::PostgresError;
 use super::log_file::{self, LogFile};
+use measure::Nanos;
 use measure::driver::{DriverError, DriverSession, ServerCounts, SessionCounts, Transaction};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,15 +47,22 @@ impl ServerWatch {
         session: Box<dyn DriverSession>,
         backend: Option<i32>,
     ) -> Box<dyn DriverSession> {
-        if let Some(backend) = backend {
-            lock(&self.backends).insert(backend);
-        }
         Box::new(WatchedSession {
             session,
-            backend,
+            _backend: backend.map(|backend| self.backend(backend)),
             commits: 0,
             watch: Arc::clone(self),
         })
+    }
+
+    /// The backend of a session, one of [`ServerWatch::backends`] until it is dropped.
+    #[must_use]
+    pub fn backend(self: &Arc<Self>, backend: i32) -> WatchedBackend {
+        lock(&self.backends).insert(backend);
+        WatchedBackend {
+            backend,
+            watch: Arc::clone(self),
+        }
     }
 
     /// Backends of the sessions that are open.
@@ -119,10 +127,23 @@ impl ServerWatch {
     }
 }
 
+/// A backend that belongs to a session which is open.
+#[derive(Debug)]
+pub struct WatchedBackend {
+    backend: i32,
+    watch: Arc<ServerWatch>,
+}
+
+impl Drop for WatchedBackend {
+    fn drop(&mut self) {
+        lock(&self.watch.backends).remove(&self.backend);
+    }
+}
+
 /// A session that counts its commits for the watch.
 struct WatchedSession {
     session: Box<dyn DriverSession>,
-    backend: Option<i32>,
+    _backend: Option<WatchedBackend>,
     commits: u64,
     watch: Arc<ServerWatch>,
 }
@@ -134,6 +155,10 @@ impl DriverSession for WatchedSession {
         Ok(transaction)
     }
 
+    fn pause(&self) -> Nanos {
+        self.session.pause()
+    }
+
     fn counts(&self) -> Option<SessionCounts> {
         self.session.counts()
     }
@@ -142,9 +167,6 @@ impl DriverSession for WatchedSession {
 impl Drop for WatchedSession {
     fn drop(&mut self) {
         self.watch.commits.fetch_add(self.commits, Ordering::SeqCst);
-        if let Some(backend) = self.backend {
-            lock(&self.watch.backends).remove(&backend);
-        }
     }
 }
 

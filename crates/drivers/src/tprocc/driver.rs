@@ -8,6 +8,7 @@ use super::tally::SessionTally;
 use super::user::VirtualUser;
 use measure::driver::{
     Driver, DriverCounters, DriverError, DriverSession, ServerCounts, SessionLoad, TprocCCounts,
+    WaitSampling,
 };
 use measure::run::{ConsistencyCondition, TargetFacts};
 use measure::workload::Workload;
@@ -59,6 +60,20 @@ impl TprocCDriver {
     }
 }
 
+/// Whether a workload is TPROC-C.
+///
+/// # Errors
+/// It is another one.
+pub fn accepts(workload: &Workload) -> Result<(), DriverError> {
+    match workload.tproc_c {
+        Some(_) => Ok(()),
+        None => Err(DriverError::unusable(format!(
+            "the driver tprocc runs TPROC-C, not {}: use the driver postgres or mariadb for it",
+            workload.name
+        ))),
+    }
+}
+
 impl Driver for TprocCDriver {
     fn kinds(&self) -> Vec<String> {
         TransactionKind::ALL
@@ -71,13 +86,7 @@ impl Driver for TprocCDriver {
     }
 
     fn accepts(&self, workload: &Workload) -> Result<(), DriverError> {
-        match workload.tproc_c {
-            Some(_) => Ok(()),
-            None => Err(DriverError::unusable(format!(
-                "the driver tprocc runs TPROC-C, not {}: use the driver postgres or mariadb for it",
-                workload.name
-            ))),
-        }
+        accepts(workload)
     }
 
     fn session(&self, load: SessionLoad) -> Result<Box<dyn DriverSession>, DriverError> {
@@ -108,6 +117,10 @@ impl Driver for TprocCDriver {
         self.server.statistics_delay()
     }
 
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        self.server.sample_waits()
+    }
+
     fn conditions(&self) -> Result<Vec<ConsistencyCondition>, DriverError> {
         let mut connection = self.server.connect(SchemaTask::Maintenance)?;
         schema::conditions(&mut *connection, self.warehouses)
@@ -115,5 +128,9 @@ impl Driver for TprocCDriver {
 
     fn facts(&self) -> TargetFacts {
         self.server.facts()
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        self.server.close()
     }
 }

@@ -15,6 +15,7 @@ pub mod contents;
 mod driver;
 pub mod load;
 mod loading;
+mod managed;
 pub mod mariadb;
 pub mod mix;
 pub mod postgres;
@@ -35,6 +36,8 @@ use driver::TprocCDriver;
 use measure::driver::{DriverError, DriverKind, OpenedTarget};
 use measure::run::ConsistencyCondition;
 use server::{SchemaTask, SchemaUse, TprocCServer};
+
+pub use managed::{ON_MARIADB, ON_POSTGRES, WAREHOUSES};
 
 /// The driver of TPROC-C: opens a schema that was loaded.
 pub const KIND: DriverKind = DriverKind {

@@ -8,7 +8,7 @@ use super::contents::TprocCTable;
 use super::load::LoadPhase;
 use super::rows::RowText;
 use super::user::UserCall;
-use measure::driver::{DriverError, ServerCounts};
+use measure::driver::{DriverError, ServerCounts, WaitSampling};
 use measure::run::TargetFacts;
 use measure::{Nanos, RealClock};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub enum SchemaState {
     Absent,
     /// A schema that redolab did not make.
     Foreign,
-    /// A schema of redolab's whose load did not end.
+    /// A schema of redolab's whose load did not end, or one that is empty as a load makes it first.
     Unfinished,
     /// A loaded schema.
     Loaded,
@@ -93,12 +93,28 @@ pub trait TprocCServer: Send + Sync {
 
     /// How late these counts are, at most.
     fn statistics_delay(&self) -> Duration;
+
+    /// Begins to sample what the connections of users wait for; `None` where that cannot be seen.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        Ok(None)
+    }
+
+    /// Ends the server, where redolab made it.
+    ///
+    /// # Errors
+    /// It had ended before, and how.
+    fn close(&self) -> Result<(), DriverError> {
+        Ok(())
+    }
 }
 
 /// A connection to the schema.
 pub trait SchemaConnection: Send {
-    /// Locks the schema until the connection ends, without waiting. Whether nobody else uses it
-    /// so that this is possible.
+    /// Locks the schema until the connection ends, after a wait of seconds at most. Whether nobody
+    /// else uses it so that this is possible.
     ///
     /// # Errors
     /// Of the server.

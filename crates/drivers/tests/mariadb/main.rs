@@ -11,3 +11,5 @@ mod hostile;
 mod refusals;
 mod server;
 mod tproc_c;
+mod tproc_c_left;
+mod tproc_c_together;

@@ -202,7 +202,7 @@ impl TestServer {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("s")
+        self.folder().join("s")
     }
 
     /// An address through the Unix socket; `user` may contain a password.

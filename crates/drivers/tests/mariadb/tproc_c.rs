@@ -23,15 +23,15 @@ const OPTIONS: [&str; 2] = [
     "--innodb-flush-log-at-trx-commit=2",
 ];
 
-fn connected(address: &str) -> Result<Box<dyn TprocCServer>, DriverError> {
+pub fn connected(address: &str) -> Result<Box<dyn TprocCServer>, DriverError> {
     mariadb::server(address, &environment())
 }
 
-fn opened(address: &str) -> Result<OpenedTarget, DriverError> {
+pub fn opened(address: &str) -> Result<OpenedTarget, DriverError> {
     tprocc::open(connected(address)?)
 }
 
-fn loaded(address: &str, warehouses: u32) -> Result<LoadResult, DriverError> {
+pub fn loaded(address: &str, warehouses: u32) -> Result<LoadResult, DriverError> {
     let options = LoadOptions {
         warehouses,
         seed: 1,
@@ -41,7 +41,7 @@ fn loaded(address: &str, warehouses: u32) -> Result<LoadResult, DriverError> {
 }
 
 /// A server without tables of TPROC-C, and its address.
-fn empty(options: &[&str]) -> Option<(TestServer, String)> {
+pub fn empty(options: &[&str]) -> Option<(TestServer, String)> {
     let server = TestServer::start(&[&OPTIONS, options].concat())?;
     let privileges = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE ROUTINE, \
                       ALTER ROUTINE, EXECUTE";
@@ -55,14 +55,14 @@ fn empty(options: &[&str]) -> Option<(TestServer, String)> {
 }
 
 /// A server with that many warehouses, and its address.
-fn server(options: &[&str], warehouses: u32) -> Option<(TestServer, String)> {
+pub fn server(options: &[&str], warehouses: u32) -> Option<(TestServer, String)> {
     let (server, address) = empty(options)?;
     loaded(&address, warehouses).expect("loaded");
     Some((server, address))
 }
 
 /// What is not redolab's is as it was.
-fn assert_unchanged(server: &TestServer, before: &[String]) {
+pub fn assert_unchanged(server: &TestServer, before: &[String]) {
     let after = server.everything_else();
     let other = |lines: &[String], than: &[String]| -> Vec<String> {
         let lines = lines.iter().filter(|line| !than.contains(line));
@@ -76,7 +76,7 @@ fn conditions(address: &str) -> Vec<ConsistencyCondition> {
 }
 
 /// The indexes of the conditions that do not hold.
-fn violated(address: &str) -> Vec<usize> {
+pub fn violated(address: &str) -> Vec<usize> {
     let found = conditions(address);
     (0..4).filter(|index| !found[*index].holds()).collect()
 }

@@ -16,3 +16,4 @@ mod records;
 mod server;
 mod settings;
 mod tproc_c;
+mod tproc_c_together;

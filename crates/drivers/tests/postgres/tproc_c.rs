@@ -23,7 +23,7 @@ fn loaded(address: &str, warehouses: u32) -> Result<LoadResult, DriverError> {
     tprocc::load(&*connected(address)?, &options, &|_| true)
 }
 
-fn connected(address: &str) -> Result<Box<dyn TprocCServer>, DriverError> {
+pub fn connected(address: &str) -> Result<Box<dyn TprocCServer>, DriverError> {
     postgres::server(address, &environment())
 }
 
@@ -32,7 +32,7 @@ fn opened(address: &str) -> Result<OpenedTarget, DriverError> {
 }
 
 /// A server with that many warehouses, and its address.
-fn server(settings: &[&str], warehouses: u32) -> Option<(TestServer, String)> {
+pub fn server(settings: &[&str], warehouses: u32) -> Option<(TestServer, String)> {
     let settings = [settings, &["shared_buffers=128MB"]].concat();
     let server = TestServer::start(&settings, "")?;
     let address = server.socket_address("redo");
@@ -222,6 +222,68 @@ fn a_schema_of_others_is_left_alone() {
     assert_eq!(drop().expect("removed"), "true");
     let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'redolab_tprocc'";
     assert_eq!(server.value(left), "0");
+}
+
+/// A load that was killed after its first statement leaves an empty schema; one of others has
+/// something in it, a comment, or privileges.
+#[test]
+fn an_empty_schema_is_replaced_and_one_of_others_is_not() {
+    let Some(server) = TestServer::start(&[], "") else {
+        return;
+    };
+    let address = server.socket_address("redo");
+    let drop = || tprocc::drop_schema(&*connected(&address)?);
+    for mine in [
+        "CREATE TYPE redolab_tprocc.mine AS (x int)",
+        "CREATE FUNCTION redolab_tprocc.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "COMMENT ON SCHEMA redolab_tprocc IS 'mine'",
+        "GRANT USAGE ON SCHEMA redolab_tprocc TO PUBLIC",
+    ] {
+        server.psql("CREATE SCHEMA redolab_tprocc").expect("made");
+        server.psql(mine).expect("made");
+        let outcomes = [
+            loaded(&address, 1).map(|_| ()),
+            opened(&address).map(|_| ()),
+            drop().map(|_| ()),
+        ];
+        for outcome in outcomes {
+            let text = outcome.expect_err(mine).to_string();
+            assert!(text.contains("redolab did not make"), "{mine}: {text}");
+        }
+        server
+            .psql("DROP SCHEMA redolab_tprocc CASCADE")
+            .expect("it is still there");
+    }
+    server.psql("CREATE SCHEMA redolab_tprocc").expect("made");
+    let error = opened(&address).map(|_| ()).expect_err("not loaded");
+    assert!(error.to_string().contains("did not end"), "{error}");
+    assert!(drop().expect("removed"));
+    server.psql("CREATE SCHEMA redolab_tprocc").expect("made");
+    assert!(loaded(&address, 1).expect("loaded").replaced);
+    assert_eq!(violated(&address), [0; 0]);
+}
+
+/// What the users wait for in the server, and nobody else.
+#[test]
+fn the_waits_of_users_are_sampled() {
+    let Some((_server, address)) = server(&[], 1) else {
+        return;
+    };
+    let target = open(&address);
+    let none = target.driver.sample_waits().expect("it answers");
+    assert!(none.is_none(), "there are no users");
+    let mut user = target.driver.session(user(0)).expect("a session");
+    let sampling = target.driver.sample_waits().expect("it answers");
+    let sampling = sampling.expect("there is a user");
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        user.transaction().expect("a transaction");
+    }
+    let samples = sampling.end().expect("the server answered");
+    let seen: u64 = samples.events.values().sum();
+    assert!(seen > 0 && seen <= samples.readings, "{samples:?}");
+    std::mem::drop(user);
+    assert!(target.driver.sample_waits().expect("it answers").is_none());
 }
 
 #[test]

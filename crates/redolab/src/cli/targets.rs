@@ -156,7 +156,7 @@ impl ServerArgs {
 }
 
 /// A setting as `name=value`.
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     let is_name = |name: &str| {
         let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         !name.is_empty() && !name.starts_with('-') && name.chars().all(inside)

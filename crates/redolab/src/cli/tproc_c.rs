@@ -2,26 +2,31 @@
 
 use super::common::{OutputArgs, StoreArgs, command_line, print};
 use super::console::Terminal;
+use super::targets::setting;
 use super::values::{self, Ladder};
 use super::{CommandError, INCOMPLETE, ended};
 use crate::experiment::conduct;
 use crate::experiment::ladder::MAX_JOBS;
 use crate::experiment::plan::{
-    ExperimentPlan, JudgementPlan, LogPlan, MeasurementPlan, PlannedTarget, TargetAddress,
+    ExperimentPlan, JudgementPlan, LogPlan, ManagedServerPlan, MeasurementPlan, PlannedTarget,
+    TargetAddress,
 };
 use crate::experiment::row::Spec;
 use crate::output::progress;
 use crate::output::tproc_c_load::{ShownLoad, loaded_in_words};
-use crate::output::{tproc_c, verdict};
+use crate::output::{layers, tproc_c, verdict};
 use crate::signals;
 use clap::{Args, Subcommand};
 use drivers::tprocc;
+use drivers::tprocc::WAREHOUSES;
 use drivers::tprocc::load::{LoadOptions, LoadProgress};
 use measure::Nanos;
 use measure::driver::{DriverError, DriverKind};
 use measure::units::parse_duration;
 use measure::words::sanitize;
 use measure::workload::{TPROC_C_NOTICE, Workload};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The driver's name.
@@ -34,6 +39,7 @@ const DRIVER: &str = "tprocc";
   redolab tprocc run --url postgres://bench@db1/bench --users 1,4,16
   redolab tprocc run --url mariadb://bench@db1/bench --users 4 --time 1m
   redolab tprocc drop --url postgres://bench@db1/bench
+  redolab tprocc run --driver postgres --on /u01 --warehouses 10 --users 1,4,16
 
 TPROC-C is derived from the TPC-C benchmark and does not comply with it: its results are not
 comparable with published TPC-C results.")]
@@ -47,7 +53,7 @@ enum TprocCCommand {
     /// Make the schema redolab_tprocc and load its tables
     Load(TprocCLoadArgs),
     /// Run the transactions with a number of users, or several, and check the tables afterwards
-    Run(TprocCRunArgs),
+    Run(Box<TprocCRunArgs>),
     /// Check the consistency conditions of the tables
     Check(TprocCServerArgs),
     /// Remove the schema redolab_tprocc with its tables
@@ -82,11 +88,91 @@ struct TprocCLoadArgs {
     quiet: bool,
 }
 
+/// An existing server with loaded tables, or a private one.
+#[derive(Debug, Args)]
+struct TprocCTargetArgs {
+    /// The address of an existing server: postgres://USER@HOST:PORT/DATABASE or
+    /// mariadb://USER@HOST:PORT/DATABASE
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "driver",
+        conflicts_with = "driver"
+    )]
+    url: Option<String>,
+    /// Make a private server, load the tables, run, check them, and remove the server
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "on",
+        help_heading = "Private server",
+        value_parser = ["postgres", "mariadb"]
+    )]
+    driver: Option<String>,
+    /// Directory for the data and the redo of the private server
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "driver",
+        help_heading = "Private server"
+    )]
+    on: Option<PathBuf>,
+    /// Warehouses of the private server [default: 1]
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        requires = "driver",
+        help_heading = "Private server"
+    )]
+    warehouses: Option<u32>,
+    /// Directory of the private server's programs [default: those that are installed]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "driver",
+        help_heading = "Private server"
+    )]
+    server_bin: Option<PathBuf>,
+    /// A setting of the private server, such as shared_buffers=1GB (PostgreSQL) or
+    /// innodb_buffer_pool_size=1G (MariaDB)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "driver",
+        help_heading = "Private server",
+        value_parser = setting
+    )]
+    server_setting: Vec<(String, String)>,
+}
+
+impl TprocCTargetArgs {
+    /// The target that is asked for.
+    fn planned(&self) -> PlannedTarget {
+        let (Some(driver), Some(path)) = (&self.driver, &self.on) else {
+            return PlannedTarget::Driver {
+                name: DRIVER.to_owned(),
+                address: TargetAddress(self.url.clone().unwrap_or_default()),
+            };
+        };
+        let mut settings: BTreeMap<String, String> = self.server_setting.iter().cloned().collect();
+        let warehouses = self.warehouses.map(|number| number.to_string());
+        settings.extend(warehouses.map(|number| (WAREHOUSES.to_owned(), number)));
+        PlannedTarget::Managed(ManagedServerPlan {
+            driver: format!("{DRIVER}-{driver}"),
+            data: path.clone(),
+            log: path.clone(),
+            programs: self.server_bin.clone(),
+            settings,
+        })
+    }
+}
+
 /// Options of `tprocc run`.
 #[derive(Debug, Args)]
 struct TprocCRunArgs {
     #[command(flatten)]
-    server: TprocCServerArgs,
+    target: TprocCTargetArgs,
     /// Virtual users, as 1,8,32 or 2..64 (doubling) or 2..64+2; each has a random warehouse of its
     /// own
     #[arg(
@@ -109,6 +195,9 @@ struct TprocCRunArgs {
     /// Seed of the users' choices
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
+    /// Measure even if other processes use the device of a private server; the run records this
+    #[arg(long, help_heading = "Safety")]
+    allow_busy: bool,
     /// Print what would be done, and do nothing
     #[arg(long, help_heading = "Safety")]
     dry_run: bool,
@@ -154,10 +243,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
         )
     };
     let plan = ExperimentPlan {
-        target: PlannedTarget::Driver {
-            name: DRIVER.to_owned(),
-            address: TargetAddress(args.server.url.clone()),
-        },
+        target: args.target.planned(),
         measured: MeasurementPlan {
             command: command_line(),
             log: LogPlan::default(),
@@ -165,7 +251,7 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
             floor: None,
             events: false,
             max_write_bytes: None,
-            allow_busy: false,
+            allow_busy: args.allow_busy,
             dry_run: args.dry_run,
             judgement: JudgementPlan::default(),
         },
@@ -179,7 +265,9 @@ fn run(args: &TprocCRunArgs, drivers: &[DriverKind]) -> Result<ExitCode, Command
     };
     output.emit_stored(&store, &run, |style| {
         let findings = verdict::findings(&run, style, output.verbose);
-        format!("{}{findings}", tproc_c::rows(&run, style))
+        let layers = layers::layers(&run, style);
+        let layers = layers.map_or_else(String::new, |text| format!("\n{text}"));
+        format!("{}{layers}{findings}", tproc_c::rows(&run, style))
     })?;
     Ok(ended(&run, true))
 }

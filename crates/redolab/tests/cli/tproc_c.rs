@@ -76,6 +76,22 @@ fn nopm_and_tpm_are_growth_per_minute_between_the_readings() {
     assert_eq!(run["workload"]["tproc_c"]["think"], false);
 }
 
+/// What was counted before the measured time is in no figure.
+#[test]
+fn the_ramp_up_is_not_counted() {
+    let place = Place::new();
+    let times = ["--users", "1", "--time", "1s", "--ramp-up", "1500ms"];
+    let more = [&times[..], &JSON].concat();
+    done(&place, "counting://jumping", &more).expect(0, &[]);
+    let text = std::fs::read(place.path().join("out.json")).expect("written");
+    let run: Value = serde_json::from_slice(&text).expect("JSON");
+    let row = &run["rows"][0];
+    let nopm = row["nopm"].as_f64().expect("measured");
+    assert!((nopm / counting::NOPM - 1.0).abs() < 0.01, "{row}");
+    let commits = row["commits"].as_u64().expect("counted");
+    assert!(commits < 550, "one user commits every 2 ms: {commits}");
+}
+
 #[test]
 fn what_could_not_be_read_is_unknown() {
     let run = run("counting://blind", &[], 0);

@@ -10,4 +10,5 @@ mod mariadb;
 mod own_mariadb;
 mod own_server;
 mod private;
+mod private_tproc_c;
 mod turn;

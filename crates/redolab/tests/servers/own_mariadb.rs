@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const MARIADB: PrivateKind = PrivateKind {
+pub const MARIADB: PrivateKind = PrivateKind {
     driver: "mariadb",
     argument: "--pid-file=server.pid",
 };
@@ -19,7 +19,7 @@ const MARIADB: PrivateKind = PrivateKind {
 const SMALL: [&str; 2] = ["--server-setting", "innodb_log_file_size=64M"];
 
 /// A place that a server's account can enter; `None` where there is no server.
-fn place() -> Option<InTurn<Place>> {
+pub fn place() -> Option<InTurn<Place>> {
     let folders = ["/usr/sbin", "/usr/bin", "/usr/libexec"].map(Path::new);
     let is_there = |name| folders.iter().any(|folder| folder.join(name).exists());
     if !is_there("mariadbd") || !is_there("mariadb-install-db") {

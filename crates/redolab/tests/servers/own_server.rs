@@ -7,13 +7,13 @@ use serde_json::Value;
 use std::fs;
 use std::time::Duration;
 
-const POSTGRES: PrivateKind = PrivateKind {
+pub const POSTGRES: PrivateKind = PrivateKind {
     driver: "postgres",
     argument: "listen_addresses=",
 };
 
 /// A place that a server's account can enter; `None` where there is no server.
-fn place() -> Option<InTurn<Place>> {
+pub fn place() -> Option<InTurn<Place>> {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()

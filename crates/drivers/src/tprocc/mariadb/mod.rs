@@ -8,10 +8,11 @@ mod statements;
 use super::contents::TprocCTable;
 use super::load::LoadPhase;
 use super::server::{CallConnection, LONG, SchemaConnection, SchemaTask, TprocCServer};
-use crate::mariadb::{MariadbEnvironment, ServerHandle, counts};
+use crate::managed::GuardProgram;
+use crate::mariadb::{MariadbEnvironment, ServerHandle, counts, managed};
 use call::MariadbCalls;
 use measure::RealClock;
-use measure::driver::{DriverError, ServerCounts};
+use measure::driver::{DriverError, ManagedPlan, ServerCounts};
 use measure::run::TargetFacts;
 use schema::MariadbSchema;
 use std::time::Duration;
@@ -26,6 +27,17 @@ pub fn server(
 ) -> Result<Box<dyn TprocCServer>, DriverError> {
     Ok(Box::new(MariadbTables {
         server: ServerHandle::open(address, environment)?,
+        clock: RealClock::new(),
+    }))
+}
+
+/// Makes and starts a private server, without tables yet.
+///
+/// # Errors
+/// As of a private server of the driver `mariadb`.
+pub fn make(plan: &ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError> {
+    Ok(Box::new(MariadbTables {
+        server: managed::start(plan, &GuardProgram::own())?,
         clock: RealClock::new(),
     }))
 }
@@ -46,7 +58,7 @@ impl TprocCServer for MariadbTables {
     }
 
     fn facts(&self) -> TargetFacts {
-        TargetFacts::Database(self.server.facts().clone())
+        TargetFacts::Database(self.server.facts())
     }
 
     fn connect(&self, task: SchemaTask) -> Result<Box<dyn SchemaConnection>, DriverError> {
@@ -71,6 +83,10 @@ impl TprocCServer for MariadbTables {
 
     fn server_counts(&self) -> Result<ServerCounts, DriverError> {
         Ok(counts::read(&mut self.server.unchanged()?)?)
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        self.server.close()
     }
 
     /// Counters are read as they are.

@@ -22,8 +22,12 @@ const SETTINGS: &str = "SET SESSION autocommit = 1, wait_timeout = 2000000, \
 /// So many locks together are the lock on the schema: who shares it holds one of them, who is alone
 /// holds all. Servers have no lock by name that can be shared.
 const LOCKS: u32 = 16;
+/// How long a lock is waited for: the server notices a while later that a connection has ended.
+const LOCK_S: u32 = 2;
 /// Numbers of errors that mean a missing privilege: for a schema, a table, an operation, a routine.
 const PRIVILEGE: [u16; 4] = [1044, 1142, 1227, 1370];
+/// The collation of the schema.
+const COLLATION: &str = "ascii_bin";
 /// Number of the error that a schema exists.
 const EXISTS: u16 = 1007;
 
@@ -56,8 +60,8 @@ impl MariadbSchema {
         self.0.run(sql).map(|_| ()).map_err(in_schema)
     }
 
-    fn has_lock(&mut self, number: u32) -> Result<bool, DriverError> {
-        let rows = self.query(&format!("SELECT GET_LOCK('{SCHEMA}.{number}', 0)"))?;
+    fn has_lock(&mut self, number: u32, wait_s: u32) -> Result<bool, DriverError> {
+        let rows = self.query(&format!("SELECT GET_LOCK('{SCHEMA}.{number}', {wait_s})"))?;
         Ok(first(rows).as_deref() == Some("1"))
     }
 
@@ -65,6 +69,16 @@ impl MariadbSchema {
     fn is_any(&mut self, from: &str) -> Result<bool, DriverError> {
         let rows = self.query(&format!("SELECT COUNT(*) FROM {from}"))?;
         Ok(first(rows).is_some_and(|count| count != "0"))
+    }
+
+    /// Whether the schema is as a load makes it before its marker: of the same collation, and
+    /// without anything in it.
+    fn is_left_empty(&mut self) -> Result<bool, DriverError> {
+        let is_alike = self.is_any(&format!(
+            "information_schema.SCHEMATA WHERE SCHEMA_NAME = '{SCHEMA}' \
+             AND DEFAULT_COLLATION_NAME = '{COLLATION}'"
+        ))?;
+        Ok(is_alike && self.query(&statements::all_names())?.is_empty())
     }
 
     /// Makes the marker of a schema that was made just now.
@@ -92,7 +106,9 @@ impl MariadbSchema {
 impl SchemaConnection for MariadbSchema {
     fn lock(&mut self, usage: SchemaUse) -> Result<bool, DriverError> {
         for number in 1..=LOCKS {
-            match (usage, self.has_lock(number)?) {
+            let is_last_try = usage == SchemaUse::Alone || number == LOCKS;
+            let wait_s = if is_last_try { LOCK_S } else { 0 };
+            match (usage, self.has_lock(number, wait_s)?) {
                 (SchemaUse::Shared, true) => return Ok(true),
                 (SchemaUse::Alone, false) => return Ok(false),
                 (SchemaUse::Shared, false) | (SchemaUse::Alone, true) => {}
@@ -111,7 +127,10 @@ impl SchemaConnection for MariadbSchema {
             "information_schema.TABLES WHERE TABLE_SCHEMA = '{SCHEMA}' \
              AND TABLE_NAME = '{MARKER}' AND TABLE_COMMENT = '{MARK}'"
         ))? {
-            return Ok(SchemaState::Foreign);
+            return Ok(match self.is_left_empty()? {
+                true => SchemaState::Unfinished,
+                false => SchemaState::Foreign,
+            });
         }
         let state = self.query(&format!("SELECT state FROM {SCHEMA}.{MARKER}"))?;
         Ok(match first(state).as_deref() {
@@ -129,7 +148,7 @@ impl SchemaConnection for MariadbSchema {
         self.run(&format!("DROP TABLE IF EXISTS {SCHEMA}.{MARKER}"))?;
         // Text is ASCII, and compared byte by byte, as PostgreSQL compares it.
         let made = self.0.run(&format!(
-            "CREATE DATABASE {SCHEMA} CHARACTER SET ascii COLLATE ascii_bin"
+            "CREATE DATABASE {SCHEMA} CHARACTER SET ascii COLLATE {COLLATION}"
         ));
         if let Err(error) = made {
             return Err(match error.number() {

@@ -34,7 +34,13 @@ pub fn create() -> impl Iterator<Item = &'static str> {
     tables.chain(routines).filter(|sql| !sql.is_empty())
 }
 
-/// Names in the schema that redolab did not make: tables, views and routines.
+/// All names in the schema: tables, views, routines, triggers, events.
+#[must_use]
+pub fn all_names() -> String {
+    names_but("''", "''")
+}
+
+/// Names in the schema that redolab did not make: tables, views, routines, triggers, events.
 #[must_use]
 pub fn foreign_names() -> String {
     let quoted = |name: &str| format!("'{name}'");
@@ -42,9 +48,14 @@ pub fn foreign_names() -> String {
         .map(|table| quoted(table.name()))
         .join(", ");
     let routines = ROUTINE_NAMES.map(quoted).join(", ");
+    names_but(&format!("{tables}, '{MARKER}'"), &routines)
+}
+
+/// Names in the schema, without these tables and these routines.
+fn names_but(tables: &str, routines: &str) -> String {
     format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{SCHEMA}' \
-           AND TABLE_NAME NOT IN ({tables}, '{MARKER}') \
+           AND TABLE_NAME NOT IN ({tables}) \
          UNION ALL SELECT ROUTINE_NAME FROM information_schema.ROUTINES \
            WHERE ROUTINE_SCHEMA = '{SCHEMA}' AND ROUTINE_NAME NOT IN ({routines}) \
          UNION ALL SELECT TRIGGER_NAME FROM information_schema.TRIGGERS \

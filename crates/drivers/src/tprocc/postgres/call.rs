@@ -6,6 +6,7 @@
 
 use crate::postgres::connection::Connection;
 use crate::postgres::error::{PostgresError, ServerMessage};
+use crate::postgres::watch::WatchedBackend;
 use crate::tprocc::mix::TransactionKind;
 use crate::tprocc::server::{CallAnswer, CallConnection, CallOutcome};
 use crate::tprocc::user::{CustomerKey, OrderLine, UserCall};
@@ -59,20 +60,27 @@ enum Parameter<'a> {
 #[derive(Debug)]
 pub struct PostgresCalls {
     connection: Connection,
+    _backend: Option<WatchedBackend>,
 }
 
 impl PostgresCalls {
-    /// Prepares the statements on a connection.
+    /// Prepares the statements on a connection, whose backend is watched.
     ///
     /// # Errors
     /// Of the server.
-    pub fn prepare(mut connection: Connection) -> Result<PostgresCalls, PostgresError> {
+    pub fn prepare(
+        mut connection: Connection,
+        backend: Option<WatchedBackend>,
+    ) -> Result<PostgresCalls, PostgresError> {
         connection.query(SETTINGS)?;
         for kind in TransactionKind::ALL {
             let (sql, types) = statement(kind);
             connection.prepare(kind.name(), sql, types)?;
         }
-        Ok(PostgresCalls { connection })
+        Ok(PostgresCalls {
+            connection,
+            _backend: backend,
+        })
     }
 
     /// Sends what was encoded, and reads until the server is ready again.

@@ -9,10 +9,11 @@ mod statements;
 use super::contents::TprocCTable;
 use super::load::LoadPhase;
 use super::server::{CallConnection, LONG, SchemaConnection, SchemaTask, TprocCServer};
-use crate::postgres::{ClientEnvironment, Server};
+use crate::managed::GuardProgram;
+use crate::postgres::{ClientEnvironment, Server, managed};
 use call::PostgresCalls;
 use measure::RealClock;
-use measure::driver::{Driver, DriverError, ServerCounts};
+use measure::driver::{Driver, DriverError, ManagedPlan, ServerCounts, WaitSampling};
 use measure::run::TargetFacts;
 use schema::PostgresSchema;
 use std::time::Duration;
@@ -32,6 +33,16 @@ pub fn server(
 ) -> Result<Box<dyn TprocCServer>, DriverError> {
     Ok(Box::new(PostgresTables {
         server: Server::open(address, environment)?,
+    }))
+}
+
+/// Makes and starts a private server, without tables yet.
+///
+/// # Errors
+/// As of a private server of the driver `postgres`.
+pub fn make(plan: &ManagedPlan) -> Result<Box<dyn TprocCServer>, DriverError> {
+    Ok(Box::new(PostgresTables {
+        server: managed::start(plan, &GuardProgram::own())?,
     }))
 }
 
@@ -65,8 +76,8 @@ impl TprocCServer for PostgresTables {
     }
 
     fn user(&self) -> Result<Box<dyn CallConnection>, DriverError> {
-        let connection = self.server.unchanged()?;
-        Ok(Box::new(PostgresCalls::prepare(connection)?))
+        let (connection, backend) = self.server.watched()?;
+        Ok(Box::new(PostgresCalls::prepare(connection, backend)?))
     }
 
     fn finishing(&self, phase: LoadPhase) -> Vec<String> {
@@ -84,5 +95,13 @@ impl TprocCServer for PostgresTables {
 
     fn statistics_delay(&self) -> Duration {
         Driver::statistics_delay(&self.server)
+    }
+
+    fn sample_waits(&self) -> Result<Option<Box<dyn WaitSampling>>, DriverError> {
+        Driver::sample_waits(&self.server)
+    }
+
+    fn close(&self) -> Result<(), DriverError> {
+        Driver::close(&self.server)
     }
 }

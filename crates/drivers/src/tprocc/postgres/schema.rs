@@ -31,17 +31,24 @@ impl SchemaConnection for PostgresSchema {
 
     fn state(&mut self) -> Result<SchemaState, DriverError> {
         let rows = self.query(&format!(
-            "SELECT pg_catalog.obj_description(oid, 'pg_namespace') \
-             FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}'"
+            "SELECT pg_catalog.obj_description(n.oid, 'pg_namespace'), \
+               nspacl IS NULL AND pg_catalog.pg_get_userbyid(nspowner) = current_user \
+               AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend \
+                 WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+                 AND refobjid = n.oid) \
+             FROM pg_catalog.pg_namespace AS n WHERE nspname = '{SCHEMA}'"
         ))?;
-        if rows.is_empty() {
+        let Some(row) = rows.into_iter().next() else {
             return Ok(SchemaState::Absent);
-        }
-        let comment = first(rows).unwrap_or_default();
-        Ok(match comment.strip_prefix(MARK) {
-            None => SchemaState::Foreign,
-            Some(LOADING) => SchemaState::Unfinished,
-            Some(_) => SchemaState::Loaded,
+        };
+        Ok(match row.as_slice() {
+            [Some(comment), _] => match comment.strip_prefix(MARK) {
+                None => SchemaState::Foreign,
+                Some(LOADING) => SchemaState::Unfinished,
+                Some(_) => SchemaState::Loaded,
+            },
+            [None, Some(is_empty)] if is_empty == "t" => SchemaState::Unfinished,
+            _ => SchemaState::Foreign,
         })
     }
 

@@ -18,15 +18,24 @@ pub const TPM: f64 = 150_000.0;
 pub const PAUSE: Nanos = Nanos::from_millis(120);
 const KINDS: [&str; 2] = ["new-order", "payment"];
 
-/// The driver; `broken` in the address breaks a condition, `blind` hides the counts.
+/// What `jumping` counts add, once, this long after they were opened.
+const JUMP: u64 = 1_000_000;
+const JUMPS_AFTER: Nanos = Nanos::from_millis(1000);
+
+/// The driver; `broken` in the address breaks a condition, `blind` hides the counts, with `jumping`
+/// they grow at once while users warm up.
 pub const COUNTING: DriverKind = DriverKind {
     name: "tprocc",
     schemes: &[],
     address: "counting://",
     open: |address| {
+        let clock = RealClock::new();
         Ok(OpenedTarget {
             driver: Box::new(Counting {
-                clock: RealClock::new(),
+                clock,
+                jumps_at: address
+                    .contains("jumping")
+                    .then(|| clock.now().plus(JUMPS_AFTER)),
                 is_broken: address.contains("broken"),
                 is_blind: address.contains("blind"),
             }),
@@ -38,6 +47,7 @@ pub const COUNTING: DriverKind = DriverKind {
 
 struct Counting {
     clock: RealClock,
+    jumps_at: Option<Nanos>,
     is_broken: bool,
     is_blind: bool,
 }
@@ -69,7 +79,11 @@ impl Driver for Counting {
 
     fn counters(&self) -> DriverCounters {
         let at = self.clock.now();
-        let grown = |per_minute: f64| (at.as_secs() / 60.0 * per_minute) as u64;
+        let jump = match self.jumps_at {
+            Some(then) if at > then => JUMP,
+            _ => 0,
+        };
+        let grown = |per_minute: f64| jump + (at.as_secs() / 60.0 * per_minute) as u64;
         DriverCounters {
             tproc_c: Some(TprocCCounts {
                 at,
