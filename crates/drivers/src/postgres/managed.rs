@@ -47,9 +47,11 @@ pub(super) const SIGNALS: EndSignals = EndSignals {
 };
 
 /// Settings of the server that are not PostgreSQL's defaults.
-const SETTINGS: [(&str, &str); 5] = [
+const SETTINGS: [(&str, &str); 6] = [
     // Each message takes a transaction id; a vacuum of the whole cluster would disturb a long run.
     ("autovacuum_freeze_max_age", "2000000000"),
+    // Shared memory in the data directory is removed with it, also after the server was killed.
+    ("dynamic_shared_memory_type", "mmap"),
     ("max_connections", "1000"),
     ("max_wal_size", MAX_WAL),
     ("track_wal_io_timing", "on"),
