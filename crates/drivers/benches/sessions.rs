@@ -1,8 +1,8 @@
 //! Commits of sessions on a database server, through `measure::driver`.
 //!
 //! Prints commits, seconds, microseconds of the process's CPU time meanwhile, and the bytes of a
-//! row (0 where redo is exact). `experiments/postgres-pgbench` and `experiments/mariadb-slap` run it in
-//! turns with the clients that they are named by.
+//! row (0 where redo is exact). `experiments/postgres-pgbench` and `experiments/mariadb-slap` run
+//! it in turns with the clients that they are named by.
 //!
 //!     cargo bench -p redolab-drivers --bench sessions -- ADDRESS CLIENTS LENGTH [nowait]
 //!
