@@ -20,28 +20,9 @@ newest() {
 }
 bin=${REDOLAB_POSTGRES_BIN:-$(newest)}
 PATH=$bin:$PATH
-bench=$(cd "$root" && cargo bench --quiet -p redolab-drivers --bench postgres --no-run \
-    --message-format json | sed -n 's/.*"name":"postgres".*"executable":"\([^"]*\)".*/\1/p' | tail -1)
-
-home=$(mktemp -d "$directory/postgres-pgbench-XXXXXX")
-server=
-finish() {
-    if [ -n "$server" ]; then
-        kill -QUIT "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-    fi
-    rm -rf "$home"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
-
-as_server() {
-    if [ "$(id -u)" -eq 0 ]; then
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL -- "$@"
-    fi
-    exec "$@"
-}
-[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$home"
+. "$root/experiments/turns.sh"
+bench=$(sessions_program)
+private_folder "$directory" postgres-pgbench
 cd "$home"
 (as_server "$bin/initdb" -A trust -U redo --locale=C -E UTF8 -D "$home/data") >/dev/null
 as_server "$bin/postgres" -D "$home/data" -k "$home" -c listen_addresses= -c autovacuum=off \
@@ -76,7 +57,7 @@ chunk() {
     else
         # shellcheck disable=SC2086
         { time "$bench" "$address" "$2" "$seconds" $nowait >"$home/out" 2>"$home/err"; } 2>"$home/times"
-        out=$(cat "$home/out")
+        out=$(cut -d ' ' -f 1,2 "$home/out")
     fi
     read -r times <"$home/times"
     echo "$out $times" | awk 'NF == 4 { printf "%.1f %.3f\n", $1 / $2, ($3 + $4) * 1e6 / $1; found = 1 }
@@ -86,18 +67,10 @@ chunk() {
 # Segments of the WAL are there to be used again before anything is measured.
 PGOPTIONS='-c synchronous_commit=off' pgbench -n -M prepared -c 4 -j 4 -T 20 -D payload="$payload" \
     -f "$home/script" >/dev/null 2>&1
-echo cell,round,pgbench_1,pgbench_2,redolab_1,redolab_2,pgbench_us_1,pgbench_us_2,redolab_us_1,redolab_us_2
+turns_header pgbench
 for round in $(seq "$rounds"); do
     for cell in 'wait 1' 'wait 8' 'nowait 1' 'nowait 8'; do
-        read -r mode clients <<<"$cell"
         psql -qtAXc CHECKPOINT
-        if [ $((round % 2)) -eq 1 ]; then
-            a1=$(chunk pgbench "$clients" "$mode"); b1=$(chunk redolab "$clients" "$mode")
-            b2=$(chunk redolab "$clients" "$mode"); a2=$(chunk pgbench "$clients" "$mode")
-        else
-            b1=$(chunk redolab "$clients" "$mode"); a1=$(chunk pgbench "$clients" "$mode")
-            a2=$(chunk pgbench "$clients" "$mode"); b2=$(chunk redolab "$clients" "$mode")
-        fi
-        echo "$cell,$round,${a1% *},${a2% *},${b1% *},${b2% *},${a1#* },${a2#* },${b1#* },${b2#* }"
+        turns "$round" pgbench "$cell"
     done
 done

@@ -340,7 +340,7 @@ pub struct ManagedKind {
     /// Names of the driver, of its name and schemes, under which it makes servers: a driver of
     /// several products may be able to make those of one only.
     pub products: &'static [&'static str],
-    /// Whether a server that is made with these settings beside the driver's own can run a workload.
+    /// Whether a server that is made with these settings, and the driver's own, can run a workload.
     pub accepts: fn(&Workload, &BTreeMap<String, String>) -> Result<(), DriverError>,
     /// Bytes of a new server: data, redo.
     pub footprint_bytes: fn(&ManagedPlan) -> [u64; 2],

@@ -181,6 +181,15 @@ mod tests {
             let mean = redo_of(search.layout().expect("it fits"));
             assert!(search.is_near(mean), "{aim}: {mean}");
         }
+        let search = Search::new(10_000, 7_900);
+        for (mean, is_near) in [
+            (9_899, false),
+            (9_900, true),
+            (10_100, true),
+            (10_101, false),
+        ] {
+            assert_eq!(search.is_near(mean), is_near, "{mean}");
+        }
         let mut small = Search::new(100, 7_900);
         assert!(!small.correct(270), "there is no smaller row");
     }

@@ -2,7 +2,7 @@
 //!
 //! | counted here | the server's name |
 //! |---|---|
-//! | position of the log | `Innodb_lsn_current`, `Innodb_redo_log_current_lsn`, or the engine's report |
+//! | position of the log | `Innodb_lsn_current`, `Innodb_redo_log_current_lsn`, or a report |
 //! | bytes of the log | `Innodb_os_log_written` of MariaDB, which grows as the position does |
 //! | writes | `Innodb_log_writes` |
 //! | flushes | `Innodb_os_log_fsyncs`, which MariaDB does not have from 10.8 on |
