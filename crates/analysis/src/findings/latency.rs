@@ -30,7 +30,7 @@ fn written(run: &Run) -> Vec<(&Row, &WaitStats)> {
 }
 
 /// Weight and words of a mean log file parallel write.
-fn band(mean_ms: f64, t: &Thresholds) -> (Weight, String) {
+pub(super) fn band(mean_ms: f64, t: &Thresholds) -> (Weight, String) {
     let (good, fair, problem) = (
         t.write_mean_good_ms.value,
         t.write_mean_fair_ms.value,

@@ -8,6 +8,7 @@ mod block;
 mod cache;
 pub mod catalogue;
 pub(crate) mod concurrency;
+pub mod diagnosis;
 pub(crate) mod disk;
 mod endurance;
 pub mod evidence;

@@ -380,6 +380,10 @@ mod tests {
             .find(|f| f.id == "server.statistics")
             .expect("it is said");
         assert_eq!((found.len(), last.weight), (2, Weight::Info));
-        assert!(last.claim.contains("were reset"), "{}", last.claim);
+        assert!(
+            last.claim.contains("reset its statistics"),
+            "{}",
+            last.claim
+        );
     }
 }

@@ -3,8 +3,8 @@
 use crate::tproc_c::{assert_unchanged, connected, empty, loaded, opened, violated};
 use drivers::tprocc;
 
-/// A load that was killed after its first statement leaves an empty schema, of its collation; one of
-/// others has something in it or another collation.
+/// A load that was killed after its first statement leaves an empty schema, of its collation; one
+/// of others has something in it or another collation.
 #[test]
 fn an_empty_schema_is_replaced_and_one_of_others_is_not() {
     const EMPTY: &str = "CREATE DATABASE redolab_tprocc CHARACTER SET ascii COLLATE ascii_bin;";

@@ -69,6 +69,10 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         run.findings.retain(of_waits);
         // What the figures say against each other comes before what they show.
         let mut found = findings::evidence::findings(run);
+        if let Some(imported) = &run.imported {
+            let is_judged = run.findings.iter().any(|f| f.id == "latency.write_mean");
+            found.extend(findings::diagnosis::of(imported, thresholds, is_judged));
+        }
         found.append(&mut run.findings);
         found.sort_by_key(|f| std::cmp::Reverse(f.weight));
         run.findings = found;

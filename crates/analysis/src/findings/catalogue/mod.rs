@@ -13,6 +13,7 @@ macro_rules! entries {
     };
 }
 
+mod diagnosis;
 mod durability;
 mod evidence;
 mod need;
@@ -20,6 +21,7 @@ mod performance;
 mod server;
 mod validity;
 
+pub(crate) use diagnosis::*;
 pub(crate) use durability::*;
 pub(crate) use evidence::*;
 pub(crate) use need::*;
@@ -160,6 +162,7 @@ pub fn entries() -> impl Iterator<Item = &'static CatalogueEntry> {
         server::ENTRIES,
         validity::ENTRIES,
         evidence::ENTRIES,
+        diagnosis::ENTRIES,
     ];
     parts.into_iter().flatten().copied()
 }

@@ -8,7 +8,7 @@ mod flash;
 mod iostat;
 mod published;
 mod samples;
-mod view;
+pub(super) mod view;
 
 use super::note::Note;
 use measure::imported::Imported;

@@ -43,9 +43,24 @@ const HEALTHY: Case = Case {
 /// All cases.
 pub const CASES: &[Case] = &[
     HEALTHY,
-    Case { name: "healthy flash", write: (900_000, 72.0), sync: (1_000_000, 150.0), ..HEALTHY },
-    Case { name: "healthy, grouped", write: (50_000, 45.0), sync: (400_000, 700.0), ..HEALTHY },
-    Case { name: "healthy, one session", write: (70_000, 50.0), sync: (70_000, 56.0), ..HEALTHY },
+    Case {
+        name: "healthy flash",
+        write: (900_000, 72.0),
+        sync: (1_000_000, 150.0),
+        ..HEALTHY
+    },
+    Case {
+        name: "healthy, grouped",
+        write: (50_000, 45.0),
+        sync: (400_000, 700.0),
+        ..HEALTHY
+    },
+    Case {
+        name: "healthy, one session",
+        write: (70_000, 50.0),
+        sync: (70_000, 56.0),
+        ..HEALTHY
+    },
     Case {
         name: "healthy, a log switch",
         foreground: &[("log file switch completion", 3, 0.1)],
@@ -124,7 +139,10 @@ pub const CASES: &[Case] = &[
         name: "RAC broadcast",
         write: (70_000, 35.0),
         sync: (76_800, 420.0),
-        background: &[("gcs log flush sync", 65_000, 170.0), ("LGWR wait for redo copy", 900, 0.2)],
+        background: &[
+            ("gcs log flush sync", 65_000, 170.0),
+            ("LGWR wait for redo copy", 900, 0.2),
+        ],
         foreground: &[("log file sync: SCN ordering", 20, 0.1)],
         key: &["diagnosis.commit_wait"],
         ..HEALTHY

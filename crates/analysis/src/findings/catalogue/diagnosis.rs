@@ -1,0 +1,57 @@
+//! What imported evidence shows of the log writer.
+
+use super::CatalogueEntry;
+use measure::judgement::Confidence::{High, Medium};
+
+/// The rule of two log writes.
+const GROUP: &str = "a commit waits for the rest of the log write in flight and then for its own: up to 2 log writes";
+const REFERENCE: &str = "Oracle Database Reference, wait events and statistics of these names";
+
+entries! {
+    DIAGNOSIS_COMMIT_WAIT = CatalogueEntry::new("diagnosis.commit_wait", Medium,
+        "What log file sync consists of: group commit, named causes, and what is unexplained.")
+        .rule("log file sync up to 2.2 times log file parallel write is group commit by itself", GROUP)
+        .advice("Look at run queues and at the log writer's priority at that time, and trace the log writer and one session.");
+    DIAGNOSIS_GROUP_COMMIT = CatalogueEntry::new("diagnosis.group_commit", High,
+        "Commits per log write.")
+        .rule("user commits / redo writes", "group-commit factor: commits per log write");
+    DIAGNOSIS_REMOTE_WRITE = CatalogueEntry::new("diagnosis.remote_write", Medium,
+        "Commits wait for a standby.")
+        .rule("20 % of what group commit does not explain", REFERENCE)
+        .advice("Check the network and the standby's redo device; ASYNC or FASTSYNC transport shortens commits and changes what they survive.");
+    DIAGNOSIS_WORKER_ORDERING = CatalogueEntry::new("diagnosis.worker_ordering", Medium,
+        "Log writer workers wait for each other.")
+        .rule("20 % of what group commit does not explain", REFERENCE)
+        .advice("Compare with one log writer (_use_single_log_writer), with Oracle's support.");
+    DIAGNOSIS_BROADCAST = CatalogueEntry::new("diagnosis.broadcast", Medium,
+        "The log writer waits for the other instances of the cluster at each commit.")
+        .rule("20 % of what group commit does not explain", REFERENCE)
+        .advice("Check the interconnect and the priority of LMS on the other instances.");
+    DIAGNOSIS_LOG_WRITER_CPU = CatalogueEntry::new("diagnosis.log_writer_cpu", Medium,
+        "The log writer needs much time of its own beside its waits for I/O.")
+        .rule("redo write time minus log file parallel write, 20 % of what group commit does not explain", REFERENCE)
+        .advice("Check run queues, the log writer's priority, and the number of redo strands.");
+    DIAGNOSIS_WAKE_UP = CatalogueEntry::new("diagnosis.wake_up", Medium,
+        "Sessions notice late that their commit is done.")
+        .rule("redo synch time overhead, 20 % of what group commit does not explain", REFERENCE)
+        .advice("Check run queues and adaptive log file sync (_use_adaptive_log_file_sync): polling sessions wake up late.");
+    DIAGNOSIS_PROCESSORS = CatalogueEntry::new("diagnosis.processors", High,
+        "The processors were so busy that waits include the wait for a processor.")
+        .limit("processors busy", &["cpu_busy_pct"])
+        .advice("Relieve the processors before judging the device: a log writer without one looks like slow I/O.");
+    DIAGNOSIS_LOG_SWITCHES = CatalogueEntry::new("diagnosis.log_switches", High,
+        "Sessions waited for log switches.")
+        .rule("2 % of the time of log file sync", REFERENCE)
+        .advice("Checkpoint incomplete: larger log files or a faster database writer. Archiving needed: a faster archive destination or more log groups.");
+    DIAGNOSIS_LOG_BUFFER = CatalogueEntry::new("diagnosis.log_buffer", High,
+        "Sessions waited for room in the log buffer.")
+        .rule("2 % of the time of log file sync", REFERENCE)
+        .advice("The log writer does not keep up: a faster device first, then a larger log buffer.");
+    DIAGNOSIS_OUTLIERS = CatalogueEntry::new("diagnosis.outliers", High,
+        "Single log writes that were reported because they took long: number, sum, longest.")
+        .rule("any", "Oracle V$LGWRIO_OUTLIER and warnings of the log writer, over 500 ms")
+        .advice("Compare their times with what else used the device then.");
+    DIAGNOSIS_REDO = CatalogueEntry::new("diagnosis.redo", High,
+        "Redo per commit, its rate, and the share of padding.")
+        .rule("redo size, user commits, redo wastage", REFERENCE);
+}

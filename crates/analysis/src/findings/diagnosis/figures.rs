@@ -1,0 +1,170 @@
+//! The figures of one report that a diagnosis needs: waits by event, statistics, processors.
+//!
+//! Invariant: what the evidence does not contain is absent, never zero.
+
+use super::super::evidence::view::{Line, Tables};
+use measure::imported::Table;
+use measure::printed;
+use std::collections::BTreeMap;
+
+/// Tables of wait events of reports; an event of a later one has more digits.
+const EVENTS: [&str; 3] = ["top_events", "foreground_waits", "background_waits"];
+
+/// Waits for one event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EventWaits {
+    /// Number.
+    pub(super) waits: f64,
+    /// Their sum in ms.
+    pub(super) total_ms: f64,
+    /// How far rounding of the sum may be off, as a share of it.
+    pub(super) off: f64,
+}
+
+impl EventWaits {
+    /// Their mean in ms.
+    pub(super) fn mean_ms(&self) -> f64 {
+        self.total_ms / self.waits
+    }
+}
+
+/// What one report, or a set of traces, contains.
+#[derive(Debug, Default)]
+pub(super) struct ReportFigures<'a> {
+    /// The file; empty where it joins several.
+    pub(super) file: &'a str,
+    events: BTreeMap<&'a str, EventWaits>,
+    statistics: BTreeMap<&'a str, f64>,
+    /// Idle processors in percent, the lowest of its tables.
+    pub(super) idle_pct: Option<f64>,
+    /// Seconds between its snapshots.
+    pub(super) window_s: Option<f64>,
+}
+
+impl<'a> ReportFigures<'a> {
+    /// Waits for an event, by the name that Oracle gives it.
+    pub(super) fn event(&self, name: &str) -> Option<EventWaits> {
+        self.events.get(name).copied()
+    }
+
+    /// The sum of all waits for events of these names.
+    pub(super) fn events(&self, names: &[&str]) -> Option<EventWaits> {
+        let found = names.iter().filter_map(|name| self.event(name));
+        found.reduce(|a, b| EventWaits {
+            waits: a.waits + b.waits,
+            total_ms: a.total_ms + b.total_ms,
+            off: a.off.max(b.off),
+        })
+    }
+
+    /// The total of a statistic of the instance.
+    pub(super) fn statistic(&self, name: &str) -> Option<f64> {
+        self.statistics.get(name).copied()
+    }
+
+    fn is_of_log(&self) -> bool {
+        !self.events.is_empty() || !self.statistics.is_empty() || self.idle_pct.is_some()
+    }
+
+    fn add(&mut self, name: &'a str, waits: EventWaits, adds: bool) {
+        let entry = self.events.entry(name);
+        match entry {
+            std::collections::btree_map::Entry::Vacant(new) => {
+                new.insert(waits);
+            }
+            std::collections::btree_map::Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                if adds {
+                    known.waits += waits.waits;
+                    known.total_ms += waits.total_ms;
+                } else if waits.off < known.off {
+                    *known = waits;
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, table: &'a Table, tables: Tables<'a>) {
+        for line in tables.lines_of(table) {
+            match table.id.as_str() {
+                "wait_events" => {
+                    let sum = (line.number("waits"), line.number("total_us"));
+                    if let (Some(waits), Some(us)) = sum
+                        && waits > 0.0
+                    {
+                        let waits = EventWaits {
+                            waits,
+                            total_ms: us / 1e3,
+                            off: 0.0,
+                        };
+                        self.add(line.text("event"), waits, true);
+                    }
+                }
+                "instance_activity" => {
+                    if let Some(total) = line.number("total") {
+                        self.statistics.insert(line.text("statistic"), total);
+                    }
+                }
+                "host_cpu" => {
+                    let idle = line.number("cpu_idle_pct").filter(|pct| *pct >= 0.0);
+                    self.idle_pct = match (self.idle_pct, idle) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                }
+                "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
+                id if EVENTS.contains(&id) => {
+                    if let Some(waits) = waits_of(&line) {
+                        self.add(line.text("event"), waits, false);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Waits of a line of a report: from the sum or from the mean, whichever was printed finer.
+fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
+    let waits = line.number("waits").filter(|waits| *waits > 0.0)?;
+    let fine = |key: &str, value: Option<f64>| {
+        let value = value.filter(|value| *value > 0.0)?;
+        let shown = printed::number(line.text(key))?;
+        let off = shown.half_digit() / shown.value.abs().max(1e-300);
+        Some((value, off))
+    };
+    let by_sum = fine("time", line.number("time_s")).map(|(s, off)| (s * 1e3, off));
+    let by_mean = fine("avg_wait", line.number("avg_wait_ms")).map(|(ms, off)| (ms * waits, off));
+    let (total_ms, off) = match (by_sum, by_mean) {
+        (Some(a), Some(b)) if b.1 < a.1 => b,
+        (a, b) => a.or(b)?,
+    };
+    Some(EventWaits {
+        waits,
+        total_ms,
+        off,
+    })
+}
+
+/// The figures of each report; those of traces are of one set, because the log writer and the
+/// sessions have files of their own.
+pub(super) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
+    let mut out: Vec<ReportFigures<'a>> = Vec::new();
+    for table in tables.all() {
+        let file = match table.id.as_str() {
+            "wait_events" => "",
+            _ => table.file.as_str(),
+        };
+        let at = out.iter().position(|report| report.file == file);
+        let at = at.unwrap_or_else(|| {
+            out.push(ReportFigures {
+                file,
+                ..ReportFigures::default()
+            });
+            out.len() - 1
+        });
+        out[at].read(table, tables);
+    }
+    out.retain(ReportFigures::is_of_log);
+    out
+}

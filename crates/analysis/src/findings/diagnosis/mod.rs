@@ -1,0 +1,178 @@
+//! What evidence of a log writer shows: whether its device is slow, what a commit's wait consists
+//! of, and what else sessions waited for.
+//!
+//! Invariants: a cause is named only where its own figure shows it; what a report cannot show is
+//! said; rules stay silent where rounding can explain a figure.
+
+mod figures;
+mod waits;
+
+use super::evidence::view::Tables;
+use super::latency::band;
+use super::note::Note;
+use super::{Caution, Info, catalogue};
+use crate::thresholds::Thresholds;
+use figures::{ReportFigures, reports};
+use measure::imported::Imported;
+use measure::judgement::Finding;
+
+pub(super) const WRITE: &str = "log file parallel write";
+pub(super) const SYNC: &str = "log file sync";
+
+/// What each report shows, report by report. `has_rows` is true where the mean of the log writes
+/// was judged by a row already.
+#[must_use]
+pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
+    let tables = Tables(&imported.tables);
+    let mut notes: Vec<Note> = Vec::new();
+    for report in reports(tables) {
+        if !has_rows {
+            write_mean(&report, thresholds, &mut notes);
+        }
+        waits::collect(&report, thresholds, &mut notes);
+        processors(&report, thresholds, &mut notes);
+        redo(&report, &mut notes);
+    }
+    outliers(tables, &mut notes);
+    notes.into_iter().map(Note::done).collect()
+}
+
+/// A claim with the file that it is about.
+fn claim_of(report: &ReportFigures<'_>, claim: String) -> String {
+    match report.file {
+        "" => claim,
+        file => format!("{claim} ({file})"),
+    }
+}
+
+fn write_mean(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some(write) = report.event(WRITE) else {
+        return;
+    };
+    let mean = write.mean_ms();
+    let (weight, words) = band(mean, t);
+    let limit = match weight {
+        super::Good => &t.write_mean_good_ms,
+        Info => &t.write_mean_fair_ms,
+        _ => &t.write_mean_problem_ms,
+    };
+    let claim = format!(
+        "{WRITE} takes {mean:.2} ms on average over {} waits, {words}",
+        crate::format::count(write.waits as u64)
+    );
+    notes.push(
+        Note::of(
+            &catalogue::LATENCY_WRITE_MEAN,
+            weight,
+            claim_of(report, claim),
+        )
+        .number("mean_ms", mean)
+        .number("waits", write.waits)
+        .limit(words, limit)
+        .advice_if(weight != super::Good && weight != Info),
+    );
+}
+
+fn processors(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    let Some(idle) = report.idle_pct else {
+        return;
+    };
+    let busy = 100.0 - idle;
+    if busy < t.cpu_busy_pct.value {
+        return;
+    }
+    let claim = format!(
+        "the processors were {busy:.1} % busy: the log writer and the sessions wait for them, and that looks \
+         like slow I/O"
+    );
+    notes.push(
+        Note::of(
+            &catalogue::DIAGNOSIS_PROCESSORS,
+            Caution,
+            claim_of(report, claim),
+        )
+        .number("busy_pct", busy)
+        .limit(format!("busy {} %", t.cpu_busy_pct.value), &t.cpu_busy_pct),
+    );
+}
+
+/// Redo per commit, its rate, and the share of padding.
+fn redo(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
+    let Some(size) = report.statistic("redo size").filter(|bytes| *bytes > 0.0) else {
+        return;
+    };
+    let mut parts = Vec::new();
+    let per_commit = report
+        .statistic("user commits")
+        .filter(|n| *n > 0.0)
+        .map(|n| size / n);
+    if let Some(bytes) = per_commit {
+        parts.push(format!(
+            "{} bytes of redo per commit",
+            crate::format::count(bytes as u64)
+        ));
+    }
+    let rate = report.window_s.map(|seconds| size * 60.0 / seconds / 1e9);
+    if let Some(rate) = rate {
+        parts.push(format!("{rate:.3} GB of redo a minute"));
+    }
+    let wastage = report
+        .statistic("redo wastage")
+        .map(|w| 100.0 * w / (w + size));
+    if let Some(wastage) = wastage {
+        parts.push(format!(
+            "{wastage:.1} % of the written bytes are padding (redo wastage)"
+        ));
+    }
+    if parts.is_empty() {
+        return;
+    }
+    notes.push(
+        Note::of(
+            &catalogue::DIAGNOSIS_REDO,
+            Info,
+            claim_of(report, parts.join(", ")),
+        )
+        .maybe("redo_per_commit_bytes", per_commit)
+        .maybe("redo_gb_per_minute", rate)
+        .maybe("wastage_pct", wastage),
+    );
+}
+
+/// Log writes that were reported one by one because they took long.
+fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
+    let kinds = [
+        ("io_outliers", "io_latency", "V$LGWRIO_OUTLIER"),
+        (
+            "log_write_warnings",
+            "elapsed_ms",
+            "warnings of the log writer",
+        ),
+    ];
+    for (id, column, name) in kinds {
+        for table in tables.of(id) {
+            let of_log = |line: &super::evidence::view::Line<'_>| {
+                id != "io_outliers" || matches!(line.text("function_name"), "LGWR" | "")
+            };
+            let lines = tables.lines_of(table).filter(of_log);
+            let times: Vec<f64> = lines.filter_map(|line| line.number(column)).collect();
+            let Some(longest) = times.iter().copied().reduce(f64::max) else {
+                continue;
+            };
+            let sum: f64 = times.iter().sum();
+            let claim = format!(
+                "{} log writes were reported as slow ({name}): {} ms together, the longest {} ms ({})",
+                times.len(),
+                super::evidence::view::show(sum),
+                super::evidence::view::show(longest),
+                super::evidence::view::place(table)
+            );
+            notes.push(
+                Note::of(&catalogue::DIAGNOSIS_OUTLIERS, Caution, claim)
+                    .number("writes", times.len() as f64)
+                    .number("sum_ms", sum)
+                    .number("longest_ms", longest),
+            );
+        }
+    }
+}

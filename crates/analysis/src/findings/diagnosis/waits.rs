@@ -1,0 +1,266 @@
+//! What `log file sync` consists of, and what sessions waited for instead of it.
+
+use super::super::note::Note;
+use super::super::{Caution, Info, catalogue};
+use super::figures::{EventWaits, ReportFigures};
+use super::{SYNC, WRITE, claim_of};
+use crate::thresholds::Thresholds;
+use measure::judgement::Weight;
+
+/// A commit waits for the rest of the log write in flight and then for its own: up to two log
+/// writes, and a tenth for waking up.
+const GROUP_COMMIT: f64 = 2.2;
+/// A cause is named where it is this share of what has to be explained, and a wait is explained
+/// where this share of that, or of the whole wait, is left at most.
+const SHARE: f64 = 0.2;
+/// Waits of sessions for something else are a finding from this share of log file sync.
+const ELSEWHERE: f64 = 0.02;
+
+const REMOTE: [&str; 4] = [
+    "SYNC Remote Write",
+    "LNS wait on SENDREQ",
+    "LGWR-LNS wait on channel",
+    "LGWR wait on LNS",
+];
+const ORDERING: [&str; 1] = ["LGWR worker group ordering"];
+const BROADCAST: [&str; 2] = ["wait for scn ack", "LGWR wait for scn ack"];
+
+pub(super) fn collect(report: &ReportFigures<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    if let (Some(write), Some(sync)) = (report.event(WRITE), report.event(SYNC)) {
+        commit_wait(report, (write, sync), t, notes);
+        group_commit(report, (write, sync), notes);
+    }
+    elsewhere(report, notes);
+}
+
+/// A cause of longer commits: its entry, its words, and by how many ms it makes a commit longer.
+struct Cause {
+    entry: &'static catalogue::CatalogueEntry,
+    words: String,
+    ms: f64,
+}
+
+/// What the report's own figures show of the causes.
+fn causes(report: &ReportFigures<'_>, write: EventWaits, sync: EventWaits) -> Vec<Cause> {
+    let mut out = Vec::new();
+    let of_events = |names: &[&str]| report.events(names);
+    // Each log write waits for these; a commit waits for two log writes at most.
+    if let Some(remote) = of_events(&REMOTE) {
+        // The local and the remote write are made at the same time: the longer one counts.
+        let per_write = remote.total_ms / write.waits;
+        out.push(Cause {
+            entry: &catalogue::DIAGNOSIS_REMOTE_WRITE,
+            words: format!("a log write waits {per_write:.2} ms for the standby"),
+            ms: 2.0 * (per_write - write.mean_ms()).max(0.0),
+        });
+    }
+    for (names, entry, what) in [
+        (
+            &ORDERING[..],
+            &catalogue::DIAGNOSIS_WORKER_ORDERING,
+            "log writer workers wait for each other's turn",
+        ),
+        (
+            &BROADCAST[..],
+            &catalogue::DIAGNOSIS_BROADCAST,
+            "the log writer waits for the other instances' acknowledgement",
+        ),
+    ] {
+        if let Some(waits) = of_events(names) {
+            let per_write = waits.total_ms / write.waits;
+            out.push(Cause {
+                entry,
+                words: format!("{what}, {per_write:.2} ms per log write"),
+                ms: 2.0 * per_write,
+            });
+        }
+    }
+    // Hundredths of a second.
+    if let Some(time) = report.statistic("redo write time") {
+        let own_ms = (time * 10.0 - write.total_ms).max(0.0) / write.waits;
+        out.push(Cause {
+            entry: &catalogue::DIAGNOSIS_LOG_WRITER_CPU,
+            words: format!(
+                "the log writer itself needs {own_ms:.2} ms per log write beside the wait for I/O \
+                 (redo write time)"
+            ),
+            ms: 2.0 * own_ms,
+        });
+    }
+    if let Some(us) = report.statistic("redo synch time overhead (usec)") {
+        let per_sync = us / 1e3 / sync.waits;
+        out.push(Cause {
+            entry: &catalogue::DIAGNOSIS_WAKE_UP,
+            words: format!(
+                "a session notices {per_sync:.2} ms after the log write that its commit is done \
+                 (redo synch time overhead)"
+            ),
+            ms: per_sync,
+        });
+    }
+    out
+}
+
+fn commit_wait(
+    report: &ReportFigures<'_>,
+    (write, sync): (EventWaits, EventWaits),
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
+    let ratio = sync.mean_ms() / write.mean_ms();
+    let rounding = 1.0 + write.off + sync.off;
+    let shown = format!(
+        "{SYNC} takes {:.2} ms on average, {ratio:.1} times the {:.2} ms of {WRITE}",
+        sync.mean_ms(),
+        write.mean_ms()
+    );
+    if ratio <= GROUP_COMMIT * rounding {
+        let claim = format!(
+            "{shown}: group commit alone explains that, because a commit waits for the rest of the write in \
+             flight and then for its own"
+        );
+        notes.push(note(report, Info, claim, ratio, 0.0));
+        return;
+    }
+    let excess = sync.mean_ms() - 2.0 * write.mean_ms();
+    let is_slow = sync.mean_ms() >= t.write_mean_good_ms.value;
+    let mut explained = 0.0;
+    let mut named = Vec::new();
+    for cause in causes(report, write, sync) {
+        if cause.ms < SHARE * excess {
+            continue;
+        }
+        explained += cause.ms;
+        named.push(cause.words.clone());
+        let claim = format!(
+            "{}; that is up to {:.2} ms of the {excess:.2} ms of a commit that group commit does not \
+             explain",
+            cause.words,
+            cause.ms.min(excess)
+        );
+        let weight = if is_slow { Caution } else { Info };
+        notes.push(
+            Note::of(cause.entry, weight, claim_of(report, claim))
+                .number("explains_ms", cause.ms)
+                .number("excess_ms", excess),
+        );
+    }
+    let left = (excess - explained).max(0.0);
+    let is_open = left > SHARE * excess && left > SHARE * sync.mean_ms();
+    let mut claim = format!(
+        "{shown}: group commit explains {:.2} ms, {excess:.2} ms are left",
+        2.0 * write.mean_ms()
+    );
+    if !named.is_empty() {
+        claim.push_str(&format!("; {}", named.join("; ")));
+    }
+    if is_open {
+        claim.push_str(&format!(
+            "; nothing in this evidence explains {left:.2} ms. {}",
+            unseen(report)
+        ));
+    }
+    let weight = if is_open && is_slow { Caution } else { Info };
+    notes.push(note(report, weight, claim, ratio, left));
+}
+
+fn note(report: &ReportFigures<'_>, weight: Weight, claim: String, ratio: f64, left: f64) -> Note {
+    Note::of(
+        &catalogue::DIAGNOSIS_COMMIT_WAIT,
+        weight,
+        claim_of(report, claim),
+    )
+    .number("sync_per_write", ratio)
+    .number("unexplained_ms", left)
+    .advice_if(weight == Caution)
+}
+
+/// Which causes the evidence has no figures of.
+fn unseen(report: &ReportFigures<'_>) -> String {
+    let mut missing = Vec::new();
+    if report.idle_pct.is_none() {
+        missing.push("how busy the processors were");
+    }
+    if report
+        .statistic("redo synch time overhead (usec)")
+        .is_none()
+    {
+        missing.push("how late sessions wake up (redo synch time overhead)");
+    }
+    if report.statistic("redo write time").is_none() {
+        missing.push("the log writer's own time (redo write time)");
+    }
+    match missing.as_slice() {
+        [] => "Scheduling of the sessions is left as a cause".to_owned(),
+        missing => format!("It does not show {}", missing.join(", ")),
+    }
+}
+
+fn group_commit(
+    report: &ReportFigures<'_>,
+    (write, sync): (EventWaits, EventWaits),
+    notes: &mut Vec<Note>,
+) {
+    let commits = report.statistic("user commits").unwrap_or(sync.waits);
+    let writes = report.statistic("redo writes").unwrap_or(write.waits);
+    if writes <= 0.0 {
+        return;
+    }
+    let each = commits / writes;
+    let words = match report.statistic("user commits") {
+        Some(_) => "commits share a log write",
+        None => "waits for log file sync share a log write",
+    };
+    let claim = claim_of(report, format!("{each:.2} {words} on average"));
+    notes.push(
+        Note::of(&catalogue::DIAGNOSIS_GROUP_COMMIT, Info, claim).number("commits_per_write", each),
+    );
+}
+
+/// What sessions waited for instead of their commit.
+fn elsewhere(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
+    let groups = [
+        (
+            &catalogue::DIAGNOSIS_LOG_SWITCHES,
+            &[
+                "log file switch (checkpoint incomplete)",
+                "log file switch (archiving needed)",
+                "log file switch (private strand flush incomplete)",
+                "log file switch completion",
+            ][..],
+        ),
+        (&catalogue::DIAGNOSIS_LOG_BUFFER, &["log buffer space"][..]),
+    ];
+    let sync_ms = report.event(SYNC).map_or(0.0, |sync| sync.total_ms);
+    for (entry, names) in groups {
+        let found = names
+            .iter()
+            .filter_map(|name| Some((*name, report.event(name)?)));
+        let found: Vec<(&str, EventWaits)> = found.collect();
+        let sum: f64 = found.iter().map(|(_, waits)| waits.total_ms).sum();
+        if found.is_empty() {
+            continue;
+        }
+        let words: Vec<String> = found
+            .iter()
+            .map(|(name, waits)| {
+                let count = crate::format::count(waits.waits as u64);
+                format!("{name} {count} times, {:.1} s", waits.total_ms / 1e3)
+            })
+            .collect();
+        let weight = if sum > ELSEWHERE * sync_ms {
+            Caution
+        } else {
+            Info
+        };
+        notes.push(
+            Note::of(
+                entry,
+                weight,
+                claim_of(report, format!("sessions waited for {}", words.join("; "))),
+            )
+            .number("waited_ms", sum)
+            .advice_if(weight == Caution),
+        );
+    }
+}

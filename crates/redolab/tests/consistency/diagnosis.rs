@@ -1,0 +1,195 @@
+//! What a diagnosis concludes of reports whose keys were written before its rules.
+
+#[path = "diagnosis/cases.rs"]
+mod cases;
+
+use crate::generate::Seeded;
+use crate::import;
+use analysis::thresholds::Thresholds;
+use cases::{CASES, Case};
+use measure::judgement::{Finding, Weight};
+use std::fmt::Write as _;
+
+/// Random reports of each case.
+const PERTURBATIONS: u64 = 10;
+
+fn diagnosis(text: &str) -> Vec<Finding> {
+    let imported = import(&[text]).imported;
+    analysis::findings::diagnosis::of(&imported, &Thresholds::default(), false)
+}
+
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// An AWR report of a case, whose load is `scale` times as large and lasted `scale` times as long.
+fn report(case: &Case, scale: f64, random: Option<&mut Seeded>) -> String {
+    let many = |n: u64| (n as f64 * scale).round() as u64;
+    let minutes = 10.0 * scale;
+    let mut text = format!(
+        "WORKLOAD REPOSITORY report for\n\n\
+         DB Name         DB Id    Instance     Inst Num Startup Time    Release     RAC\n\
+         ------------ ----------- ------------ -------- --------------- ----------- ---\n\
+         ORCL           123456789 orcl                1 01-Jan-13 10:00 11.2.0.3.0  NO\n\n\
+         \x20  Elapsed:          {minutes:>8.2} (mins)\n\n\
+         Host CPU (CPUs:    8 Cores:    8 Sockets:    8)\n\
+         ~~~~~~~~         Load Average\n\
+         \x20              Begin       End     %User   %System      %WIO     %Idle\n\
+         \x20          --------- --------- --------- --------- --------- ---------\n\
+         \x20               0.24      0.20{:>10.1}       0.0       0.0{:>10.1}\n\n",
+        100.0 - case.idle_pct,
+        case.idle_pct
+    );
+    events(&mut text, case, scale, random);
+    text.push_str(
+        "Instance Activity Stats              DB/Inst: ORCL/orcl  Snaps: 100-101\n\n\
+         Statistic                                     Total     per Second     per Trans\n\
+         -------------------------------- ------------------ -------------- -------------\n",
+    );
+    for (name, total) in case.statistics {
+        let total = many(*total);
+        let _ = writeln!(
+            text,
+            "{name:<32} {:>18} {:>14.1} {:>13.1}",
+            grouped(total),
+            total as f64 / (minutes * 60.0),
+            1.0
+        );
+    }
+    text.push_str(
+        "          -------------------------------------------------------------\nEnd of Report\n",
+    );
+    text
+}
+
+/// The wait events of a report.
+fn events(text: &mut String, case: &Case, scale: f64, mut random: Option<&mut Seeded>) {
+    for (title, share, own, others) in [
+        (
+            "Foreground Wait Events",
+            "% DB",
+            ("log file sync", case.sync),
+            case.foreground,
+        ),
+        (
+            "Background Wait Events",
+            "% bg",
+            ("log file parallel write", case.write),
+            case.background,
+        ),
+    ] {
+        let _ = write!(
+            text,
+            "{title}               DB/Inst: ORCL/orcl  Snaps: 100-101\n\
+             -> ordered by wait time desc, waits desc (idle events last)\n\n\
+             \x20                                                            %Time       Total Wait      Avg   Waits   {share}\n\
+             {:<45} {:>14} -outs         Time (s)     wait    /txn   time\n\
+             {:-<45} {:-<14} ----- ---------------- -------- ------ ------\n",
+            "Event", "Waits", "", ""
+        );
+        let mut events = vec![(own.0, own.1.0, own.1.1)];
+        events.extend(others);
+        if let Some(random) = random.as_deref_mut() {
+            events.push(("SQL*Net message to client", random.whole(1, 100_000), 0.2));
+            let at = random.whole(0, events.len() as u64 - 1) as usize;
+            events.swap(0, at);
+        }
+        for (name, waits, seconds) in events {
+            let (waits, seconds) = ((waits as f64 * scale).round() as u64, seconds * scale);
+            let mean = seconds * 1e3 / waits as f64;
+            let _ = writeln!(
+                text,
+                "{name:<45} {:>14} {:>5} {seconds:>16.0} {:>8} {:>6.1} {:>6.1}",
+                grouped(waits),
+                0,
+                shown_mean(mean),
+                1.0,
+                10.0
+            );
+        }
+        text.push('\n');
+    }
+}
+
+/// As releases from 12.2 print a mean.
+fn shown_mean(ms: f64) -> String {
+    if ms < 1.0 {
+        format!("{:.2}us", ms * 1e3)
+    } else if ms < 1_000.0 {
+        format!("{ms:.2}ms")
+    } else {
+        format!("{:.2}s", ms / 1e3)
+    }
+}
+
+fn graver(findings: &[Finding]) -> Vec<&str> {
+    let is_graver = |f: &&Finding| matches!(f.weight, Weight::Bad | Weight::Caution);
+    let mut ids: Vec<&str> = findings
+        .iter()
+        .filter(is_graver)
+        .map(|f| f.id.as_str())
+        .collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn each_case_gets_its_key_and_nothing_else() {
+    assert!(CASES.len() >= 20);
+    for case in CASES {
+        let text = report(case, 1.0, None);
+        let found = diagnosis(&text);
+        let claims: Vec<&str> = found.iter().map(|f| f.claim.as_str()).collect();
+        assert_eq!(
+            graver(&found),
+            case.key,
+            "{}: {claims:#?}\n{text}",
+            case.name
+        );
+        assert!(
+            found.iter().any(|f| f.id == "diagnosis.commit_wait"),
+            "{}: it says what a commit's wait consists of",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn other_loads_and_lengths_of_a_case_have_its_key() {
+    for (number, case) in CASES.iter().enumerate() {
+        for seed in 0..PERTURBATIONS {
+            let mut random = Seeded(seed * 1_000 + number as u64);
+            let scale = random.between(0.5, 5.5);
+            let text = report(case, scale, Some(&mut random));
+            let found = diagnosis(&text);
+            let claims: Vec<&str> = found.iter().map(|f| f.claim.as_str()).collect();
+            assert_eq!(
+                graver(&found),
+                case.key,
+                "{} seed {seed}: {claims:#?}\n{text}",
+                case.name
+            );
+        }
+    }
+}
+
+/// What evidence does not contain is neither invented nor concluded from.
+#[test]
+fn a_report_without_the_log_writer_gets_no_diagnosis_of_it() {
+    let whole = report(&CASES[0], 1.0, None);
+    let without: String = whole
+        .lines()
+        .filter(|line| !line.starts_with("log file"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let ids: Vec<String> = diagnosis(&without).into_iter().map(|f| f.id).collect();
+    assert_eq!(ids, ["diagnosis.redo"], "{without}");
+}
