@@ -8,6 +8,7 @@ mod generated;
 mod read;
 mod samples;
 mod wild_awr;
+mod wild_fio;
 mod wild_lists;
 mod wild_named;
 mod wild_tools;
