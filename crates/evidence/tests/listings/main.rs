@@ -10,6 +10,7 @@ mod samples;
 mod wild_awr;
 mod wild_fio;
 mod wild_lists;
+mod wild_mixed;
 mod wild_named;
 mod wild_tools;
 
