@@ -14,7 +14,7 @@ mod pg_test_fsync;
 pub use iostat::IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
 
-use super::awr::{give::ReportFigures, text::Text};
+use super::awr::{delimited, give::ReportFigures, text::Text};
 use super::blanks;
 use super::event_histogram::HistogramLines;
 use super::gathered::Ended;
@@ -43,6 +43,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         ];
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
+            || delimited::opens(line)
             || (line.starts_with("Event ")
                 && line.contains(" Waits ")
                 && (line.contains("Time") || line.contains(" <")))
@@ -190,7 +191,7 @@ impl State {
         self.outliers.end(notes);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
-        let mut facts = self.give.end(&self.file, sheets, out);
+        let mut facts = self.give.end(&self.file, sheets, notes, out);
         facts.append(&mut self.iostat.facts);
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));
