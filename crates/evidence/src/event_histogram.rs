@@ -5,14 +5,19 @@
 //! A bucket's label is its exclusive upper bound, in milliseconds or microseconds; what listings
 //! mean together is [`super::snapshots`]'s.
 
+mod columns;
+
+use super::blanks;
 use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
+use super::miner::MinerSections;
 use super::notes::quote;
 use super::number::whole_u64;
 use super::snapshots::Snapshot;
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
+use columns::{Columns, MS_NS, US_NS, columns, fields, named, upper};
 use measure::imported::Severity;
 
 /// Buckets of a file that are kept: with the differences of snapshots twice as many lines of a
@@ -22,8 +27,6 @@ const BUCKETS_MAX: usize = 60_000;
 const LINE_MAX: usize = 4096;
 /// Characters of a name that are kept; Oracle's have 64 at most.
 const NAME_MAX: usize = 200;
-const MS_NS: u64 = 1_000_000;
-const US_NS: u64 = 1_000;
 
 /// Whether the head of a file is such a listing.
 pub(super) fn recognise(head: &Head<'_>) -> bool {
@@ -74,11 +77,6 @@ fn number(word: &[u8]) -> Option<u64> {
     is_grouped.then(|| whole_u64(&groups.concat())).flatten()
 }
 
-fn upper(line: &[u8]) -> String {
-    let line = &line[..line.len().min(2000)];
-    String::from_utf8_lossy(line).to_ascii_uppercase()
-}
-
 /// A line of hyphens under headings, with the separators of the columns; SQLcl draws underscores.
 fn is_rule(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -87,79 +85,20 @@ fn is_rule(line: &[u8]) -> bool {
     wide && line.iter().all(drawn)
 }
 
-/// The separator that a heading shows: `set colsep`, `set sqlformat csv | delimited`, tables of
-/// Markdown.
-fn separator(heading: &str) -> Option<u8> {
-    let found = b"|;,\t".iter().find(|s| heading.as_bytes().contains(s));
-    found.copied()
-}
-
-/// What the columns of a listing are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Columns {
-    /// Where each column begins and ends; empty for comma-separated values.
-    ranges: Vec<(usize, usize)>,
-    names: Vec<String>,
-    unit_ns: u64,
-    separator: Option<u8>,
-}
-
-/// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
-/// heading may be cut to `WAIT_TIME_MI`.
-fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
-    let text = upper(line);
-    if text.contains("SELECT ") {
-        return None;
-    }
-    let separator = separator(&text);
-    let bare = |name: &str| name.trim().trim_matches('"').to_owned();
-    let names: Vec<String> = match separator {
-        Some(s) => text.split(char::from(s)).map(bare).collect(),
-        None => text.split_whitespace().map(bare).collect(),
-    };
-    named(names, separator, unit_ns)
-}
-
-/// The columns of these names, if buckets and counts are among them.
-fn named(names: Vec<String>, separator: Option<u8>, unit_ns: Option<u64>) -> Option<Columns> {
-    let names: Vec<String> = names.iter().map(|n| whole(n, unit_ns).to_owned()).collect();
-    let has = |name: &str| names.iter().any(|n| n == name);
-    let unit_ns = match (has("WAIT_TIME_MILLI"), has("WAIT_TIME_MICRO")) {
-        (true, false) => MS_NS,
-        (false, true) => US_NS,
-        _ => return None,
-    };
-    has("WAIT_COUNT").then_some(Columns {
-        ranges: Vec::new(),
-        names,
-        unit_ns,
-        separator,
-    })
-}
-
-/// A name that SQL*Plus cut to the width of its column.
-fn whole(name: &str, unit_ns: Option<u64>) -> &str {
-    let cut = |of: &'static str, least: usize| of.starts_with(name) && name.len() >= least;
-    match unit_ns {
-        _ if cut("WAIT_TIME_MILLI", 13) => "WAIT_TIME_MILLI",
-        _ if cut("WAIT_TIME_MICRO", 13) => "WAIT_TIME_MICRO",
-        _ if cut("WAIT_COUNT", 6) => "WAIT_COUNT",
-        Some(MS_NS) if cut("WAIT_TIME_MILLI", 9) => "WAIT_TIME_MILLI",
-        Some(US_NS) if cut("WAIT_TIME_MICRO", 9) => "WAIT_TIME_MICRO",
-        _ => name,
-    }
-}
-
 /// Reads one file.
 #[derive(Debug)]
 pub struct HistogramReader {
     lines: Lines,
-    state: State,
+    state: HistogramLines,
 }
 
+/// Reads the lines of a file: all of them, or those of the listings among other evidence.
 #[derive(Debug)]
-struct State {
+pub struct HistogramLines {
     file: String,
+    /// Other evidence is around the listings: a listing begins with its query or heading, and ends
+    /// with the first line that does not fit.
+    is_among_others: bool,
     columns: Option<Columns>,
     wrapped: Wrapped,
     /// The event that the query above names.
@@ -172,6 +111,7 @@ struct State {
     fresh: bool,
     snapshots: Vec<Snapshot>,
     buckets: usize,
+    sections: MinerSections,
 }
 
 impl HistogramReader {
@@ -180,17 +120,7 @@ impl HistogramReader {
     pub fn new(_options: &Options, file: &str) -> HistogramReader {
         HistogramReader {
             lines: Lines::default(),
-            state: State {
-                file: file.to_owned(),
-                columns: None,
-                wrapped: Wrapped::default(),
-                asked: None,
-                in_query: false,
-                unit_ns: None,
-                fresh: true,
-                snapshots: Vec::new(),
-                buckets: 0,
-            },
+            state: HistogramLines::new(file, false),
         }
     }
 
@@ -204,8 +134,8 @@ impl HistogramReader {
     pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         let mut state = self.state;
         let lines = self.lines.end(|line| state.line(line, sink));
-        out.yielded += state.buckets as u64;
-        out.snapshots.append(&mut state.snapshots);
+        state.sections.end(lines, state.buckets, &mut sink.notes);
+        state.end(out);
         Ended {
             lines,
             facts: Vec::new(),
@@ -213,9 +143,45 @@ impl HistogramReader {
     }
 }
 
-impl State {
-    fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
+impl HistogramLines {
+    /// Of the file of that name; `is_among_others` if the file holds other evidence, too.
+    #[must_use]
+    pub fn new(file: &str, is_among_others: bool) -> HistogramLines {
+        HistogramLines {
+            file: file.to_owned(),
+            is_among_others,
+            columns: None,
+            wrapped: Wrapped::default(),
+            asked: None,
+            in_query: false,
+            unit_ns: None,
+            fresh: true,
+            snapshots: Vec::new(),
+            buckets: 0,
+            sections: MinerSections::default(),
+        }
+    }
+
+    /// Ends the file.
+    pub fn end(&mut self, out: &mut Gathered) {
+        out.yielded += self.buckets as u64;
+        out.snapshots.append(&mut self.snapshots);
+    }
+
+    /// Takes a line.
+    pub fn line(&mut self, line: Line<'_>, sink: &mut Sink) {
+        let plain = blanks::plain(line.bytes);
+        let line = Line {
+            bytes: &plain,
+            ..line
+        };
         let text = line.bytes.trim_ascii();
+        if self.sections.line(text, line.number, self.buckets) {
+            self.columns = None;
+            self.wrapped = Wrapped::default();
+            self.fresh = true;
+            return;
+        }
         let took = self.wrapped.line(&String::from_utf8_lossy(
             &line.bytes[..line.bytes.len().min(LINE_MAX)],
         ));
@@ -242,6 +208,7 @@ impl State {
             self.rule(line.bytes);
             return;
         }
+        let before = self.buckets;
         match self.bucket(line.bytes) {
             Some(bucket) => self.take(bucket, line.number, sink),
             None if self.looks_like_data(text) => {
@@ -253,13 +220,20 @@ impl State {
             }
             None => {}
         }
+        if self.is_among_others && self.buckets == before {
+            self.columns = None;
+            self.unit_ns = None;
+            self.asked = None;
+        }
     }
 
     /// A query names the view and the event; it may take several lines.
     fn query(&mut self, text: &[u8]) -> bool {
         let upper = upper(text);
         let event = || event_of(&String::from_utf8_lossy(text));
-        if upper.contains("V$EVENT_HISTOGRAM") {
+        let is_prose =
+            self.is_among_others && !upper.contains("SELECT") && !upper.contains("FROM ");
+        if upper.contains("V$EVENT_HISTOGRAM") && !is_prose {
             let is_micro = upper.contains("V$EVENT_HISTOGRAM_MICRO");
             self.unit_ns = Some(if is_micro { US_NS } else { MS_NS });
             self.asked = event();
@@ -330,6 +304,9 @@ impl State {
 
     fn bucket(&self, line: &[u8]) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
+            if self.is_among_others && self.unit_ns.is_none() {
+                return None;
+            }
             let (label, count) = bare_pair(line.trim_ascii())?;
             let unit_ns = self.unit_ns.unwrap_or(MS_NS);
             return Some(Bucket {
@@ -422,55 +399,6 @@ fn short(mut name: String) -> String {
         name.truncate(at);
     }
     name
-}
-
-/// The fields of a line by its columns: by position where the hyphens show it, else by words, the
-/// event being what the other columns leave.
-fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
-    let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();
-    if let Some(separator) = columns.separator {
-        let fields = separated(line, separator);
-        return (fields.len() == columns.names.len()).then_some(fields);
-    }
-    if !columns.ranges.is_empty() {
-        let last = columns.ranges.len() - 1;
-        let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
-            let to = if i == last { line.len().max(*to) } else { *to };
-            text(line.get(*from..to.min(line.len())).unwrap_or_default())
-        });
-        return Some(each.collect());
-    }
-    let words: Vec<&[u8]> = line
-        .split(|b| b.is_ascii_whitespace())
-        .filter(|w| !w.is_empty())
-        .collect();
-    let spare = words.len().checked_sub(columns.names.len())?;
-    let mut words = words.into_iter();
-    let each = columns.names.iter().map(|name| {
-        let takes = if name.starts_with("EVENT") {
-            spare + 1
-        } else {
-            1
-        };
-        let parts: Vec<String> = words.by_ref().take(takes).map(text).collect();
-        parts.join(" ")
-    });
-    Some(each.collect())
-}
-
-/// The fields of a line of separated values; a separator inside of quotes does not separate.
-fn separated(line: &[u8], separator: u8) -> Vec<String> {
-    let mut fields = vec![Vec::new()];
-    let mut quoted = false;
-    for b in line {
-        match b {
-            b'"' => quoted = !quoted,
-            b if *b == separator && !quoted => fields.push(Vec::new()),
-            b => fields.last_mut().expect("one from the beginning").push(*b),
-        }
-    }
-    let text = |f: Vec<u8>| String::from_utf8_lossy(&f).trim().to_owned();
-    fields.into_iter().map(text).collect()
 }
 
 /// The event that a query asks for: `where event = 'log file parallel write'`.

@@ -35,6 +35,13 @@ pub struct Fio {
     latencies: BTreeMap<Of, Latency>,
     bins: usize,
     tables: Option<[usize; 3]>,
+    /// The job is one of `client_stats`.
+    is_client: bool,
+    /// The machine that the job ran on, of a client of `fio --client`.
+    host: String,
+    port: String,
+    /// The tables of the sums over all clients, apart from those of their parts.
+    all_tables: Option<[usize; 3]>,
     /// What the file says of itself.
     pub facts: Vec<(String, String)>,
 }
@@ -53,7 +60,10 @@ impl Fio {
     pub fn met(&mut self, path: &[JsonStep], met: JsonItem<'_>, sheets: &mut Sheets) {
         let in_job = matches!(key(path, 0), Some("jobs" | "client_stats"));
         match met {
-            JsonItem::Value(v) if in_job => self.value(path, v),
+            JsonItem::Value(v) if in_job => {
+                self.is_client = key(path, 0) == Some("client_stats");
+                self.value(path, v);
+            }
             JsonItem::Value(v) if key(path, 0) == Some("global options") => {
                 if let (Some(k), true) = (key(path, 1), self.global.len() < 64) {
                     self.global
@@ -96,6 +106,8 @@ impl Fio {
                 .take(100)
                 .collect::<String>()
                 .clone_into(&mut self.name),
+            ("hostname", None, _, _) => self.host = v.chars().take(100).collect(),
+            ("port", None, _, _) => self.port = v.chars().take(10).collect(),
             ("job options", Some(k), None, _) if self.options.len() < 64 => {
                 self.options
                     .insert(k.to_owned(), v.chars().take(100).collect());
@@ -139,22 +151,8 @@ impl Fio {
 
     /// A job is whole.
     fn job(&mut self, sheets: &mut Sheets) {
-        let [rates, latencies, bins] = *self.tables.get_or_insert_with(|| open(sheets));
-        let method = [
-            "ioengine",
-            "sync",
-            "fsync",
-            "fdatasync",
-            "direct",
-            "bs",
-            "rw",
-            "iodepth",
-        ];
-        let said = method.iter().filter_map(|k| {
-            let own = self.options.get(*k).or_else(|| self.global.get(*k));
-            Some(format!("{k}={}", own?))
-        });
-        let said = said.collect::<Vec<_>>().join(" ");
+        let [rates, latencies, bins] = self.job_tables(sheets);
+        let said = self.said();
         for direction in DIRECTIONS {
             let get = |k: &str| {
                 self.rates
@@ -174,6 +172,7 @@ impl Fio {
                 real(bytes.map(|b| b / 1_048_576.0)),
                 real(get("runtime").map(|ms| ms / 1000.0)),
                 text(&said),
+                self.host_cell(),
             ];
             sheets.row(rates, row);
         }
@@ -193,6 +192,7 @@ impl Fio {
                     text(kind),
                     Cell::Count(ns),
                     Cell::Count(*count),
+                    self.host_cell(),
                 ];
                 sheets.row(bins, cells);
             }
@@ -202,9 +202,49 @@ impl Fio {
         *self = Fio {
             facts,
             tables,
+            all_tables: self.all_tables,
             global,
             ..Fio::default()
         };
+    }
+
+    /// The tables of the job: those of the sum of all clients are apart.
+    fn job_tables(&mut self, sheets: &mut Sheets) -> [usize; 3] {
+        let (tables, names) = if self.is_client && self.name == ALL_CLIENTS {
+            (&mut self.all_tables, ALL_TABLES)
+        } else {
+            (&mut self.tables, TABLES)
+        };
+        *tables.get_or_insert_with(|| open(&names, sheets))
+    }
+
+    /// The options of the job that decide what a write is.
+    fn said(&self) -> String {
+        let method = [
+            "ioengine",
+            "sync",
+            "fsync",
+            "fdatasync",
+            "direct",
+            "bs",
+            "rw",
+            "iodepth",
+        ];
+        let said = method.iter().filter_map(|k| {
+            let own = self.options.get(*k).or_else(|| self.global.get(*k));
+            Some(format!("{k}={}", own?))
+        });
+        said.collect::<Vec<_>>().join(" ")
+    }
+
+    fn host_cell(&self) -> Cell {
+        // The sum of all clients carries the name of the last of them.
+        match (self.host.as_str(), self.port.as_str()) {
+            ("", _) => Cell::Blank,
+            _ if self.is_client && self.name == ALL_CLIENTS => Cell::Blank,
+            (host, "") => text(host),
+            (host, port) => text(&format!("{host}:{port}")),
+        }
     }
 
     fn latency_row(&self, direction: &str, kind: &str, latency: &Latency) -> Vec<Cell> {
@@ -242,6 +282,7 @@ impl Fio {
             Cell::Count(counted)
         });
         row.extend([1_000_000, 10_000_000, 20_000_000].map(over));
+        row.push(self.host_cell());
         row
     }
 }
@@ -251,7 +292,27 @@ fn unit_ns(kind: &str) -> f64 {
     if kind.ends_with("_ns") { 1.0 } else { 1000.0 }
 }
 
-fn open(sheets: &mut Sheets) -> [usize; 3] {
+/// Tables of one kind: rates, latencies, bins, each with its id and title.
+type TableNames = [(&'static str, &'static str); 3];
+
+/// What fio calls the sum over the jobs of all its clients.
+const ALL_CLIENTS: &str = "All clients";
+const TABLES: TableNames = [
+    ("fio_jobs", "fio: rates"),
+    ("fio_latency", "fio: latencies"),
+    ("fio_bins", "fio: bins"),
+];
+/// The sums are tables of their own, so that a sum over rows counts nothing twice.
+const ALL_TABLES: TableNames = [
+    ("fio_all_clients", "fio: rates of all clients together"),
+    (
+        "fio_all_clients_latency",
+        "fio: latencies of all clients together",
+    ),
+    ("fio_all_clients_bins", "fio: bins of all clients together"),
+];
+
+fn open(names: &TableNames, sheets: &mut Sheets) -> [usize; 3] {
     let rates = [
         ("job", "Job"),
         ("direction", "Direction"),
@@ -260,6 +321,7 @@ fn open(sheets: &mut Sheets) -> [usize; 3] {
         ("mb_per_s", "MB/s (1024)"),
         ("runtime_s", "Runtime (s)"),
         ("method", "Options"),
+        ("host", "Host"),
     ];
     let latencies = [
         ("job", "Job"),
@@ -279,6 +341,7 @@ fn open(sheets: &mut Sheets) -> [usize; 3] {
         ("over_1ms_pct", "Over 1ms %"),
         ("over_10ms_pct", "Over 10ms %"),
         ("over_20ms_pct", "Over 20ms %"),
+        ("host", "Host"),
     ];
     let bins = [
         ("job", "Job"),
@@ -286,10 +349,12 @@ fn open(sheets: &mut Sheets) -> [usize; 3] {
         ("latency", "Latency"),
         ("value_ns", "Value ns"),
         ("count", "Count"),
+        ("host", "Host"),
     ];
+    let [a, b, c] = names;
     [
-        sheets.open("fio_jobs", "fio: rates", 1, &rates),
-        sheets.open("fio_latency", "fio: latencies", 1, &latencies),
-        sheets.open("fio_bins", "fio: bins", 1, &bins),
+        sheets.open(a.0, a.1, 1, &rates),
+        sheets.open(b.0, b.1, 1, &latencies),
+        sheets.open(c.0, c.1, 1, &bins),
     ]
 }

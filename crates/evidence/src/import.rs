@@ -6,7 +6,7 @@
 
 use crate::readers::KindReader;
 use crate::{
-    Gathered, ImportRefusal, Notes, Options, Sink, kind, sink, snapshots, tables, text, trace,
+    Gathered, ImportRefusal, Kind, Notes, Options, Sink, kind, sink, snapshots, tables, text, trace,
 };
 use measure::imported::{Diagnostic, Imported, Severity, Source};
 use measure::run::Row;
@@ -151,7 +151,7 @@ impl Reading {
         }
         self.head.extend_from_slice(&text);
         if self.head.len() >= HEAD_BYTES {
-            self.choose()?;
+            self.choose(false)?;
         }
         Ok(())
     }
@@ -191,8 +191,8 @@ impl Reading {
             .add(Severity::Error, "import.cut_short", None, None, || detail);
     }
 
-    /// The reader that the head calls for, fed with the head.
-    fn choose(&mut self) -> Result<(), ImportRefusal> {
+    /// The reader that the head calls for, fed with the head. `is_whole` says that nothing follows.
+    fn choose(&mut self, is_whole: bool) -> Result<(), ImportRefusal> {
         let file = &self.source.file;
         let head = &self.head[..self.head.len().min(HEAD_BYTES)];
         let kind = match self.options.kind {
@@ -200,7 +200,13 @@ impl Reading {
             None => kind::recognise(file, head)?,
         };
         self.source.kind = kind.name().to_owned();
-        let mut reader = KindReader::new(kind, &self.options, file);
+        let is_open = self.options.kind.is_none() && self.options.samples_of.is_none();
+        let is_page = is_open && is_whole && kind == Kind::OracleTrace && kind::is_page(head);
+        let mut reader = if is_page {
+            KindReader::of_page(&self.options, file)
+        } else {
+            KindReader::new(kind, &self.options, file)
+        };
         let head = std::mem::take(&mut self.head);
         reader.feed(&head, &mut self.sink);
         self.reader = Some(reader);
@@ -213,7 +219,7 @@ impl Reading {
             Some(reader) => reader.feed(&rest, &mut self.sink),
             None => {
                 self.head.extend_from_slice(&rest);
-                self.choose()?;
+                self.choose(true)?;
             }
         }
         if self.decoder.is_utf16() {

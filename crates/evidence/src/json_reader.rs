@@ -12,7 +12,7 @@ use measure::printed;
 
 /// Whether the head is iostat's JSON.
 pub(super) fn is_iostat(head: &Head<'_>) -> bool {
-    head.has("\"sysstat\"") && (head.has("\"disk\"") || head.has("\"statistics\""))
+    head.has("\"sysstat\"") && head.has("\"disk_device\"")
 }
 
 /// Whether the head is fio's JSON.

@@ -7,7 +7,10 @@ use super::head::Head;
 use super::notes::quote;
 use super::options::Kind;
 use super::refusal::ImportRefusal;
-use super::{awr, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, trace};
+use super::{
+    awr, blanks, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, miner,
+    tools, trace,
+};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -169,7 +172,8 @@ pub fn names() -> String {
 /// # Errors
 /// A file of another database, or one that no kind fits.
 pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
-    let head = Head { bytes: head };
+    let plain = blanks::plain(head);
+    let head = Head { bytes: &plain };
     if let Some(what) = look_alike::of(&head) {
         let file = file.to_owned();
         return Err(ImportRefusal::LookAlike { file, what });
@@ -182,14 +186,23 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     if let Some(found) = look_alike::report(&head) {
         return Err(not_read(found));
     }
+    // Its histograms may begin behind the head.
+    if miner::recognise(&head) {
+        return Ok(Kind::EventHistogram);
+    }
+    if let Some(found) = look_alike::json(&head) {
+        return Err(not_read(found));
+    }
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
         return Ok(spec.kind);
     }
-    if let Some(found) = look_alike::tool(&head) {
+    if let Some(found) = tools::named(&head).or_else(|| look_alike::tool(&head)) {
         return Err(not_read(found));
     }
     if let Some(what) = look_alike::iostat(&head) {
-        return Err(not_read((what, "only that of sysstat is read")));
+        let instead = "only that of sysstat is read: import the log writer's trace or an AWR \
+                       report of the same time";
+        return Err(not_read((what, instead)));
     }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
     Err(ImportRefusal::Unknown {
@@ -202,8 +215,30 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
             Some(line) => format!("the file begins with {}", quote(line)),
             None => "the file is empty".to_owned(),
         },
-        looked_for: looked_for(),
     })
+}
+
+/// Whether a file that is known from its beginning to its end is a page that quotes lines of a
+/// trace among other evidence. What has the header or the calls of a trace is one: its statements
+/// may contain anything.
+pub(super) fn is_page(whole: &[u8]) -> bool {
+    let plain = blanks::plain(whole);
+    let head = Head { bytes: &plain };
+    let in_trace = |line: &[u8]| {
+        ["*** ", "Trace file ", "PARSING IN CURSOR #", "END OF STMT"]
+            .iter()
+            .any(|begin| line.starts_with(begin.as_bytes()))
+    };
+    let among = [
+        Kind::LgwrOutliers,
+        Kind::CellMetrics,
+        Kind::StudyTable,
+        Kind::Iostat,
+        Kind::AwrText,
+        Kind::EventHistogram,
+    ];
+    let mut others = KINDS.iter().filter(|s| among.contains(&s.kind));
+    !head.lines().any(in_trace) && others.any(|s| (s.is)(&head))
 }
 
 /// Files that hold files, and what is no text at all.
@@ -213,17 +248,23 @@ fn archive(head: &[u8]) -> Option<&'static str> {
         [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
         [b'%', b'P', b'D', b'F', ..] => Some("a PDF document"),
         [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] => Some("packed twice"),
+        [0x5d, 0, 0, _, _, ..] => Some("packed with lzma (`unlzma` unpacks it)"),
+        [b'L', b'Z', b'I', b'P', ..] => Some("packed with lzip"),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some("packed with lz4"),
+        [0x1f, 0x9d, ..] => Some("packed with compress (.Z)"),
+        [b'R', b'a', b'r', b'!', ..] => Some("a rar archive"),
         _ if head.get(257..262) == Some(b"ustar") => Some("a tar archive"),
         _ => None,
     }
 }
 
-/// What is looked for in a file of no stated kind.
-fn looked_for() -> String {
+/// What is looked for in files of no stated kind: every kind, as a list that is printed once.
+#[must_use]
+pub fn looked_for() -> String {
     let each = KINDS
         .iter()
-        .map(|s| format!("{} ({})", s.looked_for, s.name));
-    each.collect::<Vec<_>>().join("; ")
+        .map(|s| format!("\n  {:<16} {}", s.name, s.looked_for));
+    format!("redolab looked for:{}", each.collect::<String>())
 }
 
 #[cfg(test)]
@@ -250,10 +291,14 @@ mod tests {
                 .expect_err("fits nothing")
                 .to_string();
             assert!(
-                refused.contains(word) && refused.contains("count,elapsed"),
+                refused.contains(word) && refused.contains("--kind"),
                 "{refused}"
             );
-            assert!(!refused.contains('\x1b'));
+            assert!(
+                !refused.contains('\x1b') && refused.len() < 200,
+                "{refused}"
+            );
         }
+        assert!(KINDS.iter().all(|s| looked_for().contains(s.looked_for)));
     }
 }

@@ -16,6 +16,7 @@
 //! unpacked (`redolab`).
 
 pub mod awr;
+mod blanks;
 mod count_elapsed;
 mod event_histogram;
 mod fio;
@@ -30,6 +31,7 @@ pub mod kind;
 pub mod lines;
 pub mod listing;
 mod look_alike;
+mod miner;
 mod notes;
 mod number;
 mod options;
@@ -43,6 +45,7 @@ mod snapshots;
 mod tables;
 mod tally;
 mod text;
+mod tools;
 pub mod trace;
 mod wrapped;
 

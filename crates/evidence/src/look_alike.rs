@@ -174,6 +174,26 @@ pub(super) fn report(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     one_of(&banner, OTHER_REPORTS)
 }
 
+/// JSON of a program of sysstat's that is not iostat, or of iostat without devices.
+pub(super) fn json(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
+    if !head.has("\"sysstat\"") || head.has("\"disk_device\"") {
+        return None;
+    }
+    let instead = "import the JSON of `iostat -x -o JSON` of the same time";
+    let what = if head.has("\"cpu-load\"") && !head.has("\"sysdata-version\"") {
+        "JSON of mpstat"
+    } else if head.has("\"sysdata-version\"") || head.has("\"disk-device\"") {
+        "JSON of sadf (sar)"
+    } else if head.has("\"cifs") || head.has("\"filesystem\"") {
+        "JSON of cifsiostat, whose file systems are on other machines"
+    } else if head.has("\"avg-cpu\"") {
+        "JSON of iostat without devices"
+    } else {
+        "JSON of a program of sysstat other than iostat"
+    };
+    Some((what, instead))
+}
+
 /// The tool whose output a file is that no kind fits.
 pub(super) fn tool(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     one_of(head, OTHER_TOOLS)

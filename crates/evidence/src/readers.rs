@@ -23,6 +23,15 @@ pub enum KindReader {
     Json(Kind, Box<json_reader::JsonReader>),
     /// An HdrHistogram interval log.
     Hlog(Box<hlog::HlogReader>),
+    /// A page with lines of traces among other evidence.
+    Page(Box<PageReader>),
+}
+
+/// Reads a page twice: its lines of traces, and everything else.
+#[derive(Debug)]
+pub struct PageReader {
+    trace: trace::TraceReader,
+    listing: listing::ListingReader,
 }
 
 impl KindReader {
@@ -57,11 +66,20 @@ impl KindReader {
         }
     }
 
+    /// The reader of a page with lines of traces among other evidence.
+    #[must_use]
+    pub fn of_page(options: &Options, file: &str) -> KindReader {
+        KindReader::Page(Box::new(PageReader {
+            trace: trace::TraceReader::new(options, file),
+            listing: listing::ListingReader::new(options, file),
+        }))
+    }
+
     /// What it reads.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
-            KindReader::OracleTrace(_) => Kind::OracleTrace,
+            KindReader::OracleTrace(_) | KindReader::Page(_) => Kind::OracleTrace,
             KindReader::EventHistogram(_) => Kind::EventHistogram,
             KindReader::CountElapsed(_) => Kind::CountElapsed,
             KindReader::AwrHtml(_) => Kind::AwrHtml,
@@ -80,6 +98,10 @@ impl KindReader {
             KindReader::Listing(_, r) => r.feed(text, sink),
             KindReader::Json(_, r) => r.feed(text, sink),
             KindReader::Hlog(r) => r.feed(text, sink),
+            KindReader::Page(r) => {
+                r.trace.feed(text, sink);
+                r.listing.feed(text, sink);
+            }
         }
     }
 
@@ -93,6 +115,11 @@ impl KindReader {
             KindReader::Listing(_, r) => r.end(sink, out),
             KindReader::Json(_, r) => r.end(sink, out),
             KindReader::Hlog(r) => r.end(sink, out),
+            KindReader::Page(r) => {
+                let mut ended = r.trace.end(sink, out);
+                ended.facts.extend(r.listing.end(sink, out).facts);
+                ended
+            }
         }
     }
 }

@@ -25,14 +25,12 @@ pub enum ImportRefusal {
         instead: &'static str,
     },
     /// Its kind was not recognised.
-    #[error("{file}: {found}; looked for {looked_for}; state the kind of the file with --kind")]
+    #[error("{file}: {found}; it is of no kind that redolab reads: state its kind with --kind")]
     Unknown {
         /// The file.
         file: String,
         /// What it begins with.
         found: String,
-        /// Every kind.
-        looked_for: String,
     },
     /// It holds nothing of its kind.
     #[error("{file}: read as {kind}, but it contains none: looked for {looked_for}{more}")]

@@ -1,9 +1,11 @@
 //! What each grid of a report is, by its headings; and the run's row that all of them give.
 
+use super::listed::ListedStatistics;
 use super::over::SharesOver;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
+use crate::notes::quote;
 use crate::sheets::{Sheets, text};
 use crate::tables::row;
 use measure::imported::{Cell, Severity};
@@ -28,6 +30,9 @@ const PARAMETERS: &[&str] = &[
     "fast_start_mttr_target",
 ];
 
+/// Sections that are named where they are passed over.
+const PASSED_MAX: usize = 32;
+
 /// What the grids gave so far.
 #[derive(Debug, Default)]
 pub struct ReportFigures {
@@ -37,6 +42,8 @@ pub struct ReportFigures {
     pub elapsed_s: Option<f64>,
     profile: BTreeMap<String, f64>,
     statistics: BTreeMap<String, f64>,
+    listed: ListedStatistics,
+    passed_over: PassedOver,
     sync_ms: Option<f64>,
     cpu: Option<[f64; 4]>,
     comma_said: bool,
@@ -99,11 +106,13 @@ impl ReportFigures {
             count_cells(grid, notes);
             io::by(grid, sheets);
         } else if first == "statistic" && has("total") {
-            self.statistics(grid, sheets);
+            self.statistics(grid, sheets, notes);
         } else if ends("user") && ends("idle") && ends("system") {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
             parameters(grid, sheets);
+        } else {
+            self.passed_over.keep(grid);
         }
     }
 
@@ -191,7 +200,7 @@ impl ReportFigures {
         }
     }
 
-    fn statistics(&mut self, grid: &Grid, sheets: &mut Sheets) {
+    fn statistics(&mut self, grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
         let columns = [
             ("statistic", "Statistic"),
             ("total", "Total"),
@@ -206,18 +215,20 @@ impl ReportFigures {
         );
         let at = |is: &str| grid.column(|h| h == is);
         let (total, second, trans) = (at("total"), at("persecond"), at("pertrans"));
-        for (_, row) in &grid.rows {
+        self.listed.begin(&grid.title);
+        for (line, row) in &grid.rows {
             let name = row.first().map_or("", String::as_str);
             if !STATISTICS.iter().any(|s| name.starts_with(s)) {
                 continue;
             }
             let get = |i: Option<usize>| i.and_then(|i| row.get(i)).map(String::as_str);
             let cell = |i| get(i).map_or(Cell::Blank, printed::cell);
-            if self.statistics.contains_key(name) {
+            let printed_total = get(total).unwrap_or_default();
+            if !self.listed.is_new(name, printed_total, *line, notes) {
                 continue;
             }
             if let Some(n) = get(total).and_then(printed::number).and_then(|n| n.count()) {
-                self.statistics.insert(name.to_owned(), n);
+                self.statistics.entry(name.to_owned()).or_insert(n);
             }
             sheets.row(
                 table,
@@ -268,9 +279,11 @@ impl ReportFigures {
         &mut self,
         file: &str,
         sheets: &mut Sheets,
+        notes: &mut Notes,
         out: &mut Gathered,
     ) -> Vec<(String, String)> {
         self.over.give(sheets);
+        self.passed_over.say(notes);
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
@@ -350,6 +363,51 @@ fn other_mark(c: char) -> char {
         ',' => '.',
         '.' => ',',
         c => c,
+    }
+}
+
+/// Sections of Exadata that were passed over: log writes are decided there.
+#[derive(Debug, Default)]
+struct PassedOver {
+    /// Each with its lines in the report.
+    sections: Vec<String>,
+}
+
+impl PassedOver {
+    /// Keeps a section's title, if it is about the storage of an Exadata machine.
+    fn keep(&mut self, grid: &Grid) {
+        const WORDS: &[&str] = &[
+            "exadata",
+            "flash log",
+            "smart flash",
+            "flash cache",
+            "cell ",
+            "pmem",
+        ];
+        let title = format!("{} ", grid.title.to_lowercase());
+        let mut heads = grid.headings.iter().map(|h| h.to_lowercase());
+        let is_cell = |h: String| h.starts_with("cell name") || h.contains("flash log");
+        let is_named = WORDS.iter().any(|w| title.contains(w)) || heads.any(is_cell);
+        let Some((last, _)) = grid.rows.last().filter(|_| is_named) else {
+            return;
+        };
+        let name = match grid.title.as_str() {
+            "" => grid.headings.join(" "),
+            title => title.to_owned(),
+        };
+        if self.sections.len() < PASSED_MAX {
+            let name = quote(name.as_bytes());
+            let section = format!("{name} (lines {} to {last})", grid.line);
+            self.sections.push(section);
+        }
+    }
+
+    fn say(&self, notes: &mut Notes) {
+        for some in self.sections.chunks(4) {
+            notes.add(Severity::Note, "awr.sections_unread", None, None, || {
+                format!("sections of Exadata that are not read: {}", some.join(", "))
+            });
+        }
     }
 }
 

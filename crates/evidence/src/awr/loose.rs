@@ -2,6 +2,7 @@
 //! together, values lost. What can be recognised is read; what cannot stays blank and is reported.
 
 use super::events::{self, Role};
+use super::give::ReportFigures;
 use super::{Grid, io};
 use crate::Notes;
 use crate::sheets::Sheets;
@@ -25,6 +26,18 @@ enum What {
     Events { background: bool },
     Functions,
     FileTypes,
+    Statistics,
+}
+
+/// What is around the line that begins a passage.
+#[derive(Debug)]
+pub struct PassagePlace<'a> {
+    /// Words of the line before, as a page labels what follows.
+    pub label: &'a str,
+    /// The title of the section.
+    pub title: &'a str,
+    /// The lines directly above: the upper lines of headings that take several.
+    pub above: &'a [&'a str],
 }
 
 /// A passage that is being read.
@@ -42,18 +55,28 @@ pub struct LoosePassage {
 impl LoosePassage {
     /// The passage that a line begins, if it does.
     #[must_use]
-    pub fn open(trimmed: &str, label: &str, line: u64) -> Option<LoosePassage> {
+    pub fn open(trimmed: &str, place: &PassagePlace<'_>, line: u64) -> Option<LoosePassage> {
         let mut headings = Vec::new();
-        let what = match trimmed {
+        let mut label = place.label;
+        let squashed = trimmed.split_whitespace().collect::<Vec<_>>().join(" ");
+        let what = match squashed.as_str() {
             "Foreground Wait Events" => What::Events { background: false },
             "Background Wait Events" => What::Events { background: true },
             "Function Name" => What::Functions,
             "Filetype Name" => What::FileTypes,
-            _ if trimmed.starts_with("Event Waits ") => {
-                headings = event_headings(trimmed);
-                What::Events {
-                    background: trimmed.contains("bg time"),
+            heading if heading.starts_with("Event Waits ") => {
+                let found = EventHeadings::of(heading, place)?;
+                headings = found.names;
+                if found.is_stacked {
+                    label = place.title;
                 }
+                What::Events {
+                    background: found.background,
+                }
+            }
+            heading if heading.starts_with("Statistic Total ") => {
+                headings = statistic_headings(heading)?;
+                What::Statistics
             }
             _ if trimmed.contains("Data/Sec") && trimmed.contains("Reqs/Sec") => {
                 headings = vec!["Data/Sec (MB)".to_owned(), "Reqs/Sec".to_owned()];
@@ -73,6 +96,9 @@ impl LoosePassage {
 
     /// Takes the next line that is not empty.
     pub fn line(&mut self, trimmed: &str, number: u64) -> PassageLine {
+        if self.what == What::Statistics {
+            return self.statistic(trimmed, number);
+        }
         let words: Vec<&str> = trimmed.split_whitespace().collect();
         let is_number = |w: &str| printed::number(w).is_some_and(|n| n.suffix.len() <= 2);
         let name_end = words
@@ -122,6 +148,25 @@ impl LoosePassage {
         PassageLine::Yes
     }
 
+    /// `redo synch time overhead count (<2msec) 1,234 0.5 0.1`: names contain digits, so the values
+    /// are the last words, one for each heading.
+    fn statistic(&mut self, trimmed: &str, number: u64) -> PassageLine {
+        let words: Vec<&str> = trimmed.split_whitespace().collect();
+        let count = self.headings.len();
+        let at = words.len().saturating_sub(count);
+        let (name, values) = words.split_at(at);
+        let is_number = |w: &&str| printed::number(w).is_some_and(|n| n.suffix.is_empty());
+        let is_named = name
+            .first()
+            .is_some_and(|w| w.starts_with(char::is_alphabetic));
+        if !is_named || !values.iter().all(is_number) || trimmed.len() > 160 {
+            return PassageLine::Ended;
+        }
+        let values = values.iter().map(|v| (*v).to_owned()).collect();
+        self.rows.push((number, name.join(" "), values));
+        PassageLine::Yes
+    }
+
     fn is_heading(&self, trimmed: &str) -> bool {
         match self.what {
             What::Events { .. } => {
@@ -137,14 +182,24 @@ impl LoosePassage {
     }
 
     /// Gives what was read.
-    pub fn give(self, sheets: &mut Sheets, notes: &mut Notes) {
+    pub fn give(self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
         if self.rows.is_empty() {
             return;
         }
         match self.what {
             What::Events { .. } => self.give_events(sheets, notes),
+            What::Statistics => give.grid(&self.statistics(), sheets, notes),
             _ => self.give_io(sheets, notes),
         }
+    }
+
+    fn statistics(self) -> Grid {
+        let mut grid = self.grid();
+        grid.headings.insert(0, "Statistic".to_owned());
+        for (line, name, values) in self.rows {
+            grid.push(line, std::iter::once(name).chain(values).collect());
+        }
+        grid
     }
 
     fn grid(&self) -> Grid {
@@ -161,7 +216,8 @@ impl LoosePassage {
             return;
         };
         let mut grid = self.grid();
-        if background {
+        let says = |h: &String| h == "% bg time";
+        if background && !grid.headings.iter().any(says) {
             grid.headings.push("% bg time".to_owned());
         }
         let table = events::open(&grid, sheets);
@@ -174,11 +230,18 @@ impl LoosePassage {
             let mut given = vec![(Role::Event, 1.0, name.as_str())];
             let is_text = |v: &String| printed::number(v).is_none();
             let text = values.last().filter(|v| is_text(v));
-            if let Some(class) = text {
+            let is_classed = !self.headed || roles.iter().any(|(r, _)| *r == Role::Class);
+            if let Some(class) = text.filter(|_| is_classed) {
                 given.push((Role::Class, 1.0, class));
             }
             let count = values.len() - usize::from(text.is_some());
-            let of: Vec<(Role, f64)> = self.fitting(name, count, &roles);
+            let Some(of) = self.fitting(name, &values[..count], &roles) else {
+                let at = Some(*line);
+                notes.add(Severity::Warning, "awr.values_lost", at, None, || {
+                    format!("`{name}` has {count} values, and another number of headings: not read")
+                });
+                continue;
+            };
             let pairs = of.iter().zip(values);
             given.extend(pairs.map(|((role, unit), v)| (*role, *unit, v.as_str())));
             if count < roles.len() && !self.headed {
@@ -199,21 +262,38 @@ impl LoosePassage {
         }
     }
 
-    /// The columns of `count` values: all of them, those of CPU time, or the last ones.
-    fn fitting(&self, name: &str, count: usize, roles: &[(Role, f64)]) -> Vec<(Role, f64)> {
+    /// The columns of a row's values: all of them, those of CPU time, or the last ones. `None`
+    /// where that is not known.
+    fn fitting(
+        &self,
+        name: &str,
+        values: &[String],
+        roles: &[(Role, f64)],
+    ) -> Option<Vec<(Role, f64)>> {
+        let count = values.len();
         let numeric: Vec<(Role, f64)> = roles
             .iter()
             .filter(|(r, _)| !matches!(r, Role::Event | Role::Class))
             .copied()
             .collect();
+        let without = |left: &[Role]| -> Vec<(Role, f64)> {
+            let kept = numeric.iter().filter(|(r, _)| !left.contains(r));
+            kept.copied().collect()
+        };
         let is_cpu = matches!(name, "DB CPU" | "CPU time");
         if is_cpu && count < numeric.len() {
             let own = numeric
                 .iter()
                 .filter(|(r, _)| matches!(r, Role::Time | Role::Share));
-            return own.copied().collect();
+            return Some(own.copied().collect());
         }
-        numeric[numeric.len().saturating_sub(count)..].to_vec()
+        if self.headed && count != numeric.len() {
+            // A blank share of time-outs is usual; that it is this one, the average has to show.
+            let left = without(&[Role::TimeOuts]);
+            let fits = left.len() == count && is_average(&left, values);
+            return fits.then_some(left);
+        }
+        Some(numeric[numeric.len().saturating_sub(count)..].to_vec())
     }
 
     fn give_io(self, sheets: &mut Sheets, notes: &mut Notes) {
@@ -248,34 +328,125 @@ impl LoosePassage {
     }
 }
 
-/// Headings that stand on one line, separated by single spaces: split by their known beginnings.
-fn event_headings(line: &str) -> Vec<String> {
-    const KNOWN: &[&str] = &[
-        "Waits /txn",
-        "Waits",
-        "%Time -outs",
-        "%Time-outs",
-        "Total Wait Time (sec)",
-        "Total Wait Time (s)",
-        "Time(s)",
-        "Time (s)",
-        "Avg wait (ms)",
-        "Avg Wait (ms)",
-        "Avg wait",
-        "Avg Wait",
-        "% DB time",
-        "% bg time",
-        "% Total Call Time",
-        "%Total Call Time",
-        "Wait Class",
-    ];
-    let mut rest = line.strip_prefix("Event").unwrap_or(line).trim_start();
+/// Whether the average of a row is its time over its waits, within what rounding allows.
+fn is_average(roles: &[(Role, f64)], values: &[String]) -> bool {
+    let of = |role: Role| {
+        let at = roles.iter().position(|(r, _)| *r == role)?;
+        Some((roles[at].1, printed::number(values.get(at)?)?))
+    };
+    let (Some((_, waits)), Some((unit, time)), Some((average_unit, average))) =
+        (of(Role::Waits), of(Role::Time), of(Role::Average))
+    else {
+        return false;
+    };
+    let (Some(waits), Some(seconds), Some(ns)) =
+        (waits.count(), time.count(), average.nanos(average_unit))
+    else {
+        return false;
+    };
+    let scale = |number: printed::Number<'_>, whole: f64| match number.value {
+        v if v > 0.0 => whole / v * number.half_digit(),
+        _ => 0.0,
+    };
+    let (half, half_ns) = (scale(time, seconds * unit), scale(average, ns));
+    let (low, high) = (seconds * unit - half, seconds * unit + half);
+    waits > 0.0 && (ns + half_ns) * waits >= low * 1e9 && (ns - half_ns) * waits <= high * 1e9
+}
+
+/// Headings of a table of wait events in one line, or the lowest line of several.
+struct EventHeadings {
+    names: Vec<String>,
+    background: bool,
+    /// The lines above are part of the headings.
+    is_stacked: bool,
+}
+
+impl EventHeadings {
+    /// Of a line whose words are separated by single blanks; `None` where one of them is not known.
+    fn of(line: &str, place: &PassagePlace<'_>) -> Option<EventHeadings> {
+        // As printed, and whether words above it belong to it: then with the whole name.
+        const KNOWN: &[(&str, Option<&str>)] = &[
+            ("Waits /txn", None),
+            ("Waits/txn", None),
+            ("Waits", None),
+            ("%Time -outs", None),
+            ("%Time-outs", None),
+            ("%Time outs", None),
+            ("Total Wait Time (sec)", None),
+            ("Total Wait Time (s)", None),
+            ("Timeouts", None),
+            ("Time(s)", None),
+            ("Time (s)", None),
+            ("Time (sec)", None),
+            ("Avg wait (ms)", None),
+            ("Avg Wait (ms)", None),
+            ("Avg wait", None),
+            ("Avg Wait", None),
+            ("% DB time", None),
+            ("% bg time", None),
+            ("% Total Call Time", None),
+            ("%Total Call Time", None),
+            ("Wait Class", None),
+            ("-outs", Some("%Time -outs")),
+            ("(ms)", Some("Avg wait (ms)")),
+            ("(us)", Some("Avg wait (us)")),
+            ("Wait", Some("Avg wait")),
+            ("wait", Some("Avg wait")),
+            ("/txn", Some("Waits /txn")),
+            ("time", Some("% DB time")),
+            ("Time", Some("% DB time")),
+            ("Class", Some("Wait Class")),
+        ];
+        let above = place.above.join(" ");
+        let background = line.contains("bg time")
+            || above.contains("% bg")
+            || place.title.starts_with("Background");
+        let share = match (background, above.contains("Call")) {
+            (true, _) => "% bg time",
+            (false, true) => "% Total Call Time",
+            (false, false) => "% DB time",
+        };
+        let mut rest = line.strip_prefix("Event")?.trim_start();
+        let (mut names, mut is_stacked) = (Vec::new(), false);
+        while !rest.is_empty() {
+            let fits = |known: &str| {
+                let behind = rest.strip_prefix(known)?;
+                (behind.is_empty() || behind.starts_with(' ')).then_some(behind)
+            };
+            let found = KNOWN
+                .iter()
+                .find_map(|(k, whole)| Some((k, whole, fits(k)?)));
+            let (known, whole, behind) = found?;
+            is_stacked |= whole.is_some();
+            let name = match whole.unwrap_or(known) {
+                "% DB time" if whole.is_some() => share,
+                name => name,
+            };
+            names.push(name.to_owned());
+            rest = behind.trim_start();
+        }
+        let is_once = |name: &String| names.iter().filter(|n| *n == name).count() == 1;
+        // Parts of a heading need what is above them.
+        let is_whole = !is_stacked || !above.trim().is_empty();
+        (is_whole && names.iter().all(is_once)).then_some(EventHeadings {
+            names,
+            background,
+            is_stacked,
+        })
+    }
+}
+
+/// The headings behind `Statistic`.
+fn statistic_headings(line: &str) -> Option<Vec<String>> {
+    let names = ["Total", "per Second", "per Trans", "per Hour"];
+    let mut rest = line.strip_prefix("Statistic")?.trim_start();
     let mut out = Vec::new();
-    while let Some(known) = KNOWN.iter().find(|k| rest.starts_with(**k)) {
+    while !rest.is_empty() {
+        let known = names.iter().find(|n| rest.starts_with(**n))?;
         out.push((*known).to_owned());
         rest = rest[known.len()..].trim_start();
     }
-    out
+    (out.len() >= 2).then_some(out)
 }
 
 /// Whether a line is the name of a wait event or of CPU time.

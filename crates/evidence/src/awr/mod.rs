@@ -4,10 +4,12 @@
 //! Both forms become [`Grid`]s of text; [`give`] knows what each is by its headings, never by a
 //! position. Columns are checked by count; averages carry units; a blank is a blank.
 
+pub mod delimited;
 pub mod events;
 pub mod give;
 pub mod html;
 pub mod io;
+mod listed;
 pub mod loose;
 mod over;
 mod pages;
@@ -108,7 +110,10 @@ impl AwrReader {
         let (give, sheets) = (&mut self.give, &mut self.sheets);
         let each = &mut |grid: Grid| give.grid(&grid, sheets, &mut sink.notes);
         let lines = self.html.end(each);
-        let facts = self.give.end(&self.file, &mut self.sheets, out);
+        let facts = {
+            let notes = &mut sink.notes;
+            self.give.end(&self.file, &mut self.sheets, notes, out)
+        };
         out.yielded += self.sheets.found;
         out.tables.extend(self.sheets.into_tables(&mut sink.notes));
         Ended { lines, facts }

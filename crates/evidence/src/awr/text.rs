@@ -1,12 +1,15 @@
 //! Reports as text: columns by the rule of dashes under their headings; and passages of reports as
 //! pages quote them, where rules, columns and blanks are lost.
 
+use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
 use super::loose::{self, LoosePassage};
 use super::pages::ReportPages;
 use super::{Grid, squeeze};
 use crate::Notes;
+use crate::notes::quote;
 use crate::sheets::Sheets;
+use measure::imported::Severity;
 use measure::printed;
 use std::collections::VecDeque;
 
@@ -23,6 +26,7 @@ pub struct Text {
     profile: Option<Grid>,
     in_cpu: bool,
     loose: Option<LoosePassage>,
+    delimited: DelimitedTable,
     /// Words of the line before, as a page labels what follows: `SSD`.
     label: String,
 }
@@ -50,6 +54,19 @@ impl Text {
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) {
+        let title = if self.title.is_empty() {
+            &self.label
+        } else {
+            &self.title
+        };
+        let DelimitedStep { ended, is_taken } = self.delimited.line(line, number, title);
+        if let Some(grid) = ended {
+            give.grid(&grid, sheets, notes);
+        }
+        if is_taken {
+            self.close(give, sheets, notes);
+            return;
+        }
         let trimmed = line.trim();
         let rule = spans(line);
         if let Some((grid, spans)) = &mut self.grid {
@@ -68,6 +85,11 @@ impl Text {
             return;
         }
         if let Some(spans) = rule.filter(|s| s.len() > 1) {
+            if self.is_collapsed(&spans) {
+                self.say_collapsed(number, notes);
+                self.recent.clear();
+                return;
+            }
             if let Some(grid) = self.headed(&spans, number) {
                 self.loose = None;
                 self.grid = Some((grid, spans));
@@ -81,6 +103,9 @@ impl Text {
 
     /// Ends the file.
     pub fn end(&mut self, give: &mut ReportFigures, sheets: &mut Sheets, notes: &mut Notes) {
+        if let Some(grid) = self.delimited.end() {
+            give.grid(&grid, sheets, notes);
+        }
         self.close(give, sheets, notes);
     }
 
@@ -98,7 +123,39 @@ impl Text {
             give.grid(&grid, sheets, notes);
         }
         if let Some(loose) = self.loose.take() {
-            loose.give(sheets, notes);
+            loose.give(give, sheets, notes);
+        }
+    }
+
+    /// Whether the headings above a rule lost their blanks and are not above their columns.
+    fn is_collapsed(&self, spans: &[(usize, usize)]) -> bool {
+        let begins = spans.last().map_or(0, |(start, _)| *start);
+        let last = self.recent.back().map(|l| l.trim());
+        last.is_some_and(|l| {
+            let names = l.split(' ').filter(|w| !w.is_empty()).count();
+            names > 1 && !l.contains("  ") && l.chars().count() <= begins
+        })
+    }
+
+    /// Reports a table whose columns cannot be distinguished, unless it is read word by word.
+    fn say_collapsed(&self, number: u64, notes: &mut Notes) {
+        let first = self.recent.back().map(|l| l.trim().to_owned());
+        let known = [
+            "Event ",
+            "Statistic ",
+            "Function ",
+            "Filetype ",
+            "Parameter ",
+        ];
+        let Some(heading) = first.filter(|h| known.iter().any(|k| h.starts_with(k))) else {
+            return;
+        };
+        if self.loose.is_none() {
+            let at = Some(number);
+            notes.add(Severity::Warning, "awr.blanks_lost", at, None, || {
+                let heading = quote(heading.as_bytes());
+                format!("below {heading} the blanks between the columns are lost: not read")
+            });
         }
     }
 
@@ -188,7 +245,13 @@ impl Text {
             self.in_cpu = true;
             return true;
         }
-        let opened = LoosePassage::open(trimmed, &self.label, number);
+        let above: Vec<&str> = self.recent.iter().map(String::as_str).collect();
+        let place = loose::PassagePlace {
+            label: &self.label,
+            title: &self.title,
+            above: &above,
+        };
+        let opened = LoosePassage::open(trimmed, &place, number);
         if opened.is_some() {
             self.close(give, sheets, notes);
             self.loose = opened;

@@ -14,7 +14,9 @@ mod pg_test_fsync;
 pub use iostat::IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
 
-use super::awr::{give::ReportFigures, text::Text};
+use super::awr::{delimited, give::ReportFigures, text::Text};
+use super::blanks;
+use super::event_histogram::HistogramLines;
 use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
@@ -41,6 +43,7 @@ pub(super) fn is_awr(head: &Head<'_>) -> bool {
         ];
         begins.iter().any(|b| line.starts_with(b))
             || line.starts_with("Event Waits ")
+            || delimited::opens(line)
             || (line.starts_with("Event ")
                 && line.contains(" Waits ")
                 && (line.contains("Time") || line.contains(" <")))
@@ -79,7 +82,9 @@ pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
 
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
-    lines(head).any(|l| published::opens_study(&l) || block_size::opens(&l))
+    lines(head).any(|l| {
+        published::opens_study(&l) || published::opens_platforms(&l) || block_size::opens(&l)
+    })
 }
 
 fn lines<'a>(head: &Head<'a>) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
@@ -106,6 +111,7 @@ struct State {
     fsync: pg_test_fsync::Tests,
     blocks: block_size::Sizes,
     published: Published,
+    histograms: HistogramLines,
 }
 
 impl ListingReader {
@@ -125,6 +131,7 @@ impl ListingReader {
                 fsync: pg_test_fsync::Tests::default(),
                 blocks: block_size::Sizes::default(),
                 published: Published::default(),
+                histograms: HistogramLines::new(file, true),
             },
         }
     }
@@ -157,7 +164,13 @@ impl State {
             );
             return;
         }
-        let text = String::from_utf8_lossy(line.bytes);
+        let plain = blanks::plain(line.bytes);
+        let whole = Line {
+            bytes: &plain,
+            ..line
+        };
+        self.histograms.line(whole, sink);
+        let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
         let label = self.report.label().to_owned();
@@ -177,7 +190,8 @@ impl State {
         self.metrics.end(sheets);
         self.outliers.end(notes);
         self.published.end(sheets, notes, out);
-        let mut facts = self.give.end(&self.file, sheets, out);
+        self.histograms.end(out);
+        let mut facts = self.give.end(&self.file, sheets, notes, out);
         facts.append(&mut self.iostat.facts);
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));

@@ -59,6 +59,9 @@ impl Outliers {
             }
             return;
         }
+        if of_another_view(line) {
+            self.names.clear();
+        }
         if self.names.is_empty() {
             return;
         }
@@ -153,6 +156,12 @@ impl Outliers {
             });
         }
     }
+}
+
+/// Whether a line begins the listing of an event histogram.
+fn of_another_view(line: &str) -> bool {
+    let upper = line.to_ascii_uppercase();
+    upper.contains("EVENT_HISTOGRAM") || upper.contains("WAIT_TIME_MI")
 }
 
 fn selected(trimmed: &str) -> Option<f64> {

@@ -7,11 +7,13 @@
 //! and the two questions of the table of kinds.
 
 mod formula;
+mod platforms;
 mod r_summary;
 mod stated;
 mod study;
 mod sweep;
 
+pub(crate) use platforms::opens as opens_platforms;
 pub(crate) use r_summary::opens as opens_r_summary;
 pub(crate) use study::opens as opens_study;
 
@@ -23,6 +25,7 @@ use crate::{Gathered, Notes};
 pub(crate) struct Published {
     summaries: r_summary::Summaries,
     study: study::Study,
+    platforms: platforms::Platforms,
     stated: stated::StatedWindows,
     formulas: formula::Formulas,
 }
@@ -32,6 +35,7 @@ impl Published {
     pub(crate) fn line(&mut self, text: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         self.summaries.line(text, number, sheets, notes);
         self.study.line(text, number, sheets, notes);
+        self.platforms.line(text, number, sheets);
         self.stated.line(text, number);
         self.formulas.line(text, number, sheets);
     }

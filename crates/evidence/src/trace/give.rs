@@ -1,7 +1,7 @@
 //! What was joined, as rows and tables of a run.
 
 use super::cell::EventWaits as Waits;
-use super::header::HeaderFact;
+use super::header::{HeaderFact, civil};
 use super::mark::Call;
 use super::merge::{Merge, TracedProcess};
 use crate::gathered::{Ended, Gathered};
@@ -26,6 +26,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
     let mut events = events_table(file);
     let mut buckets = buckets_table(file);
     let mut calls = calls_table(file);
+    let mut errors = errors_table(file);
     for (index, process) in merge.processes.iter().enumerate() {
         let own: Vec<(&str, &Waits)> = cells
             .iter()
@@ -34,6 +35,8 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
             .collect();
         let listed = merge.listed.iter().any(|l| l.process == index);
         let called: u64 = process.calls.iter().map(|(count, _, _)| count).sum();
+        let failed: u64 = process.errors.values().map(|(count, _)| count).sum();
+        let called = called + failed;
         if own.is_empty() && !listed && process.ends + called == 0 {
             continue;
         }
@@ -43,6 +46,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
         out.rows
             .push(process_row(&name, process, &own, at, &mut out.series));
         call_lines(&name, process, &mut calls);
+        error_lines(&name, process, &mut errors);
         for (event, waits) in own {
             events.rows.push(event_line(&name, event, waits));
             if waits.track.is_some() {
@@ -52,7 +56,7 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
     }
     let listings = listings(&merge, file);
     out.yielded += merge.waits + merge.listed.len() as u64;
-    let tables = [events, buckets, calls].into_iter().chain(listings);
+    let tables = [events, buckets, calls, errors].into_iter().chain(listings);
     out.tables.extend(tables.filter(|t| !t.rows.is_empty()));
     Ended {
         lines: merge.lines,
@@ -278,6 +282,30 @@ fn call_lines(name: &str, process: &TracedProcess, table: &mut Table) {
     }
 }
 
+fn errors_table(file: &str) -> Table {
+    let columns = [
+        ("process", "Process"),
+        ("record", "Record"),
+        ("error", "Error"),
+        ("count", "Count"),
+        ("first_line", "First line"),
+    ];
+    table("errors", "Calls and statements that failed", file, &columns)
+}
+
+fn error_lines(name: &str, process: &TracedProcess, table: &mut Table) {
+    for (error, (count, line)) in &process.errors {
+        let number = error.number.map(|n| Cell::Text(format!("ORA-{n:05}")));
+        table.rows.push(vec![
+            Cell::Text(name.to_owned()),
+            Cell::Text(error.record().to_owned()),
+            number.unwrap_or(Cell::Blank),
+            Cell::Count(*count),
+            Cell::Count(*line),
+        ]);
+    }
+}
+
 /// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
 fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     let lead = [("process", "Process"), ("line", "Line")];
@@ -286,7 +314,13 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
         "log_write_warnings",
         "Log writes over 500 ms, as the log writer warned",
         file,
-        &with(&[("elapsed_ms", "Elapsed ms"), ("size_kb", "Size KB")]),
+        &with(&[
+            ("elapsed_ms", "Elapsed ms"),
+            ("size_kb", "Size KB"),
+            // A warning has no time of its own; the trace has stamps near to it.
+            ("stamp_above", "Stamp above"),
+            ("stamp_below", "Stamp below"),
+        ]),
     );
     let mut broadcasts = table(
         "broadcast_warnings",
@@ -304,7 +338,10 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
         let name = name(&merge.processes[listed.process], file);
         let (into, more) = match &listed.said {
             HeaderFact::SlowWrite(ms, kb) => {
-                (&mut writes, vec![Cell::Count(*ms), Cell::Count(*kb)])
+                let stamp = |at: Option<i64>| at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
+                let more = [stamp(listed.above), stamp(listed.below)];
+                let counts = [Cell::Count(*ms), Cell::Count(*kb)];
+                (&mut writes, counts.into_iter().chain(more).collect())
             }
             HeaderFact::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
             HeaderFact::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),

@@ -137,7 +137,9 @@ impl Groups {
         }
         // The unit of what follows is decided where the blocks are joined.
         let unit = is(|s| matches!(s, HeaderFact::Begins | HeaderFact::Release(_)));
-        if marks.iter().any(|m| unit(&m)) {
+        // So is the stamp that a warning is near to.
+        let warning = is(|s| matches!(s, HeaderFact::SlowWrite(..)));
+        if marks.iter().any(|m| unit(&m) || warning(&m)) {
             return;
         }
         self.is_valid = self.sort(waits, marks).is_some();
@@ -212,7 +214,7 @@ impl Groups {
                 local.stamp = u32::try_from(self.stamps.len()).ok()?;
                 local.stamps.get_or_insert((*at, *at)).1 = *at;
             }
-            Mark::Header(_) => self.rest.push((current, index)),
+            Mark::Failed(_) | Mark::Header(_) => self.rest.push((current, index)),
         }
         Some(current)
     }

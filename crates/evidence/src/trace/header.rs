@@ -197,6 +197,28 @@ pub fn stamp(text: &str) -> Option<i64> {
     Some(seconds * 1_000_000 + micros)
 }
 
+/// A stamp as text, `2013-08-26 14:40:23.035`: the inverse of [`stamp`], without the offset.
+#[must_use]
+pub fn civil(stamp: i64) -> String {
+    let (seconds, micros) = (stamp.div_euclid(1_000_000), stamp.rem_euclid(1_000_000));
+    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Eras of 400 years that begin in March, so that the leap day is the last of its year.
+    let shifted = day + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = (from_march + 2) % 12 + 1;
+    let year = year + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let begin = format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}");
+    match micros {
+        n if n % 1000 == 0 => format!("{begin}.{:03}", n / 1000),
+        n => format!("{begin}.{n:06}"),
+    }
+}
+
 /// Days since 1970-01-01 in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March, so that the leap day is the last.
@@ -299,6 +321,15 @@ mod tests {
             ("hello", None),
         ] {
             assert_eq!(stamp(text), want, "{text}");
+        }
+        for text in [
+            "1969-12-31 23:59:59.999999",
+            "2000-02-29 00:00:00.000",
+            "2000-03-01 12:34:56.789",
+            "2024-12-31 23:59:59.001",
+            "2025-01-01 00:00:00.000001",
+        ] {
+            assert_eq!(stamp(text).map(civil).as_deref(), Some(text));
         }
     }
 }

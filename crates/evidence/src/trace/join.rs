@@ -124,6 +124,10 @@ impl Merge {
             let (first, known) = process.stamps.get_or_insert((first, first));
             *known = last.max(*first);
         }
+        if let Some((first, last)) = local.stamps {
+            self.stamped(first, last);
+        }
+        let process = &self.processes[self.current];
         Clock {
             process: self.current,
             first_tim_us: process.tims.map_or(0, |(first, _)| first),

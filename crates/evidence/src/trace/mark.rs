@@ -1,6 +1,8 @@
 //! What lines of a trace hold: waits, and marks, which are all other lines that matter.
 
 use super::header::HeaderFact;
+use crate::number::leading_u64;
+use memchr::memmem;
 
 /// A wait, in the trace's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,44 @@ pub enum Mark {
     Commit,
     /// A transaction ended otherwise.
     NoCommit,
+    /// A call or a statement failed.
+    Failed(TracedError),
+}
+
+/// `ERROR #1:err=1555` or `PARSE ERROR #1:… err=942`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TracedError {
+    /// The statement could not be parsed.
+    pub in_parse: bool,
+    /// Number of the error; none where the line is cut before it.
+    pub number: Option<u64>,
+}
+
+impl TracedError {
+    /// The error of a record, if it is of one.
+    #[must_use]
+    pub fn of(record: &[u8]) -> Option<TracedError> {
+        let in_parse = record.starts_with(b"PARSE ERROR #");
+        if !in_parse && !record.starts_with(b"ERROR #") {
+            return None;
+        }
+        let at = memmem::find(record, b"err=").map(|at| at + b"err=".len());
+        let number = at.and_then(|at| leading_u64(record.get(at..)?));
+        Some(TracedError {
+            in_parse,
+            number: number.map(|(n, _)| n),
+        })
+    }
+
+    /// The name of the record.
+    #[must_use]
+    pub fn record(self) -> &'static str {
+        if self.in_parse {
+            "PARSE ERROR"
+        } else {
+            "ERROR"
+        }
+    }
 }
 
 /// The calls that a trace records.
@@ -39,15 +79,24 @@ pub enum Call {
     Fetch,
     /// `CLOSE`
     Close,
+    /// `UNMAP`
+    Unmap,
+    /// `SORT UNMAP`
+    SortUnmap,
+    /// `LOBREAD`, `LOBWRITE` and their like, which have no cursor.
+    Lob,
 }
 
 impl Call {
     /// Every call with its name in a trace.
-    pub const ALL: [(Call, &'static str); 4] = [
+    pub const ALL: [(Call, &'static str); 7] = [
         (Call::Parse, "PARSE"),
         (Call::Exec, "EXEC"),
         (Call::Fetch, "FETCH"),
         (Call::Close, "CLOSE"),
+        (Call::Unmap, "UNMAP"),
+        (Call::SortUnmap, "SORT UNMAP"),
+        (Call::Lob, "LOB"),
     ];
 
     pub(super) fn of(record: &[u8]) -> Option<Call> {
@@ -56,9 +105,19 @@ impl Call {
                 .strip_prefix(name.as_bytes())
                 .is_some_and(|r| r.starts_with(b" #"))
         };
+        if is_lob(record) {
+            return Some(Call::Lob);
+        }
         let found = Call::ALL.iter().find(|(_, name)| fits(name));
         found.map(|(call, _)| *call)
     }
+}
+
+/// `LOBREAD: type=…` and its like: capital letters up to a colon.
+fn is_lob(record: &[u8]) -> bool {
+    let end = record.iter().position(|b| *b == b':').unwrap_or(0);
+    let name = &record[..end];
+    record.starts_with(b"LOB") && end <= 24 && name.iter().all(u8::is_ascii_uppercase)
 }
 
 /// A [`Mark`] and where it stands.

@@ -3,13 +3,13 @@
 use super::cell::{EventWaits, Track, WaitMoment};
 use super::group::PROCESSES_MAX;
 use super::header::HeaderFact;
-use super::mark::{Call, Mark, PlacedMark, Wait};
+use super::mark::{Call, Mark, PlacedMark, TracedError, Wait};
 use super::mixer::Mixed;
 use super::scan::{OddId, Scanned};
 use crate::Sink;
 use crate::tally::TallyBudget;
 use measure::imported::Severity;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Pairs of process and event.
 pub const CELLS_MAX: usize = 16_384;
@@ -19,6 +19,8 @@ pub const EVENTS_MAX: usize = 8_192;
 const TRACKS_MAX: usize = 256;
 /// Slow writes and mode switches that are kept one by one.
 const LISTED_MAX: usize = 10_000;
+/// Numbers of errors of a process.
+const ERRORS_MAX: usize = 1000;
 /// Facts of the header.
 const FACTS_MAX: usize = 64;
 
@@ -44,6 +46,10 @@ pub struct TracedProcess {
     pub tims: Option<(u64, u64)>,
     /// First and last stamp; the last is none before the first.
     pub stamps: Option<(i64, i64)>,
+    /// The last stamp, as it is written.
+    pub stamp: Option<i64>,
+    /// Errors by kind and number: how many, and the line of the first.
+    pub errors: BTreeMap<TracedError, (u64, u64)>,
 }
 
 /// A line of a log writer's that is no wait.
@@ -55,6 +61,10 @@ pub struct LogWriterLine {
     pub line: u64,
     /// What it said.
     pub said: HeaderFact,
+    /// The stamp of its process above it.
+    pub above: Option<i64>,
+    /// The first stamp of its process below it.
+    pub below: Option<i64>,
 }
 
 /// What was joined so far.
@@ -86,6 +96,8 @@ pub struct Merge {
     pub is_unit_stated: bool,
     event_ids: HashMap<Vec<u8>, usize>,
     bounds: Vec<&'static str>,
+    /// Those of [`Merge::listed`] below which no stamp of their process was met yet.
+    without_stamp: Vec<usize>,
     pub(super) pids: HashMap<u64, usize, Mixed>,
     pub(super) current: usize,
     pub(super) unit_ns: u64,
@@ -111,6 +123,7 @@ impl Merge {
             release: None,
             event_ids: HashMap::new(),
             bounds: Vec::new(),
+            without_stamp: Vec::new(),
             pids: HashMap::default(),
             current: 0,
             unit_ns: stated_ns.unwrap_or(MICROSECOND_NS),
@@ -244,6 +257,19 @@ impl Merge {
                 process.ends += 1;
             }
             Mark::NoCommit => process.ends += 1,
+            Mark::Failed(error) => {
+                let line = self.lines.saturating_add_signed(placed.line) + 1;
+                let is_known = process.errors.contains_key(error);
+                if is_known || process.errors.len() < ERRORS_MAX {
+                    process.errors.entry(*error).or_insert((0, line)).0 += 1;
+                } else {
+                    self.bound("trace.many_errors", sink, || {
+                        format!(
+                            "over {ERRORS_MAX} error numbers of one process: more are not listed"
+                        )
+                    });
+                }
+            }
             Mark::Header(said) => {
                 let number = self.lines.saturating_add_signed(placed.line) + 1;
                 self.said(said, number, sink);
@@ -273,6 +299,7 @@ impl Merge {
                 let (first, last) = process.stamps.get_or_insert((*at, *at));
                 // A clock that was set back does not make time negative.
                 *last = (*at).max(*first);
+                self.stamped(*at, *at);
             }
             HeaderFact::Broken(text) => {
                 sink.notes.add(
@@ -289,10 +316,13 @@ impl Merge {
             | HeaderFact::AdaptiveMode(_) => {
                 if self.listed.len() < LISTED_MAX {
                     let process = self.current;
+                    self.without_stamp.push(self.listed.len());
                     self.listed.push(LogWriterLine {
                         process,
                         line,
                         said: said.clone(),
+                        above: self.processes[process].stamp,
+                        below: None,
                     });
                 } else {
                     let more = || "more slow writes and switches than are listed".to_owned();
@@ -303,6 +333,21 @@ impl Merge {
             }
             HeaderFact::Nothing => {}
         }
+    }
+
+    /// The current process has written stamps: the first of them since the last time, and the last.
+    pub(super) fn stamped(&mut self, first: i64, last: i64) {
+        let current = self.current;
+        self.processes[current].stamp = Some(last);
+        let listed = &mut self.listed;
+        self.without_stamp.retain(|at| {
+            let line = &mut listed[*at];
+            let is_own = line.process == current;
+            if is_own {
+                line.below = Some(first);
+            }
+            !is_own
+        });
     }
 
     fn unit(&mut self, ns: u64) {
@@ -321,7 +366,9 @@ impl Merge {
     /// Whether nothing was said yet of the process that has no name.
     pub(super) fn is_first_unused(&self) -> bool {
         let first = &self.processes[0];
-        let is_silent = first.ends == 0 && first.calls.iter().all(|(count, _, _)| *count == 0);
+        let is_silent = first.ends == 0
+            && first.errors.is_empty()
+            && first.calls.iter().all(|(count, _, _)| *count == 0);
         let is_listed = self.listed.iter().any(|l| l.process == 0);
         let waited = self.cells.keys().any(|(process, _)| *process == 0);
         first.pid.is_none() && is_silent && !is_listed && !waited

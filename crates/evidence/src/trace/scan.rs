@@ -7,7 +7,7 @@
 
 use super::group::Groups;
 use super::header::{self, HeaderFact};
-use super::mark::{Call, Mark, PlacedMark, Wait};
+use super::mark::{Call, Mark, PlacedMark, TracedError, Wait};
 use super::text::{self, TextStep, TraceMode};
 use super::wait::{self, WAIT, WaitError};
 use crate::lines::trim_cr;
@@ -240,6 +240,9 @@ impl<'a> Scanner<'a> {
 
     /// `PARSE`, `EXEC` and their like, and headers with these first letters.
     fn call(&mut self, record: &[u8], place: Place, ended: bool) {
+        if let Some(error) = TracedError::of(record) {
+            self.mark(place, Mark::Failed(error));
+        }
         if let Some(mode) = text::statement(record) {
             self.out.is_modern |= memmem::find(record, b"sqlid=").is_some();
             self.mode = mode;
@@ -254,7 +257,10 @@ impl<'a> Scanner<'a> {
             } else if let Some(call) = Call::of(record) {
                 // A call whose line is cut before these is counted without them.
                 let elapsed = wait::param(record, b",e=").unwrap_or(0);
-                let cpu = wait::param(record, b":c=").unwrap_or(0);
+                // Those of LOBs may have more before it.
+                let cpu = [b":c=", b",c=", b" c="];
+                let cpu = cpu.iter().find_map(|key| wait::param(record, *key));
+                let cpu = cpu.unwrap_or(0);
                 self.mark(place, Mark::Call(call, elapsed, cpu));
                 if !self.out.is_modern {
                     self.out.is_modern =

@@ -346,7 +346,7 @@ fn kinds_are_told_and_what_is_none_is_refused() {
         let refused = import_in(&[text.as_bytes()], 64, kind);
         refused.expect_err("it is no evidence").to_string()
     };
-    assert!(refused("nothing here\n", None).contains("iostat"));
+    assert!(refused("nothing here\n", None).contains("nothing here"));
     let nothing = refused("nothing here\n", Some(Kind::Iostat));
     assert!(
         nothing.contains("read as iostat, but it contains none"),

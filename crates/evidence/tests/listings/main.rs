@@ -8,8 +8,11 @@ mod generated;
 mod read;
 mod samples;
 mod wild_awr;
+mod wild_fio;
 mod wild_lists;
+mod wild_mixed;
 mod wild_named;
+mod wild_pasted;
 mod wild_tools;
 
 #[path = "../../../../xtask/src/generate/evidence/mod.rs"]

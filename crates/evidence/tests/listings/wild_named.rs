@@ -97,6 +97,94 @@ const REFUSED: &[(&str, &str)] = &[
         "2024-03-14T10:00:00+01:00\nThread 1 advanced to log sequence 1234 (LGWR switch)\n",
         "alert log",
     ),
+    (
+        "Vuser 1:64 Active Virtual Users configured\nVuser 1:TEST RESULT : System achieved 812345 NOPM from 1868000 Oracle TPM\n",
+        "HammerDB",
+    ),
+    (
+        "pgbench (17.2)\ntransaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\nlatency average = 1.9 ms\n",
+        "pgbench",
+    ),
+    (
+        "progress: 5.0 s, 812.2 tps, lat 2.461 ms stddev 0.901, 0 failed\nprogress: 10.0 s, 799.0 tps, lat 2.5 ms stddev 1.0, 0 failed\n",
+        "pgbench",
+    ),
+    (
+        "0 1 2412 0 1760000001 123456\n1 1 2611 0 1760000001 125001\n0 2 1900 0 1760000001 126777\n",
+        "a log of pgbench",
+    ),
+    (
+        "[ 10s ] thds: 8 tps: 511.3 qps: 10229.5 (r/w/o: 7160/2045/1022) lat (ms,95%): 21.1\n",
+        "sysbench",
+    ),
+    (
+        "SQL statistics:\n    queries performed:\n        read:   1400\n    transactions: 100\n",
+        "sysbench",
+    ),
+    (
+        "[OVERALL], RunTime(ms), 10110\n[OVERALL], Throughput(ops/sec), 989.1\n",
+        "YCSB",
+    ),
+    (
+        "Linux 6.1 (db)\t01/02/25\n\n10:00:01      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n10:00:02 54321 911 0.00 812.00 0.00 3 ora_lgwr_a\n",
+        "pidstat",
+    ),
+    (
+        "              capacity     operations     bandwidth\npool        alloc   free   read  write   read  write\ntank        1.2T   2.4T      3    812  24K  9.1M\n",
+        "zpool iostat",
+    ),
+    (
+        "500, 212000, 1, 4096, 0, 0\n1000, 198121, 1, 4096, 4096, 0\n1500, 250003, 1, 4096, 8192, 0\n",
+        "a log of fio",
+    ),
+    (
+        "   8       0 sda 1200 5 91234 800 99121 512 8123456 61234 0 40123 62034 0 0 0 0 120 33\n   8       1 sda1 100 0 1 8 9 5 8 6 0 4 6\n",
+        "/proc/diskstats",
+    ),
+    (
+        "  #ts device    rd_s rd_avkb rd_mb_s rd_mrg rd_cnc   rd_rt    wr_s wr_avkb wr_mb_s wr_mrg wr_cnc   wr_rt\n  1.0 sda 0.0 0.0 0.0 0% 0.0 0.0 812.0 8.0 6.3 0% 0.4 0.5\n",
+        "pt-diskstats",
+    ),
+    (
+        "     usecs               : count     distribution\n       128 -> 255        : 8121     |**********|\n",
+        "eBPF",
+    ),
+    (
+        "Attaching 2 probes...\n@usecs:\n[64, 128)            12 |@@@@      |\n[128, 256)           99 |@@@@@@@@@@|\n",
+        "eBPF",
+    ),
+    (
+        "----total-usage---- -dsk/total- -net/total-\nusr sys idl wai stl| read  writ| recv  send\n",
+        "pcp-dstat",
+    ),
+    (
+        " wal_records | wal_fpi | wal_bytes | wal_buffers_full\n-------------+---------+-----------+------\n 81234 | 12 | 9123456 | 0\n",
+        "PostgreSQL statistics view",
+    ),
+    (
+        "   backend_type    | object   | context | reads | writes | fsyncs\n---+---+---+---+---+---\n checkpointer | relation | normal | 0 | 812 | 90\n",
+        "PostgreSQL statistics view",
+    ),
+    (
+        "System configuration: lcpu=8 drives=4 paths=4 vdisks=0\n\nhdisk0        xfer:  %tm_act      bps      tps      bread      bwrtn\n                       12.0   81.2K    9.0      0.0     81.2K\n",
+        "AIX",
+    ),
+    (
+        "                 extended device statistics\n    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device\n 0.1 91.3 1.1 812.0 0.0 0.1 0.0 0.9 0 7 c1t0d0\n",
+        "Solaris",
+    ),
+    (
+        "{\"sysstat\": {\"hosts\": [{\"nodename\": \"db\", \"statistics\": [{\"timestamp\": \"10:00:01\", \"cpu-load\": [{\"cpu\": \"all\", \"usr\": 1.0}]}]}]}}\n",
+        "mpstat",
+    ),
+    (
+        "{\"sysstat\": {\"hosts\": [{\"nodename\": \"db\", \"statistics\": [{\"timestamp\": \"10:00:01\", \"cifs\": [{\"filesystem\": \"//nas/x\", \"rkB/s\": 1.0}]}]}]}}\n",
+        "cifsiostat",
+    ),
+    (
+        "{\"sysstat\": {\"sysdata-version\": 2.19, \"hosts\": [{\"statistics\": [{\"disk\": [{\"disk-device\": \"sda\", \"tps\": 9.1}]}]}]}}\n",
+        "sadf",
+    ),
 ];
 
 #[test]
@@ -125,5 +213,29 @@ fn evidence_that_speaks_of_others_is_read() {
     ] {
         let read = import_in(&[text.as_bytes()], usize::MAX, None);
         assert!(read.is_ok(), "{:?}\n{text}", read.err());
+    }
+}
+
+#[test]
+fn packed_files_that_are_not_unpacked_are_named() {
+    for (bytes, word) in [
+        (
+            &b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x2b"[..],
+            "lzma",
+        ),
+        (b"\x04\x22\x4d\x18\x64\x40", "lz4"),
+        (b"\x1f\x9d\x90ab", "compress"),
+    ] {
+        let refused = import_in(&[bytes], usize::MAX, None)
+            .expect_err(word)
+            .to_string();
+        assert!(
+            refused.contains(word) && refused.contains("unpack it"),
+            "{refused}"
+        );
+        assert!(
+            refused.len() < 200,
+            "the list of kinds is not part of it: {refused}"
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::output::table::Style;
 use crate::signals::{self, Interrupt};
 use analysis::thresholds::Thresholds;
 use clap::Args;
-use evidence::{Import, Kind, Options};
+use evidence::{Import, ImportRefusal, Kind, Options};
 use measure::imported::Severity;
 use measure::run::Run;
 use measure::units::parse_bytes;
@@ -63,6 +63,8 @@ struct Told {
     /// Named files that gave nothing, or were cut: each with why.
     bad: Vec<String>,
     cut: bool,
+    /// A file was of no kind: the list of kinds is printed once.
+    has_unknown: bool,
 }
 
 pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
@@ -91,9 +93,13 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     }
     let told = read(args, &inputs, &mut import, args.max_unpacked, &interrupt)?;
     if import.sources() == 0 {
-        let one = told.bad.join("\nredolab: ");
-        let none = || "no file is evidence that redolab can read; -v prints why".to_owned();
-        let message = if one.is_empty() { none() } else { one };
+        let mut message = told.bad.join("\nredolab: ");
+        if message.is_empty() {
+            message = "no file is evidence that redolab can read; -v prints why".to_owned();
+        }
+        if told.has_unknown {
+            message = format!("{message}\n{}", evidence::kind::looked_for());
+        }
         return Err(CommandError::failed(message));
     }
     let mut run = run::imported(&inputs, import, &command_line());
@@ -106,6 +112,9 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     print(args, &run)?;
     for line in &told.bad {
         eprintln!("redolab: {}", sanitize::line(line));
+    }
+    if told.has_unknown {
+        eprintln!("{}", evidence::kind::looked_for());
     }
     Ok(ended(&run, told.bad.is_empty() && !told.cut))
 }
@@ -158,6 +167,7 @@ fn read(
             }
             Err(Failed::Refused(refusal)) => {
                 let why = refusal.to_string();
+                told.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
                 import.note(Severity::Error, "import.refused", &name, bare(&why, &name));
                 told.bad.push(why);
             }

@@ -147,6 +147,20 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
     let done = place.run(&["import", "traces/b.txt"]);
     done.expect(1, &["looked for", "count,elapsed", "WAIT #1"]);
     assert!(!format!("{}{}", done.out, done.err).contains('\x1b'));
+    // The list of kinds is printed once, with a file that is read or without one.
+    write(&folder.join("c.txt"), b"neither\n");
+    let unknown = ["import", "traces/b.txt", "traces/c.txt", "-q"];
+    let with_trace = [&unknown[..], &["traces/a.trc"]].concat();
+    for (arguments, code) in [(&unknown[..], 1), (&with_trace[..], 4)] {
+        let done = place.run(arguments);
+        done.expect(
+            code,
+            &["traces/b.txt", "traces/c.txt", "state its kind with --kind"],
+        );
+        assert_eq!(done.err.matches("redolab looked for:").count(), 1);
+        assert_eq!(done.err.matches("pg-test-fsync").count(), 1);
+    }
+    std::fs::remove_file(folder.join("c.txt")).expect("written above");
     place.run(&["import", "pg.log"]).expect(1, &["PostgreSQL"]);
     place
         .run(&["import", "pg.log", "traces/a.trc", "-q"])

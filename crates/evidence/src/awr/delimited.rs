@@ -1,0 +1,121 @@
+//! Tables of reports whose cells are separated by tabs or bars: copied from a report in HTML, or
+//! written as Markdown. A heading that is known begins a table; its lines follow directly.
+
+use super::{Grid, squeeze};
+
+/// Cells of a line.
+const CELLS_MAX: usize = 64;
+
+/// What separates cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    Tab,
+    Bar,
+}
+
+/// The table that is being read.
+#[derive(Debug, Default)]
+pub struct DelimitedTable {
+    open: Option<(Separator, Grid)>,
+}
+
+/// What a line did.
+#[derive(Debug)]
+pub struct DelimitedStep {
+    /// The table that ended before it.
+    pub ended: Option<Grid>,
+    /// It belongs to a table.
+    pub is_taken: bool,
+}
+
+impl DelimitedTable {
+    /// Takes a line, below a title.
+    pub fn line(&mut self, line: &str, number: u64, title: &str) -> DelimitedStep {
+        let step = |ended, is_taken| DelimitedStep { ended, is_taken };
+        let Some((separator, mut cells)) = cells(line) else {
+            return step(self.end(), false);
+        };
+        if let Some((_, grid)) = self.open.as_mut().filter(|(s, _)| *s == separator) {
+            if is_drawn(&cells) {
+                return step(None, true);
+            }
+            if !is_heading(&cells) {
+                grid.push(number, cells);
+                return step(None, true);
+            }
+        }
+        let ended = self.end();
+        if !is_heading(&cells) {
+            return step(ended, false);
+        }
+        // The first column of the load profile has no heading, and pages lose its cell.
+        if cells.first().is_some_and(|c| squeeze(c) == "persecond") {
+            cells.insert(0, String::new());
+        }
+        self.open = Some((
+            separator,
+            Grid {
+                title: title.to_owned(),
+                line: number,
+                headings: cells,
+                rows: Vec::new(),
+            },
+        ));
+        step(ended, true)
+    }
+
+    /// Ends the table.
+    pub fn end(&mut self) -> Option<Grid> {
+        self.open.take().map(|(_, grid)| grid)
+    }
+}
+
+/// Whether a line is the heading of such a table.
+#[must_use]
+pub fn opens(line: &str) -> bool {
+    cells(line).is_some_and(|(_, cells)| is_heading(&cells))
+}
+
+fn cells(line: &str) -> Option<(Separator, Vec<String>)> {
+    let trimmed = line.trim();
+    let inner = trimmed.strip_prefix('|').and_then(|l| l.strip_suffix('|'));
+    let (separator, parts): (_, Vec<&str>) = match inner {
+        Some(inner) => (Separator::Bar, inner.split('|').collect()),
+        None if line.contains('\t') => (Separator::Tab, line.trim_end().split('\t').collect()),
+        None => return None,
+    };
+    let bare = |c: &&str| c.trim().trim_matches(['*', '`']).trim().to_owned();
+    let cells: Vec<String> = parts.iter().map(bare).collect();
+    (cells.len() >= 2 && cells.len() <= CELLS_MAX).then_some((separator, cells))
+}
+
+/// The line of hyphens below a heading of Markdown.
+fn is_drawn(cells: &[String]) -> bool {
+    let drawn = |c: &String| c.contains('-') && c.bytes().all(|b| matches!(b, b'-' | b':'));
+    cells.iter().all(drawn)
+}
+
+/// Whether cells are the headings of a table that is read. Tabs that only pad leave empty cells
+/// between the names: such a line is none.
+fn is_heading(cells: &[String]) -> bool {
+    let names: Vec<String> = cells.iter().map(|c| squeeze(c)).collect();
+    let Some((first, rest)) = names.split_first() else {
+        return false;
+    };
+    if rest.iter().any(String::is_empty) {
+        return false;
+    }
+    let has = |name: &str| names.iter().any(|n| n == name);
+    let ends = |name: &str| names.iter().any(|n| n.ends_with(name));
+    match first.as_str() {
+        "event" => rest.iter().any(|n| n.contains("waits")) && rest.len() >= 2,
+        "statistic" => has("total"),
+        "functionname" | "filetypename" => names.iter().any(|n| n.contains("data")),
+        "dbname" | "hostname" => rest.len() >= 2,
+        "parametername" => rest.iter().any(|n| n.contains("value")),
+        _ => {
+            has("persecond") && has("pertransaction")
+                || ends("%user") && ends("%idle") && ends("%system")
+        }
+    }
+}

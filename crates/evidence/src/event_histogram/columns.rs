@@ -1,0 +1,126 @@
+//! The columns of a listing of event histograms: their names, where each is in a line, and the unit
+//! of their labels.
+
+pub(super) const MS_NS: u64 = 1_000_000;
+pub(super) const US_NS: u64 = 1_000;
+
+/// The separator that a heading shows: `set colsep`, `set sqlformat csv | delimited`, tables of
+/// Markdown.
+fn separator(heading: &str) -> Option<u8> {
+    let found = b"|;,\t".iter().find(|s| heading.as_bytes().contains(s));
+    found.copied()
+}
+
+/// What the columns of a listing are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Where each column begins and ends; empty for comma-separated values.
+    pub(super) ranges: Vec<(usize, usize)>,
+    pub(super) names: Vec<String>,
+    pub(super) unit_ns: u64,
+    pub(super) separator: Option<u8>,
+}
+
+/// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
+/// heading may be cut to `WAIT_TIME_MI`.
+pub(super) fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
+    let text = upper(line);
+    if text.contains("SELECT ") {
+        return None;
+    }
+    let separator = separator(&text);
+    let bare = |name: &str| name.trim().trim_matches('"').to_owned();
+    let names: Vec<String> = match separator {
+        Some(s) => text.split(char::from(s)).map(bare).collect(),
+        None => text.split_whitespace().map(bare).collect(),
+    };
+    named(names, separator, unit_ns)
+}
+
+/// The columns of these names, if buckets and counts are among them.
+pub(super) fn named(
+    names: Vec<String>,
+    separator: Option<u8>,
+    unit_ns: Option<u64>,
+) -> Option<Columns> {
+    let names: Vec<String> = names.iter().map(|n| whole(n, unit_ns).to_owned()).collect();
+    let has = |name: &str| names.iter().any(|n| n == name);
+    let unit_ns = match (has("WAIT_TIME_MILLI"), has("WAIT_TIME_MICRO")) {
+        (true, false) => MS_NS,
+        (false, true) => US_NS,
+        _ => return None,
+    };
+    has("WAIT_COUNT").then_some(Columns {
+        ranges: Vec::new(),
+        names,
+        unit_ns,
+        separator,
+    })
+}
+
+/// A name that SQL*Plus cut to the width of its column.
+fn whole(name: &str, unit_ns: Option<u64>) -> &str {
+    let cut = |of: &'static str, least: usize| of.starts_with(name) && name.len() >= least;
+    match unit_ns {
+        _ if cut("WAIT_TIME_MILLI", 13) => "WAIT_TIME_MILLI",
+        _ if cut("WAIT_TIME_MICRO", 13) => "WAIT_TIME_MICRO",
+        _ if cut("WAIT_COUNT", 6) => "WAIT_COUNT",
+        Some(MS_NS) if cut("WAIT_TIME_MILLI", 9) => "WAIT_TIME_MILLI",
+        Some(US_NS) if cut("WAIT_TIME_MICRO", 9) => "WAIT_TIME_MICRO",
+        _ => name,
+    }
+}
+
+pub(super) fn upper(line: &[u8]) -> String {
+    let line = &line[..line.len().min(2000)];
+    String::from_utf8_lossy(line).to_ascii_uppercase()
+}
+
+/// The fields of a line by its columns: by position where the hyphens show it, else by words, the
+/// event being what the other columns leave.
+pub(super) fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
+    let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();
+    if let Some(separator) = columns.separator {
+        let fields = separated(line, separator);
+        return (fields.len() == columns.names.len()).then_some(fields);
+    }
+    if !columns.ranges.is_empty() {
+        let last = columns.ranges.len() - 1;
+        let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
+            let to = if i == last { line.len().max(*to) } else { *to };
+            text(line.get(*from..to.min(line.len())).unwrap_or_default())
+        });
+        return Some(each.collect());
+    }
+    let words: Vec<&[u8]> = line
+        .split(|b| b.is_ascii_whitespace())
+        .filter(|w| !w.is_empty())
+        .collect();
+    let spare = words.len().checked_sub(columns.names.len())?;
+    let mut words = words.into_iter();
+    let each = columns.names.iter().map(|name| {
+        let takes = if name.starts_with("EVENT") {
+            spare + 1
+        } else {
+            1
+        };
+        let parts: Vec<String> = words.by_ref().take(takes).map(text).collect();
+        parts.join(" ")
+    });
+    Some(each.collect())
+}
+
+/// The fields of a line of separated values; a separator inside of quotes does not separate.
+fn separated(line: &[u8], separator: u8) -> Vec<String> {
+    let mut fields = vec![Vec::new()];
+    let mut quoted = false;
+    for b in line {
+        match b {
+            b'"' => quoted = !quoted,
+            b if *b == separator && !quoted => fields.push(Vec::new()),
+            b => fields.last_mut().expect("one from the beginning").push(*b),
+        }
+    }
+    let text = |f: Vec<u8>| String::from_utf8_lossy(&f).trim().to_owned();
+    fields.into_iter().map(text).collect()
+}

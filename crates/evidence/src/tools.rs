@@ -1,0 +1,267 @@
+//! Output of tools that redolab does not read, by what only they print: it is named, with what to
+//! import instead. Asked only about files that no kind fits.
+
+use super::head::Head;
+
+/// What a file is, what to do, and groups of words: all words of one group are in such a file.
+type Tool = (
+    &'static str,
+    &'static str,
+    &'static [&'static [&'static str]],
+);
+
+const IOSTAT: &str = "import `iostat -x` of the same time";
+const SERVER: &str = "measure the server with `redolab run --on postgres://...`, or import what \
+                      pg_test_fsync prints on the disk of its log";
+const LOG: &str = "import a trace, an AWR report or `iostat -x` of the same time";
+
+/// The most specific first.
+const TOOLS: &[Tool] = &[
+    (
+        "output of HammerDB",
+        LOG,
+        &[
+            &[" NOPM from "],
+            &["HammerDB CLI"],
+            &["HAMMERDB RESULT"],
+            &["Vuser 1:", "NOPM"],
+        ],
+    ),
+    (
+        "output of pgbench",
+        SERVER,
+        &[
+            &["pgbench (PostgreSQL"],
+            &["transaction type: ", "scaling factor: "],
+            &["progress: ", " tps, lat ", " stddev "],
+            &["number of transactions actually processed"],
+        ],
+    ),
+    (
+        "output of sysbench",
+        LOG,
+        &[
+            &["sysbench v0."],
+            &["SQL statistics:", "queries performed:"],
+            &["General statistics:", "total number of events:"],
+            &["Throughput:", "fsyncs/s:"],
+            &["File operations:", "fsyncs/s:"],
+            &["] thds: ", " tps: "],
+            &["Test execution summary:", "per-request statistics:"],
+        ],
+    ),
+    (
+        "output of YCSB",
+        LOG,
+        &[
+            &["[OVERALL], "],
+            &["[UPDATE], AverageLatency(us)"],
+            &["[READ], AverageLatency(us)"],
+        ],
+    ),
+    (
+        "output of pidstat",
+        IOSTAT,
+        &[
+            &["kB_ccwr/s"],
+            &[" PID ", "%usr", "Command"],
+            &[" PID ", "minflt/s"],
+            &[" PID ", "cswch/s"],
+        ],
+    ),
+    (
+        "output of cifsiostat or nfsiostat, whose file systems are on other machines",
+        "import `iostat -x` of the machine that has the disks",
+        &[
+            &["Filesystem:", "rops/s", "wops/s"],
+            &["Filesystem", "rops/s", "wops/s"],
+            &["mounted on ", "avg RTT (ms)"],
+        ],
+    ),
+    (
+        "output of zpool iostat, whose latencies are of the pool's queues",
+        "import `iostat -x` of the disks of the pool at the same time",
+        &[
+            &["capacity ", "operations ", "bandwidth"],
+            &["syncq_", "asyncq_"],
+            &["total_wait", "disk_wait"],
+        ],
+    ),
+    (
+        "output of pt-diskstats",
+        IOSTAT,
+        &[&["device", "rd_s", "wr_s", "wr_rt"], &["#ts", "rd_avkb"]],
+    ),
+    (
+        "a histogram of an eBPF tool (biolatency, ext4dist, xfsdist or bpftrace)",
+        "its buckets double, so that they cannot be judged at 10 or 20 ms: import a trace, or fio's \
+         JSON+ of the same device",
+        &[
+            &["usecs ", ": count ", "distribution"],
+            &["msecs ", ": count ", "distribution"],
+            &["nsecs ", ": count ", "distribution"],
+            &["[", ") ", "|@"],
+        ],
+    ),
+    (
+        "output of dstat or pcp-dstat",
+        IOSTAT,
+        &[
+            &["----total-usage----"],
+            &["-dsk/total-"],
+            &["\"Dstat 0."],
+            &["\"pcp-dstat"],
+            &["--dsk/", "read  writ"],
+        ],
+    ),
+    (
+        "a PostgreSQL statistics view",
+        SERVER,
+        &[
+            &["wal_records", "wal_bytes"],
+            &["wal_write_time"],
+            &["backend_type", "fsyncs"],
+            &["backend_type", "context", "reads"],
+            &["checkpoints_timed", "checkpoints_req"],
+            &["buffers_checkpoint"],
+            &["num_timed", "num_requested"],
+            &["xact_commit", "xact_rollback"],
+            &["wait_event_type", "wait_event"],
+            &["total_exec_time", "calls"],
+            &["archived_count", "last_archived_wal"],
+        ],
+    ),
+    (
+        "a status listing of MySQL or MariaDB",
+        "measure the server with `redolab run --on mysql://...`",
+        &[&["Innodb_os_log_fsyncs"], &["Innodb_log_waits"]],
+    ),
+    (
+        "a listing of ASH (gv$active_session_history), whose samples contain no latency",
+        "make an AWR report of the same time with awrrpt.sql",
+        &[&["SAMPLE_TIME", "SESSION_STATE"]],
+    ),
+    (
+        "iostat of Solaris",
+        "only that of sysstat is read: import the log writer's trace or an AWR report of the same time",
+        &[
+            &["wsvc_t", "asvc_t"],
+            &["svc_t", "%w", "%b"],
+            &["tin tout", "serv"],
+        ],
+    ),
+    (
+        "iostat or sar of AIX",
+        "only iostat of sysstat is read: import the log writer's trace or an AWR report of the same \
+         time",
+        &[
+            &["%tm_act"],
+            &["% tm_act"],
+            &["xfer:", "bread", "bwrtn"],
+            &["avgserv", "avgtime"],
+            &["device", "%busy", "avque"],
+            &["xfers", "avg serv"],
+            &["System configuration: lcpu="],
+        ],
+    ),
+    (
+        "iostat of HP-UX",
+        "only that of sysstat is read: import the log writer's trace or an AWR report of the same time",
+        &[&["device", "bps", "sps", "msps"]],
+    ),
+    (
+        "output of blktrace (blkparse)",
+        "import `iostat -x` or a trace of the log writer of the same time",
+        &[&["Total (", "Reads Queued:", "Writes Queued:"]],
+    ),
+];
+
+/// Lines that are looked at where each of them has to fit.
+const LINES: usize = 20;
+
+/// The tool whose output the file is, and what to do.
+pub(super) fn named(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
+    let all = |words: &[&str]| words.iter().all(|w| head.has(w));
+    let found = TOOLS
+        .iter()
+        .find(|(_, _, groups)| groups.iter().any(|g| all(g)));
+    found
+        .map(|(what, instead, _)| (*what, *instead))
+        .or_else(|| of_numbers(head))
+}
+
+/// Files of numbers alone: each of the first lines has to fit.
+fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
+    let lines: Vec<Vec<String>> = head
+        .lines()
+        .filter(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"TS "))
+        .take(LINES)
+        .map(|l| String::from_utf8_lossy(&l[..l.len().min(4096)]).into_owned())
+        .map(|l| {
+            let words = l.split([',', ' ', '\t']).filter(|w| !w.is_empty());
+            words.map(str::to_owned).collect()
+        })
+        .collect();
+    let has_commas = head.lines().next().is_some_and(|l| l.contains(&b','));
+    // The head may end inside of the last line.
+    let whole = lines
+        .split_last()
+        .map_or(&lines[..], |(_, before)| match before {
+            [] => &lines[..],
+            before => before,
+        });
+    let each =
+        |fits: &dyn Fn(&[String]) -> bool| !whole.is_empty() && whole.iter().all(|w| fits(w));
+    let whole_number = |w: &String| w.parse::<u64>().ok();
+    if each(&|w| is_diskstats(w)) {
+        return Some((
+            "a copy of /proc/diskstats, whose counters run since boot",
+            IOSTAT,
+        ));
+    }
+    if !has_commas && each(&|w| is_pgbench_log(w)) {
+        return Some(("a log of pgbench (-l)", SERVER));
+    }
+    let fio = "run fio with --output-format=json+";
+    let all_numbers = |w: &[String]| w.iter().all(|w| whole_number(w).is_some());
+    let direction = |w: Option<&String>| w.and_then(whole_number).is_some_and(|d| d <= 2);
+    let log = |w: &[String]| (4..=7).contains(&w.len()) && direction(w.get(2)) && is_log_value(w);
+    if has_commas && each(&log) {
+        return Some(("a log of fio (lat, clat, slat, bw or iops)", fio));
+    }
+    let bins = |w: &[String]| w.len() > 100 && direction(w.get(1)) && all_numbers(w);
+    if has_commas && each(&bins) {
+        return Some(("a log of fio (clat_hist)", fio));
+    }
+    None
+}
+
+/// `8 0 sda` and at least eleven counters.
+fn is_diskstats(words: &[String]) -> bool {
+    let number = |w: &String| w.parse::<u64>().is_ok();
+    let [major, minor, name, counters @ ..] = words else {
+        return false;
+    };
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    number(major) && number(minor) && is_name && counters.len() >= 11 && counters.iter().all(number)
+}
+
+/// Client, transaction, microseconds, file, seconds since 1970, microseconds of it; further columns
+/// in some releases.
+fn is_pgbench_log(words: &[String]) -> bool {
+    let number = |i: usize| words.get(i).and_then(|w| w.parse::<u64>().ok());
+    let epoch = number(4).is_some_and(|s| (1_000_000_000..4_000_000_000).contains(&s));
+    let micros = number(5).is_some_and(|us| us < 1_000_000);
+    let first = [0, 1, 3].iter().all(|i| number(*i).is_some());
+    (6..=8).contains(&words.len()) && epoch && micros && first
+}
+
+/// Milliseconds, value, direction, block size, and what newer releases add (the offset may be
+/// hexadecimal).
+fn is_log_value(words: &[String]) -> bool {
+    let number = |w: &String| {
+        let digits = w.strip_prefix("0x").unwrap_or(w);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    words.iter().take(4).all(|w| w.parse::<u64>().is_ok()) && words.iter().all(number)
+}
