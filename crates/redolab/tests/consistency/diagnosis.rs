@@ -193,3 +193,35 @@ fn a_report_without_the_log_writer_gets_no_diagnosis_of_it() {
     let ids: Vec<String> = diagnosis(&without).into_iter().map(|f| f.id).collect();
     assert_eq!(ids, ["diagnosis.redo"], "{without}");
 }
+
+/// The sum of a clock is no time that log writes took.
+#[test]
+fn slow_writes_of_a_listing_are_summed_unless_they_are_a_clock() {
+    let rows = |latency: fn(u64) -> u64| {
+        let lines = (0..8).map(|n| {
+            format!(
+                "{:>10} {:>12} {:>12}\n",
+                32 + n,
+                latency(n),
+                1_394_629_089 + 40 * n * n
+            )
+        });
+        let head = "select io_size, io_latency, timestamp from v$lgwrio_outlier;\n\n   IO_SIZE   IO_LATENCY    TIMESTAMP\n---------- ------------ ------------\n";
+        format!("{head}{}\n8 rows selected.\n", lines.collect::<String>())
+    };
+    let of = |text: &str| {
+        let found = diagnosis(text);
+        assert_eq!(graver(&found), ["diagnosis.outliers"], "{found:#?}");
+        found[0].clone()
+    };
+    let listed = of(&rows(|n| 510 + (n * 7919) % 400));
+    assert_eq!(listed.numbers.len(), 3, "{listed:?}");
+    assert!(
+        listed.claim.contains("8 log writes were reported as slow"),
+        "{}",
+        listed.claim
+    );
+    let clock = of(&rows(|n| 2_694_340_698 + 400_000 * n * n));
+    assert_eq!(clock.numbers, [("writes".to_owned(), 8.0)], "{clock:?}");
+    assert!(clock.claim.contains("is a clock"), "{}", clock.claim);
+}

@@ -7,13 +7,14 @@
 mod figures;
 mod waits;
 
-use super::evidence::view::Tables;
+use super::evidence::published::clock;
+use super::evidence::view::{Line, Tables, place, show};
 use super::latency::band;
 use super::note::Note;
 use super::{Caution, Info, catalogue};
 use crate::thresholds::Thresholds;
 use figures::{ReportFigures, reports};
-use measure::imported::Imported;
+use measure::imported::{Imported, Table};
 use measure::judgement::Finding;
 
 pub(super) const WRITE: &str = "log file parallel write";
@@ -150,29 +151,46 @@ fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
         ),
     ];
     for (id, column, name) in kinds {
+        let is_clock = clock::is_clock(tables, id, column);
         for table in tables.of(id) {
-            let of_log = |line: &super::evidence::view::Line<'_>| {
+            let of_log = |line: &Line<'_>| {
                 id != "io_outliers" || matches!(line.text("function_name"), "LGWR" | "")
             };
             let lines = tables.lines_of(table).filter(of_log);
             let times: Vec<f64> = lines.filter_map(|line| line.number(column)).collect();
-            let Some(longest) = times.iter().copied().reduce(f64::max) else {
-                continue;
-            };
-            let sum: f64 = times.iter().sum();
-            let claim = format!(
-                "{} log writes were reported as slow ({name}): {} ms together, the longest {} ms ({})",
-                times.len(),
-                super::evidence::view::show(sum),
-                super::evidence::view::show(longest),
-                super::evidence::view::place(table)
-            );
-            notes.push(
-                Note::of(&catalogue::DIAGNOSIS_OUTLIERS, Caution, claim)
-                    .number("writes", times.len() as f64)
-                    .number("sum_ms", sum)
-                    .number("longest_ms", longest),
-            );
+            if !times.is_empty() {
+                notes.push(listed(&times, is_clock, name, table));
+            }
         }
     }
+}
+
+/// Slow log writes of one table; of a clock nothing but their number is known.
+fn listed(times: &[f64], is_clock: bool, name: &str, table: &Table) -> Note {
+    let writes = match times.len() {
+        1 => "1 log write was".to_owned(),
+        n => format!("{n} log writes were"),
+    };
+    let (sum, longest) = (
+        times.iter().sum(),
+        times.iter().copied().fold(0.0, f64::max),
+    );
+    let how_long = match is_clock {
+        true => "how long they took is unknown, because the column is a clock".to_owned(),
+        false if times.len() == 1 => format!("{} ms", show(longest)),
+        false => format!(
+            "{} ms together, the longest {} ms",
+            show(sum),
+            show(longest)
+        ),
+    };
+    let claim = format!(
+        "{writes} reported as slow ({name}): {how_long} ({})",
+        place(table)
+    );
+    let known = |ms: f64| (!is_clock).then_some(ms);
+    Note::of(&catalogue::DIAGNOSIS_OUTLIERS, Caution, claim)
+        .number("writes", times.len() as f64)
+        .maybe("sum_ms", known(sum))
+        .maybe("longest_ms", known(longest))
 }

@@ -6,7 +6,7 @@
 mod events;
 mod flash;
 mod iostat;
-mod published;
+pub(super) mod published;
 mod samples;
 pub(super) mod view;
 

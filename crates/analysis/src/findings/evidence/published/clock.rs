@@ -45,7 +45,42 @@ fn pairs(table: &Table) -> Vec<(&str, &str)> {
     out
 }
 
-fn judge(tables: &Tables<'_>, (id, x, y): (&str, &str, &str), notes: &mut Vec<Note>) {
+/// Whether the column `y` of the tables of that id is a clock, by any column of times.
+pub(in crate::findings) fn is_clock(tables: Tables<'_>, id: &str, y: &str) -> bool {
+    let of_id = tables.0.iter().filter(|table| table.id == id);
+    let pairs: Vec<(&str, &str)> = of_id.flat_map(pairs).filter(|(_, of)| *of == y).collect();
+    let mut pairs = pairs.into_iter();
+    pairs.any(|(x, y)| fitted(&tables, (id, x, y)).is_some())
+}
+
+fn judge(tables: &Tables<'_>, key: (&str, &str, &str), notes: &mut Vec<Note>) {
+    let Some((rows, slope, fit)) = fitted(tables, key) else {
+        return;
+    };
+    let (_, x, y) = key;
+    let tick_ms = 1000.0 / slope;
+    let claim = format!(
+        "{} is a clock, not a latency: over {} rows it grows by {slope:.2} per second of {} \
+         (R\u{b2} = {fit:.10}), which is ticks of {} ms",
+        y.to_uppercase(),
+        rows,
+        x.to_uppercase(),
+        show(tick_ms)
+    );
+    notes.push(
+        Note::of(&catalogue::EVIDENCE_CLOCK, Bad, claim)
+            .number("slope_per_s", slope)
+            .number("r_squared", fit)
+            .number("rows", rows as f64)
+            .number("tick_ms", tick_ms)
+            .rule(format!(
+                "R\u{b2} of at least {FIT_MIN} over {ROWS_MIN} rows"
+            )),
+    );
+}
+
+/// Rows, slope and R² where a column is a clock.
+fn fitted(tables: &Tables<'_>, (id, x, y): (&str, &str, &str)) -> Option<(usize, f64, f64)> {
     let mut points = Vec::new();
     for table in tables.0.iter().filter(|t| t.id == id) {
         let at = |key: &str| table.columns.iter().position(|c| c.key == key);
@@ -64,31 +99,9 @@ fn judge(tables: &Tables<'_>, (id, x, y): (&str, &str, &str), notes: &mut Vec<No
                 .filter_map(|r| Some((number(r.get(i))?, number(r.get(j))?))),
         );
     }
-    let Some((slope, fit)) = line(&points) else {
-        return;
-    };
-    if points.len() < ROWS_MIN || fit < FIT_MIN || slope <= 0.0 {
-        return;
-    }
-    let tick_ms = 1000.0 / slope;
-    let claim = format!(
-        "{} is a clock, not a latency: over {} rows it grows by {slope:.2} per second of {} \
-         (R\u{b2} = {fit:.10}), which is ticks of {} ms",
-        y.to_uppercase(),
-        points.len(),
-        x.to_uppercase(),
-        show(tick_ms)
-    );
-    notes.push(
-        Note::of(&catalogue::EVIDENCE_CLOCK, Bad, claim)
-            .number("slope_per_s", slope)
-            .number("r_squared", fit)
-            .number("rows", points.len() as f64)
-            .number("tick_ms", tick_ms)
-            .rule(format!(
-                "R\u{b2} of at least {FIT_MIN} over {ROWS_MIN} rows"
-            )),
-    );
+    let (slope, fit) = line(&points)?;
+    let is_clock = points.len() >= ROWS_MIN && fit >= FIT_MIN && slope > 0.0;
+    is_clock.then_some((points.len(), slope, fit))
 }
 
 /// Slope and R² of the straight line through points.

@@ -5,7 +5,7 @@
 //! ones), with the readers in the crate `evidence`'s module `published`. They are about tables by
 //! their ids and columns and know no study, as the other rules here.
 
-mod clock;
+pub(in crate::findings) mod clock;
 mod shares;
 mod sweep;
 mod sweep_claims;
