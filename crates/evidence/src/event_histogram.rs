@@ -166,6 +166,8 @@ struct State {
     asked: Option<String>,
     /// Inside the lines of a query.
     in_query: bool,
+    /// A mark of AWR-Miner ended the section: numbers are no buckets until the next heading.
+    ended: bool,
     /// The unit of the view that the query above names.
     unit_ns: Option<u64>,
     /// A new listing began: the next bucket opens a snapshot.
@@ -186,6 +188,7 @@ impl HistogramReader {
                 wrapped: Wrapped::default(),
                 asked: None,
                 in_query: false,
+                ended: false,
                 unit_ns: None,
                 fresh: true,
                 snapshots: Vec::new(),
@@ -219,6 +222,10 @@ impl State {
         let took = self.wrapped.line(&String::from_utf8_lossy(
             &line.bytes[..line.bytes.len().min(LINE_MAX)],
         ));
+        if text.starts_with(b"~~BEGIN-") || text.starts_with(b"~~END-") {
+            self.section();
+            return;
+        }
         if text.is_empty() || self.query(text) {
             return;
         }
@@ -255,6 +262,17 @@ impl State {
         }
     }
 
+    /// A mark of AWR-Miner: what follows is another listing, and perhaps of another kind.
+    fn section(&mut self) {
+        self.columns = None;
+        self.wrapped = Wrapped::default();
+        self.asked = None;
+        self.unit_ns = None;
+        self.in_query = false;
+        self.fresh = true;
+        self.ended = true;
+    }
+
     /// A query names the view and the event; it may take several lines.
     fn query(&mut self, text: &[u8]) -> bool {
         let upper = upper(text);
@@ -263,6 +281,7 @@ impl State {
             let is_micro = upper.contains("V$EVENT_HISTOGRAM_MICRO");
             self.unit_ns = Some(if is_micro { US_NS } else { MS_NS });
             self.asked = event();
+            self.ended = false;
             self.columns = None;
             self.fresh = true;
             self.in_query = !text.ends_with(b";");
@@ -330,6 +349,9 @@ impl State {
 
     fn bucket(&self, line: &[u8]) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
+            if self.ended {
+                return None;
+            }
             let (label, count) = bare_pair(line.trim_ascii())?;
             let unit_ns = self.unit_ns.unwrap_or(MS_NS);
             return Some(Bucket {
