@@ -105,6 +105,8 @@ pub struct HistogramLines {
     asked: Option<String>,
     /// Inside the lines of a query.
     in_query: bool,
+    /// A mark of AWR-Miner ended the section: numbers are no buckets until the next heading.
+    ended: bool,
     /// The unit of the view that the query above names.
     unit_ns: Option<u64>,
     /// A new listing began: the next bucket opens a snapshot.
@@ -154,6 +156,7 @@ impl HistogramLines {
             wrapped: Wrapped::default(),
             asked: None,
             in_query: false,
+            ended: false,
             unit_ns: None,
             fresh: true,
             snapshots: Vec::new(),
@@ -179,7 +182,8 @@ impl HistogramLines {
         if self.sections.line(text, line.number, self.buckets) {
             self.columns = None;
             self.wrapped = Wrapped::default();
-            self.fresh = true;
+            (self.asked, self.unit_ns) = (None, None);
+            (self.in_query, self.fresh, self.ended) = (false, true, true);
             return;
         }
         let took = self.wrapped.line(&String::from_utf8_lossy(
@@ -237,6 +241,7 @@ impl HistogramLines {
             let is_micro = upper.contains("V$EVENT_HISTOGRAM_MICRO");
             self.unit_ns = Some(if is_micro { US_NS } else { MS_NS });
             self.asked = event();
+            self.ended = false;
             self.columns = None;
             self.fresh = true;
             self.in_query = !text.ends_with(b";");
@@ -304,7 +309,7 @@ impl HistogramLines {
 
     fn bucket(&self, line: &[u8]) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
-            if self.is_among_others && self.unit_ns.is_none() {
+            if self.ended || (self.is_among_others && self.unit_ns.is_none()) {
                 return None;
             }
             let (label, count) = bare_pair(line.trim_ascii())?;

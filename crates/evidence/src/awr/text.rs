@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 /// Lines above a rule that can be its headings.
 const HEADING_LINES: usize = 4;
 
+/// Lines below the title `Host CPU` among which its figures are: headings, and a rule or two.
+const CPU_LINES: u8 = 8;
+
 /// Reads a report line by line.
 #[derive(Debug, Default)]
 pub struct Text {
@@ -24,7 +27,8 @@ pub struct Text {
     title: String,
     grid: Option<(Grid, Vec<(usize, usize)>)>,
     profile: Option<Grid>,
-    in_cpu: bool,
+    /// Lines that can still hold the figures of Host CPU.
+    cpu_lines: u8,
     loose: Option<LoosePassage>,
     delimited: DelimitedTable,
     /// Words of the line before, as a page labels what follows: `SSD`.
@@ -72,7 +76,7 @@ impl Text {
         if let Some((grid, spans)) = &mut self.grid {
             // A rule may also be cut until it is too short to be one.
             let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
-            let goes_on = !drawn && !line.starts_with('\u{c}') && rule.is_none();
+            let goes_on = !drawn && rule.is_none() && !begins_page(line, grid, spans);
             if goes_on {
                 let row = slice(line, spans);
                 join_or_push(grid, number, row);
@@ -242,7 +246,7 @@ impl Text {
         }
         if trimmed.starts_with("Host CPU") {
             self.close(give, sheets, notes);
-            self.in_cpu = true;
+            self.cpu_lines = CPU_LINES;
             return true;
         }
         let above: Vec<&str> = self.recent.iter().map(String::as_str).collect();
@@ -307,15 +311,40 @@ impl Text {
         sheets: &mut Sheets,
     ) -> bool {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
-        if self.in_cpu && numbers {
-            self.in_cpu = false;
+        let numbers: Vec<f64> = words.iter().filter_map(|w| printed::plain(w)).collect();
+        let all = numbers.len() == words.len() && numbers.len() >= 6;
+        if self.cpu_lines > 0 && all && shares_of_a_whole(&numbers) {
+            self.cpu_lines = 0;
             give.host_cpu_line(number, &words, sheets);
             return true;
         }
-        self.in_cpu &= line.len() < 100;
+        let another = line.len() >= 100 || line.contains("DB/Inst:") || line.contains("ordered by");
+        self.cpu_lines = match another {
+            true => 0,
+            false => self.cpu_lines.saturating_sub(1),
+        };
         false
     }
+}
+
+/// Whether the last four numbers can be the shares of one time: user, system, I/O, idle.
+fn shares_of_a_whole(numbers: &[f64]) -> bool {
+    let shares = &numbers[numbers.len().saturating_sub(4)..];
+    let sum: f64 = shares.iter().sum();
+    shares.iter().all(|s| (0.0..=100.0).contains(s)) && (95.0..=105.0).contains(&sum)
+}
+
+/// Whether a line begins another page or section, so that the rows above it were the last: a form
+/// feed, the title with the database's name, a remark (`-> …`), the title of several columns
+/// (`----- % of Waits -----`), or the headings once more.
+fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
+    let trimmed = line.trim_start();
+    let title = line.contains("DB/Inst:") || line.contains("-----");
+    if line.starts_with('\u{c}') || trimmed.starts_with("->") || title {
+        return true;
+    }
+    let again = grid.headings.first().filter(|h| !h.is_empty());
+    again.is_some_and(|h| slice(line, spans).first() == Some(h))
 }
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.

@@ -7,7 +7,8 @@
 //! several tables of the same devices (`-h`): its rows are held until it is whole.
 
 use super::iostat_columns::{
-    AWAIT, FIELDS, KNOWN, MB, UTIL, WRITE_AWAIT, WRITE_MB, WRITES, columns, reading, role,
+    AWAIT, FIELDS, FLUSH_AWAIT, KNOWN, MB, READ_AWAIT, UTIL, WRITE_AWAIT, WRITE_MB, WRITES,
+    columns, reading, role,
 };
 use crate::Notes;
 use crate::sheets::{Sheets, text};
@@ -21,14 +22,37 @@ const SINCE_BOOT: &str = "the first report after a banner, or of several under a
 /// Devices that are summed up.
 const DEVICES_MAX: usize = 4096;
 
+/// The values of a column. An absent column has none, and so no mean.
+#[derive(Clone, Copy, Debug, Default)]
+struct Column {
+    values: u64,
+    sum: f64,
+    largest: Option<f64>,
+}
+
+impl Column {
+    fn add(&mut self, value: Option<f64>) {
+        let Some(value) = value else {
+            return;
+        };
+        self.values += 1;
+        self.sum += value;
+        self.largest = Some(self.largest.map_or(value, |l| l.max(value)));
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.values > 0).then(|| self.sum / self.values as f64)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
     samples: u64,
-    writes: f64,
-    write_mb: f64,
-    util: f64,
-    util_max: f64,
-    write_await_max: f64,
+    writes: Column,
+    write_mb: Column,
+    util: Column,
+    /// Waits of every kind: of all requests, of reads, of writes and of flushes.
+    waited: Column,
 }
 
 /// A device of a report that is not whole yet.
@@ -206,6 +230,18 @@ impl IostatSamples {
             .map_or("", |w| w.trim_end_matches(':'))
             .to_owned();
         let mut values: Vec<&str> = words.clone();
+        if self.is_of_another_table(&words) {
+            notes.add(
+                Severity::Warning,
+                "iostat.other_table",
+                Some(number),
+                None,
+                || "words stand where iostat prints numbers: its table ends here".to_owned(),
+            );
+            self.columns.clear();
+            self.alone = None;
+            return;
+        }
         if words.len() == wanted {
             values.remove(self.device_at);
         } else if words.len() == 1 && printed::plain(words[0]).is_none() {
@@ -254,6 +290,22 @@ impl IostatSamples {
         }
         let found = reading(pairs.into_iter());
         self.hold(device, found, number, sheets);
+    }
+
+    /// Whether a line has so many words among its values that it is a heading or a row of
+    /// another table, whose event is of several words: `log file sync 6,700,242 4,059 1 16.05`.
+    fn is_of_another_table(&self, words: &[&str]) -> bool {
+        let is_word = |w: &str| {
+            let plain = decimal(w);
+            let has_letter = w.chars().any(char::is_alphabetic);
+            let undefined = matches!(w.trim_start_matches('-'), "nan" | "inf");
+            has_letter && !undefined && printed::number(&plain).is_none()
+        };
+        let others = words
+            .iter()
+            .enumerate()
+            .filter(|(i, w)| *i != self.device_at.min(words.len() - 1) && is_word(w));
+        words.len() > 2 && others.count() > 0
     }
 
     /// Keeps a row until its report is whole; another table of the same report adds to it.
@@ -331,14 +383,14 @@ impl IostatSamples {
             return;
         }
         let sum = self.devices.entry(device.to_owned()).or_default();
-        let get = |i: usize| found.get(i).copied().flatten().unwrap_or(0.0);
+        let get = |i: usize| found.get(i).copied().flatten();
         sum.samples += 1;
-        sum.writes += get(WRITES);
-        sum.write_mb += get(WRITE_MB);
-        sum.util += get(UTIL);
-        sum.util_max = sum.util_max.max(get(UTIL));
-        let waited = get(WRITE_AWAIT).max(get(AWAIT));
-        sum.write_await_max = sum.write_await_max.max(waited);
+        sum.writes.add(get(WRITES));
+        sum.write_mb.add(get(WRITE_MB));
+        sum.util.add(get(UTIL));
+        for waits in [AWAIT, READ_AWAIT, WRITE_AWAIT, FLUSH_AWAIT] {
+            sum.waited.add(get(waits));
+        }
     }
 
     /// Gives each device's intervals in short.
@@ -368,16 +420,15 @@ impl IostatSamples {
             &columns,
         );
         for (name, d) in &self.devices {
-            let n = d.samples.max(1) as f64;
             let numbers = [
-                d.writes / n,
-                d.write_mb / n,
-                d.util / n,
-                d.util_max,
-                d.write_await_max,
+                d.writes.mean(),
+                d.write_mb.mean(),
+                d.util.mean(),
+                d.util.largest,
+                d.waited.largest,
             ];
             let mut row = vec![text(name), Cell::Count(d.samples)];
-            row.extend(numbers.map(Cell::Real));
+            row.extend(numbers.map(|v| v.map_or(Cell::Blank, Cell::Real)));
             sheets.row(table, row);
             sheets.found -= 1;
         }

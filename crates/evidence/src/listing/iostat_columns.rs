@@ -30,8 +30,12 @@ pub const WRITES: usize = 1;
 pub const WRITE_MB: usize = 3;
 /// Of waiting.
 pub const AWAIT: usize = 7;
+/// Of reads that wait.
+pub const READ_AWAIT: usize = 8;
 /// Of writes that wait.
 pub const WRITE_AWAIT: usize = 9;
+/// Of flushes that wait.
+pub const FLUSH_AWAIT: usize = 11;
 /// Of utilisation.
 pub const UTIL: usize = 13;
 
@@ -51,10 +55,10 @@ pub fn role(heading: &str) -> Option<(usize, f64)> {
         "wareq-sz" => (5, 1.0),
         "avgqu-sz" | "aqu-sz" | "avqqu-sz" => (6, 1.0),
         "await" | "avwait" => (AWAIT, 1.0),
-        "r_await" => (8, 1.0),
+        "r_await" => (READ_AWAIT, 1.0),
         "w_await" => (WRITE_AWAIT, 1.0),
         "f/s" => (10, 1.0),
-        "f_await" => (11, 1.0),
+        "f_await" => (FLUSH_AWAIT, 1.0),
         "svctm" => (12, 1.0),
         "%util" | "util" => (UTIL, 1.0),
         "d/s" => (14, 1.0),

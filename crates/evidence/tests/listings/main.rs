@@ -5,6 +5,7 @@
 mod cut;
 mod formats;
 mod generated;
+mod invented;
 mod read;
 mod samples;
 mod wild_awr;
