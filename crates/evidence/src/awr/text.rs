@@ -311,9 +311,8 @@ impl Text {
         sheets: &mut Sheets,
     ) -> bool {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let numbers: Vec<f64> = words.iter().filter_map(|w| printed::plain(w)).collect();
-        let all = numbers.len() == words.len() && numbers.len() >= 6;
-        if self.cpu_lines > 0 && all && shares_of_a_whole(&numbers) {
+        let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
+        if self.cpu_lines > 0 && numbers {
             self.cpu_lines = 0;
             give.host_cpu_line(number, &words, sheets);
             return true;
@@ -325,13 +324,6 @@ impl Text {
         };
         false
     }
-}
-
-/// Whether the last four numbers can be the shares of one time: user, system, I/O, idle.
-fn shares_of_a_whole(numbers: &[f64]) -> bool {
-    let shares = &numbers[numbers.len().saturating_sub(4)..];
-    let sum: f64 = shares.iter().sum();
-    shares.iter().all(|s| (0.0..=100.0).contains(s)) && (95.0..=105.0).contains(&sum)
 }
 
 /// Whether a line begins another page or section, so that the rows above it were the last: a form
