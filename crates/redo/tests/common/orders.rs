@@ -11,7 +11,7 @@ use redo::planted::Planted;
 use redo::{CommitMode, Error, Layout, Log, LogWriter, Options, Shape};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// The same beside a planted bug, whose sign may be that somebody waits for ever.
@@ -200,7 +200,7 @@ pub fn live(
     if writes.iter().any(is_flush) {
         return Err("nothing is complete, and yet a flush was submitted".to_owned());
     }
-    let options = release_all(&gate, choices, &writes, (fault, patience), &mut told)?;
+    let options = release_all(&log, &gate, choices, &writes, (fault, patience), &mut told)?;
     drop(gate);
     let history = log.history();
     if fault.is_none() {
@@ -217,7 +217,28 @@ pub fn live(
 
 type Told = Vec<Option<Receiver<Result<(), Error>>>>;
 
+/// Steps of the log writer so far; `None` once it is poisoned.
+fn steps(log: &Log) -> Option<u64> {
+    let history = log.history().ok()?;
+    history.map(|history| history.steps())
+}
+
+/// Waits until the log writer has taken another step than those: it has heard of the write that was
+/// released, before the next one is. A worker that is not scheduled may report it later than the
+/// next, and then a flush covers less than the model expects.
+fn await_step(log: &Log, before: u64, patience: Duration) -> Result<(), String> {
+    let until = Instant::now() + patience;
+    while steps(log).is_some_and(|now| now <= before) {
+        if Instant::now() > until {
+            return Err("the log writer does not hear of a write that has ended".to_owned());
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
 fn release_all(
+    log: &Log,
     gate: &Gate,
     choices: &[usize],
     writes: &[HeldOperation],
@@ -241,8 +262,12 @@ fn release_all(
             Some((_, nth)) => chosen.ticket == writes[nth as usize - 1].ticket,
             None => false,
         };
+        let before = steps(log);
         gate.release(chosen.ticket);
         expected = held.len() - 1;
+        if let Some(before) = before.filter(|_| !struck && !model.failed && !is_flush(&chosen)) {
+            await_step(log, before, patience)?;
+        }
         if model.failed {
             acknowledged_late(told)?;
             continue;

@@ -305,3 +305,28 @@ fn check_judges_the_device_by_the_commits_of_a_server() {
     }
     place.expect_clean(&place.target);
 }
+
+/// A server that flushes to memory keeps its settings, and loses everything with the power.
+#[test]
+fn a_server_whose_log_is_in_memory_is_convicted() {
+    let Some(place) = place() else { return };
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+        return harness::skipped("there is no tmpfs on /dev/shm to write to");
+    };
+    open(memory.path(), 0o711);
+    let wal = memory.path().join("wal");
+    fs::create_dir(&wal).expect("a folder");
+    let data = folder(&place, "data");
+    let on = ["run", "--driver", "postgres", "--allow-busy"];
+    let folders = ["--data", text(&data), "--wal", text(&wal)];
+    let more = ["--format", "json"];
+    let run = place
+        .run(&[&on[..], &folders, &SHORT, &more].concat())
+        .json();
+    assert_eq!(run["target"]["settings"]["fsync"], "on");
+    let findings = run["findings"].as_array().expect("a list");
+    let volatile = findings.iter().find(|f| f["id"] == "stack.volatile");
+    assert_eq!(volatile.expect("it is reported")["weight"], "bad");
+    place.expect_clean(&data);
+    place.expect_clean(&wal);
+}
