@@ -3,40 +3,12 @@
 # compare redolab's sessions with another client. Sourced, with $root, $seconds and $home set.
 # A script that sources this has a function `chunk CLIENT CLIENTS MODE`, which prints commits per second
 # and microseconds of the client's CPU time per commit.
+. "$root/experiments/servers.sh"
 
 # The program of `crates/drivers/benches/sessions.rs`.
 sessions_program() {
     (cd "$root" && cargo bench --quiet -p redolab-drivers --bench sessions --no-run --message-format json) |
         sed -n 's/.*"name":"sessions".*"executable":"\([^"]*\)".*/\1/p' | tail -1
-}
-
-# Runs a server's program as an unprivileged user: servers refuse root.
-as_server() {
-    if [ "$(id -u)" -eq 0 ]; then
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL -- "$@"
-    fi
-    exec "$@"
-}
-
-# private_folder PARENT PREFIX: makes $home, which is removed at the end together with $server, if it runs.
-private_folder() {
-    home=$(mktemp -d "$1/$2-XXXXXX")
-    server=
-    trap 'end_server; rm -rf "$home"' EXIT
-    trap 'exit 1' INT TERM
-    [ "$(id -u)" -ne 0 ] || chown 65534:65534 "$home"
-}
-
-end_server() {
-    if [ -n "$server" ]; then
-        kill -QUIT "$server" 2>/dev/null || true
-        for _ in $(seq 100); do
-            kill -0 "$server" 2>/dev/null || break
-            sleep 0.1
-        done
-        kill -KILL "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-    fi
 }
 
 # turns_header OTHER: the columns of what `turns` prints.

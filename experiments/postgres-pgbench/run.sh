@@ -13,14 +13,9 @@ seconds=${3:-2}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
-newest() {
-    local bin
-    for bin in /usr/lib/postgresql/*/bin; do :; done
-    echo "$bin"
-}
-bin=${REDOLAB_POSTGRES_BIN:-$(newest)}
-PATH=$bin:$PATH
 . "$root/experiments/turns.sh"
+bin=$(postgres_programs)
+PATH=$bin:$PATH
 bench=$(sessions_program)
 private_folder "$directory" postgres-pgbench
 cd "$home"

@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 redolab=${REDOLAB:-$root/target/release/redolab}
 PATH=$PATH:/usr/sbin
-. "$root/experiments/turns.sh"
+. "$root/experiments/servers.sh"
 
 await() {
     for _ in $(seq 200); do
@@ -70,7 +70,7 @@ for asked in "$@"; do
     if [ "$product" = mariadb ]; then
         start_mariadb
     else
-        case $asked in *=*) start_postgres "${asked#*=}" ;; *) start_postgres "$(ls -d /usr/lib/postgresql/*/bin | tail -1)" ;; esac
+        case $asked in *=*) start_postgres "${asked#*=}" ;; *) start_postgres "$(postgres_programs)" ;; esac
     fi
     for workload in LGWR-LAT1 LGWR-LAT25; do
         for jobs in 1 8; do
@@ -91,7 +91,6 @@ for asked in "$@"; do
         done
     done
     end_server
-    server=
     cd "$root"
     rm -rf "$home"
 done

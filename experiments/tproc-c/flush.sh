@@ -10,36 +10,15 @@ directory=$1
 seconds=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
-redolab=${REDOLAB:-$here/../../target/release/redolab}
-for bin in /usr/lib/postgresql/*/bin; do :; done
-bin=${REDOLAB_POSTGRES_BIN:-$bin}
-
-home=$(mktemp -d "$directory/tproc-c-XXXXXX")
-server=
-stop() {
-    if [ -n "$server" ]; then
-        kill "-$1" "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-        server=
-    fi
-}
-finish() {
-    stop KILL
-    rm -rf "$home"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
+root=$(cd "$here/../.." && pwd)
+redolab=${REDOLAB:-$root/target/release/redolab}
+. "$root/experiments/servers.sh"
+bin=$(postgres_programs)
+private_folder "$directory" tproc-c
 cc -O2 -shared -fPIC -o "$home/delay.so" "$here/flush-delay.c"
 chmod 755 "$home"
-[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$home"
 cd "$home"
 
-as_server() {
-    if [ "$(id -u)" -eq 0 ]; then
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL -- "$@"
-    fi
-    exec "$@"
-}
 url="postgres://redo@:5432/postgres?host=$home"
 sql() { "$bin/psql" -qtAX -F, -v ON_ERROR_STOP=1 "$url" "$@"; }
 start() {
@@ -79,7 +58,7 @@ users() {
 (as_server "$bin/initdb" -A trust -U redo --locale=C -E UTF8 -D "$home/pg") >/dev/null
 start 0
 "$redolab" tprocc load --url "$url" --warehouses 1 -q >/dev/null
-stop TERM
+end_server TERM
 mv "$home/pg" "$home/loaded"
 kind=$(stat -f -c %T "$home")
 declare -A rounds
@@ -99,7 +78,7 @@ for variant in "$@"; do
     sleep "$seconds"
     reading "${pids[@]}" >"$home/after"
     for pid in "${pids[@]}"; do wait "$pid" || true; done
-    stop TERM
+    end_server TERM
     python3 - "$home" "$kind,${rounds[$variant]},$name,${delay:-0},${client:-redolab}" <<'PY'
 import sys
 home, label = sys.argv[1:]

@@ -12,36 +12,9 @@ products=${4:-postgresql mariadb}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 redolab=${REDOLAB:-$root/target/release/redolab}
 
-newest() {
-    local bin
-    for bin in /usr/lib/postgresql/*/bin; do :; done
-    echo "$bin"
-}
-bin=${REDOLAB_POSTGRES_BIN:-$(newest)}
-
-home=$(mktemp -d "$directory/tproc-c-XXXXXX")
-server=
-stop() {
-    if [ -n "$server" ]; then
-        kill "-$1" "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-        server=
-    fi
-}
-finish() {
-    stop KILL
-    rm -rf "$home"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
-
-as_server() {
-    if [ "$(id -u)" -eq 0 ]; then
-        exec setpriv --reuid 65534 --regid 65534 --clear-groups --pdeathsig KILL -- "$@"
-    fi
-    exec "$@"
-}
-[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$home"
+. "$root/experiments/servers.sh"
+bin=$(postgres_programs)
+private_folder "$directory" tproc-c
 cd "$home"
 
 # As they are installed: the settings of both products are their defaults.
@@ -94,5 +67,5 @@ row = json.load(open(sys.argv[1]))["rows"][0]
 print(f"{sys.argv[2]},{row['nopm']:.0f},{row['tpm']:.0f},,")
 PY
     done
-    stop TERM
+    end_server TERM
 done

@@ -19,7 +19,7 @@ mod insert;
 pub(crate) mod managed;
 mod packet;
 mod programs;
-mod schema;
+pub(crate) mod schema;
 mod server;
 mod session;
 mod watch;

@@ -196,13 +196,8 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     if let Some(spec) = KINDS.iter().find(|s| (s.is)(&head)) {
         return Ok(spec.kind);
     }
-    if let Some(found) = tools::named(&head).or_else(|| look_alike::tool(&head)) {
+    if let Some(found) = tools::named(&head) {
         return Err(not_read(found));
-    }
-    if let Some(what) = look_alike::iostat(&head) {
-        let instead = "only that of sysstat is read: import the log writer's trace or an AWR \
-                       report of the same time";
-        return Err(not_read((what, instead)));
     }
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
     Err(ImportRefusal::Unknown {

@@ -77,85 +77,6 @@ const OTHER_REPORTS: &[Other] = &[
     ),
 ];
 
-/// Tools whose output contains nothing about single log writes.
-const OTHER_TOOLS: &[Other] = &[
-    (
-        "a profile of tkprof, which has sums only",
-        "import the trace that it was made of",
-        &["TKPROF: Release"],
-    ),
-    (
-        "fio's text for people",
-        "run fio with --output-format=json+",
-        &[
-            "fsync/fdatasync/sync_file_range:",
-            "clat percentiles (",
-            "clat (usec): min",
-            "clat (nsec): min",
-            "clat (msec): min",
-        ],
-    ),
-    (
-        "fio's terse output",
-        "run fio with --output-format=json+",
-        &["3;fio-", "4;fio-", "5;fio-"],
-    ),
-    (
-        "a percentile table of HdrHistogram (wrk2 and others)",
-        "import the interval log (.hlog) of the same run",
-        &["1/(1-Percentile)", "Latency Distribution (HdrHistogram"],
-    ),
-    (
-        "output of vmstat",
-        "import iostat -x of the same time",
-        &["procs ---", " r  b   swpd"],
-    ),
-    (
-        "output of nmon",
-        "import iostat -x of the same time",
-        &["AAA,progname"],
-    ),
-    (
-        "output of dstat",
-        "import iostat -x of the same time",
-        &["--total-cpu-usage--", "-dsk/total-"],
-    ),
-    (
-        "output of sar or mpstat",
-        "import iostat -x of the same time",
-        &[
-            "     CPU     %u",
-            "          DEV       tps",
-            "  CPU    %usr",
-            "        CPU      %u",
-        ],
-    ),
-    (
-        "output of sysbench",
-        "import fio's JSON or a trace instead",
-        &["sysbench 0.", "sysbench 1."],
-    ),
-    (
-        "output of ioping",
-        "import fio's JSON instead",
-        &["ioping statistics ---"],
-    ),
-    (
-        "an alert log without warnings of the log writer",
-        "import the log writer's own trace",
-        &["advanced to log sequence", "Starting ORACLE instance"],
-    ),
-];
-
-/// `iostat` of other systems, whose columns are others: what it is, and words that all stand in it,
-/// the most specific first.
-const IOSTATS: &[(&str, &[&str])] = &[
-    ("iostat of FreeBSD", &["extended device statistics", "qlen"]),
-    ("iostat of Solaris", &["extended device statistics"]),
-    ("iostat of AIX", &["% tm_act"]),
-    ("iostat of macOS or a BSD", &["KB/t", "tps", "MB/s"]),
-];
-
 /// Bytes in which a banner stands.
 const BANNER_BYTES: usize = 4096;
 
@@ -194,11 +115,6 @@ pub(super) fn json(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     Some((what, instead))
 }
 
-/// The tool whose output a file is that no kind fits.
-pub(super) fn tool(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
-    one_of(head, OTHER_TOOLS)
-}
-
 fn one_of(head: &Head<'_>, of: &[Other]) -> Option<(&'static str, &'static str)> {
     let found = of
         .iter()
@@ -221,12 +137,5 @@ pub(super) fn of(head: &Head<'_>) -> Option<&'static str> {
     }
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = LOOK_ALIKES.iter().find(|(_, words)| all(words));
-    found.map(|(what, _)| *what)
-}
-
-/// Whose `iostat` the file is, if it is not sysstat's.
-pub(super) fn iostat(head: &Head<'_>) -> Option<&'static str> {
-    let all = |words: &[&str]| words.iter().all(|w| head.has(w));
-    let found = IOSTATS.iter().find(|(_, words)| all(words));
     found.map(|(what, _)| *what)
 }

@@ -13,6 +13,9 @@ type Tool = (
 const IOSTAT: &str = "import `iostat -x` of the same time";
 const SERVER: &str = "measure the server with `redolab run --on postgres://...`, or import what \
                       pg_test_fsync prints on the disk of its log";
+const OTHER_IOSTAT: &str = "only that of sysstat is read: import the log writer's trace or an AWR \
+                            report of the same time";
+const FIO: &str = "run fio with --output-format=json+";
 const LOG: &str = "import a trace, an AWR report or `iostat -x` of the same time";
 
 /// The most specific first.
@@ -41,6 +44,8 @@ const TOOLS: &[Tool] = &[
         "output of sysbench",
         LOG,
         &[
+            &["sysbench 0."],
+            &["sysbench 1."],
             &["sysbench v0."],
             &["SQL statistics:", "queries performed:"],
             &["General statistics:", "total number of events:"],
@@ -108,6 +113,7 @@ const TOOLS: &[Tool] = &[
         IOSTAT,
         &[
             &["----total-usage----"],
+            &["--total-cpu-usage--"],
             &["-dsk/total-"],
             &["\"Dstat 0."],
             &["\"pcp-dstat"],
@@ -142,18 +148,23 @@ const TOOLS: &[Tool] = &[
         &[&["SAMPLE_TIME", "SESSION_STATE"]],
     ),
     (
+        "iostat of FreeBSD",
+        OTHER_IOSTAT,
+        &[&["extended device statistics", "qlen"]],
+    ),
+    (
         "iostat of Solaris",
-        "only that of sysstat is read: import the log writer's trace or an AWR report of the same time",
+        OTHER_IOSTAT,
         &[
             &["wsvc_t", "asvc_t"],
             &["svc_t", "%w", "%b"],
             &["tin tout", "serv"],
+            &["extended device statistics"],
         ],
     ),
     (
         "iostat or sar of AIX",
-        "only iostat of sysstat is read: import the log writer's trace or an AWR report of the same \
-         time",
+        OTHER_IOSTAT,
         &[
             &["%tm_act"],
             &["% tm_act"],
@@ -166,13 +177,73 @@ const TOOLS: &[Tool] = &[
     ),
     (
         "iostat of HP-UX",
-        "only that of sysstat is read: import the log writer's trace or an AWR report of the same time",
+        OTHER_IOSTAT,
         &[&["device", "bps", "sps", "msps"]],
     ),
     (
         "output of blktrace (blkparse)",
         "import `iostat -x` or a trace of the log writer of the same time",
         &[&["Total (", "Reads Queued:", "Writes Queued:"]],
+    ),
+    (
+        "iostat of macOS or a BSD",
+        OTHER_IOSTAT,
+        &[&["KB/t", "tps", "MB/s"]],
+    ),
+    (
+        "a profile of tkprof, which has sums only",
+        "import the trace that it was made of",
+        &[&["TKPROF: Release"]],
+    ),
+    (
+        "fio's text for people",
+        FIO,
+        &[
+            &["fsync/fdatasync/sync_file_range:"],
+            &["clat percentiles ("],
+            &["clat (usec): min"],
+            &["clat (nsec): min"],
+            &["clat (msec): min"],
+        ],
+    ),
+    (
+        "fio's terse output",
+        FIO,
+        &[&["3;fio-"], &["4;fio-"], &["5;fio-"]],
+    ),
+    (
+        "a percentile table of HdrHistogram (wrk2 and others)",
+        "import the interval log (.hlog) of the same run",
+        &[
+            &["1/(1-Percentile)"],
+            &["Latency Distribution (HdrHistogram"],
+        ],
+    ),
+    (
+        "output of vmstat",
+        IOSTAT,
+        &[&["procs ---"], &[" r  b   swpd"]],
+    ),
+    ("output of nmon", IOSTAT, &[&["AAA,progname"]]),
+    (
+        "output of sar or mpstat",
+        IOSTAT,
+        &[
+            &["     CPU     %u"],
+            &["          DEV       tps"],
+            &["  CPU    %usr"],
+            &["        CPU      %u"],
+        ],
+    ),
+    (
+        "output of ioping",
+        "import fio's JSON instead",
+        &[&["ioping statistics ---"]],
+    ),
+    (
+        "an alert log without warnings of the log writer",
+        "import the log writer's own trace",
+        &[&["advanced to log sequence"], &["Starting ORACLE instance"]],
     ),
 ];
 
@@ -222,16 +293,15 @@ fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     if !has_commas && each(&|w| is_pgbench_log(w)) {
         return Some(("a log of pgbench (-l)", SERVER));
     }
-    let fio = "run fio with --output-format=json+";
     let all_numbers = |w: &[String]| w.iter().all(|w| whole_number(w).is_some());
     let direction = |w: Option<&String>| w.and_then(whole_number).is_some_and(|d| d <= 2);
     let log = |w: &[String]| (4..=7).contains(&w.len()) && direction(w.get(2)) && is_log_value(w);
     if has_commas && each(&log) {
-        return Some(("a log of fio (lat, clat, slat, bw or iops)", fio));
+        return Some(("a log of fio (lat, clat, slat, bw or iops)", FIO));
     }
     let bins = |w: &[String]| w.len() > 100 && direction(w.get(1)) && all_numbers(w);
     if has_commas && each(&bins) {
-        return Some(("a log of fio (clat_hist)", fio));
+        return Some(("a log of fio (clat_hist)", FIO));
     }
     None
 }

@@ -16,8 +16,9 @@ const PREFIX: &str = "redolab_";
 const EXISTS: u16 = 1007;
 /// Seconds until the server ends a connection that is idle: a run may be long.
 const IDLE_S: u32 = 2_000_000;
-/// How long the lock of another run on the schema is awaited, in seconds.
-const LOCK_S: u32 = 3;
+/// How long the lock of another run on the schema is awaited, in seconds: the server notices a
+/// while later that a connection has ended.
+pub(crate) const LOCK_S: u32 = 3;
 
 /// What was found under the schema's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

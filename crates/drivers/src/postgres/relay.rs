@@ -68,7 +68,7 @@ impl Drop for DelayingRelay {
             // A thread that panicked has ended, too.
             let _ = listening.join();
         }
-        // Whoever removes the directory removes it otherwise.
+        // If it cannot be removed now, it is removed with its directory.
         let _ = std::fs::remove_file(&self.socket);
     }
 }

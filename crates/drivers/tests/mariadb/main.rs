@@ -12,4 +12,5 @@ mod refusals;
 mod server;
 mod tproc_c;
 mod tproc_c_left;
+#[path = "../postgres/tproc_c_together.rs"]
 mod tproc_c_together;

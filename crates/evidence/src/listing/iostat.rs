@@ -14,7 +14,7 @@ use crate::Notes;
 use crate::sheets::{Sheets, text};
 use measure::imported::{Cell, Severity};
 use measure::printed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is said of a first report.
 const SINCE_BOOT: &str = "the first report after a banner, or of several under a stamp of \
@@ -81,6 +81,10 @@ pub struct IostatSamples {
     label: String,
     alone: Option<String>,
     devices: BTreeMap<String, Device>,
+    /// Devices that had a row, also in a report since boot.
+    seen: BTreeSet<String>,
+    /// A line of something else was met below the heading: only devices that were seen have rows.
+    is_doubtful: bool,
     /// What the banner says.
     pub facts: Vec<(String, String)>,
     comma: bool,
@@ -165,6 +169,7 @@ impl IostatSamples {
         }
         self.tables.push(columns.clone());
         self.columns = columns;
+        self.is_doubtful = false;
         self.device_at = if words[0].starts_with("Device") {
             0
         } else {
@@ -230,16 +235,7 @@ impl IostatSamples {
             .map_or("", |w| w.trim_end_matches(':'))
             .to_owned();
         let mut values: Vec<&str> = words.clone();
-        if self.is_of_another_table(&words) {
-            notes.add(
-                Severity::Warning,
-                "iostat.other_table",
-                Some(number),
-                None,
-                || "words stand where iostat prints numbers: its table ends here".to_owned(),
-            );
-            self.columns.clear();
-            self.alone = None;
+        if self.is_left_out(&words, &device, number, notes) {
             return;
         }
         if words.len() == wanted {
@@ -289,7 +285,33 @@ impl IostatSamples {
             pairs.push((heading.as_str(), n.value * scale));
         }
         let found = reading(pairs.into_iter());
+        if self.seen.len() < DEVICES_MAX {
+            self.seen.insert(device.clone());
+        }
         self.hold(device, found, number, sheets);
+    }
+
+    /// Whether a line is left out, with a warning: it is of another table, or below such a line and
+    /// of no device that had a row before.
+    fn is_left_out(
+        &mut self,
+        words: &[&str],
+        device: &str,
+        number: u64,
+        notes: &mut Notes,
+    ) -> bool {
+        let is_known = self.seen.contains(device) || self.alone.is_some();
+        self.is_doubtful |= !is_known && self.is_of_another_table(words);
+        let is_left_out = self.is_doubtful && !is_known;
+        if is_left_out {
+            let at = Some(number);
+            notes.add(Severity::Warning, "iostat.other_table", at, None, || {
+                "words are where iostat prints numbers: lines from here to the next heading are left \
+                 out, unless a device is named that was read before"
+                    .to_owned()
+            });
+        }
+        is_left_out
     }
 
     /// Whether a line has so many words among its values that it is a heading or a row of

@@ -36,16 +36,18 @@ fn a_list_of_events_below_iostat_holds_no_devices() {
         sdc 1.00 900.00 7.50 0.31 0.05 41.00 0.28\n\
         Event Waits Time(s) Avg wait (ms) % DB time Wait Class\n\
         log file sync 812,004 977 1 21.40 Commit\n\
-        latch 4,100 12 3 0.30 1 2\n";
+        latch 4,100 12 3 0.30 1 2\n\
+        sdc 2.00 910.00 7.60 0.32 0.05 42.00 broken\n";
     let out = import(&[text]);
     let samples = table(&out, "iostat");
-    assert_eq!(samples.rows.len(), 1, "{:?}", samples.rows);
+    // A device that was read before has a row, whatever is above it and in its other columns.
+    assert_eq!(samples.rows.len(), 2, "{:?}", samples.rows);
+    assert_eq!(number(samples, 1, "writes_per_s"), 910.0);
     assert_eq!(*cell(samples, 0, "device"), Cell::Text("sdc".to_owned()));
-    let said = out
-        .diagnostics
-        .iter()
-        .find(|d| d.id == "iostat.other_table");
-    assert_eq!(said.and_then(|d| d.line), Some(3), "{:?}", out.diagnostics);
+    let said = out.diagnostics.iter();
+    let said = said.filter(|d| d.id == "iostat.other_table");
+    let lines: Vec<Option<u64>> = said.map(|d| d.line).collect();
+    assert_eq!(lines, [Some(3), Some(4), Some(5)], "{:?}", out.diagnostics);
 }
 
 const STATSPACK: &str = "STATSPACK report for\n\n";

@@ -1,64 +1,49 @@
 //! A password that appears nowhere, and a server that only a proxy leads to, through the binary.
 
-use crate::databases::{of_server, server as postgres, server_of};
+use crate::databases::{ACKNOWLEDGEMENTS, of_server, server as postgres, server_of};
 use crate::harness::{Done, Place, Running};
 use crate::mariadb::server as mariadb;
 use crate::private::SHORT;
+use crate::secrets;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
 /// The users' passwords of both products: a text that nothing contains by chance.
-pub const CANARY: &str = "kanarien-4711-vogel";
+const CANARY: &str = "kanarien-4711-vogel";
 
-fn contains(bytes: &[u8]) -> bool {
-    bytes
-        .windows(CANARY.len())
-        .any(|at| at == CANARY.as_bytes())
+fn contains(text: &str) -> bool {
+    secrets::contains(text.as_bytes(), CANARY)
 }
 
-/// No file below `folder` contains the password, but the one that the test wrote it to.
-fn expect_no_file_with_it(folder: &Path, but: &Path) -> usize {
-    let mut looked_at = 0;
-    for entry in std::fs::read_dir(folder).expect("lists") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            looked_at += expect_no_file_with_it(&path, but);
-        } else if path.is_file() && path != but {
-            let bytes = std::fs::read(&path).expect("reads");
-            assert!(!contains(&bytes), "{}", path.display());
-            looked_at += 1;
-        }
-    }
-    looked_at
-}
-
-/// No argument of a process contains the password, while redolab runs.
-fn expect_no_process_with_it() -> usize {
-    let all = std::fs::read_dir("/proc").expect("lists").flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    let lines: Vec<Vec<u8>> = lines.filter(|line| !line.is_empty()).collect();
-    for line in &lines {
-        assert!(!contains(line), "{}", String::from_utf8_lossy(line));
-    }
-    lines
-        .iter()
-        .filter(|line| line.windows(7).any(|at| at == b"redolab"))
-        .count()
-}
-
-/// Runs a command that finds the password in its environment, and looks at the processes meanwhile.
-fn run_with(place: &Place, (name, value): (&str, &str), arguments: &[&str]) -> Done {
+/// Starts a command that finds the password in its environment.
+fn start(place: &Place, (name, value): (&str, &str), arguments: &[&str]) -> Running {
     let mut command = place.command(arguments);
     let child = command.env(name, value).spawn().expect("starts");
-    let running = Running::of(child, arguments.join(" "));
-    std::thread::sleep(Duration::from_millis(700));
-    assert!(expect_no_process_with_it() > 0, "redolab runs");
+    Running::of(child, arguments.join(" "))
+}
+
+/// Waits for its end; it has not printed the password.
+fn ended(running: Running) -> Done {
     let done = running.wait();
-    assert!(!contains(done.out.as_bytes()), "{}", done.out);
-    assert!(!contains(done.err.as_bytes()), "{}", done.err);
+    assert!(!contains(&done.out) && !contains(&done.err), "{done:?}");
     done
+}
+
+/// Runs a command that measures, and looks at the arguments of all processes meanwhile.
+fn run_with(place: &Place, password: (&str, &str), arguments: &[&str]) -> Done {
+    let running = start(place, password, arguments);
+    std::thread::sleep(Duration::from_millis(700));
+    let own = running.pid().to_string();
+    let mut is_there = false;
+    for entry in std::fs::read_dir("/proc").expect("lists").flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        assert!(!secrets::contains(&line, CANARY), "{line:?}");
+        is_there |= !line.is_empty() && entry.file_name() == own.as_str();
+    }
+    assert!(is_there, "redolab runs meanwhile");
+    ended(running)
 }
 
 /// Everything that reads or writes a run, on an address without its password.
@@ -82,7 +67,7 @@ fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: 
     ] {
         let done = place.run(arguments);
         done.expect(0, &[]);
-        assert!(!contains(done.out.as_bytes()) && !contains(done.err.as_bytes()));
+        assert!(!contains(&done.out) && !contains(&done.err), "{done:?}");
     }
     // With a wrong user and at a port without a server, the message has no password either.
     let (user, rest) = address.split_once('@').expect("a user");
@@ -91,23 +76,15 @@ fn expect_it_nowhere(place: &Place, password: (&str, &str), address: &str, log: 
         &user[..=user.rfind('/').expect("a scheme")]
     );
     for address in [wrong, format!("{user}@127.0.0.1:1/x")] {
-        let refused = run_with_at_once(place, password, &["run", "--on", &address]);
+        let refused = ended(start(place, password, &["run", "--on", &address]));
         assert!(matches!(refused.code, Some(1 | 2)), "{}", refused.err);
     }
     assert!(
-        expect_no_file_with_it(place.path(), own) > 8,
+        secrets::expect_no_file_with(place.path(), CANARY, own) > 8,
         "store and reports"
     );
     let printed = std::fs::read(log).expect("the log of the server");
-    assert!(!contains(&printed), "{}", log.display());
-}
-
-fn run_with_at_once(place: &Place, (name, value): (&str, &str), arguments: &[&str]) -> Done {
-    let mut command = place.command(arguments);
-    let child = command.env(name, value).spawn().expect("starts");
-    let done = Running::of(child, arguments.join(" ")).wait();
-    assert!(!contains(done.out.as_bytes()) && !contains(done.err.as_bytes()));
-    done
+    assert!(!secrets::contains(&printed, CANARY), "{}", log.display());
 }
 
 #[test]
@@ -200,15 +177,7 @@ fn proxy(to: u16) -> u16 {
 /// and one that reports itself that it does not flush still is.
 #[test]
 fn a_server_behind_a_proxy_is_judged_by_what_it_reports_alone() {
-    for (settings, expected) in [
-        (&[][..], ("server.acknowledgement", "good")),
-        (
-            &["wal_sync_method=open_datasync"],
-            ("server.acknowledgement", "good"),
-        ),
-        (&["fsync=off"], ("server.no_flush", "bad")),
-        (&["synchronous_commit=off"], ("server.late_flush", "bad")),
-    ] {
+    for (settings, expected) in ACKNOWLEDGEMENTS {
         let Some(server) = server_of(settings) else {
             return;
         };

@@ -5,9 +5,11 @@
 mod server;
 
 use crate::harness::{Place, is_root, schema_problems};
+use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
 use server::TestServer;
+use std::path::Path;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
@@ -34,21 +36,7 @@ fn address(server: &TestServer) -> String {
 /// No file of the store, and nothing that was printed, contains the password.
 fn expect_no_password(place: &Place, printed: &str) {
     assert!(!printed.contains(PASSWORD), "{printed}");
-    let mut folders = vec![place.path().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("lists") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).expect("reads");
-            let found = bytes
-                .windows(PASSWORD.len())
-                .any(|w| w == PASSWORD.as_bytes());
-            assert!(!found, "{}", path.display());
-        }
-    }
+    expect_no_file_with(place.path(), PASSWORD, Path::new(""));
 }
 
 #[test]
@@ -271,18 +259,21 @@ pub fn of_server(run: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Settings of a server, and the finding on what they make of an acknowledgement.
+pub const ACKNOWLEDGEMENTS: [(&[&str], (&str, &str)); 4] = [
+    (&[], ("server.acknowledgement", "good")),
+    (
+        &["wal_sync_method=open_datasync"],
+        ("server.acknowledgement", "good"),
+    ),
+    (&["fsync=off"], ("server.no_flush", "bad")),
+    (&["synchronous_commit=off"], ("server.late_flush", "bad")),
+];
+
 /// Healthy servers are not convicted, whatever they count; those that do not flush are.
 #[test]
 fn a_server_is_convicted_by_what_it_reports_of_itself() {
-    for (settings, expected) in [
-        (&[][..], ("server.acknowledgement", "good")),
-        (
-            &["wal_sync_method=open_datasync"],
-            ("server.acknowledgement", "good"),
-        ),
-        (&["fsync=off"], ("server.no_flush", "bad")),
-        (&["synchronous_commit=off"], ("server.late_flush", "bad")),
-    ] {
+    for (settings, expected) in ACKNOWLEDGEMENTS {
         let Some(server) = server_of(settings) else {
             return;
         };

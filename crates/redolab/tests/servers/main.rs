@@ -11,4 +11,5 @@ mod own_mariadb;
 mod own_server;
 mod private;
 mod private_tproc_c;
+mod secrets;
 mod turn;

@@ -5,9 +5,11 @@
 mod server;
 
 use crate::harness::Place;
+use crate::secrets::expect_no_file_with;
 use crate::turn::InTurn;
 use serde_json::Value;
 use server::TestServer;
+use std::path::Path;
 
 /// In the address of every command, and in none of its results.
 const PASSWORD: &str = "hunter2";
@@ -32,21 +34,7 @@ fn address(server: &TestServer) -> String {
 /// No file of the store, and nothing that was printed, contains the password.
 fn expect_no_password(place: &Place, printed: &str) {
     assert!(!printed.contains(PASSWORD), "{printed}");
-    let mut folders = vec![place.path().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("lists") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).expect("reads");
-            let found = bytes
-                .windows(PASSWORD.len())
-                .any(|w| w == PASSWORD.as_bytes());
-            assert!(!found, "{}", path.display());
-        }
-    }
+    expect_no_file_with(place.path(), PASSWORD, Path::new(""));
 }
 
 #[test]

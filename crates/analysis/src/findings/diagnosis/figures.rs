@@ -2,7 +2,7 @@
 //!
 //! Invariant: what the evidence does not contain is absent, never zero.
 
-use super::super::evidence::view::{Line, Tables};
+use super::super::evidence::view::{Line, Tables, lines};
 use measure::imported::Table;
 use measure::printed;
 use std::collections::BTreeMap;
@@ -66,26 +66,28 @@ impl<'a> ReportFigures<'a> {
         !self.events.is_empty() || !self.statistics.is_empty() || self.idle_pct.is_some()
     }
 
-    fn add(&mut self, name: &'a str, waits: EventWaits, adds: bool) {
-        let entry = self.events.entry(name);
-        match entry {
-            std::collections::btree_map::Entry::Vacant(new) => {
-                new.insert(waits);
-            }
-            std::collections::btree_map::Entry::Occupied(mut known) => {
-                let known = known.get_mut();
-                if adds {
-                    known.waits += waits.waits;
-                    known.total_ms += waits.total_ms;
-                } else if waits.off < known.off {
-                    *known = waits;
-                }
-            }
+    /// Another line of a report: the one that is printed finer is kept.
+    fn keep_finer(&mut self, name: &'a str, waits: EventWaits) {
+        let known = self.events.entry(name).or_insert(waits);
+        if waits.off < known.off {
+            *known = waits;
         }
     }
 
-    fn read(&mut self, table: &'a Table, tables: Tables<'a>) {
-        for line in tables.lines_of(table) {
+    /// Waits of another process.
+    fn add(&mut self, name: &'a str, waits: EventWaits) {
+        let none = EventWaits {
+            waits: 0.0,
+            total_ms: 0.0,
+            off: 0.0,
+        };
+        let sum = self.events.entry(name).or_insert(none);
+        sum.waits += waits.waits;
+        sum.total_ms += waits.total_ms;
+    }
+
+    fn read(&mut self, table: &'a Table) {
+        for line in lines(table) {
             match table.id.as_str() {
                 "wait_events" => {
                     let sum = (line.number("waits"), line.number("total_us"));
@@ -97,7 +99,7 @@ impl<'a> ReportFigures<'a> {
                             total_ms: us / 1e3,
                             off: 0.0,
                         };
-                        self.add(line.text("event"), waits, true);
+                        self.add(line.text("event"), waits);
                     }
                 }
                 "instance_activity" => {
@@ -115,7 +117,7 @@ impl<'a> ReportFigures<'a> {
                 "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
                 id if EVENTS.contains(&id) => {
                     if let Some(waits) = waits_of(&line) {
-                        self.add(line.text("event"), waits, false);
+                        self.keep_finer(line.text("event"), waits);
                     }
                 }
                 _ => {}
@@ -150,7 +152,7 @@ fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
 /// sessions have files of their own.
 pub(super) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
-    for table in tables.all() {
+    for table in tables.0 {
         let file = match table.id.as_str() {
             "wait_events" => "",
             _ => table.file.as_str(),
@@ -163,7 +165,7 @@ pub(super) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
             });
             out.len() - 1
         });
-        out[at].read(table, tables);
+        out[at].read(table);
     }
     out.retain(ReportFigures::is_of_log);
     out

@@ -8,7 +8,7 @@ mod figures;
 mod waits;
 
 use super::evidence::published::clock;
-use super::evidence::view::{Line, Tables, place, show};
+use super::evidence::view::{Line, Tables, lines, place, show};
 use super::latency::band;
 use super::note::Note;
 use super::{Caution, Info, catalogue};
@@ -156,8 +156,8 @@ fn outliers(tables: Tables<'_>, notes: &mut Vec<Note>) {
             let of_log = |line: &Line<'_>| {
                 id != "io_outliers" || matches!(line.text("function_name"), "LGWR" | "")
             };
-            let lines = tables.lines_of(table).filter(of_log);
-            let times: Vec<f64> = lines.filter_map(|line| line.number(column)).collect();
+            let written = lines(table).filter(of_log);
+            let times: Vec<f64> = written.filter_map(|line| line.number(column)).collect();
             if !times.is_empty() {
                 notes.push(listed(&times, is_clock, name, table));
             }

@@ -14,16 +14,6 @@ pub(in crate::findings) struct Line<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Every table.
-    pub(in crate::findings) fn all(self) -> impl Iterator<Item = &'a Table> {
-        self.0.iter()
-    }
-
-    /// The lines of one of them.
-    pub(in crate::findings) fn lines_of(self, table: &'a Table) -> impl Iterator<Item = Line<'a>> {
-        lines(table)
-    }
-
     /// Every table of that id.
     pub(in crate::findings) fn of(self, id: &'a str) -> impl Iterator<Item = &'a Table> + use<'a> {
         self.0.iter().filter(move |t| t.id == id)

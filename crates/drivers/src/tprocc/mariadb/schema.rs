@@ -6,6 +6,7 @@
 use super::statements::{self, MARK, MARKER, ROUTINE_NAMES};
 use crate::mariadb::connection::ServerConnection;
 use crate::mariadb::error::MariadbError;
+use crate::mariadb::schema::LOCK_S;
 use crate::tprocc::contents::TprocCTable;
 use crate::tprocc::rows::RowText;
 use crate::tprocc::schema;
@@ -22,8 +23,6 @@ const SETTINGS: &str = "SET SESSION autocommit = 1, wait_timeout = 2000000, \
 /// So many locks together are the lock on the schema: who shares it holds one of them, who is alone
 /// holds all. Servers have no lock by name that can be shared.
 const LOCKS: u32 = 16;
-/// How long a lock is waited for: the server notices a while later that a connection has ended.
-const LOCK_S: u32 = 2;
 /// Numbers of errors that mean a missing privilege: for a schema, a table, an operation, a routine.
 const PRIVILEGE: [u16; 4] = [1044, 1142, 1227, 1370];
 /// The collation of the schema.
