@@ -14,6 +14,7 @@ use super::lines::{Line, Lines};
 use super::miner::MinerSections;
 use super::notes::quote;
 use super::number::whole_u64;
+use super::quick::QuickWord;
 use super::snapshots::Snapshot;
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
@@ -25,6 +26,8 @@ use measure::imported::Severity;
 const BUCKETS_MAX: usize = 60_000;
 /// Bytes of a line that are looked at.
 const LINE_MAX: usize = 4096;
+/// What every query of such a listing contains.
+const VIEW: QuickWord = QuickWord::new("v$event_histogram");
 /// Characters of a name that are kept; Oracle's have 64 at most.
 const NAME_MAX: usize = 200;
 
@@ -37,7 +40,7 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
         let mut words = line.split_whitespace();
         is_heading_line(&line) && words.any(|w| matches!(w, "WAIT_TIME_MILLI" | "WAIT_TIME_MICRO"))
     };
-    let is_query = |l: &[u8]| upper(l).contains("V$EVENT_HISTOGRAM");
+    let is_query = |l: &[u8]| VIEW.is_in(l);
     head.lines()
         .any(|l| is_heading(l) || is_query(l) || is_part(l))
         || is_bare(head)
@@ -233,6 +236,9 @@ impl HistogramLines {
 
     /// A query names the view and the event; it may take several lines.
     fn query(&mut self, text: &[u8]) -> bool {
+        if !self.in_query && !VIEW.is_in(text) {
+            return false;
+        }
         let upper = upper(text);
         let event = || event_of(&String::from_utf8_lossy(text));
         let is_prose =

@@ -36,6 +36,7 @@ mod notes;
 mod number;
 mod options;
 mod published;
+mod quick;
 mod readers;
 mod refusal;
 mod series;

@@ -1,6 +1,8 @@
 //! The columns of `iostat`, by their names in every version, and the fields that they
 //! fill.
 
+use crate::quick::QuickWord;
+
 /// Bytes of the unit of volumes.
 pub const MB: f64 = 1_048_576.0;
 
@@ -104,6 +106,9 @@ pub const KNOWN: &[&str] = &[
     "rqm/s",
 ];
 
+/// What every heading contains.
+const NAME: QuickWord = QuickWord::exactly("Device");
+
 /// Whether a line is a heading of `iostat`.
 pub fn is_heading(line: &str) -> bool {
     columns(line).is_some()
@@ -111,6 +116,9 @@ pub fn is_heading(line: &str) -> bool {
 
 /// The columns of a heading.
 pub fn columns(line: &str) -> Option<Vec<&str>> {
+    if !NAME.is_in(line.as_bytes()) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_device = |w: &str| matches!(w, "Device" | "Device:");
     let ends =

@@ -105,6 +105,8 @@ struct State {
     sheets: Sheets,
     give: ReportFigures,
     report: Text,
+    /// What the report called the table before the line.
+    label: String,
     iostat: iostat::IostatSamples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
@@ -125,6 +127,7 @@ impl ListingReader {
                 sheets: Sheets::new(file),
                 give: ReportFigures::default(),
                 report: Text::default(),
+                label: String::new(),
                 iostat: iostat::IostatSamples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
@@ -173,9 +176,11 @@ impl State {
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
-        let label = self.report.label().to_owned();
+        if self.label != self.report.label() {
+            self.report.label().clone_into(&mut self.label);
+        }
         self.report.line(text, n, &mut self.give, sheets, notes);
-        self.iostat.line(text, n, &label, sheets, notes);
+        self.iostat.line(text, n, &self.label, sheets, notes);
         self.outliers.line(text, n, sheets, notes);
         self.metrics.line(text, n, sheets);
         self.fsync.line(text, n, sheets, notes);

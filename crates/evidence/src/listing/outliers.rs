@@ -3,16 +3,26 @@
 
 use crate::Notes;
 use crate::awr::text::{slice, spans};
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::{Sheets, text};
 use crate::wrapped::{Wrapped, WrappedLine};
 use measure::imported::{Cell, Severity};
 use measure::printed;
 
+/// Every line that begins a listing contains one of these.
+const WORDS: [QuickWord; 3] = [
+    QuickWord::new("io_latency"),
+    QuickWord::new("lgwrio_outlier"),
+    QuickWord::new("ksfdstll"),
+];
 /// Columns of a listing.
 const COLUMNS_MAX: usize = 40;
 
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
+    if !has_any(line, &WORDS) {
+        return false;
+    }
     let upper = line.to_ascii_uppercase();
     let heading = upper.contains("IO_LATENCY") && upper.contains("IO_SIZE");
     let query = upper.trim_start().starts_with("SELECT") || upper.contains("SQL>");
@@ -59,7 +69,7 @@ impl Outliers {
             }
             return;
         }
-        if of_another_view(line) {
+        if !self.names.is_empty() && of_another_view(line) {
             self.names.clear();
         }
         if self.names.is_empty() {

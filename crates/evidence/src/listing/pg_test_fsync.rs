@@ -1,6 +1,7 @@
 //! `pg_test_fsync`: operations per second of each way to make a write durable.
 
 use crate::Notes;
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::{Sheets, text};
 use measure::imported::{Cell, Severity};
 use measure::printed;
@@ -18,7 +19,7 @@ const METHODS: &[&str] = &["open_datasync", "fdatasync", "fsync", "open_sync"];
 /// of other languages (`1234,567 Op./s   810 µs/Op.`), or `8k write, fsync  1101.2/second` of
 /// 8.4.
 fn result(line: &str) -> Option<(String, f64, Option<f64>)> {
-    if line.len() > 200 || !line.contains('/') {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("/s")]) {
         return None;
     }
     // It groups no digits: a comma is the decimal mark.

@@ -30,6 +30,9 @@ fn heading(line: &str) -> Option<(String, Vec<String>)> {
 }
 
 fn cells(line: &str) -> Option<Vec<String>> {
+    if !line.contains('\t') {
+        return None;
+    }
     let cells: Vec<String> = line.split('\t').map(|c| c.trim().to_owned()).collect();
     let named = cells.first().is_some_and(|c| !c.is_empty());
     (named && (2..=PLATFORMS_MAX).contains(&cells.len())).then_some(cells)

@@ -7,6 +7,9 @@ use crate::Notes;
 use crate::sheets::{Sheets, text};
 use measure::imported::{Cell, Severity};
 
+const MEANS: [&str; 6] = ["mean", "of", "x", "mean", "of", "y"];
+/// Characters of the line above that are kept.
+const ABOVE_MAX: usize = 400;
 const HEADINGS: [&str; 6] = ["Min.", "1st Qu.", "Median", "Mean", "3rd Qu.", "Max."];
 
 /// Whether a line begins a summary or a test.
@@ -18,6 +21,9 @@ pub fn opens(line: &str) -> bool {
 }
 
 fn is_heading(line: &str) -> bool {
+    if !line.trim_start().starts_with(HEADINGS[0]) {
+        return false;
+    }
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.strip_suffix(" NA's").unwrap_or(&words);
     words == HEADINGS.join(" ")
@@ -36,6 +42,19 @@ fn frame(line: &str, label: usize) -> Option<Vec<f64>> {
         number(part.split_whitespace().next()?)
     });
     each.collect::<Option<Vec<f64>>>().filter(|n| !n.is_empty())
+}
+
+/// What is before and behind the call of a function.
+fn called<'a>(line: &'a str, function: &str) -> Option<(&'a str, &'a str)> {
+    if !line.as_bytes().contains(&b'(') {
+        return None;
+    }
+    line.split_once(function)
+}
+
+/// The heading of the two means of a test.
+fn is_means(trimmed: &str) -> bool {
+    trimmed.starts_with("mean") && trimmed.split_whitespace().eq(MEANS)
 }
 
 /// A number of R: decimals, exponents; nothing that is not finite.
@@ -136,11 +155,12 @@ impl Summaries {
             }
             State::Idle => self.idle(trimmed, at),
         }
-        trimmed
-            .chars()
-            .take(400)
-            .collect::<String>()
-            .clone_into(&mut self.above);
+        let kept = match trimmed.len() > ABOVE_MAX {
+            true => trimmed.char_indices().nth(ABOVE_MAX),
+            false => None,
+        };
+        let kept = trimmed.get(..kept.map_or(trimmed.len(), |(at, _)| at));
+        kept.unwrap_or_default().clone_into(&mut self.above);
     }
 
     /// The next of the six lines of a data frame's summary; other lines between them (factors,
@@ -186,14 +206,14 @@ impl Summaries {
                 "" => group.to_owned(),
                 of => format!("{of} # {group}"),
             };
-        } else if let Some((_, rest)) = trimmed.split_once("tapply(") {
+        } else if let Some((_, rest)) = called(trimmed, "tapply(") {
             rest.split([',', ')'])
                 .next()
                 .unwrap_or_default()
                 .trim()
                 .clone_into(&mut self.of);
-        } else if let Some(found) = trimmed.find("summary(").filter(|_| trimmed.len() < 200) {
-            let rest = &trimmed[found + 8..];
+        } else if let Some((_, rest)) = called(trimmed, "summary(").filter(|_| trimmed.len() < 200)
+        {
             let inner = rest.split(')').next().unwrap_or(rest);
             let remark = trimmed.split_once('#').map_or("", |(_, r)| r.trim());
             self.name = match remark {
@@ -221,8 +241,7 @@ impl Summaries {
                 test.level = number(level.trim());
                 self.state = State::Interval;
             }
-        } else if trimmed.split_whitespace().collect::<Vec<_>>().join(" ") == "mean of x mean of y"
-        {
+        } else if is_means(trimmed) {
             self.state = State::Means;
         }
     }

@@ -1,12 +1,21 @@
 //! Windows that a text states in words, `a 3 Hour Workload`, `a test for 10 minutes`: kept with
 //! their line, to be compared with what volumes and rates imply.
 
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::{Sheets, text};
 use measure::imported::Cell;
 use measure::printed;
 
 /// Statements of a file that are kept.
 const KEPT: usize = 50;
+
+/// Every line that states a window or a load contains one of these.
+const WORDS: [QuickWord; 4] = [
+    QuickWord::new("hour"),
+    QuickWord::new("hr"),
+    QuickWord::new("min"),
+    QuickWord::new("load average"),
+];
 
 /// The windows that a file states.
 #[derive(Debug, Default)]
@@ -18,6 +27,9 @@ pub struct StatedWindows {
 impl StatedWindows {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64) {
+        if !has_any(line, &WORDS) {
+            return;
+        }
         let small = line.to_lowercase();
         self.load_average(&small, number);
         let context = [

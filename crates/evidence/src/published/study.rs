@@ -3,6 +3,7 @@
 //! of each workload, and claims of factors in words, to be compared with the tables.
 
 use super::sweep::{self, SweepPoint};
+use crate::quick::QuickWord;
 use crate::sheets::{Sheets, text};
 use crate::{Gathered, Notes};
 use measure::imported::Cell;
@@ -20,6 +21,9 @@ pub fn opens(line: &str) -> bool {
 }
 
 fn is_workers(line: &str) -> bool {
+    if !QuickWord::exactly("Worker").is_in(line.as_bytes()) {
+        return false;
+    }
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     words.contains("Worker") && words.contains("Over 1ms") && words.contains("Over 10ms")
 }
@@ -208,7 +212,9 @@ fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
 /// What a line says of a commit mode: `LGWR-THR … COMMIT WRITE NOWAIT BATCH`, `commit_wait NOWAIT`.
 fn mode(trimmed: &str) -> Option<(String, String)> {
     const MODES: [&str; 4] = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
-    let said = trimmed.find("COMMIT WRITE ").map(|at| {
+    let is_said = QuickWord::exactly("COMMIT WRITE ").is_in(trimmed.as_bytes());
+    let said = is_said.then(|| trimmed.find("COMMIT WRITE ")).flatten();
+    let said = said.map(|at| {
         let words = trimmed[at + 13..].split_whitespace();
         let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
         let modes: Vec<&str> = words.take_while(|w| MODES.contains(w)).collect();

@@ -3,6 +3,7 @@
 
 use crate::Notes;
 use crate::gathered::Gathered;
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::{Sheets, text};
 use crate::tables::row;
 use measure::imported::{Cell, Severity};
@@ -59,6 +60,23 @@ enum Name {
     Other,
 }
 
+/// Whether a line contains the name of a column of workloads, as [`name`] reads it.
+fn has_workload(line: &str) -> bool {
+    const WORD: &[u8] = b"workload";
+    let letters = || {
+        line.bytes()
+            .filter(|b| !b.is_ascii_whitespace() && *b != b'_')
+    };
+    let begins = letters()
+        .enumerate()
+        .filter(|(_, b)| matches!(b, b'w' | b'W'));
+    let mut begins = begins.map(|(at, _)| letters().skip(at).take(WORD.len()));
+    begins.any(|word| {
+        word.map(|b| b.to_ascii_lowercase())
+            .eq(WORD.iter().copied())
+    })
+}
+
 fn name(heading: &str) -> Name {
     let h: String = heading
         .chars()
@@ -112,6 +130,9 @@ impl Heading {
     #[must_use]
     pub fn of(line: &str) -> Option<Heading> {
         let separator = ['\t', ',', ';'].into_iter().find(|s| line.contains(*s))?;
+        if !has_workload(line) {
+            return None;
+        }
         let names: Vec<String> = line.split(separator).map(|n| n.trim().to_owned()).collect();
         let known: Vec<Name> = names.iter().map(|n| name(n)).collect();
         let values = known.iter().filter(|n| matches!(n, Name::Value(_))).count();
@@ -329,8 +350,11 @@ pub struct Claim {
 /// The claim of a line such as `latency decreases by up to a factor of 6`.
 #[must_use]
 pub fn claim(line: &str) -> Option<Claim> {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("up to")]) {
+        return None;
+    }
     let small = line.to_lowercase();
-    let (_, after) = small.split_once("up to").filter(|_| line.len() <= 200)?;
+    let (_, after) = small.split_once("up to")?;
     let has = |words: &[&str]| words.iter().any(|w| small.contains(w));
     let direction = if has(&["decreas", "reduc", "shorten"]) {
         "decreases"
