@@ -65,7 +65,8 @@ pub struct ScaledSpan {
 pub struct Derivation {
     /// Index into the formulas of the table.
     pub formula: u32,
-    /// What it was computed of, in the order of the formula.
+    /// What it was computed of: a, b, c, ... of the formula, in their order, unless the formula
+    /// names columns of the row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<OriginInput>,
 }
