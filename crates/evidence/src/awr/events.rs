@@ -87,7 +87,14 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
     let title = squeeze(&grid.title);
     let has = |what: &str| grid.column(|h| h.contains(what)).is_some();
     let background = has("bgtime") || title.starts_with("background");
-    let (id, name) = if background {
+    // "Wait Events (fg and bg)" of 12c on counts the waits of all processes.
+    let both = ["fgandbg", "foregroundandbackground"];
+    let (id, name) = if both.iter().any(|b| title.contains(b)) {
+        (
+            "all_waits",
+            "Wait events of foreground and background processes",
+        )
+    } else if background {
         ("background_waits", "Background wait events")
     } else if has("class") || title.starts_with("top") {
         ("top_events", "Top timed events")
@@ -133,10 +140,16 @@ pub fn line(
     let or_blank = |role, make: fn(f64, &GridCell) -> SourcedCell| {
         get(role).map_or_else(SourcedCell::blank, |(unit, cell)| make(unit, cell))
     };
+    let waits = or_blank(Role::Waits, |_, cell| cell.count());
+    let time = or_blank(Role::Time, |unit, cell| {
+        let n = printed::number(cell);
+        cell.scaled(n.and_then(|n| Some(n.unit(1000.0)? * unit)))
+    });
     let average = or_blank(Role::Average, |unit, cell| {
         let n = printed::number(cell);
         cell.scaled(n.and_then(|n| n.millis(unit / 1e6)))
     });
+    let average = shortened(average, &time, &waits);
     let sync_ms = match average.cell {
         Cell::Real(ms) if get(Role::Event).is_some_and(|(_, n)| &**n == "log file sync") => {
             Some(ms)
@@ -147,12 +160,9 @@ pub fn line(
     let plain = |role| or_blank(role, |_, cell| cell.number());
     let cells = vec![
         or_blank(Role::Event, |_, cell| cell.sourced()),
-        or_blank(Role::Waits, |_, cell| cell.count()),
+        waits,
         time_outs(get(Role::TimedOut), get(Role::Waits)).unwrap_or_else(|| plain(Role::TimeOuts)),
-        or_blank(Role::Time, |unit, cell| {
-            let n = printed::number(cell);
-            cell.scaled(n.and_then(|n| Some(n.unit(1000.0)? * unit)))
-        }),
+        time,
         average,
         plain(Role::PerTransaction),
         plain(Role::Share),
@@ -177,6 +187,25 @@ fn time_outs(out: Option<(f64, &GridCell)>, of: Option<(f64, &GridCell)>) -> Opt
     let inputs = out.input().into_iter().chain(of.input()).collect();
     let formula = "100 * a / b";
     Some(SourcedCell::computed(Some(share), formula, inputs))
+}
+
+/// The average that is shown, in ms: the printed one, or the total time over the waits where the
+/// printed one was cut to zero.
+fn shortened(printed: SourcedCell, time: &SourcedCell, waits: &SourcedCell) -> SourcedCell {
+    let number = |cell: &SourcedCell| match cell.cell {
+        Cell::Real(x) => Some(x),
+        Cell::Count(n) => Some(n as f64),
+        Cell::Blank | Cell::Text(_) => None,
+    };
+    let total = number(time).zip(number(waits));
+    match total.filter(|(seconds, waits)| *seconds > 0.0 && *waits > 0.0) {
+        Some((seconds, waits)) if number(&printed) == Some(0.0) => SourcedCell::computed(
+            Some(1000.0 * seconds / waits),
+            "1000 * time_s / waits",
+            vec!["time_s".into(), "waits".into()],
+        ),
+        _ => printed,
+    }
 }
 
 /// A table of wait events; gives the average of log file sync in ms.

@@ -218,6 +218,7 @@ impl ReportFigures {
             ("total", "Total"),
             ("per_second", "per Second"),
             ("per_transaction", "per Trans"),
+            ("unit", "Unit"),
         ];
         let table = sheets.open(
             "instance_activity",
@@ -242,13 +243,14 @@ impl ReportFigures {
             if let Some(n) = printed::number(printed_total).and_then(|n| n.count()) {
                 self.statistics.entry(name.to_owned()).or_insert(n);
             }
+            let unit = unit_of(name).map_or_else(SourcedCell::blank, SourcedCell::label);
             let name = row
                 .first()
                 .map_or_else(SourcedCell::blank, GridCell::sourced);
             sheets.sourced_row(
                 table,
                 *line,
-                vec![name, cell(total), cell(second), cell(trans)],
+                vec![name, cell(total), cell(second), cell(trans), unit],
             );
         }
     }
@@ -358,6 +360,18 @@ impl ReportFigures {
         });
         row
     }
+}
+
+/// The unit of a statistic of the instance, which reports do not print; Oracle Database Reference,
+/// statistics descriptions.
+fn unit_of(statistic: &str) -> Option<&'static str> {
+    Some(match statistic {
+        "redo size" | "redo wastage" | "redo size for direct writes" => "bytes",
+        "redo blocks written" | "redo blocks checksummed by FG (exclusive)" => "redo blocks",
+        "redo write time" | "redo synch time" | "redo log space wait time" => "10 ms",
+        name if name.ends_with("(usec)") => "µs",
+        _ => return None,
+    })
 }
 
 /// Whether numbers of a grid have decimal commas, and none a decimal point.
