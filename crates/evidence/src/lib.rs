@@ -35,6 +35,7 @@ mod miner;
 mod notes;
 mod number;
 mod options;
+pub mod origin;
 mod published;
 mod quick;
 mod readers;

@@ -1,6 +1,7 @@
 //! Reports as text: columns by the rule of dashes under their headings; and passages of reports as
 //! pages quote them, where rules, columns and blanks are lost.
 
+use super::cell::GridCell;
 use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
 use super::loose::{self, LoosePassage};
@@ -8,6 +9,7 @@ use super::pages::ReportPages;
 use super::{Grid, squeeze};
 use crate::Notes;
 use crate::notes::quote;
+use crate::origin::SourceLine;
 use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Severity;
@@ -88,7 +90,7 @@ impl Text {
                 // Lists of statements are most of a report, and none of them is read.
                 let row = match of_statements(grid) {
                     true => Vec::new(),
-                    false => slice(line, spans),
+                    false => slice(SourceLine::new(number, line), spans),
                 };
                 join_or_push(grid, number, row);
                 return;
@@ -207,14 +209,16 @@ impl Text {
             let l = l.trim_start();
             !l.starts_with("->") && !TITLE.is_in(l.as_bytes())
         });
-        let above: Vec<Vec<String>> = above.map(|l| slice(l, spans)).collect();
+        let above = above.map(|l| slice(SourceLine::new(0, l), spans));
+        let above: Vec<Vec<GridCell>> = above.collect();
         let mut headings = Vec::with_capacity(spans.len());
         for i in 0..spans.len() {
             let parts = above.iter().filter_map(|l| l.get(i));
+            let mut parts = parts.map(|c| &**c);
             let parts: Vec<&str> = match i {
                 // Titles and underlines stand above the first column.
-                0 => parts.map(String::as_str).next_back().into_iter().collect(),
-                _ => parts.map(String::as_str).collect(),
+                0 => parts.next_back().into_iter().collect(),
+                _ => parts.collect(),
             };
             let words = parts.iter().flat_map(|p| p.split_whitespace());
             let drawn = |w: &&str| w.chars().all(|c| matches!(c, '~' | '-'));
@@ -245,7 +249,7 @@ impl Text {
         if trimmed.is_empty() {
             return false;
         }
-        if snapshot(trimmed, give) {
+        if snapshot(SourceLine::new(number, line), give) {
             return true;
         }
         if trimmed.starts_with("Load Profile") {
@@ -277,23 +281,23 @@ impl Text {
             return true;
         }
         if let Some(loose) = &mut self.loose {
-            match loose.line(trimmed, number) {
+            match loose.line(SourceLine::new(number, line), trimmed) {
                 loose::PassageLine::Yes => return true,
                 loose::PassageLine::Ended => self.close(give, sheets, notes),
             }
         }
-        self.profile_line(trimmed, number, give, sheets, notes)
+        self.profile_line(SourceLine::new(number, line), give, sheets, notes)
             || self.cpu_line(line, number, give, sheets)
     }
 
     fn profile_line(
         &mut self,
-        trimmed: &str,
-        number: u64,
+        line: SourceLine<'_>,
         give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) -> bool {
+        let trimmed = line.text.trim();
         let Some(grid) = &mut self.profile else {
             return false;
         };
@@ -305,9 +309,9 @@ impl Text {
                 if !name.contains([':', '%'])
                     && rest.split_whitespace().all(|w| printed::plain(w).is_some()) =>
             {
-                let values = rest.split_whitespace().map(str::to_owned);
-                let row = std::iter::once(format!("{name}:")).chain(values);
-                grid.push(number, row.collect());
+                let parts = std::iter::once(name).chain(rest.split_whitespace());
+                let row = parts.map(|part| GridCell::of(line, part));
+                grid.push(line.number, row.collect());
                 true
             }
             _ if heading => true,
@@ -328,10 +332,12 @@ impl Text {
         if self.cpu_lines == 0 {
             return false;
         }
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words: Vec<&str> = line.split_whitespace().collect();
         let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
         if numbers {
             self.cpu_lines = 0;
+            let source = SourceLine::new(number, line);
+            let words: Vec<GridCell> = words.iter().map(|w| GridCell::of(source, w)).collect();
             give.host_cpu_line(number, &words, sheets);
             return true;
         }
@@ -365,11 +371,15 @@ fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
             .is_some_and(|w| line.contains(w))
     };
     let again = grid.headings.first().filter(has_it);
-    again.is_some_and(|h| slice(line, spans).first() == Some(h))
+    again.is_some_and(|h| {
+        let cells = slice(SourceLine::new(0, line), spans);
+        cells.first().is_some_and(|c| c.text == *h)
+    })
 }
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.
-fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
+fn snapshot(line: SourceLine<'_>, give: &mut ReportFigures) -> bool {
+    let trimmed = line.text.trim();
     for name in ["Elapsed", "DB Time", "DB time", "Begin Snap", "End Snap"] {
         let Some(rest) = trimmed.strip_prefix(name) else {
             continue;
@@ -377,7 +387,7 @@ fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
         if let Some(rest) = rest.trim_start().strip_prefix(':') {
             let rest = rest.trim();
             if name.ends_with("Snap") || rest.contains('(') {
-                give.snapshot_line(name, rest);
+                give.snapshot_line(name, rest, line.span(rest));
                 return true;
             }
         }
@@ -416,15 +426,16 @@ pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
 
 /// Cuts a line into columns: each run of words goes to the column that it overlaps or ends next
 /// to, so that numbers wider than their column stay whole.
-pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
-    let mut cells = vec![String::new(); spans.len()];
+pub fn slice(source: SourceLine<'_>, spans: &[(usize, usize)]) -> Vec<GridCell> {
+    let line = source.text;
+    let mut cells = vec![GridCell::default(); spans.len()];
     // A name that is longer than its column stands alone, and has no gap.
     let trimmed = line.trim();
     let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
     let first = spans.first().map_or(0, |(_, end)| *end);
     let begins = line.len() - line.trim_start().len() < first;
     if is_name && begins && trimmed.chars().count() > first {
-        trimmed.clone_into(&mut cells[0]);
+        cells[0] = GridCell::of(source, trimmed);
         return cells;
     }
     for (start, end, word) in words(line) {
@@ -435,10 +446,7 @@ pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
             (overlap(&spans[*i]), usize::MAX - gap, usize::MAX - *i)
         });
         if let Some(cell) = best.and_then(|i| cells.get_mut(i)) {
-            if !cell.is_empty() {
-                cell.push(' ');
-            }
-            cell.push_str(word);
+            cell.join(word, source.span(word));
         }
     }
     cells
@@ -456,10 +464,10 @@ fn words(line: &str) -> impl Iterator<Item = (usize, usize, &str)> {
 }
 
 /// A row; a name that took a line of its own joins the values below it.
-fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<String>) {
-    let alone = |row: &[String]| row.iter().skip(1).all(String::is_empty);
+fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<GridCell>) {
+    let alone = |row: &[GridCell]| row.iter().skip(1).all(|c| c.is_empty());
     if let Some((_, last)) = grid.rows.last() {
-        let nameless = row.first().is_some_and(String::is_empty) && !alone(&row);
+        let nameless = row.first().is_some_and(|c| c.is_empty()) && !alone(&row);
         if nameless && alone(last) {
             let name = last.first().cloned().unwrap_or_default();
             grid.rows.pop();
@@ -478,11 +486,15 @@ mod tests {
         let rule = "----------------- ------- ------";
         let spans = spans(rule).expect("a rule");
         assert_eq!(spans, [(0, 17), (18, 25), (26, 32)]);
-        let cells = slice("log file sync      72    1.1", &spans);
+        let slice = |line: &str| {
+            let cells = slice(SourceLine::new(1, line), &spans).into_iter();
+            cells.map(|c| c.text).collect::<Vec<String>>()
+        };
+        let cells = slice("log file sync      72    1.1");
         assert_eq!(cells, ["log file sync", "72", "1.1"]);
-        let wide = slice("log file sync 1,234,567,890    1.1", &spans);
+        let wide = slice("log file sync 1,234,567,890    1.1");
         assert_eq!(wide[0], "log file sync");
-        assert_eq!(slice("DB CPU                      0.3", &spans)[1], "");
+        assert_eq!(slice("DB CPU                      0.3")[1], "");
         assert_eq!(super::spans("- a list"), None);
         assert_eq!(super::spans("a--b"), None);
     }
