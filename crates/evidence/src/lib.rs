@@ -18,8 +18,10 @@
 pub mod awr;
 mod blanks;
 mod count_elapsed;
+mod counters;
 mod event_histogram;
 mod fio;
+mod fio_log;
 mod gathered;
 pub mod hdr;
 mod head;
@@ -35,6 +37,7 @@ mod miner;
 mod notes;
 mod number;
 mod options;
+mod pgbench_log;
 mod published;
 mod readers;
 mod refusal;
