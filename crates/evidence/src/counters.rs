@@ -3,8 +3,11 @@
 //! instance was restarted or its statistics were reset, which is reported, and nothing is
 //! subtracted. Listings of different instances are never subtracted.
 
+use super::origin::{CellSource, SourcedCell};
+use super::sheets::add_sourced;
 use super::tables::column;
 use measure::imported::{Cell, Column, Diagnostic, Severity, Table};
+use measure::origin::TextSpan;
 use std::collections::BTreeMap;
 
 /// Listings of an import that are kept.
@@ -48,6 +51,7 @@ struct Counter {
     /// Where it stands among the others of its line.
     place: usize,
     value: Cell,
+    span: Option<TextSpan>,
 }
 
 impl CounterListing {
@@ -65,8 +69,8 @@ impl CounterListing {
     }
 
     /// Adds a counter of what is called `name`. Cells that are no numbers are none.
-    pub fn add(&mut self, name: &str, column: &Column, value: &Cell) {
-        if !matches!(value, Cell::Count(_) | Cell::Real(_)) {
+    pub fn add(&mut self, name: &str, column: &Column, value: &SourcedCell) {
+        if !matches!(value.cell, Cell::Count(_) | Cell::Real(_)) {
             return;
         }
         let counters = self.lines.entry(name.to_owned()).or_default();
@@ -74,7 +78,11 @@ impl CounterListing {
         counters.entry(column.key.clone()).or_insert(Counter {
             heading: column.heading.clone(),
             place,
-            value: value.clone(),
+            value: value.cell.clone(),
+            span: match &value.source {
+                CellSource::Read(span) | CellSource::Scaled(span, _) => Some(*span),
+                CellSource::Given | CellSource::Derived(..) => None,
+            },
         });
     }
 
@@ -116,19 +124,19 @@ pub fn join(
         }
     }
     for (_, group) in groups {
-        let mut table = None;
+        let mut pairs = Vec::new();
         for pair in group.windows(2) {
             let [before, after] = pair else { continue };
             match growth(before, after) {
-                Ok(lines) => add(&mut table, before, after, &lines),
+                Ok(lines) if lines.is_empty() => {}
+                Ok(lines) => pairs.push((*before, *after, lines)),
                 Err(back) => diagnostics.push(goes_back(before, after, &back)),
             }
         }
-        let table = table.filter(|t: &Table| !t.rows.is_empty());
-        if table.is_some() && group[0].instance.is_empty() {
+        if !pairs.is_empty() && group[0].instance.is_empty() {
             diagnostics.push(unnamed(group[0]));
         }
-        tables.extend(table);
+        tables.extend(table_of(&pairs));
     }
 }
 
@@ -141,7 +149,7 @@ struct Back {
 }
 
 /// What each counter grew by, in the order of its line: those that both listings have.
-type Growth = Vec<(String, Vec<(Column, Cell)>)>;
+type Growth = Vec<(String, Vec<(Column, SourcedCell)>)>;
 
 fn growth(before: &CounterListing, after: &CounterListing) -> Result<Growth, Back> {
     let mut all = Vec::new();
@@ -149,7 +157,7 @@ fn growth(before: &CounterListing, after: &CounterListing) -> Result<Growth, Bac
         let Some(earlier) = before.lines.get(name) else {
             continue;
         };
-        let mut grown: Vec<(usize, Column, Cell)> = Vec::new();
+        let mut grown: Vec<(usize, Column, SourcedCell)> = Vec::new();
         for (key, counter) in counters {
             let Some(from) = earlier.get(key) else {
                 continue;
@@ -162,6 +170,11 @@ fn growth(before: &CounterListing, after: &CounterListing) -> Result<Growth, Bac
                     after: value(&counter.value),
                 });
             };
+            // Characters of another file have no place in this one.
+            let is_one_file = before.file == after.file;
+            let spans = counter.span.zip(from.span).filter(|_| is_one_file);
+            let inputs = spans.map_or(Vec::new(), |(a, b)| vec![a.into(), b.into()]);
+            let change = SourcedCell::derived(change, "after - before", inputs);
             grown.push((counter.place, column(key, &counter.heading), change));
         }
         grown.sort_by_key(|(place, ..)| *place);
@@ -189,66 +202,63 @@ fn difference(before: &Cell, after: &Cell) -> Option<Cell> {
     (change >= 0.0).then(|| Cell::Real((change * 1e6).round() / 1e6))
 }
 
-fn add(table: &mut Option<Table>, before: &CounterListing, after: &CounterListing, lines: &Growth) {
-    let view = after.view;
-    let table = table.get_or_insert_with(|| {
-        let of = match after.instance.as_str() {
-            "" => String::new(),
-            instance => format!(" of {instance}"),
-        };
-        let mut columns = vec![column("from", "From"), column("to", "To")];
-        if !view.name.0.is_empty() {
-            columns.push(column(view.name.0, view.name.1));
+/// The table of the differences of an instance.
+fn table_of(pairs: &[(&CounterListing, &CounterListing, Growth)]) -> Option<Table> {
+    let (_, first, _) = pairs.first()?;
+    let view = first.view;
+    let has_name = !view.name.0.is_empty();
+    let mut columns = vec![column("from", "From"), column("to", "To")];
+    columns.extend(has_name.then(|| column(view.name.0, view.name.1)));
+    let leads = columns.len();
+    let all = pairs.iter().flat_map(|(.., lines)| lines);
+    for (column, _) in all.flat_map(|(_, counters)| counters) {
+        if !columns.contains(column) {
+            columns.push(column.clone());
         }
-        Table {
-            id: view.id.to_owned(),
-            title: format!("{}: differences of listings{of}", view.title),
-            columns,
-            ..Table::default()
-        }
-    });
-    for (name, counters) in lines {
-        let mut row = vec![Cell::Text(before.name()), Cell::Text(after.name())];
-        if !view.name.0.is_empty() {
-            row.push(Cell::Text(name.clone()));
-        }
-        for (column, cell) in counters {
-            set(table, &mut row, column.clone(), cell.clone());
-        }
-        if let Some(mean) = mean_us(view, counters) {
-            set(table, &mut row, column("mean_us", "Mean (us)"), mean);
-        }
-        row.resize(table.columns.len().max(row.len()), Cell::Blank);
-        table.rows.push(row);
     }
-    let width = table.columns.len();
-    table
-        .rows
-        .iter_mut()
-        .for_each(|r| r.resize(width, Cell::Blank));
-}
-
-/// Puts a cell into its column, which is made where there is none.
-fn set(table: &mut Table, row: &mut Vec<Cell>, column: Column, cell: Cell) {
-    let found = table.columns.iter().position(|c| c.key == column.key);
-    let at = found.unwrap_or_else(|| {
-        table.columns.push(column);
-        table.columns.len() - 1
-    });
-    row.resize(row.len().max(at + 1), Cell::Blank);
-    row[at] = cell;
-}
-
-fn mean_us(view: &CounterView, counters: &[(Column, Cell)]) -> Option<Cell> {
-    let (count, time) = view.mean_of?;
-    let of = |key: &str| {
-        counters
-            .iter()
-            .find(|(c, _)| c.key == key)
-            .map(|(_, v)| value(v))
+    columns.extend(view.mean_of.map(|_| column("mean_us", "Mean (us)")));
+    let of = match first.instance.as_str() {
+        "" => String::new(),
+        instance => format!(" of {instance}"),
     };
-    let (count, time) = (of(count)?, of(time)?);
-    (count > 0.0).then(|| Cell::Real(time / count))
+    let mut table = Table {
+        id: view.id.to_owned(),
+        title: format!("{}: differences of listings{of}", view.title),
+        columns,
+        ..Table::default()
+    };
+    for (before, after, lines) in pairs {
+        for (name, counters) in lines {
+            let mut row = vec![
+                SourcedCell::label(&before.name()),
+                SourcedCell::label(&after.name()),
+            ];
+            row.extend(has_name.then(|| SourcedCell::label(name)));
+            for column in &table.columns[leads..] {
+                let found = counters.iter().find(|(c, _)| c == column);
+                row.push(match (found, view.mean_of) {
+                    (Some((_, cell)), _) => cell.clone(),
+                    (None, Some(mean)) if column.key == "mean_us" => mean_us(mean, counters),
+                    (None, _) => SourcedCell::blank(),
+                });
+            }
+            add_sourced(&mut table, &after.file, (after.line, after.line), row);
+        }
+    }
+    Some(table)
+}
+
+fn mean_us(
+    (count, time): (&'static str, &'static str),
+    counters: &[(Column, SourcedCell)],
+) -> SourcedCell {
+    let of = |key: &str| {
+        let found = counters.iter().find(|(c, _)| c.key == key);
+        found.map(|(_, v)| value(&v.cell))
+    };
+    let both = of(count).zip(of(time)).filter(|(count, _)| *count > 0.0);
+    let mean = both.map(|(count, time)| time / count);
+    SourcedCell::computed(mean, "time / count", vec![time.into(), count.into()])
 }
 
 fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Diagnostic {

@@ -174,7 +174,7 @@ impl Fio {
                 text(&said),
                 self.host_cell(),
             ];
-            sheets.row(rates, row);
+            sheets.row(rates, 1, row);
         }
         for ((direction, kind), latency) in &self.latencies {
             let n = latency.figures.get("N").copied();
@@ -182,7 +182,7 @@ impl Fio {
             if n == Some(0.0) || !has {
                 continue;
             }
-            sheets.row(latencies, self.latency_row(direction, kind, latency));
+            sheets.row(latencies, 1, self.latency_row(direction, kind, latency));
             let unit = unit_ns(kind);
             for (value, count) in &latency.bins {
                 let ns = (*value as f64 * unit) as u64;
@@ -194,7 +194,7 @@ impl Fio {
                     Cell::Count(*count),
                     self.host_cell(),
                 ];
-                sheets.row(bins, cells);
+                sheets.row(bins, 1, cells);
             }
         }
         let facts = std::mem::take(&mut self.facts);

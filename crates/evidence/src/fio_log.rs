@@ -236,7 +236,7 @@ impl State {
                 Cell::Count(values.max),
                 named(unit),
             ];
-            self.sheets.row(table, cells);
+            self.sheets.row(table, self.first, cells);
         }
     }
 
@@ -267,7 +267,7 @@ impl State {
                     bound(bin + 1),
                     Cell::Count(*count),
                 ];
-                self.sheets.row(table, cells);
+                self.sheets.row(table, self.first, cells);
             }
         }
     }

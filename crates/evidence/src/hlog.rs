@@ -213,7 +213,7 @@ impl State {
             row.extend([0.5, 0.9, 0.99, 0.999].map(|q| percentile(&m.counts, count, q)));
             row.push(Cell::Count(m.max));
             row.extend([1_000_000, 10_000_000, 20_000_000].map(pct));
-            self.sheets.row(table, row);
+            self.sheets.row(table, self.first, row);
             if !m.is_ns {
                 sink.notes
                     .add(Severity::Warning, "hlog.unit_unknown", None, None, || {

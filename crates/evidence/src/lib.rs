@@ -37,6 +37,7 @@ mod miner;
 mod notes;
 mod number;
 mod options;
+pub mod origin;
 mod pgbench_log;
 mod published;
 mod readers;

@@ -239,7 +239,7 @@ impl State {
                 .open("pgbench_intervals", title, number, &columns)
         };
         let table = *self.table.get_or_insert_with(open);
-        self.sheets.row(table, interval.cells());
+        self.sheets.row(table, number, interval.cells());
     }
 
     fn give(self, sink: &mut Sink, out: &mut Gathered) {

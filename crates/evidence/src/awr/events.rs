@@ -118,7 +118,12 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
 }
 
 /// A line of a table of wait events from values by role; gives the average of log file sync, ms.
-pub fn line(table: usize, values: &[(Role, f64, &str)], sheets: &mut Sheets) -> Option<f64> {
+pub fn line(
+    table: usize,
+    at: u64,
+    values: &[(Role, f64, &str)],
+    sheets: &mut Sheets,
+) -> Option<f64> {
     let get = |role: Role| values.iter().find(|(r, _, _)| *r == role);
     let number = |role| {
         let (_, unit, text) = get(role)?;
@@ -140,6 +145,7 @@ pub fn line(table: usize, values: &[(Role, f64, &str)], sheets: &mut Sheets) -> 
     }
     sheets.row(
         table,
+        at,
         vec![
             text(name),
             number(Role::Waits).map_or(Cell::Blank, |(_, n)| count(n)),
@@ -171,13 +177,13 @@ pub fn waits(grid: &Grid, sheets: &mut Sheets) -> Option<f64> {
     let table = open(grid, sheets);
     let roles: Vec<Option<(Role, f64)>> = grid.headings.iter().map(|h| role(h)).collect();
     let mut sync = None;
-    for (_, row) in &grid.rows {
+    for (number, row) in &grid.rows {
         let values: Vec<(Role, f64, &str)> = roles
             .iter()
             .zip(row)
             .filter_map(|(role, cell)| role.map(|(r, unit)| (r, unit, cell.as_str())))
             .collect();
-        sync = line(table, &values, sheets).or(sync);
+        sync = line(table, *number, &values, sheets).or(sync);
     }
     sync
 }
@@ -207,7 +213,7 @@ pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut SharesOver) {
     let range = grid.headings.get(1).map_or("", String::as_str);
     let title = format!("Wait event histogram, percent of waits ({range})");
     let table = sheets.open("wait_histogram", &title, grid.line, &columns);
-    for (_, row) in &grid.rows {
+    for (line, row) in &grid.rows {
         let cells = row.iter().enumerate().map(|(i, c)| match i {
             0 => text(c),
             1 => {
@@ -221,7 +227,7 @@ pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut SharesOver) {
         });
         let cells: Vec<Cell> = cells.collect();
         over.row(grid.line, &bounds, &cells);
-        sheets.row(table, cells);
+        sheets.row(table, *line, cells);
     }
 }
 

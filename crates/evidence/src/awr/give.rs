@@ -139,7 +139,7 @@ impl ReportFigures {
             ("per_transaction", "Per Transaction"),
         ];
         let table = sheets.open("load_profile", "Load profile", grid.line, &columns);
-        for (_, row) in &grid.rows {
+        for (number, row) in &grid.rows {
             let Some(name) = row.first().map(|n| n.trim_end_matches(':')) else {
                 continue;
             };
@@ -147,7 +147,7 @@ impl ReportFigures {
             if let Some(n) = row.get(1).and_then(|c| printed::plain(c)) {
                 self.profile.insert(squeeze(name), n);
             }
-            sheets.row(table, vec![text(name), cell(1), cell(2)]);
+            sheets.row(table, *number, vec![text(name), cell(1), cell(2)]);
         }
     }
 
@@ -232,6 +232,7 @@ impl ReportFigures {
             }
             sheets.row(
                 table,
+                *line,
                 vec![text(name), cell(total), cell(second), cell(trans)],
             );
         }
@@ -268,7 +269,7 @@ impl ReportFigures {
         ];
         let table = sheets.open("host_cpu", "Host CPU", line, &columns);
         let last = &numbers[start..];
-        sheets.row(table, last.iter().map(|n| Cell::Real(*n)).collect());
+        sheets.row(table, line, last.iter().map(|n| Cell::Real(*n)).collect());
         if let [_, _, shares @ ..] = last {
             self.cpu = shares.try_into().ok();
         }
@@ -293,7 +294,7 @@ impl ReportFigures {
             let table = sheets.open("stated_window", title, 1, &columns);
             let words = self.facts.iter().find(|(n, _)| n == "Elapsed");
             let words = words.map_or("", |(_, v)| v.as_str());
-            sheets.row(table, vec![Cell::Real(seconds), text(words)]);
+            sheets.row(table, 1, vec![Cell::Real(seconds), text(words)]);
             sheets.found -= 1;
         }
         std::mem::take(&mut self.facts)
@@ -415,11 +416,11 @@ impl PassedOver {
 fn parameters(grid: &Grid, sheets: &mut Sheets) {
     let columns = [("parameter", "Parameter"), ("value", "Value")];
     let table = sheets.open("parameters", "Parameters", grid.line, &columns);
-    for (_, row) in &grid.rows {
+    for (number, row) in &grid.rows {
         if let [name, value, ..] = row.as_slice()
             && PARAMETERS.iter().any(|p| name.starts_with(p))
         {
-            sheets.row(table, vec![text(name), text(value)]);
+            sheets.row(table, *number, vec![text(name), text(value)]);
         }
     }
 }

@@ -83,7 +83,7 @@ pub fn by(grid: &Grid, sheets: &mut Sheets) {
     ];
     let table = sheets.open(id, title, grid.line, &columns);
     let roles = roles(grid.headings.get(1..).unwrap_or_default());
-    for (_, row) in &grid.rows {
+    for (number, row) in &grid.rows {
         if row.first().is_none_or(|n| n.is_empty()) {
             continue;
         }
@@ -92,7 +92,7 @@ pub fn by(grid: &Grid, sheets: &mut Sheets) {
             .zip(&row[1..])
             .filter_map(|(role, cell)| role.map(|r| (r, cell.as_str())))
             .collect();
-        sheets.row(table, line(&row[0], &values));
+        sheets.row(table, *number, line(&row[0], &values));
     }
 }
 

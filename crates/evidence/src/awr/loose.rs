@@ -258,7 +258,7 @@ impl LoosePassage {
                     },
                 );
             }
-            events::line(table, &given, sheets);
+            events::line(table, *line, &given, sheets);
         }
     }
 

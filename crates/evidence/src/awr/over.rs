@@ -69,7 +69,11 @@ impl SharesOver {
                 continue;
             }
             let cells = found.map(|v| v.map_or(Cell::Blank, Cell::Real));
-            sheets.row(table, std::iter::once(text(event)).chain(cells).collect());
+            sheets.row(
+                table,
+                line,
+                std::iter::once(text(event)).chain(cells).collect(),
+            );
             sheets.found -= 1;
         }
     }

@@ -77,7 +77,8 @@ impl Sizes {
         let columns = [("name", "What"), ("bytes", "Bytes")];
         let open = || sheets.open("block_sizes", "Block sizes of the device", number, &columns);
         let table = *self.table.get_or_insert_with(open);
-        sheets.row(table, vec![text(what), Cell::Count(bytes.max(0.0) as u64)]);
+        let cells = vec![text(what), Cell::Count(bytes.max(0.0) as u64)];
+        sheets.row(table, number, cells);
     }
 }
 

@@ -172,7 +172,7 @@ impl Metrics {
                 time => text(time),
             },
         ];
-        sheets.row(self.table.unwrap_or(usize::MAX), cells);
+        sheets.row(self.table.unwrap_or(usize::MAX), number, cells);
     }
 
     /// Gives what changed between the first and the last snapshot, and who was first.
@@ -197,7 +197,7 @@ impl Metrics {
             let numbers = [*a, *b, b - a].map(Cell::Real);
             let mut row = vec![text(cell), text(name)];
             row.extend(numbers);
-            sheets.row(table, row);
+            sheets.row(table, self.line, row);
         }
         let columns = [
             ("cell", "Cell"),
@@ -228,7 +228,7 @@ impl Metrics {
             let both = [won, won + lost].map(Cell::Real);
             let mut row = vec![text(cell), share(won, lost), share(flash.0, disk.0)];
             row.extend(both);
-            sheets.row(table, row);
+            sheets.row(table, self.line, row);
         }
     }
 }

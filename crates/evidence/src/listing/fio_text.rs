@@ -5,8 +5,8 @@
 //! over, and the sums of a group (`Run status group`) end it. Sums over all clients are apart.
 
 use crate::fio::{ALL_CLIENTS, tables_of};
-use crate::sheets::{Sheets, text};
-use measure::imported::Cell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
 use std::collections::BTreeMap;
 
 /// Jobs whose options are kept.
@@ -15,6 +15,8 @@ const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 const LATENCIES: [&str; 4] = ["slat", "clat", "lat", "sync"];
 /// Percentiles that have a column, in the order of the columns.
 const PERCENTILES: [&str; 5] = ["50.00", "90.00", "99.00", "99.90", "99.99"];
+/// Shares of a job that are kept.
+const SHARES_MAX: usize = 64;
 /// Columns of `fio_latency` from the percentiles to the host, which text has blank between.
 const BLANKS: usize = 4;
 
@@ -49,16 +51,16 @@ fn host_line(line: &str) -> Option<&str> {
 #[derive(Debug, Default)]
 struct Latency {
     /// Minimum, mean, deviation, maximum, in microseconds.
-    figures: Option<[f64; 4]>,
-    percentiles: BTreeMap<&'static str, f64>,
+    figures: Option<[SourcedCell; 4]>,
+    percentiles: BTreeMap<&'static str, SourcedCell>,
 }
 
 #[derive(Debug, Default)]
 struct Direction {
-    iops: Option<f64>,
-    mb_per_s: Option<f64>,
-    runtime_s: Option<f64>,
-    ios: Option<u64>,
+    iops: SourcedCell,
+    mb_per_s: SourcedCell,
+    runtime_s: SourcedCell,
+    ios: SourcedCell,
     is_met: bool,
     latencies: [Latency; LATENCIES.len()],
 }
@@ -66,7 +68,9 @@ struct Direction {
 #[derive(Debug)]
 struct Job {
     name: String,
-    host: Option<String>,
+    /// The name, as the job's cells have it.
+    shown: SourcedCell,
+    host: Option<SourcedCell>,
     line: u64,
     directions: [Direction; DIRECTIONS.len()],
     /// The direction whose lines are being read; `None` in the part of the syncs.
@@ -74,7 +78,8 @@ struct Job {
     sync: Latency,
     /// The latency whose percentiles follow, and the microseconds of their unit.
     percentiles: Option<(usize, f64)>,
-    shares: Vec<(Option<f64>, Option<f64>, f64)>,
+    /// Bound from above, bound from below, percent.
+    shares: Vec<[SourcedCell; 3]>,
 }
 
 /// The jobs of a file.
@@ -82,10 +87,10 @@ struct Job {
 pub struct FioText {
     job: Option<Job>,
     /// The host whose results follow.
-    host: Option<String>,
+    host: Option<SourcedCell>,
     /// No job has followed its line yet.
     host_is_new: bool,
-    methods: BTreeMap<String, String>,
+    methods: BTreeMap<String, SourcedCell>,
     tables: [Option<[usize; 3]>; 2],
     shares: [Option<usize>; 2],
 }
@@ -99,23 +104,24 @@ impl FioText {
         {
             return;
         }
+        let source = SourceLine::new(number, line);
         if let Some((host, name)) = job(line) {
             self.give(sheets);
-            let host = host.map(str::to_owned).or_else(|| self.host.clone());
+            let host = host.map(|h| source.text(h)).or_else(|| self.host.clone());
             self.host_is_new = false;
-            self.job = Some(Job::new(name, host, number));
+            self.job = Some(Job::new(name, host, source));
             return;
         }
         if !line.starts_with(' ') {
             if has_mark(b": (g=") {
-                self.method(line);
+                self.method(source);
             }
             // Results of a client follow its name, which may be behind the line of progress.
             if let Some(host) = host_line(line) {
                 self.give(sheets);
                 // Of two clients that end together, nothing says whose results come first.
                 let is_alone = !std::mem::replace(&mut self.host_is_new, true);
-                self.host = is_alone.then(|| host.to_owned());
+                self.host = is_alone.then(|| source.text(host));
                 return;
             }
             if line.starts_with("Run status group") {
@@ -126,7 +132,7 @@ impl FioText {
             }
             return;
         }
-        let is_last = self.job.as_mut().is_some_and(|job| job.line(line));
+        let is_last = self.job.as_mut().is_some_and(|job| job.line(source));
         if is_last {
             self.give(sheets);
         }
@@ -138,15 +144,14 @@ impl FioText {
     }
 
     /// `redo: (g=0): rw=write, bs=…, ioengine=sync, iodepth=1`.
-    fn method(&mut self, line: &str) {
-        let (_, line) = host_of(line);
+    fn method(&mut self, source: SourceLine<'_>) {
+        let (_, line) = host_of(source.text);
         let Some((name, rest)) = line.split_once(": (g=") else {
             return;
         };
         let method = rest.split_once("): ").map_or("", |(_, method)| method);
         if method.starts_with("rw=") && self.methods.len() < METHODS_MAX {
-            self.methods
-                .insert(name.to_owned(), method.chars().take(200).collect());
+            self.methods.insert(name.to_owned(), source.text(method));
         }
     }
 
@@ -158,38 +163,43 @@ impl FioText {
         let open = || tables_of(is_all, job.line, sheets);
         let [rates, latencies, _] = *self.tables[usize::from(is_all)].get_or_insert_with(open);
         let host = match &job.host {
-            Some(host) if !is_all => text(host),
-            _ => Cell::Blank,
+            Some(host) if !is_all => host.clone(),
+            _ => SourcedCell::blank(),
         };
-        let method = self.methods.get(&job.name).map_or("", String::as_str);
-        let real = |v: Option<f64>| v.map_or(Cell::Blank, Cell::Real);
+        let method = self.methods.get(&job.name).cloned().unwrap_or_default();
         for (name, direction) in DIRECTIONS.iter().zip(&job.directions) {
             if !direction.is_met {
                 continue;
             }
+            let name = SourcedCell::label(name);
             let row = vec![
-                text(&job.name),
-                text(name),
-                direction.ios.map_or(Cell::Blank, Cell::Count),
-                real(direction.iops),
-                real(direction.mb_per_s),
-                real(direction.runtime_s),
-                text(method),
+                job.shown.clone(),
+                name.clone(),
+                direction.ios.clone(),
+                direction.iops.clone(),
+                direction.mb_per_s.clone(),
+                direction.runtime_s.clone(),
+                method.clone(),
                 host.clone(),
             ];
-            sheets.row(rates, row);
+            sheets.sourced_row(rates, job.line, row);
             for (kind, latency) in LATENCIES.iter().zip(&direction.latencies) {
                 // What has its own time is as often as its I/Os.
-                let row = latency.row(&job.name, name, kind, direction.ios, &host);
-                row.into_iter().for_each(|row| sheets.row(latencies, row));
+                let leads = [&job.shown, &name, &SourcedCell::label(kind), &direction.ios];
+                let row = latency.row(leads, &host);
+                row.into_iter()
+                    .for_each(|row| sheets.sourced_row(latencies, job.line, row));
             }
         }
-        let row = job.sync.row(&job.name, "sync", "lat", None, &host);
-        row.into_iter().for_each(|row| sheets.row(latencies, row));
+        let labels = ["sync", "lat"].map(SourcedCell::label);
+        let leads = [&job.shown, &labels[0], &labels[1], &SourcedCell::blank()];
+        let row = job.sync.row(leads, &host);
+        row.into_iter()
+            .for_each(|row| sheets.sourced_row(latencies, job.line, row));
         self.give_shares(&job, is_all, &host, sheets);
     }
 
-    fn give_shares(&mut self, job: &Job, is_all: bool, host: &Cell, sheets: &mut Sheets) {
+    fn give_shares(&mut self, job: &Job, is_all: bool, host: &SourcedCell, sheets: &mut Sheets) {
         if job.shares.is_empty() {
             return;
         }
@@ -209,26 +219,20 @@ impl FioText {
         };
         let open = || sheets.open(id, title, job.line, &columns);
         let table = *self.shares[usize::from(is_all)].get_or_insert_with(open);
-        let real = |v: Option<f64>| v.map_or(Cell::Blank, Cell::Real);
-        for (to, from, pct) in &job.shares {
-            let row = vec![
-                text(&job.name),
-                real(*to),
-                real(*from),
-                Cell::Real(*pct),
-                host.clone(),
-            ];
-            sheets.row(table, row);
+        for [to, from, pct] in job.shares.clone() {
+            let row = vec![job.shown.clone(), to, from, pct, host.clone()];
+            sheets.sourced_row(table, job.line, row);
         }
     }
 }
 
 impl Job {
-    fn new(name: &str, host: Option<String>, line: u64) -> Job {
+    fn new(name: &str, host: Option<SourcedCell>, source: SourceLine<'_>) -> Job {
         Job {
             name: name.to_owned(),
+            shown: source.text(name),
             host,
-            line,
+            line: source.number,
             directions: Default::default(),
             at: None,
             sync: Latency::default(),
@@ -238,22 +242,22 @@ impl Job {
     }
 
     /// Takes a line of the job; whether it was the last one of interest.
-    fn line(&mut self, line: &str) -> bool {
-        let trimmed = line.trim();
+    fn line(&mut self, source: SourceLine<'_>) -> bool {
+        let trimmed = source.text.trim();
         if let Some(issued) = trimmed.strip_prefix("issued") {
-            self.issued(issued);
+            self.issued(issued, source);
             return true;
         }
         if let Some(row) = trimmed.strip_prefix('|') {
-            self.percentile_row(row);
+            self.percentile_row(row, source);
         } else if trimmed.starts_with("fsync/fdatasync/sync_file_range:") {
             (self.at, self.percentiles) = (None, None);
         } else if let Some((name, rest)) = trimmed.split_once(['(', ':']) {
             let name = name.trim();
             if let Some(at) = DIRECTIONS.iter().position(|d| *d == name) {
-                self.direction(at, rest);
+                self.direction(at, rest, source);
             } else if let Some(kind) = LATENCIES.iter().position(|l| *l == name) {
-                self.latency(kind, rest);
+                self.latency(kind, rest, source);
             } else if let Some(kind) = name.strip_suffix(" percentiles") {
                 let kind = LATENCIES.iter().position(|l| *l == kind);
                 self.percentiles = kind.zip(unit_us(rest));
@@ -264,7 +268,7 @@ impl Job {
 
     /// ` IOPS=554, BW=2218KiB/s (2272kB/s)(6664KiB/3004msec); 0 zone resets`, or
     /// ` io=471028KB, bw=7848.2KB/s, iops=1962, runt= 60018msec`.
-    fn direction(&mut self, at: usize, rest: &str) {
+    fn direction(&mut self, at: usize, rest: &str, source: SourceLine<'_>) {
         self.at = Some(at);
         self.percentiles = None;
         let Some(direction) = self.directions.get_mut(at) else {
@@ -276,29 +280,30 @@ impl Job {
             let end = value.trim_start().find([',', ' ', '(', ')']);
             Some(&value.trim_start()[..end?])
         };
-        direction.iops = figure("IOPS=")
-            .or_else(|| figure("iops="))
-            .and_then(thousands);
-        direction.mb_per_s = figure("BW=").or_else(|| figure("bw=")).and_then(mebibytes);
-        let ms = rest
-            .split("msec")
-            .next()
-            .and_then(|r| r.rsplit(['/', '=', ' ']).next());
-        let ms = ms.filter(|_| rest.contains("msec")).and_then(thousands);
-        direction.runtime_s = ms.map(|ms| ms / 1000.0);
+        let sourced = |word: Option<&str>, read: fn(&str) -> Option<(f64, f64)>, unit: f64| {
+            let found = word.and_then(|w| Some((w, read(w)?)));
+            found.map_or_else(SourcedCell::blank, |(w, (n, scale))| {
+                source.scaled(w, n, scale * unit)
+            })
+        };
+        direction.iops = sourced(figure("IOPS=").or_else(|| figure("iops=")), thousands, 1.0);
+        direction.mb_per_s = sourced(figure("BW=").or_else(|| figure("bw=")), mebibytes, 1.0);
+        let ms = rest.split("msec").next();
+        let ms = ms.and_then(|r| r.rsplit(['/', '=', ' ']).next());
+        direction.runtime_s = sourced(ms.filter(|_| rest.contains("msec")), thousands, 1e-3);
     }
 
     /// `usec): min=2, max=3371, avg=21.78, stdev=135.00`, or the shares
     /// `usec)   : 4=32.29%, 10=37.27%`.
-    fn latency(&mut self, kind: usize, rest: &str) {
+    fn latency(&mut self, kind: usize, rest: &str, source: SourceLine<'_>) {
         let Some((unit, figures)) = unit_us(rest).zip(rest.split_once(':').map(|(_, f)| f)) else {
             return;
         };
         if figures.contains('%') {
-            self.shares(figures, unit);
+            self.shares(figures, unit, source);
             return;
         }
-        let mut found = [None; 4];
+        let mut found = [const { None }; 4];
         for part in figures.split(',') {
             let Some((key, value)) = part.split_once('=') else {
                 continue;
@@ -310,7 +315,7 @@ impl Job {
             let keys = ["min", "avg", "stdev", "max"];
             let at = keys.iter().position(|k| *k == key.trim());
             if let Some(slot) = at.and_then(|at| found.get_mut(at)) {
-                *slot = thousands(value.trim()).map(|v| v * unit);
+                *slot = sourced(value.trim(), unit, source);
             }
         }
         let [Some(min), Some(mean), Some(stdev), Some(max)] = found else {
@@ -329,25 +334,27 @@ impl Job {
     }
 
     /// `4=32.29%, 10=37.27%, >=2000=0.10%`.
-    fn shares(&mut self, figures: &str, unit: f64) {
+    fn shares(&mut self, figures: &str, unit: f64, source: SourceLine<'_>) {
         for part in figures.split(',') {
             let Some((bound, pct)) = part.trim().rsplit_once('=') else {
                 continue;
             };
-            let pct = pct.strip_suffix('%').and_then(thousands);
-            let from = bound.strip_prefix(">=").and_then(thousands);
-            let to = thousands(bound);
-            if let Some(pct) =
-                pct.filter(|_| (to.is_some() || from.is_some()) && self.shares.len() < 64)
-            {
-                self.shares
-                    .push((to.map(|v| v * unit), from.map(|v| v * unit), pct));
+            let pct = pct.strip_suffix('%').and_then(|p| sourced(p, 1.0, source));
+            let from = bound
+                .strip_prefix(">=")
+                .and_then(|b| sourced(b, unit, source));
+            let to = sourced(bound, unit, source);
+            let has_bound = to.is_some() || from.is_some();
+            let has_room = self.shares.len() < SHARES_MAX;
+            if let Some(pct) = pct.filter(|_| has_bound && has_room) {
+                let (to, from) = (to.unwrap_or_default(), from.unwrap_or_default());
+                self.shares.push([to, from, pct]);
             }
         }
     }
 
     /// `  1.00th=[    4],  5.00th=[    4], 10.00th=[    4],`.
-    fn percentile_row(&mut self, row: &str) {
+    fn percentile_row(&mut self, row: &str, source: SourceLine<'_>) {
         let Some((kind, unit)) = self.percentiles else {
             return;
         };
@@ -355,16 +362,16 @@ impl Job {
         for (percentile, value) in whole.filter_map(|p| p.split_once("th=[")) {
             let percentile = percentile.trim_start_matches([',', ' ']);
             let known = PERCENTILES.iter().find(|p| **p == percentile);
-            let value = thousands(value.trim());
+            let value = sourced(value.trim(), unit, source);
             if let (Some(known), Some(value), Some(latency)) = (known, value, self.latency_of(kind))
             {
-                latency.percentiles.insert(known, value * unit);
+                latency.percentiles.insert(known, value);
             }
         }
     }
 
     /// ` rwts: total=0,1666,0,0 short=…`, or `    : total=r=0/w=117757/d=0, short=…`.
-    fn issued(&mut self, rest: &str) {
+    fn issued(&mut self, rest: &str, source: SourceLine<'_>) {
         let Some((_, total)) = rest.split_once("total=") else {
             return;
         };
@@ -372,7 +379,7 @@ impl Job {
             return;
         };
         let counts = total.trim_end_matches(',').split([',', '/']);
-        let counts = counts.map(|c| c.rsplit('=').next().unwrap_or_default().parse::<u64>());
+        let counts = counts.map(|c| c.rsplit('=').next().unwrap_or_default());
         for (at, count) in counts.enumerate().take(3) {
             // Reads and writes that are reported together are counted as reads.
             let at = if at == 0 && self.directions[3].is_met {
@@ -381,36 +388,21 @@ impl Job {
                 at
             };
             if let Some(direction) = self.directions.get_mut(at) {
-                direction.ios = count.ok();
+                direction.ios = source.cell(count);
             }
         }
     }
 }
 
 impl Latency {
-    fn row(
-        &self,
-        job: &str,
-        direction: &str,
-        kind: &str,
-        count: Option<u64>,
-        host: &Cell,
-    ) -> Option<Vec<Cell>> {
-        let figures = self.figures?;
-        let mut row = vec![
-            text(job),
-            text(direction),
-            text(kind),
-            count.map_or(Cell::Blank, Cell::Count),
-        ];
-        row.extend(figures.map(Cell::Real));
-        let percentile = |p: &str| {
-            self.percentiles
-                .get(p)
-                .map_or(Cell::Blank, |v| Cell::Real(*v))
-        };
+    /// The row behind job, direction, latency and count.
+    fn row(&self, leads: [&SourcedCell; 4], host: &SourcedCell) -> Option<Vec<SourcedCell>> {
+        let figures = self.figures.clone()?;
+        let mut row: Vec<SourcedCell> = leads.into_iter().cloned().collect();
+        row.extend(figures);
+        let percentile = |p: &str| self.percentiles.get(p).cloned().unwrap_or_default();
         row.extend(PERCENTILES.map(percentile));
-        row.extend([const { Cell::Blank }; BLANKS]);
+        row.extend(vec![SourcedCell::blank(); BLANKS]);
         row.push(host.clone());
         Some(row)
     }
@@ -428,8 +420,14 @@ fn unit_us(text: &str) -> Option<f64> {
     }
 }
 
-/// A number with fio's suffixes of thousands: `17746k`, `1.2M`.
-fn thousands(word: &str) -> Option<f64> {
+/// A figure in a unit of so many of the column's.
+fn sourced(word: &str, unit: f64, source: SourceLine<'_>) -> Option<SourcedCell> {
+    let (value, scale) = thousands(word)?;
+    Some(source.scaled(word, value, scale * unit))
+}
+
+/// A number, and fio's suffix of thousands: `17746k`, `1.2M`.
+fn thousands(word: &str) -> Option<(f64, f64)> {
     let (digits, scale) = match word.as_bytes().last()? {
         b'k' | b'K' => (&word[..word.len() - 1], 1e3),
         b'M' => (&word[..word.len() - 1], 1e6),
@@ -441,16 +439,14 @@ fn thousands(word: &str) -> Option<f64> {
         .parse()
         .ok()
         .filter(|_| is_plain && digits.len() < 32);
-    number.map(|n: f64| n * scale)
+    number.map(|n: f64| (n, scale))
 }
 
-/// `2218KiB/s` and `7848.2KB/s` (of 1024, of fio 2), `37.1MiB/s`, `24.1Mi` of all clients.
-fn mebibytes(word: &str) -> Option<f64> {
-    let end = word
-        .bytes()
-        .take_while(|b| b.is_ascii_digit() || *b == b'.')
-        .count();
-    let (digits, unit) = word.split_at(end);
+/// `2218KiB/s` and `7848.2KB/s` (of 1024, of fio 2), `37.1MiB/s`, `24.1Mi` of all clients: a
+/// number, and the mebibytes of its unit.
+fn mebibytes(word: &str) -> Option<(f64, f64)> {
+    let is_digit = |b: &u8| b.is_ascii_digit() || *b == b'.';
+    let (digits, unit) = word.split_at(word.bytes().take_while(is_digit).count());
     let scale = match unit.trim_end_matches("/s").trim_end_matches('B') {
         "" => 1.0 / 1_048_576.0,
         "Ki" | "K" => 1.0 / 1024.0,
@@ -458,5 +454,5 @@ fn mebibytes(word: &str) -> Option<f64> {
         "Gi" | "G" => 1024.0,
         _ => return None,
     };
-    thousands(digits).map(|n| n * scale)
+    thousands(digits).map(|(n, _)| (n, scale))
 }

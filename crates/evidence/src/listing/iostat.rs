@@ -399,7 +399,7 @@ impl IostatSamples {
             text(device),
         ];
         row.extend(found.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
-        sheets.row(table, row);
+        sheets.row(table, number, row);
         let known = self.devices.contains_key(device) || self.devices.len() < DEVICES_MAX;
         if self.since_boot || !known {
             return;
@@ -451,7 +451,7 @@ impl IostatSamples {
             ];
             let mut row = vec![text(name), Cell::Count(d.samples)];
             row.extend(numbers.map(|v| v.map_or(Cell::Blank, Cell::Real)));
-            sheets.row(table, row);
+            sheets.row(table, 1, row);
             sheets.found -= 1;
         }
     }

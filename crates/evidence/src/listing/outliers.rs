@@ -129,7 +129,7 @@ impl Outliers {
             _ if c.is_empty() => Cell::Blank,
             _ => text(c),
         };
-        sheets.row(table, cells.iter().map(cell).collect());
+        sheets.row(table, number, cells.iter().map(cell).collect());
         self.rows += 1;
     }
 

@@ -3,7 +3,8 @@
 //! A summary begins with `transaction type:` before `scaling factor:`, so that prose that mentions
 //! one of its lines is none. Releases 9.0 to 18 differ in `:` against `=` and in further lines.
 
-use crate::sheets::{Sheets, text};
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
 use measure::imported::Cell;
 
 const PROGRESS: &str = "progress: ";
@@ -12,7 +13,7 @@ const SUMMARY: &str = "transaction type: ";
 /// Whether a line is its output.
 pub fn opens(line: &str) -> bool {
     let line = line.trim_start();
-    line.starts_with(SUMMARY) || progress(line).is_some()
+    line.starts_with(SUMMARY) || progress(line, SourceLine::new(1, line)).is_some()
 }
 
 /// Words of the summary before their value, and the column of it. A release has some of them.
@@ -75,11 +76,11 @@ pub struct PgbenchOutput {
 #[derive(Debug)]
 struct Summary {
     line: u64,
-    cells: [Cell; COLUMNS.len()],
+    cells: [SourcedCell; COLUMNS.len()],
     /// Statements of `-r` may follow.
     is_in_statements: bool,
     /// The script whose lines follow, of several.
-    script: String,
+    script: SourcedCell,
 }
 
 impl PgbenchOutput {
@@ -92,25 +93,27 @@ impl PgbenchOutput {
         }
         let trimmed = line.trim();
         if trimmed.starts_with(PROGRESS) {
-            self.progress(trimmed, number, sheets);
+            self.progress(trimmed, SourceLine::new(number, line), sheets);
             return;
         }
         if trimmed.starts_with(SUMMARY) {
             self.give(sheets);
             self.open = Some(Summary {
                 line: number,
-                cells: [const { Cell::Blank }; COLUMNS.len()],
+                cells: Default::default(),
                 is_in_statements: false,
-                script: String::new(),
+                script: SourcedCell::blank(),
             });
         }
         let Some(summary) = &mut self.open else {
             return;
         };
+        let source = SourceLine::new(number, line);
         let is_second = number == summary.line + 1;
         if is_second && !trimmed.starts_with("scaling factor: ") {
             self.open = None;
-        } else if !summary.takes(trimmed) && !self.takes_statement(trimmed, number, sheets) {
+        } else if !summary.takes(trimmed, source) && !self.takes_statement(trimmed, source, sheets)
+        {
             self.give(sheets);
         }
     }
@@ -120,8 +123,9 @@ impl PgbenchOutput {
         self.give(sheets);
     }
 
-    fn progress(&mut self, line: &str, number: u64, sheets: &mut Sheets) {
-        let Some(cells) = progress(line) else {
+    fn progress(&mut self, line: &str, source: SourceLine<'_>, sheets: &mut Sheets) {
+        let number = source.number;
+        let Some(cells) = progress(line, source) else {
             return;
         };
         let columns = [
@@ -135,7 +139,7 @@ impl PgbenchOutput {
         ];
         let open = || sheets.open("pgbench_progress", "pgbench: progress", number, &columns);
         let table = *self.progress.get_or_insert_with(open);
-        sheets.row(table, cells);
+        sheets.sourced_row(table, number, cells);
     }
 
     /// Gives the summary that was read. One without a rate and without a latency is cut.
@@ -144,16 +148,20 @@ impl PgbenchOutput {
             return;
         };
         let figures = [LATENCY, TPS, TPS_WITH];
-        if figures.iter().all(|at| summary.cells[*at] == Cell::Blank) {
+        if figures
+            .iter()
+            .all(|at| summary.cells[*at].cell == Cell::Blank)
+        {
             return;
         }
         let open = || sheets.open("pgbench", "pgbench", summary.line, &COLUMNS);
         let table = *self.summaries.get_or_insert_with(open);
-        sheets.row(table, summary.cells.to_vec());
+        sheets.sourced_row(table, summary.line, summary.cells.to_vec());
     }
 
     /// A statement of `-r`: milliseconds, the failures of newer releases, and the statement.
-    fn takes_statement(&mut self, line: &str, number: u64, sheets: &mut Sheets) -> bool {
+    fn takes_statement(&mut self, line: &str, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
+        let number = source.number;
         let Some(summary) = self.open.as_ref().filter(|s| s.is_in_statements) else {
             return false;
         };
@@ -166,7 +174,7 @@ impl PgbenchOutput {
         };
         let rest = rest.trim_start();
         let (failures, statement) = match rest.split_once(char::is_whitespace) {
-            Some((word, statement)) if whole(word).is_some() => (whole(word), statement),
+            Some((word, statement)) if whole(word).is_some() => (Some(word), statement),
             _ => (None, rest),
         };
         let columns = [
@@ -184,29 +192,28 @@ impl PgbenchOutput {
             )
         };
         let table = *self.statements.get_or_insert_with(open);
-        let failures = failures.map_or(Cell::Blank, Cell::Count);
-        let script = match summary.script.as_str() {
-            "" => Cell::Blank,
-            script => text(script),
-        };
-        sheets.row(
-            table,
-            vec![Cell::Real(latency), failures, text(statement), script],
-        );
+        let failures = failures.map_or_else(SourcedCell::blank, |word| source.cell(word));
+        let cells = vec![
+            source.scaled(ms, latency, 1.0),
+            failures,
+            source.text(statement),
+            summary.script.clone(),
+        ];
+        sheets.sourced_row(table, number, cells);
         true
     }
 }
 
 impl Summary {
     /// Whether a line belongs to the summary.
-    fn takes(&mut self, line: &str) -> bool {
+    fn takes(&mut self, line: &str, source: SourceLine<'_>) -> bool {
         let inner = line.strip_prefix("- ").unwrap_or(line);
         if inner.starts_with("statement latencies in milliseconds") {
             self.is_in_statements = true;
             return true;
         }
         if let Some(rest) = line.strip_prefix("tps = ") {
-            return self.tps(rest);
+            return self.tps(rest, source);
         }
         let found = FIGURES.iter().find_map(|(begin, at)| {
             let rest = line.strip_prefix(begin)?;
@@ -214,13 +221,13 @@ impl Summary {
         });
         if let Some((at, value)) = found {
             // A further script repeats the latencies.
-            if let Some(cell) = self.cells.get_mut(at).filter(|c| **c == Cell::Blank) {
-                *cell = figure(at, value);
+            if let Some(slot) = self.cells.get_mut(at).filter(|c| c.cell == Cell::Blank) {
+                *slot = figure(at, value, source);
             }
             return true;
         }
         if let Some(script) = line.strip_prefix("SQL script ") {
-            self.script = script.chars().take(200).collect();
+            self.script = source.text(script);
             self.is_in_statements = false;
             return true;
         }
@@ -237,7 +244,7 @@ impl Summary {
     }
 
     /// `12.580114 (including connections establishing)`.
-    fn tps(&mut self, rest: &str) -> bool {
+    fn tps(&mut self, rest: &str, source: SourceLine<'_>) -> bool {
         let Some((value, of)) = rest.split_once(" (").filter(|(_, of)| of.ends_with(')')) else {
             return false;
         };
@@ -245,51 +252,60 @@ impl Summary {
             true => TPS_WITH,
             false => TPS,
         };
-        if let Some(value) = real(value) {
-            self.cells[at] = Cell::Real(value);
+        if let Some(tps) = real(value) {
+            self.cells[at] = source.scaled(value, tps, 1.0);
         }
         true
     }
 }
 
 /// The figure of a column; blank where it is cut or no number.
-fn figure(at: usize, value: &str) -> Cell {
-    let first = value.split([' ', '/']).next().unwrap_or_default();
-    let unit = |unit: &str| value.strip_suffix(unit).and_then(real);
+fn figure(at: usize, value: &str, source: SourceLine<'_>) -> SourcedCell {
+    let count = |text: &str| {
+        let word = text.split([' ', '/']).next();
+        let word = word.and_then(|w| text.get(..w.len()));
+        let word = word.filter(|w| whole(w).is_some());
+        word.map_or_else(SourcedCell::blank, |w| source.cell(w))
+    };
+    let unit = |unit: &str| {
+        let word = value.strip_suffix(unit).and_then(|w| Some((w, real(w)?)));
+        word.map_or_else(SourcedCell::blank, |(w, n)| source.scaled(w, n, 1.0))
+    };
     match at {
-        TYPE | 2 => text(value),
-        6 => unit(" s").map_or(Cell::Blank, Cell::Real),
-        LATENCY..=13 => unit(" ms").map_or(Cell::Blank, Cell::Real),
+        TYPE | 2 => source.text(value),
+        6 => unit(" s"),
+        LATENCY..=13 => unit(" ms"),
         // `20.0 ms latency limit: 3/561 (0.535%)`; 9.5 and 9.6 print only the count.
-        10 => {
-            let shown = value.split_once(": ").map_or("", |(_, shown)| shown);
-            let first = shown.split([' ', '/']).next().and_then(whole);
-            first.map_or(Cell::Blank, Cell::Count)
-        }
-        _ => whole(first).map_or(Cell::Blank, Cell::Count),
+        10 => count(value.split_once(": ").map_or("", |(_, shown)| shown)),
+        _ => count(value),
     }
 }
 
 /// `progress: 2.0 s, 3611.3 tps, lat 1.093 ms stddev 3.493, 0 failed, lag 0.112 ms, 0 skipped`.
-fn progress(line: &str) -> Option<Vec<Cell>> {
+fn progress(line: &str, source: SourceLine<'_>) -> Option<Vec<SourcedCell>> {
     let mut parts = line.strip_prefix(PROGRESS)?.split(", ");
-    let at = real(parts.next()?.strip_suffix(" s")?)?;
-    let tps = decimals(parts.next()?.strip_suffix(" tps")?, 1)?;
+    let figure = |word: &str, value: f64| source.scaled(word, value, 1.0);
+    let exact = |word: &str, wanted| Some(figure(word, decimals(word, wanted)?));
+    let at = parts.next()?.strip_suffix(" s")?;
+    let tps = parts.next()?.strip_suffix(" tps")?;
     let latency = parts.next()?.strip_prefix("lat ")?;
     let (mean, stddev) = latency.split_once(" ms stddev ")?;
     let mut row = vec![
-        Cell::Real(at),
-        Cell::Real(tps),
-        Cell::Real(decimals(mean, 3)?),
-        Cell::Real(decimals(stddev, 3)?),
+        figure(at, real(at)?),
+        exact(tps, 1)?,
+        exact(mean, 3)?,
+        exact(stddev, 3)?,
     ];
-    row.resize(7, Cell::Blank);
+    row.resize(7, SourcedCell::blank());
     for part in parts {
-        let figure = |suffix: &str| part.strip_suffix(suffix).and_then(whole).map(Cell::Count);
+        let count = |suffix: &str| {
+            let word = part.strip_suffix(suffix)?;
+            whole(word).map(|_| source.cell(word))
+        };
         let lag = part
             .strip_prefix("lag ")
-            .and_then(|l| decimals(l.strip_suffix(" ms")?, 3));
-        let found = [figure(" failed"), lag.map(Cell::Real), figure(" skipped")];
+            .and_then(|l| exact(l.strip_suffix(" ms")?, 3));
+        let found = [count(" failed"), lag, count(" skipped")];
         for (slot, cell) in row[4..].iter_mut().zip(found) {
             if let Some(cell) = cell {
                 *slot = cell;

@@ -7,6 +7,7 @@
 
 use crate::Notes;
 use crate::counters::{CounterListing, CounterView};
+use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::{Sheets, text};
 use crate::tables::column;
 use measure::imported::{Cell, Column, Severity};
@@ -187,7 +188,7 @@ pub struct PsqlListings {
     file: String,
     open: Option<Open>,
     /// The record of an expanded listing that is being read: its line and its fields.
-    record: Option<(u64, Vec<(String, String)>)>,
+    record: Option<(u64, Vec<(String, SourcedCell)>)>,
     /// Records of one expanded listing: the table that they are in.
     expanded: Option<Open>,
     /// The time that `\watch` prints above.
@@ -221,13 +222,15 @@ impl PsqlListings {
         }
         if let Some((_, record)) = &mut self.record {
             if let Some((key, value)) = pair(line).filter(|_| record.len() < COLUMNS_MAX) {
-                record.push((key.to_owned(), value.to_owned()));
+                let source = SourceLine::new(number, line);
+                let value = SourcedCell::read(cell(value), source.span(value));
+                record.push((key.to_owned(), value));
                 return;
             }
             self.give_record(sheets);
             self.expanded = None;
         }
-        if self.row(line, sheets, notes) {
+        if self.row(SourceLine::new(number, line), sheets, notes) {
             return;
         }
         if let Some((separator, names)) = heading(line)
@@ -287,7 +290,8 @@ impl PsqlListings {
     }
 
     /// Whether a line belongs to the listing that is open.
-    fn row(&mut self, line: &str, sheets: &mut Sheets, notes: &mut Notes) -> bool {
+    fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets, notes: &mut Notes) -> bool {
+        let line = source.text;
         let Some(open) = &mut self.open else {
             return false;
         };
@@ -297,11 +301,13 @@ impl PsqlListings {
         let fields = fields(line, open.separator, open.has_border);
         let values: Vec<&str> = fields.collect();
         if values.len() == open.names.len() {
-            let pairs: Vec<(&str, &str)> =
-                open.names.iter().map(String::as_str).zip(values).collect();
-            let cells = take(&VIEWS[open.view], &pairs, self.listings.last_mut());
+            let cells = values
+                .iter()
+                .map(|v| SourcedCell::read(cell(v), source.span(v)));
+            let pairs = open.names.iter().map(String::as_str).zip(cells).collect();
+            let cells = take(&VIEWS[open.view], pairs, self.listings.last_mut());
             open.rows += 1;
-            sheets.row(open.table, cells);
+            sheets.sourced_row(open.table, source.number, cells);
             return true;
         }
         let is_footer = line.starts_with('(') && line.contains(" row");
@@ -330,39 +336,43 @@ impl PsqlListings {
         let Some(open) = &self.expanded else {
             return;
         };
-        let pairs: Vec<(&str, &str)> = fields
+        let pairs = fields
             .iter()
-            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .map(|(k, v)| (k.as_str(), v.clone()))
             .collect();
-        let cells = take(view, &pairs, self.listings.last_mut());
-        sheets.row(open.table, cells);
+        let cells = take(view, pairs, self.listings.last_mut());
+        sheets.sourced_row(open.table, number, cells);
     }
 }
 
 /// The cells of a line; its counters are added to the listing.
-fn take(view: &View, pairs: &[(&str, &str)], listing: Option<&mut CounterListing>) -> Vec<Cell> {
+fn take(
+    view: &View,
+    pairs: Vec<(&str, SourcedCell)>,
+    listing: Option<&mut CounterListing>,
+) -> Vec<SourcedCell> {
     let of = |name: &str| {
-        pairs
-            .iter()
-            .find(|(k, _)| *k == name)
-            .map_or("", |(_, v)| *v)
+        let found = pairs.iter().find(|(k, _)| *k == name);
+        found.map_or("", |(_, v)| match &v.cell {
+            Cell::Text(text) => text.as_str(),
+            Cell::Blank | Cell::Count(_) | Cell::Real(_) => "",
+        })
     };
-    let names: Vec<&str> = view.names.iter().map(|n| of(n)).collect();
-    let name = names.join(", ");
-    let cells: Vec<Cell> = pairs.iter().map(|(_, v)| cell(v)).collect();
     if let Some(listing) = listing {
+        let names: Vec<&str> = view.names.iter().map(|n| of(n)).collect();
+        let name = names.join(", ");
         let since = of("stats_reset");
         if !since.is_empty() {
             listing.instance = format!("the statistics since {since}");
         }
-        for ((key, _), cell) in pairs.iter().zip(&cells) {
+        for (key, cell) in &pairs {
             // The bytes of an operation are a size and no counter.
             if *key != "op_bytes" {
                 listing.add(&name, &key_of(key), cell);
             }
         }
     }
-    cells
+    pairs.into_iter().map(|(_, cell)| cell).collect()
 }
 
 /// Our key has the unit.

@@ -38,7 +38,7 @@ impl Formulas {
         let numbers = [claimed.value, claimed.half_digit(), computed].map(Cell::Real);
         let mut row = numbers.to_vec();
         row.push(text(formula));
-        sheets.row(table, row);
+        sheets.row(table, number, row);
         sheets.found -= 1;
     }
 }

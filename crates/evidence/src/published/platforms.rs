@@ -68,7 +68,7 @@ impl Platforms {
         });
         for (name, value) in names.iter().zip(&row[1..]) {
             let cells = [name, part, &row[0], value];
-            sheets.row(table, cells.map(|c| text(c)).to_vec());
+            sheets.row(table, number, cells.map(|c| text(c)).to_vec());
         }
     }
 }

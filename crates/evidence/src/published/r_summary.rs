@@ -266,7 +266,7 @@ impl Summaries {
         }
         let mut row = vec![text(&name), unit.map_or(Cell::Blank, text)];
         row.extend(found[..6].iter().map(|v| Cell::Real(*v)));
-        sheets.row(table, row);
+        sheets.row(table, at, row);
     }
 }
 
@@ -305,5 +305,5 @@ fn give(test: &Test, means: Option<(f64, f64)>, sheets: &mut Sheets) {
         real(means.map(|m| m.0)),
         real(means.map(|m| m.1)),
     ];
-    sheets.row(table, row);
+    sheets.row(table, test.line, row);
 }

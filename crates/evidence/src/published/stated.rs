@@ -69,13 +69,13 @@ impl StatedWindows {
                 line,
                 &columns,
             );
-            sheets.row(table, vec![Cell::Real(seconds), text(&words)]);
+            sheets.row(table, line, vec![Cell::Real(seconds), text(&words)]);
             sheets.found -= 1;
         }
         for (line, pct) in self.loads {
             let title = "A load average stated in percent";
             let table = sheets.open("stated_load_average", title, line, &[("pct", "Stated %")]);
-            sheets.row(table, vec![Cell::Real(pct)]);
+            sheets.row(table, line, vec![Cell::Real(pct)]);
             sheets.found -= 1;
         }
     }

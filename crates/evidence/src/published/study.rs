@@ -3,6 +3,7 @@
 //! of each workload, and claims of factors in words, to be compared with the tables.
 
 use super::sweep::{self, SweepPoint};
+use crate::origin::SourceLine;
 use crate::sheets::{Sheets, text};
 use crate::{Gathered, Notes};
 use measure::imported::Cell;
@@ -58,7 +59,7 @@ impl Study {
             }
         }
         if let Some(table) = self.in_workers {
-            if worker(trimmed, table, sheets) {
+            if worker(SourceLine::new(number, line), table, sheets) {
                 return;
             }
             if !trimmed.is_empty() {
@@ -146,7 +147,7 @@ impl Study {
         let title = "Commit modes that are stated";
         let open = || sheets.open("commit_modes", title, number, &columns);
         let table = *self.modes.get_or_insert_with(open);
-        sheets.row(table, vec![text(&what), text(&mode)]);
+        sheets.row(table, number, vec![text(&what), text(&mode)]);
     }
 
     fn claim(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
@@ -171,7 +172,7 @@ impl Study {
             Cell::Real(claim.half_digit),
             Cell::Count(number),
         ];
-        sheets.row(table, row);
+        sheets.row(table, number, row);
         sheets.found -= 1;
     }
 
@@ -183,25 +184,24 @@ impl Study {
 }
 
 /// `LG00 0.56% 0.02% 0.00% 13.66ms`.
-fn worker(trimmed: &str, table: usize, sheets: &mut Sheets) -> bool {
-    let words: Vec<&str> = trimmed.split_whitespace().collect();
+fn worker(line: SourceLine<'_>, table: usize, sheets: &mut Sheets) -> bool {
+    let words: Vec<&str> = line.text.split_whitespace().collect();
     let [name, a, b, c, max] = words.as_slice() else {
         return false;
     };
     let pct = |w: &str| {
         printed::number(w)
             .filter(|n| n.suffix == "%")
-            .map(|n| Cell::Real(n.value))
+            .map(|n| line.scaled(w, n.value, 1.0))
     };
     // Minutes are none: `13.66m` is a line that was cut.
     let ms = printed::number(max)
         .filter(|n| n.suffix != "m")
-        .and_then(|n| n.nanos(1e6))
-        .map(|ns| Cell::Real(ns / 1e6));
+        .and_then(|n| Some(line.scaled(max, n.value, n.millis(1.0)?)));
     let (Some(a), Some(b), Some(c), Some(max)) = (pct(a), pct(b), pct(c), ms) else {
         return false;
     };
-    sheets.row(table, vec![text(name), a, b, c, max]);
+    sheets.sourced_row(table, line.number, vec![line.text(name), a, b, c, max]);
     true
 }
 

@@ -187,7 +187,7 @@ impl Heading {
         let count = |n: usize| Cell::Count(n as u64);
         let mut row = vec![count(names.len()), count(values), text(left_out)];
         row.extend([count(before), count(after)]);
-        sheets.row(table, row);
+        sheets.row(table, self.line, row);
         sheets.found -= 1;
         notes.add(Severity::Warning, "columns.do_not_pair", line, None, || {
             format!(
@@ -277,7 +277,7 @@ pub fn give(points: &[SweepPoint], sheets: &mut Sheets, out: &mut Gathered) {
         ];
         cells.extend(p.values.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
         cells.push(Cell::Count(p.line));
-        sheets.row(table, cells);
+        sheets.row(table, p.line, cells);
         out.rows.push(run_row(p, several));
     }
 }
