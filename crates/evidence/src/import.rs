@@ -6,7 +6,8 @@
 
 use crate::readers::KindReader;
 use crate::{
-    Gathered, ImportRefusal, Kind, Notes, Options, Sink, kind, sink, snapshots, tables, text, trace,
+    Gathered, ImportRefusal, Kind, Notes, Options, Sink, counters, kind, sink, snapshots, tables,
+    text, trace,
 };
 use measure::imported::{Diagnostic, Imported, Severity, Source};
 use measure::run::Row;
@@ -100,11 +101,13 @@ impl Import {
             mut tables,
             series,
             snapshots,
+            counters,
             ..
         } = self.gathered;
         let mut all = tables::of_rows(&rows);
         snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
+        counters::join(&counters, &mut all, &mut self.diagnostics);
         Outcome {
             rows,
             imported: Imported {

@@ -18,8 +18,10 @@
 pub mod awr;
 mod blanks;
 mod count_elapsed;
+mod counters;
 mod event_histogram;
 mod fio;
+mod fio_log;
 mod gathered;
 pub mod hdr;
 mod head;
@@ -36,6 +38,7 @@ mod notes;
 mod number;
 mod options;
 pub mod origin;
+mod pgbench_log;
 mod published;
 mod quick;
 mod readers;
