@@ -85,7 +85,14 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
     let title = squeeze(&grid.title);
     let has = |what: &str| grid.column(|h| h.contains(what)).is_some();
     let background = has("bgtime") || title.starts_with("background");
-    let (id, name) = if background {
+    // "Wait Events (fg and bg)" of 12c on counts the waits of all processes.
+    let both = ["fgandbg", "foregroundandbackground"];
+    let (id, name) = if both.iter().any(|b| title.contains(b)) {
+        (
+            "all_waits",
+            "Wait events of foreground and background processes",
+        )
+    } else if background {
         ("background_waits", "Background wait events")
     } else if has("class") || title.starts_with("top") {
         ("top_events", "Top timed events")
@@ -131,7 +138,9 @@ pub fn line(table: usize, values: &[(Role, f64, &str)], sheets: &mut Sheets) -> 
         _ => n.count().map_or(Cell::Blank, Cell::Real),
     };
     let time = number(Role::Time).and_then(|(unit, n)| Some(n.count()? * unit));
-    let average = number(Role::Average).and_then(|(unit, n)| n.nanos(unit));
+    let waited = number(Role::Waits).and_then(|(_, n)| n.count());
+    let printed_average = number(Role::Average).and_then(|(unit, n)| n.nanos(unit));
+    let average = shortened(printed_average, time, waited);
     let name = get(Role::Event).map_or("", |(_, _, t)| t);
     let mut time_outs = plain(Role::TimeOuts);
     let counts = number(Role::TimedOut).zip(number(Role::Waits));
@@ -156,6 +165,16 @@ pub fn line(table: usize, values: &[(Role, f64, &str)], sheets: &mut Sheets) -> 
     average
         .filter(|_| name == "log file sync")
         .map(|ns| ns / 1e6)
+}
+
+/// The average that is shown, in ns: the printed one, or the total time over the waits where the
+/// printed one was cut to zero.
+fn shortened(printed: Option<f64>, time_s: Option<f64>, waits: Option<f64>) -> Option<f64> {
+    let total = time_s.filter(|s| *s > 0.0).zip(waits.filter(|w| *w > 0.0));
+    match (printed, total) {
+        (Some(0.0), Some((seconds, waits))) => Some(seconds * 1e9 / waits),
+        _ => printed,
+    }
 }
 
 fn blank_or(cell: &str) -> Cell {

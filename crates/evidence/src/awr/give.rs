@@ -206,6 +206,7 @@ impl ReportFigures {
             ("total", "Total"),
             ("per_second", "per Second"),
             ("per_transaction", "per Trans"),
+            ("unit", "Unit"),
         ];
         let table = sheets.open(
             "instance_activity",
@@ -230,9 +231,10 @@ impl ReportFigures {
             if let Some(n) = get(total).and_then(printed::number).and_then(|n| n.count()) {
                 self.statistics.entry(name.to_owned()).or_insert(n);
             }
+            let unit = unit_of(name).map_or(Cell::Blank, text);
             sheets.row(
                 table,
-                vec![text(name), cell(total), cell(second), cell(trans)],
+                vec![text(name), cell(total), cell(second), cell(trans), unit],
             );
         }
     }
@@ -334,6 +336,18 @@ impl ReportFigures {
         });
         row
     }
+}
+
+/// The unit of a statistic of the instance, which reports do not print; Oracle Database Reference,
+/// statistics descriptions.
+fn unit_of(statistic: &str) -> Option<&'static str> {
+    Some(match statistic {
+        "redo size" | "redo wastage" | "redo size for direct writes" => "bytes",
+        "redo blocks written" | "redo blocks checksummed by FG (exclusive)" => "redo blocks",
+        "redo write time" | "redo synch time" | "redo log space wait time" => "10 ms",
+        name if name.ends_with("(usec)") => "µs",
+        _ => return None,
+    })
 }
 
 /// Whether numbers of a grid have decimal commas, and none a decimal point.

@@ -1,7 +1,7 @@
 //! What was joined, as rows and tables of a run.
 
 use super::cell::EventWaits as Waits;
-use super::header::{HeaderFact, civil};
+use super::header::{self, HeaderFact, civil};
 use super::mark::Call;
 use super::merge::{Merge, TracedProcess};
 use crate::gathered::{Ended, Gathered};
@@ -306,6 +306,26 @@ fn error_lines(name: &str, process: &TracedProcess, table: &mut Table) {
     }
 }
 
+/// The reason that the log writer gave in the line above for the switch that `text` reports: both
+/// lines are one switch.
+fn reason_of<'a>(
+    text: &str,
+    process: &str,
+    line: u64,
+    modes: &'a mut Table,
+) -> Option<&'a mut Cell> {
+    if !text.starts_with(header::SWITCHED) {
+        return None;
+    }
+    let [of, at, reason] = modes.rows.last_mut()?.as_mut_slice() else {
+        return None;
+    };
+    let is_above = matches!(at, Cell::Count(at) if *at + 1 == line);
+    let is_own = matches!(of, Cell::Text(of) if of == process);
+    let is_reason = matches!(reason, Cell::Text(r) if r.starts_with(header::REASON));
+    (is_above && is_own && is_reason).then_some(reason)
+}
+
 /// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
 fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     let lead = [("process", "Process"), ("line", "Line")];
@@ -340,11 +360,17 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
             HeaderFact::SlowWrite(ms, kb) => {
                 let stamp = |at: Option<i64>| at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
                 let more = [stamp(listed.above), stamp(listed.below)];
-                let counts = [Cell::Count(*ms), Cell::Count(*kb)];
+                let counts = [Cell::Count(*ms), kb.map_or(Cell::Blank, Cell::Count)];
                 (&mut writes, counts.into_iter().chain(more).collect())
             }
             HeaderFact::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
-            HeaderFact::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
+            HeaderFact::AdaptiveMode(text) => {
+                if let Some(Cell::Text(reason)) = reason_of(text, &name, listed.line, &mut modes) {
+                    *reason = format!("{reason}; {text}");
+                    continue;
+                }
+                (&mut modes, vec![Cell::Text(text.clone())])
+            }
             _ => continue,
         };
         let lead = [Cell::Text(name), Cell::Count(listed.line)];

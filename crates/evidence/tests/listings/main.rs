@@ -6,6 +6,7 @@ mod cut;
 mod formats;
 mod generated;
 mod invented;
+mod misleading;
 mod read;
 mod samples;
 mod wild_awr;

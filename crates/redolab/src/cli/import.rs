@@ -132,10 +132,23 @@ fn read(
         phase.at(done as u64);
         let name = input.path.display().to_string();
         let mut samples = samples_to(args, input)?;
-        let fed = feed::file(input, import, max_unpacked, interrupt, samples.writer());
-        let fed = fed.and_then(|()| samples.writer().flush().map_err(Failed::Samples));
-        // What was read before a cut is kept; of a file that gave nothing there is none.
-        if matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
+        let mut counted = Counted::new(samples.writer());
+        let fed = feed::file(input, import, max_unpacked, interrupt, &mut counted);
+        let fed = fed.and_then(|()| counted.flush().map_err(Failed::Samples));
+        let is_empty = counted.bytes == 0;
+        if args.csv && is_empty && matches!(fed, Ok(())) {
+            let why = format!(
+                "{name}: contains no single waits for '{}'; name another event with --event",
+                args.event
+            );
+            if input.named {
+                told.bad.push(why);
+            } else {
+                args.output.say(&sanitize::line(&why));
+            }
+        }
+        // What was read before a cut is kept; a file that gave nothing makes no file.
+        if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
             samples.finish()?;
         }
         match fed {
@@ -212,6 +225,30 @@ impl Samples {
             .into_inner()
             .map_err(|e| CommandError::failed(format!("writing count,elapsed: {}", e.error())))?;
         Ok(output.finish()?)
+    }
+}
+
+/// Counts what is written.
+struct Counted<'a> {
+    to: &'a mut dyn Write,
+    bytes: u64,
+}
+
+impl<'a> Counted<'a> {
+    fn new(to: &'a mut dyn Write) -> Counted<'a> {
+        Counted { to, bytes: 0 }
+    }
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
     }
 }
 

@@ -130,6 +130,19 @@ fn count_elapsed_is_what_study_000_wrote() {
 }
 
 #[test]
+fn without_values_no_csv_is_written() {
+    let place = Place::new();
+    let (text, _) = long_trace();
+    write(&place.path().join("t.trc"), &text);
+    let args = ["import", "t.trc", "--csv", "--event", "log file sink", "-q"];
+    let why = "t.trc: contains no single waits for 'log file sink'";
+    place.run(&args).expect(4, &[why, "--event"]);
+    let to_file = [&args[..], &["-o", "out.csv"]].concat();
+    place.run(&to_file).expect(4, &[why]);
+    assert!(!place.path().join("out.csv").exists());
+}
+
+#[test]
 fn what_is_no_evidence_is_an_error_or_passed_over() {
     let place = Place::new();
     let folder = place.path().join("traces");

@@ -88,7 +88,7 @@ entries! {
         "The number of jobs at which throughput peaks; beyond it only latency grows.")
         .rule("two lines past the peak", RULE);
     EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
-        "A factor that the text claims fits neither the throughput at equal jobs nor the peaks.")
+        "A factor that the text claims is not the largest ratio at equal jobs, of the peaks or of the last rows.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low,
         "A factor that the text claims is confirmed by the figures.")

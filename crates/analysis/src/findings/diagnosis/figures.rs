@@ -8,7 +8,12 @@ use measure::printed;
 use std::collections::BTreeMap;
 
 /// Tables of wait events of reports; an event of a later one has more digits.
-const EVENTS: [&str; 3] = ["top_events", "foreground_waits", "background_waits"];
+const EVENTS: [&str; 4] = [
+    "top_events",
+    "all_waits",
+    "foreground_waits",
+    "background_waits",
+];
 
 /// Waits for one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
