@@ -24,6 +24,7 @@ mod run;
 mod runs;
 mod shell;
 mod stored;
+mod summary;
 mod targets;
 mod tproc_c;
 mod values;
@@ -92,6 +93,8 @@ enum Command {
     Devices(devices::DevicesArgs),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
+    /// Print single waits of evidence as R's summary and, with two samples, t.test do
+    Summary(summary::SummaryArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -139,6 +142,7 @@ pub fn run_command(
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
+        Command::Summary(args) => summary::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),

@@ -24,6 +24,22 @@ pub struct FedFile {
     given: u64,
 }
 
+/// Reads a file into the import.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn file(
+    input: &Input,
+    import: &mut Import,
+    max_unpacked: u64,
+    interrupt: &Interrupt,
+    samples: &mut dyn Write,
+) -> Result<(), Failed> {
+    let options = import.options().clone();
+    let fed = begin(input, &options, max_unpacked, interrupt, samples)?;
+    finish(fed, input, import, samples)
+}
+
 /// Reads a file; [`finish`] makes it part of the import.
 ///
 /// # Errors

@@ -12,4 +12,5 @@ mod packed;
 mod parallel;
 pub mod run;
 pub mod unpack;
+pub mod values;
 mod waiting;

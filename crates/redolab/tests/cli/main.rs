@@ -26,6 +26,7 @@ mod raw;
 mod recording;
 mod sessions;
 mod stored;
+mod summary;
 mod tproc_c;
 mod units;
 mod verdict_rows;
