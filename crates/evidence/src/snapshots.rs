@@ -113,6 +113,12 @@ pub fn join(
     tables.extend([summary, buckets]);
 }
 
+/// Whether the buckets are those of `v$event_histogram_micro`. No power of two microseconds is a
+/// number of whole milliseconds.
+fn is_micro(counts: &Buckets) -> bool {
+    counts.keys().any(|bound| bound % 1_000_000 != 0)
+}
+
 struct Difference {
     name: String,
     event: String,
@@ -134,11 +140,15 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
             .filter_map(|(i, s)| Some((i, s.events.get(event)?)))
             .collect();
         let mut grown = Vec::new();
-        // Each instance counts for itself.
+        // Each instance counts for itself, and so does each view: v$event_histogram_micro beside
+        // v$event_histogram.
         let next = |at: usize| {
-            let (i, _) = with[at];
+            let (i, counts) = with[at];
             let later = with[at + 1..].iter();
-            let mut same = later.filter(|(j, _)| snapshots[i].instance == snapshots[*j].instance);
+            let mut same = later.filter(|(j, later)| {
+                snapshots[i].instance == snapshots[*j].instance
+                    && is_micro(counts) == is_micro(later)
+            });
             same.next().map(|after| (with[at], *after))
         };
         for ((i, before), (j, after)) in (0..with.len()).filter_map(next) {
@@ -224,7 +234,7 @@ fn lines(name: &str, event: &str, counts: &Buckets, summary: &mut Table, buckets
     let pct = |n: u128| 100.0 * n as f64 / total.max(1) as f64;
     let lead = || [Cell::Text(name.to_owned()), Cell::Text(event.to_owned())];
     // Buckets of powers of two microseconds straddle the millisecond: theirs is one of 1024 µs.
-    let is_micro = counts.keys().any(|b| b % 1_000_000 != 0);
+    let is_micro = is_micro(counts);
     let over = |bound_ns: u64| {
         if total == 0 || is_micro == bound_ns.is_multiple_of(1_000_000) {
             return Cell::Blank;

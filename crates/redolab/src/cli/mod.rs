@@ -7,6 +7,7 @@
 //! exit code.
 
 mod check;
+mod collect;
 mod common;
 mod compare;
 mod console;
@@ -90,6 +91,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// List file systems and devices with the storage layers below them
     Devices(devices::DevicesArgs),
+    /// Gather evidence: scripts for Oracle, readings of PostgreSQL, MariaDB and devices
+    Collect(collect::CollectArgs),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
@@ -138,6 +141,7 @@ pub fn run_command(
         Command::Tprocc(args) => tproc_c::main(&args, drivers),
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
+        Command::Collect(args) => collect::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
