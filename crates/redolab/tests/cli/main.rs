@@ -6,6 +6,7 @@
 mod browser;
 mod busy;
 mod check;
+mod collect;
 mod compare;
 mod device_list;
 mod driver;
