@@ -156,8 +156,11 @@ impl ReportFigures {
 
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
-            let name = row.first().map_or("", |c| &**c);
-            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let first = row.first().map_or("", |c| &**c);
+            // As text the name stands before the first column: `Begin Snap:  38483`.
+            let (name, number) = first.split_once(':').unwrap_or((first, ""));
+            let more = row.iter().skip(1).map(|c| c.trim());
+            let rest: Vec<&str> = std::iter::once(number.trim()).chain(more).collect();
             let rest = rest.join(" ");
             let at = row.iter().skip(1).find_map(|c| c.span);
             self.snapshot_line(name, rest.trim(), at);

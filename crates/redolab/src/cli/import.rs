@@ -46,6 +46,10 @@ pub(crate) struct ImportArgs {
     /// implies]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
+    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
+    /// that iostat shows]
+    #[arg(long, value_name = "NAME")]
+    log_device: Option<String>,
     /// Remove SQL statements and bind values: replace them before anything is stored
     #[arg(long)]
     redact_sql: bool,
@@ -167,7 +171,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         }
         return Err(CommandError::failed(message));
     }
-    let mut run = run::imported(&inputs, import, &command_line());
+    let mut run = run::imported(&inputs, import, args.log_device.as_deref(), &command_line());
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
