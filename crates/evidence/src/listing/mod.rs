@@ -8,11 +8,12 @@ mod block_size;
 mod cell_metrics;
 mod iostat;
 mod iostat_columns;
+mod iostat_devices;
 mod outliers;
 mod pg_test_fsync;
 
 pub use iostat::IostatSamples;
-pub use iostat_columns::reading as iostat_reading;
+pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::{delimited, give::ReportFigures, text::Text};
 use super::blanks;
