@@ -15,6 +15,7 @@ pub mod findings;
 pub mod published;
 pub mod report;
 mod rows;
+pub mod samples;
 pub mod stats;
 pub mod thresholds;
 pub mod verdict;

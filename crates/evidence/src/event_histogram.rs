@@ -16,6 +16,7 @@ use super::miner::MinerSections;
 use super::notes::quote;
 use super::number::whole_u64;
 use super::origin::{SourceLine, span_of_bytes};
+use super::quick::QuickWord;
 use super::snapshots::{ListedBucket, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
@@ -28,6 +29,8 @@ use measure::origin::TextSpan;
 const BUCKETS_MAX: usize = 60_000;
 /// Bytes of a line that are looked at.
 const LINE_MAX: usize = 4096;
+/// What every query of such a listing contains.
+const VIEW: QuickWord = QuickWord::new("v$event_histogram");
 /// Characters of a name that are kept; Oracle's have 64 at most.
 const NAME_MAX: usize = 200;
 
@@ -40,7 +43,7 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
         let mut words = line.split_whitespace();
         is_heading_line(&line) && words.any(|w| matches!(w, "WAIT_TIME_MILLI" | "WAIT_TIME_MICRO"))
     };
-    let is_query = |l: &[u8]| upper(l).contains("V$EVENT_HISTOGRAM");
+    let is_query = |l: &[u8]| VIEW.is_in(l);
     head.lines()
         .any(|l| is_heading(l) || is_query(l) || is_part(l))
         || is_bare(head)
@@ -239,6 +242,9 @@ impl HistogramLines {
 
     /// A query names the view and the event; it may take several lines.
     fn query(&mut self, text: &[u8], number: u64, line: &[u8]) -> bool {
+        if !self.in_query && !VIEW.is_in(text) {
+            return false;
+        }
         let upper = upper(text);
         let event = || {
             let line = String::from_utf8_lossy(line);

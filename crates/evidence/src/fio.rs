@@ -266,12 +266,13 @@ impl Fio {
 
     /// The tables of the job: those of the sum of all clients are apart.
     fn job_tables(&mut self, sheets: &mut Sheets) -> [usize; 3] {
-        let (tables, names) = if self.is_client && self.name.text == ALL_CLIENTS {
-            (&mut self.all_tables, ALL_TABLES)
+        let is_all = self.is_client && self.name.text == ALL_CLIENTS;
+        let tables = if is_all {
+            &mut self.all_tables
         } else {
-            (&mut self.tables, TABLES)
+            &mut self.tables
         };
-        *tables.get_or_insert_with(|| open(&names, sheets))
+        *tables.get_or_insert_with(|| tables_of(is_all, 1, sheets))
     }
 
     /// The options of the job that decide what a write is.
@@ -381,7 +382,7 @@ fn unit_ns(kind: &str) -> f64 {
 type TableNames = [(&'static str, &'static str); 3];
 
 /// What fio calls the sum over the jobs of all its clients.
-const ALL_CLIENTS: &str = "All clients";
+pub(super) const ALL_CLIENTS: &str = "All clients";
 const TABLES: TableNames = [
     ("fio_jobs", "fio: rates"),
     ("fio_latency", "fio: latencies"),
@@ -397,7 +398,8 @@ const ALL_TABLES: TableNames = [
     ("fio_all_clients_bins", "fio: bins of all clients together"),
 ];
 
-fn open(names: &TableNames, sheets: &mut Sheets) -> [usize; 3] {
+/// Opens the tables of rates, latencies and bins; those of the sums over all clients are apart.
+pub(super) fn tables_of(is_all: bool, line: u64, sheets: &mut Sheets) -> [usize; 3] {
     let rates = [
         ("job", "Job"),
         ("direction", "Direction"),
@@ -436,10 +438,10 @@ fn open(names: &TableNames, sheets: &mut Sheets) -> [usize; 3] {
         ("count", "Count"),
         ("host", "Host"),
     ];
-    let [a, b, c] = names;
+    let [a, b, c] = if is_all { ALL_TABLES } else { TABLES };
     [
-        sheets.open(a.0, a.1, 1, &rates),
-        sheets.open(b.0, b.1, 1, &latencies),
-        sheets.open(c.0, c.1, 1, &bins),
+        sheets.open(a.0, a.1, line, &rates),
+        sheets.open(b.0, b.1, line, &latencies),
+        sheets.open(c.0, c.1, line, &bins),
     ]
 }

@@ -160,6 +160,12 @@ pub fn join(
     tables.extend([out.summary, out.buckets]);
 }
 
+/// Whether the buckets are those of `v$event_histogram_micro`. No power of two microseconds is a
+/// number of whole milliseconds.
+fn is_micro(counts: &Buckets) -> bool {
+    counts.keys().any(|bound| bound % 1_000_000 != 0)
+}
+
 struct Difference {
     name: String,
     event: String,
@@ -184,11 +190,15 @@ fn differences(snapshots: &[Snapshot], diagnostics: &mut Vec<Diagnostic>) -> Vec
             .filter_map(|(i, s)| Some((i, s.events.get(event)?)))
             .collect();
         let mut grown = Vec::new();
-        // Each instance counts for itself.
+        // Each instance counts for itself, and so does each view: v$event_histogram_micro beside
+        // v$event_histogram.
         let next = |at: usize| {
-            let (i, _) = with[at];
+            let (i, counts) = with[at];
             let later = with[at + 1..].iter();
-            let mut same = later.filter(|(j, _)| snapshots[i].instance == snapshots[*j].instance);
+            let mut same = later.filter(|(j, later)| {
+                snapshots[i].instance == snapshots[*j].instance
+                    && is_micro(counts) == is_micro(later)
+            });
             same.next().map(|after| (with[at], *after))
         };
         for ((i, before), (j, after)) in (0..with.len()).filter_map(next) {

@@ -31,16 +31,6 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "output of pgbench",
-        SERVER,
-        &[
-            &["pgbench (PostgreSQL"],
-            &["transaction type: ", "scaling factor: "],
-            &["progress: ", " tps, lat ", " stddev "],
-            &["number of transactions actually processed"],
-        ],
-    ),
-    (
         "output of sysbench",
         LOG,
         &[
@@ -121,16 +111,9 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "a PostgreSQL statistics view",
+        "a view of PostgreSQL without writes of the log",
         SERVER,
         &[
-            &["wal_records", "wal_bytes"],
-            &["wal_write_time"],
-            &["backend_type", "fsyncs"],
-            &["backend_type", "context", "reads"],
-            &["checkpoints_timed", "checkpoints_req"],
-            &["buffers_checkpoint"],
-            &["num_timed", "num_requested"],
             &["xact_commit", "xact_rollback"],
             &["wait_event_type", "wait_event"],
             &["total_exec_time", "calls"],
@@ -194,17 +177,6 @@ const TOOLS: &[Tool] = &[
         "a profile of tkprof, which has sums only",
         "import the trace that it was made of",
         &[&["TKPROF: Release"]],
-    ),
-    (
-        "fio's text for people",
-        FIO,
-        &[
-            &["fsync/fdatasync/sync_file_range:"],
-            &["clat percentiles ("],
-            &["clat (usec): min"],
-            &["clat (nsec): min"],
-            &["clat (msec): min"],
-        ],
     ),
     (
         "fio's terse output",
@@ -273,7 +245,6 @@ fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
             words.map(str::to_owned).collect()
         })
         .collect();
-    let has_commas = head.lines().next().is_some_and(|l| l.contains(&b','));
     // The head may end inside of the last line.
     let whole = lines
         .split_last()
@@ -283,25 +254,11 @@ fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
         });
     let each =
         |fits: &dyn Fn(&[String]) -> bool| !whole.is_empty() && whole.iter().all(|w| fits(w));
-    let whole_number = |w: &String| w.parse::<u64>().ok();
     if each(&|w| is_diskstats(w)) {
         return Some((
             "a copy of /proc/diskstats, whose counters run since boot",
             IOSTAT,
         ));
-    }
-    if !has_commas && each(&|w| is_pgbench_log(w)) {
-        return Some(("a log of pgbench (-l)", SERVER));
-    }
-    let all_numbers = |w: &[String]| w.iter().all(|w| whole_number(w).is_some());
-    let direction = |w: Option<&String>| w.and_then(whole_number).is_some_and(|d| d <= 2);
-    let log = |w: &[String]| (4..=7).contains(&w.len()) && direction(w.get(2)) && is_log_value(w);
-    if has_commas && each(&log) {
-        return Some(("a log of fio (lat, clat, slat, bw or iops)", FIO));
-    }
-    let bins = |w: &[String]| w.len() > 100 && direction(w.get(1)) && all_numbers(w);
-    if has_commas && each(&bins) {
-        return Some(("a log of fio (clat_hist)", FIO));
     }
     None
 }
@@ -314,24 +271,4 @@ fn is_diskstats(words: &[String]) -> bool {
     };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
     number(major) && number(minor) && is_name && counters.len() >= 11 && counters.iter().all(number)
-}
-
-/// Client, transaction, microseconds, file, seconds since 1970, microseconds of it; further columns
-/// in some releases.
-fn is_pgbench_log(words: &[String]) -> bool {
-    let number = |i: usize| words.get(i).and_then(|w| w.parse::<u64>().ok());
-    let epoch = number(4).is_some_and(|s| (1_000_000_000..4_000_000_000).contains(&s));
-    let micros = number(5).is_some_and(|us| us < 1_000_000);
-    let first = [0, 1, 3].iter().all(|i| number(*i).is_some());
-    (6..=8).contains(&words.len()) && epoch && micros && first
-}
-
-/// Milliseconds, value, direction, block size, and what newer releases add (the offset may be
-/// hexadecimal).
-fn is_log_value(words: &[String]) -> bool {
-    let number = |w: &String| {
-        let digits = w.strip_prefix("0x").unwrap_or(w);
-        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
-    };
-    words.iter().take(4).all(|w| w.parse::<u64>().is_ok()) && words.iter().all(number)
 }

@@ -7,10 +7,13 @@ use super::give::ReportFigures;
 use super::{Grid, io};
 use crate::Notes;
 use crate::origin::SourceLine;
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Severity;
 use measure::printed;
 
+/// A heading of I/O by file type.
+const DATA: QuickWord = QuickWord::exactly("Data/Sec");
 /// Characters of a line that can be a heading or a name.
 const NAME_MAX: usize = 48;
 
@@ -58,6 +61,17 @@ impl LoosePassage {
     /// The passage that a line begins, if it does.
     #[must_use]
     pub fn open(trimmed: &str, place: &PassagePlace<'_>, line: u64) -> Option<LoosePassage> {
+        const BEGIN: [&str; 6] = [
+            "Foreground",
+            "Background",
+            "Function",
+            "Filetype",
+            "Event",
+            "Statistic",
+        ];
+        if !BEGIN.iter().any(|b| trimmed.starts_with(b)) && !DATA.is_in(trimmed.as_bytes()) {
+            return None;
+        }
         let mut headings = Vec::new();
         let mut label = place.label;
         let squashed = trimmed.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -10,11 +10,18 @@ use super::{Grid, squeeze};
 use crate::Notes;
 use crate::notes::quote;
 use crate::origin::SourceLine;
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Severity;
 use measure::printed;
 use std::collections::VecDeque;
 
+/// The title of a section.
+const TITLE: QuickWord = QuickWord::exactly("DB/Inst:");
+/// The title of a section of Statspack to 9.2.
+const OF_DB: QuickWord = QuickWord::exactly(" for DB:");
+/// A part of the title of several columns.
+const RULE: QuickWord = QuickWord::exactly("-----");
 /// Lines above a rule that can be its headings.
 const HEADING_LINES: usize = 4;
 
@@ -80,7 +87,11 @@ impl Text {
             let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
             let goes_on = !drawn && rule.is_none() && !begins_page(line, grid, spans);
             if goes_on {
-                let row = slice(SourceLine::new(number, line), spans);
+                // Lists of statements are most of a report, and none of them is read.
+                let row = match of_statements(grid) {
+                    true => Vec::new(),
+                    false => slice(SourceLine::new(number, line), spans),
+                };
                 join_or_push(grid, number, row);
                 return;
             }
@@ -173,8 +184,9 @@ impl Text {
             return;
         }
         // Statspack to 9.2 names the database in its titles: `Wait Events for DB: …  Instance: …`.
-        let of_db = trimmed.find(" for DB:");
-        if trimmed.contains("DB/Inst:") || trimmed.starts_with("Top ") || of_db.is_some() {
+        let is_of_db = OF_DB.is_in(trimmed.as_bytes());
+        let of_db = is_of_db.then(|| trimmed.find(" for DB:")).flatten();
+        if TITLE.is_in(trimmed.as_bytes()) || trimmed.starts_with("Top ") || of_db.is_some() {
             let title = trimmed.split("  ").next().unwrap_or(trimmed);
             let title = title.get(..of_db.unwrap_or(title.len())).unwrap_or(title);
             title.clone_into(&mut self.title);
@@ -182,17 +194,20 @@ impl Text {
         if trimmed.len() <= 24 && !trimmed.contains(char::is_numeric) {
             trimmed.clone_into(&mut self.label);
         }
-        if self.recent.len() == HEADING_LINES {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(line.to_owned());
+        let is_full = self.recent.len() == HEADING_LINES;
+        let mut kept = match is_full {
+            true => self.recent.pop_front().unwrap_or_default(),
+            false => String::new(),
+        };
+        line.clone_into(&mut kept);
+        self.recent.push_back(kept);
     }
 
     /// The grid that a rule begins, if the lines above are headings of one that is read.
     fn headed(&self, spans: &[(usize, usize)], number: u64) -> Option<Grid> {
         let above = self.recent.iter().filter(|l| {
             let l = l.trim_start();
-            !l.starts_with("->") && !l.contains("DB/Inst:")
+            !l.starts_with("->") && !TITLE.is_in(l.as_bytes())
         });
         let above = above.map(|l| slice(SourceLine::new(0, l), spans));
         let above: Vec<Vec<GridCell>> = above.collect();
@@ -314,16 +329,20 @@ impl Text {
         give: &mut ReportFigures,
         sheets: &mut Sheets,
     ) -> bool {
+        if self.cpu_lines == 0 {
+            return false;
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
-        if self.cpu_lines > 0 && numbers {
+        if numbers {
             self.cpu_lines = 0;
             let source = SourceLine::new(number, line);
             let words: Vec<GridCell> = words.iter().map(|w| GridCell::of(source, w)).collect();
             give.host_cpu_line(number, &words, sheets);
             return true;
         }
-        let another = line.len() >= 100 || line.contains("DB/Inst:") || line.contains("ordered by");
+        let another =
+            line.len() >= 100 || TITLE.is_in(line.as_bytes()) || line.contains("ordered by");
         self.cpu_lines = match another {
             true => 0,
             false => self.cpu_lines.saturating_sub(1),
@@ -332,16 +351,26 @@ impl Text {
     }
 }
 
+/// Whether a table lists SQL statements.
+fn of_statements(grid: &Grid) -> bool {
+    grid.headings.iter().any(|h| h == "SQL Id")
+}
+
 /// Whether a line begins another page or section, so that the rows above it were the last: a form
 /// feed, the title with the database's name, a remark (`-> …`), the title of several columns
 /// (`----- % of Waits -----`), or the headings once more.
 fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
     let trimmed = line.trim_start();
-    let title = line.contains("DB/Inst:") || line.contains("-----");
+    let title = TITLE.is_in(line.as_bytes()) || RULE.is_in(line.as_bytes());
     if line.starts_with('\u{c}') || trimmed.starts_with("->") || title {
         return true;
     }
-    let again = grid.headings.first().filter(|h| !h.is_empty());
+    let has_it = |h: &&String| {
+        h.split_whitespace()
+            .next()
+            .is_some_and(|w| line.contains(w))
+    };
+    let again = grid.headings.first().filter(has_it);
     again.is_some_and(|h| {
         let cells = slice(SourceLine::new(0, line), spans);
         cells.first().is_some_and(|c| c.text == *h)
@@ -371,6 +400,10 @@ fn snapshot(line: SourceLine<'_>, give: &mut ReportFigures) -> bool {
 pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
     let mut spans = Vec::new();
     let mut start = None;
+    // Most lines are none: their first character says so.
+    if !line.trim_start().starts_with(['-', '~']) {
+        return None;
+    }
     for (i, c) in line.trim_end().chars().enumerate() {
         let c = if c == '~' && spans.is_empty() { '-' } else { c };
         match (c, start) {

@@ -3,6 +3,10 @@
 
 use crate::awr::cell::GridCell;
 use crate::origin::span_of_bytes;
+use crate::quick::QuickWord;
+
+/// What every heading contains, cut or not.
+const LABEL: QuickWord = QuickWord::new("wait_");
 
 pub(super) const MS_NS: u64 = 1_000_000;
 pub(super) const US_NS: u64 = 1_000;
@@ -27,6 +31,9 @@ pub(super) struct Columns {
 /// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
 /// heading may be cut to `WAIT_TIME_MI`.
 pub(super) fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
+    if !LABEL.is_in(line) {
+        return None;
+    }
     let text = upper(line);
     if text.contains("SELECT ") {
         return None;

@@ -2,6 +2,7 @@
 //! size (ORA-01378).
 
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Cell;
 use measure::printed;
@@ -15,6 +16,9 @@ pub fn opens(line: &str) -> bool {
 }
 
 fn asked(line: &str) -> Option<&'static str> {
+    if !QuickWord::exactly("_block_size").is_in(line.as_bytes()) {
+        return None;
+    }
     let is_asked = line.contains("cat ") || line.contains("/queue/");
     ASKED
         .iter()
@@ -53,14 +57,15 @@ impl Sizes {
                 self.waiting = None;
             }
         }
-        if let Some(at) = line.find(REFUSED) {
+        let is_refusal = QuickWord::exactly("ORA-01378").is_in(line.as_bytes());
+        if let Some(at) = is_refusal.then(|| line.find(REFUSED)).flatten() {
             self.refused = leading(source, &line[at + REFUSED.len()..]);
         }
         for (phrase, what) in [
             ("media sector size is ", "media_sector_size"),
             ("host sector size is ", "host_sector_size"),
         ] {
-            let Some(at) = line.find(phrase).filter(|_| self.refused.is_some()) else {
+            let Some(at) = self.refused.as_ref().and_then(|_| line.find(phrase)) else {
                 continue;
             };
             if let Some(bytes) = leading(source, &line[at + phrase.len()..]) {

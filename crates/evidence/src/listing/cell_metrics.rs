@@ -54,6 +54,9 @@ fn is_time(word: &str) -> bool {
 
 /// `[cell:] FL_DISK_FIRST FLASHLOG 32,669,310 IO requests [time]`.
 fn metric(line: SourceLine<'_>) -> Option<Metric> {
+    if !line.text.split_whitespace().take(2).any(is_name) {
+        return None;
+    }
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let at = words.iter().take(2).position(|w| is_name(w))?;
     let cell = match at {

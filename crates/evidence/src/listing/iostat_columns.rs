@@ -2,6 +2,7 @@
 //! fill.
 
 use crate::origin::SourcedCell;
+use crate::quick::QuickWord;
 use measure::origin::TextSpan;
 
 /// Bytes of the unit of volumes.
@@ -107,6 +108,9 @@ pub const KNOWN: &[&str] = &[
     "rqm/s",
 ];
 
+/// What every heading contains.
+const NAME: QuickWord = QuickWord::exactly("Device");
+
 /// Whether a line is a heading of `iostat`.
 pub fn is_heading(line: &str) -> bool {
     columns(line).is_some()
@@ -114,6 +118,9 @@ pub fn is_heading(line: &str) -> bool {
 
 /// The columns of a heading.
 pub fn columns(line: &str) -> Option<Vec<&str>> {
+    if !NAME.is_in(line.as_bytes()) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_device = |w: &str| matches!(w, "Device" | "Device:");
     let ends =

@@ -6,11 +6,14 @@
 
 mod block_size;
 mod cell_metrics;
+mod fio_text;
 mod iostat;
 mod iostat_columns;
 mod iostat_devices;
 mod outliers;
 mod pg_test_fsync;
+mod pgbench;
+mod psql;
 
 pub use iostat::IostatSamples;
 pub use iostat_columns::{IostatValue, reading as iostat_reading};
@@ -81,6 +84,21 @@ pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
     lines(head).any(|l| pg_test_fsync::opens(&l))
 }
 
+/// Whether the head is output of `pgbench`.
+pub(super) fn is_pgbench(head: &Head<'_>) -> bool {
+    lines(head).any(|l| pgbench::opens(&l))
+}
+
+/// Whether the head lists statistics of PostgreSQL.
+pub(super) fn is_pg_stats(head: &Head<'_>) -> bool {
+    lines(head).any(|l| psql::opens(&l))
+}
+
+/// Whether the head is fio's text.
+pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
+    lines(head).any(|l| fio_text::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -106,11 +124,16 @@ struct State {
     sheets: Sheets,
     give: ReportFigures,
     report: Text,
+    /// What the report called the table before the line.
+    label: String,
     iostat: iostat::IostatSamples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
     fsync: pg_test_fsync::Tests,
     blocks: block_size::Sizes,
+    pgbench: pgbench::PgbenchOutput,
+    psql: psql::PsqlListings,
+    fio: fio_text::FioText,
     published: Published,
     histograms: HistogramLines,
 }
@@ -126,11 +149,15 @@ impl ListingReader {
                 sheets: Sheets::new(file),
                 give: ReportFigures::default(),
                 report: Text::default(),
+                label: String::new(),
                 iostat: iostat::IostatSamples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
                 fsync: pg_test_fsync::Tests::default(),
                 blocks: block_size::Sizes::default(),
+                pgbench: pgbench::PgbenchOutput::default(),
+                psql: psql::PsqlListings::new(file),
+                fio: fio_text::FioText::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -174,13 +201,18 @@ impl State {
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
-        let label = self.report.label().to_owned();
+        if self.label != self.report.label() {
+            self.report.label().clone_into(&mut self.label);
+        }
         self.report.line(text, n, &mut self.give, sheets, notes);
-        self.iostat.line(text, n, &label, sheets, notes);
+        self.iostat.line(text, n, &self.label, sheets, notes);
         self.outliers.line(text, n, sheets, notes);
         self.metrics.line(text, n, sheets);
         self.fsync.line(text, n, sheets, notes);
         self.blocks.line(text, n, sheets);
+        self.pgbench.line(text, n, sheets);
+        self.psql.line(text, n, sheets, notes);
+        self.fio.line(text, n, sheets);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -190,6 +222,10 @@ impl State {
         self.iostat.end(sheets, notes);
         self.metrics.end(sheets);
         self.outliers.end(notes);
+        self.pgbench.end(sheets);
+        self.psql.end(sheets, notes);
+        self.fio.end(sheets);
+        out.counters.append(&mut self.psql.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);

@@ -5,16 +5,26 @@ use crate::Notes;
 use crate::awr::cell::GridCell;
 use crate::awr::text::{slice, spans};
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;
 use crate::wrapped::{Wrapped, WrappedLine};
 use measure::imported::Severity;
 use measure::printed;
 
+/// Every line that begins a listing contains one of these.
+const WORDS: [QuickWord; 3] = [
+    QuickWord::new("io_latency"),
+    QuickWord::new("lgwrio_outlier"),
+    QuickWord::new("ksfdstll"),
+];
 /// Columns of a listing.
 const COLUMNS_MAX: usize = 40;
 
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
+    if !has_any(line, &WORDS) {
+        return false;
+    }
     let upper = line.to_ascii_uppercase();
     let heading = upper.contains("IO_LATENCY") && upper.contains("IO_SIZE");
     let query = upper.trim_start().starts_with("SELECT") || upper.contains("SQL>");
@@ -62,7 +72,7 @@ impl Outliers {
             }
             return;
         }
-        if of_another_view(line) {
+        if !self.names.is_empty() && of_another_view(line) {
             self.names.clear();
         }
         if self.names.is_empty() {

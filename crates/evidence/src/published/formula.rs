@@ -54,6 +54,9 @@ impl Formulas {
 
 /// The digits before the last `%` that an expression follows, and that expression.
 fn find(line: &str) -> Option<(&str, &str)> {
+    if !line.as_bytes().contains(&b'%') {
+        return None;
+    }
     for (at, _) in line.match_indices('%').take(8) {
         let before = &line[..at];
         let digits = before

@@ -32,6 +32,9 @@ fn heading(line: SourceLine<'_>) -> Option<(GridCell, Vec<GridCell>)> {
 }
 
 fn cells(line: SourceLine<'_>) -> Option<Vec<GridCell>> {
+    if !line.text.contains('\t') {
+        return None;
+    }
     let cells = line.text.split('\t').map(|c| GridCell::of(line, c));
     let cells: Vec<GridCell> = cells.collect();
     let named = cells.first().is_some_and(|c| !c.is_empty());

@@ -28,6 +28,9 @@ impl RNumber {
     }
 }
 
+const MEANS: [&str; 6] = ["mean", "of", "x", "mean", "of", "y"];
+/// Characters of the line above that are kept.
+const ABOVE_MAX: usize = 400;
 const HEADINGS: [&str; 6] = ["Min.", "1st Qu.", "Median", "Mean", "3rd Qu.", "Max."];
 
 /// Whether a line begins a summary or a test.
@@ -39,6 +42,9 @@ pub fn opens(line: &str) -> bool {
 }
 
 fn is_heading(line: &str) -> bool {
+    if !line.trim_start().starts_with(HEADINGS[0]) {
+        return false;
+    }
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = words.strip_suffix(" NA's").unwrap_or(&words);
     words == HEADINGS.join(" ")
@@ -60,6 +66,19 @@ fn frame(line: SourceLine<'_>, label: usize) -> Option<Vec<RNumber>> {
     });
     each.collect::<Option<Vec<RNumber>>>()
         .filter(|n| !n.is_empty())
+}
+
+/// What is before and behind the call of a function.
+fn called<'a>(line: &'a str, function: &str) -> Option<(&'a str, &'a str)> {
+    if !line.as_bytes().contains(&b'(') {
+        return None;
+    }
+    line.split_once(function)
+}
+
+/// The heading of the two means of a test.
+fn is_means(trimmed: &str) -> bool {
+    trimmed.starts_with("mean") && trimmed.split_whitespace().eq(MEANS)
 }
 
 /// A number of R: decimals, exponents; nothing that is not finite.
@@ -164,7 +183,13 @@ impl Summaries {
             }
             State::Idle => self.idle(source),
         }
-        self.above = (at, line.chars().take(400).collect());
+        let kept = match line.len() > ABOVE_MAX {
+            true => line.char_indices().nth(ABOVE_MAX),
+            false => None,
+        };
+        let kept = line.get(..kept.map_or(line.len(), |(at, _)| at));
+        self.above.0 = at;
+        kept.unwrap_or_default().clone_into(&mut self.above.1);
     }
 
     /// The next of the six lines of a data frame's summary; other lines between them (factors,
@@ -212,10 +237,10 @@ impl Summaries {
                 true => group.sourced(),
                 false => remarked(&self.of, &group),
             };
-        } else if let Some((_, rest)) = trimmed.split_once("tapply(") {
+        } else if let Some((_, rest)) = called(trimmed, "tapply(") {
             self.of = part(rest.split([',', ')']).next().unwrap_or_default());
-        } else if let Some(found) = trimmed.find("summary(").filter(|_| trimmed.len() < 200) {
-            let rest = &trimmed[found + 8..];
+        } else if let Some((_, rest)) = called(trimmed, "summary(").filter(|_| trimmed.len() < 200)
+        {
             let inner = part(rest.split(')').next().unwrap_or(rest));
             let remark = part(trimmed.split_once('#').map_or("", |(_, r)| r.trim()));
             self.name = match remark.is_empty() {
@@ -243,8 +268,7 @@ impl Summaries {
                 test.level = RNumber::of(line, level.trim());
                 self.state = State::Interval;
             }
-        } else if trimmed.split_whitespace().collect::<Vec<_>>().join(" ") == "mean of x mean of y"
-        {
+        } else if is_means(trimmed) {
             self.state = State::Means;
         }
     }

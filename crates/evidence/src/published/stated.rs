@@ -3,11 +3,20 @@
 
 use crate::awr::cell::GridCell;
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;
 use measure::printed;
 
 /// Statements of a file that are kept.
 const KEPT: usize = 50;
+
+/// Every line that states a window or a load contains one of these.
+const WORDS: [QuickWord; 4] = [
+    QuickWord::new("hour"),
+    QuickWord::new("hr"),
+    QuickWord::new("min"),
+    QuickWord::new("load average"),
+];
 
 /// The windows that a file states.
 #[derive(Debug, Default)]
@@ -19,6 +28,9 @@ pub struct StatedWindows {
 impl StatedWindows {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64) {
+        if !has_any(line, &WORDS) {
+            return;
+        }
         // Of the same length as the line, so that places are the same.
         let small = line.to_ascii_lowercase();
         let source = SourceLine::new(number, line);

@@ -5,6 +5,7 @@
 use super::sweep::{self, SweepPoint};
 use crate::awr::cell::GridCell;
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use crate::{Gathered, Notes};
 use measure::imported::Cell;
@@ -26,6 +27,9 @@ pub fn opens(line: &str) -> bool {
 }
 
 fn is_workers(line: &str) -> bool {
+    if !QuickWord::exactly("Worker").is_in(line.as_bytes()) {
+        return false;
+    }
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     words.contains("Worker") && words.contains("Over 1ms") && words.contains("Over 10ms")
 }
@@ -217,7 +221,9 @@ fn worker(line: SourceLine<'_>, table: usize, sheets: &mut Sheets) -> bool {
 fn mode(line: SourceLine<'_>) -> Option<(SourcedCell, SourcedCell)> {
     const MODES: [&str; 4] = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
     let trimmed = line.text.trim();
-    let said = trimmed.find("COMMIT WRITE ").map(|at| {
+    let is_said = QuickWord::exactly("COMMIT WRITE ").is_in(trimmed.as_bytes());
+    let said = is_said.then(|| trimmed.find("COMMIT WRITE ")).flatten();
+    let said = said.map(|at| {
         let words = trimmed[at + 13..].split_whitespace();
         let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
         let mut modes = GridCell::default();

@@ -5,6 +5,7 @@ use crate::Notes;
 use crate::awr::cell::GridCell;
 use crate::gathered::Gathered;
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;
 use crate::tables::row;
 use measure::imported::{Cell, Severity};
@@ -60,6 +61,23 @@ enum Name {
     Workload,
     Value(usize),
     Other,
+}
+
+/// Whether a line contains the name of a column of workloads, as [`name`] reads it.
+fn has_workload(line: &str) -> bool {
+    const WORD: &[u8] = b"workload";
+    let letters = || {
+        line.bytes()
+            .filter(|b| !b.is_ascii_whitespace() && *b != b'_')
+    };
+    let begins = letters()
+        .enumerate()
+        .filter(|(_, b)| matches!(b, b'w' | b'W'));
+    let mut begins = begins.map(|(at, _)| letters().skip(at).take(WORD.len()));
+    begins.any(|word| {
+        word.map(|b| b.to_ascii_lowercase())
+            .eq(WORD.iter().copied())
+    })
 }
 
 fn name(heading: &str) -> Name {
@@ -118,6 +136,9 @@ impl Heading {
     pub fn of(line: SourceLine<'_>) -> Option<Heading> {
         let text = line.text;
         let separator = ['\t', ',', ';'].into_iter().find(|s| text.contains(*s))?;
+        if !has_workload(text) {
+            return None;
+        }
         let names = text.split(separator).map(|n| GridCell::of(line, n));
         let names: Vec<GridCell> = names.collect();
         let known: Vec<Name> = names.iter().map(|n| name(n)).collect();
@@ -353,9 +374,12 @@ pub struct Claim<'a> {
 /// The claim of a line such as `latency decreases by up to a factor of 6`.
 #[must_use]
 pub fn claim(line: &str) -> Option<Claim<'_>> {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("up to")]) {
+        return None;
+    }
     // Of the same length as the line, so that places are the same.
     let small = line.to_ascii_lowercase();
-    let at = small.find("up to").filter(|_| line.len() <= 200)? + 5;
+    let at = small.find("up to")? + 5;
     let (after, rest) = (&small[at..], &line[at..]);
     let has = |words: &[&str]| words.iter().any(|w| small.contains(w));
     let direction = if has(&["decreas", "reduc", "shorten"]) {

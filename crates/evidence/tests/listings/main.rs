@@ -6,6 +6,8 @@ mod cut;
 mod formats;
 mod generated;
 mod invented;
+mod kinds_load;
+mod kinds_postgres;
 mod misleading;
 mod read;
 mod samples;

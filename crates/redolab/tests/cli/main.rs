@@ -6,6 +6,7 @@
 mod browser;
 mod busy;
 mod check;
+mod collect;
 mod compare;
 mod device_list;
 mod driver;
@@ -26,6 +27,7 @@ mod raw;
 mod recording;
 mod sessions;
 mod stored;
+mod summary;
 mod tproc_c;
 mod units;
 mod verdict_rows;

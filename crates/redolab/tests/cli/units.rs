@@ -3,8 +3,9 @@
 use crate::harness::Place;
 
 /// The commands that have options of any kind.
-const COMMANDS: [&str; 9] = [
-    "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "report",
+const COMMANDS: [&str; 10] = [
+    "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "summary",
+    "report",
 ];
 /// What an option takes that is a time or a size, and what is good for it.
 const MEASURED: [(&str, &str); 5] = [
