@@ -391,7 +391,7 @@ fn pointed(grid: &Grid) -> Grid {
     let cell = |c: &GridCell| match printed::number(c) {
         Some(_) => GridCell {
             text: c.chars().map(other_mark).collect(),
-            span: c.span,
+            ..c.clone()
         },
         None => c.clone(),
     };

@@ -9,13 +9,14 @@ mod cell_metrics;
 mod fio_text;
 mod iostat;
 mod iostat_columns;
+mod iostat_devices;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
 mod psql;
 
 pub use iostat::IostatSamples;
-pub use iostat_columns::reading as iostat_reading;
+pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::{delimited, give::ReportFigures, text::Text};
 use super::blanks;
