@@ -115,6 +115,12 @@ const KINDS: &[Spec] = &[
         is: listing::is_fio_text,
     },
     Spec {
+        kind: Kind::OracleCounters,
+        name: "oracle-counters",
+        looked_for: "a listing of v$system_event or v$sysstat",
+        is: listing::is_oracle_counters,
+    },
+    Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
         looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",

@@ -39,6 +39,8 @@ pub enum Kind {
     FioText,
     /// A log of fio: latencies, bandwidth, IOPS or bins of latencies.
     FioLog,
+    /// Listings of `v$system_event` and `v$sysstat`.
+    OracleCounters,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

@@ -69,6 +69,7 @@ impl KindReader {
             | Kind::RSummary
             | Kind::PgTestFsync
             | Kind::Pgbench
+            | Kind::OracleCounters
             | Kind::PgStats
             | Kind::FioText
             | Kind::StudyTable => {

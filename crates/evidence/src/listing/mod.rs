@@ -9,6 +9,7 @@ mod cell_metrics;
 mod fio_text;
 mod iostat;
 mod iostat_columns;
+mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
@@ -98,6 +99,11 @@ pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
     lines(head).any(|l| fio_text::opens(&l))
 }
 
+/// Whether the head is a listing of v$system_event or v$sysstat.
+pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
+    lines(head).any(|l| oracle_counters::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -131,6 +137,7 @@ struct State {
     pgbench: pgbench::PgbenchOutput,
     psql: psql::PsqlListings,
     fio: fio_text::FioText,
+    counters: oracle_counters::OracleCounters,
     published: Published,
     histograms: HistogramLines,
 }
@@ -154,6 +161,7 @@ impl ListingReader {
                 pgbench: pgbench::PgbenchOutput::default(),
                 psql: psql::PsqlListings::new(file),
                 fio: fio_text::FioText::default(),
+                counters: oracle_counters::OracleCounters::new(file),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -207,6 +215,7 @@ impl State {
         self.pgbench.line(text, n, sheets);
         self.psql.line(text, n, sheets, notes);
         self.fio.line(text, n, sheets);
+        self.counters.line(text, n, sheets, notes);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -220,6 +229,8 @@ impl State {
         self.psql.end(sheets, notes);
         self.fio.end(sheets);
         out.counters.append(&mut self.psql.listings);
+        self.counters.end(notes);
+        out.counters.append(&mut self.counters.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);
