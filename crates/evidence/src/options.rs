@@ -41,6 +41,14 @@ pub enum Kind {
     FioLog,
     /// Listings of `v$system_event` and `v$sysstat`.
     OracleCounters,
+    /// Output of HammerDB.
+    HammerDb,
+    /// Output of sysbench.
+    Sysbench,
+    /// Histograms of eBPF tools.
+    EbpfHistogram,
+    /// Copies of `/proc/diskstats`.
+    Diskstats,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

@@ -6,7 +6,10 @@
 
 mod block_size;
 mod cell_metrics;
+mod diskstats;
+mod ebpf;
 mod fio_text;
+mod hammerdb;
 mod iostat;
 mod iostat_columns;
 mod oracle_counters;
@@ -14,6 +17,7 @@ mod outliers;
 mod pg_test_fsync;
 mod pgbench;
 mod psql;
+mod sysbench;
 
 pub use iostat::IostatSamples;
 pub use iostat_columns::reading as iostat_reading;
@@ -104,6 +108,26 @@ pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
     lines(head).any(|l| oracle_counters::opens(&l))
 }
 
+/// Whether the head is output of HammerDB (NOPM, time profile).
+pub(super) fn is_hammerdb(head: &Head<'_>) -> bool {
+    lines(head).any(|l| hammerdb::opens(&l))
+}
+
+/// Whether the head is output of sysbench.
+pub(super) fn is_sysbench(head: &Head<'_>) -> bool {
+    lines(head).any(|l| sysbench::opens(&l))
+}
+
+/// Whether the head is a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace).
+pub(super) fn is_ebpf(head: &Head<'_>) -> bool {
+    lines(head).any(|l| ebpf::opens(&l))
+}
+
+/// Whether the head is a copy of /proc/diskstats.
+pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
+    lines(head).any(|l| diskstats::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -138,6 +162,10 @@ struct State {
     psql: psql::PsqlListings,
     fio: fio_text::FioText,
     counters: oracle_counters::OracleCounters,
+    hammerdb: hammerdb::HammerDbOutput,
+    sysbench: sysbench::SysbenchOutput,
+    ebpf: ebpf::EbpfHistograms,
+    diskstats: diskstats::DiskStats,
     published: Published,
     histograms: HistogramLines,
 }
@@ -162,6 +190,10 @@ impl ListingReader {
                 psql: psql::PsqlListings::new(file),
                 fio: fio_text::FioText::default(),
                 counters: oracle_counters::OracleCounters::new(file),
+                hammerdb: hammerdb::HammerDbOutput::default(),
+                sysbench: sysbench::SysbenchOutput::default(),
+                ebpf: ebpf::EbpfHistograms::default(),
+                diskstats: diskstats::DiskStats::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -216,6 +248,10 @@ impl State {
         self.psql.line(text, n, sheets, notes);
         self.fio.line(text, n, sheets);
         self.counters.line(text, n, sheets, notes);
+        self.hammerdb.line(text, n, sheets);
+        self.sysbench.line(text, n, sheets);
+        self.ebpf.line(text, n, sheets);
+        self.diskstats.line(text, n, sheets, notes);
         self.published.line(text, n, sheets, notes);
     }
 

@@ -9,6 +9,7 @@ mod invented;
 mod kinds_load;
 mod kinds_oracle;
 mod kinds_postgres;
+mod kinds_storage;
 mod places;
 mod read;
 mod samples;
