@@ -189,6 +189,11 @@ impl IostatSamples {
                 || SINCE_BOOT.to_owned(),
             );
         }
+        let is_other = !label.is_empty() && !self.label.is_empty() && label != self.label;
+        if is_other {
+            // A page that names each of its listings: they are tables of their own.
+            self.table = None;
+        }
         label.clone_into(&mut self.label);
     }
 
