@@ -77,6 +77,15 @@ impl GridCell {
         self.span = self.span.or(below.span);
     }
 
+    /// With points for commas and commas for points, if it is a number.
+    #[must_use]
+    pub fn pointed(&self) -> GridCell {
+        GridCell {
+            text: printed::pointed(&self.text),
+            ..self.clone()
+        }
+    }
+
     /// As a cell of text.
     #[must_use]
     pub fn sourced(&self) -> SourcedCell {

@@ -168,7 +168,7 @@ struct State {
     hammerdb: hammerdb::HammerDbOutput,
     sysbench: sysbench::SysbenchOutput,
     ebpf: ebpf::EbpfHistograms,
-    diskstats: diskstats::DiskStats,
+    diskstats: diskstats::DiskStatsSamples,
     published: Published,
     histograms: HistogramLines,
 }
@@ -197,7 +197,7 @@ impl ListingReader {
                 hammerdb: hammerdb::HammerDbOutput::default(),
                 sysbench: sysbench::SysbenchOutput::default(),
                 ebpf: ebpf::EbpfHistograms::default(),
-                diskstats: diskstats::DiskStats::default(),
+                diskstats: diskstats::DiskStatsSamples::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
