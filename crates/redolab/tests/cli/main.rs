@@ -25,6 +25,7 @@ mod limits;
 mod loads;
 mod raw;
 mod recording;
+mod redact;
 mod sessions;
 mod stored;
 mod summary;
