@@ -11,6 +11,8 @@
 pub mod bytes;
 pub mod compare;
 pub mod envelope;
+pub mod factors;
+pub mod figures;
 pub mod findings;
 pub mod published;
 pub mod report;

@@ -25,6 +25,8 @@ pub struct Import {
     sources: Vec<Source>,
     diagnostics: Vec<Diagnostic>,
     dropped: u64,
+    /// Which file gave which rows.
+    rows_of: Vec<tables::RowsOfFile>,
 }
 
 /// What an import gives to a run.
@@ -71,6 +73,11 @@ impl Import {
         found.truncate(room);
         self.diagnostics.append(&mut found);
         if ended.is_ok() {
+            self.rows_of.push(tables::RowsOfFile {
+                file: reading.source.file.clone(),
+                lines: reading.source.lines,
+                end: self.gathered.rows.len(),
+            });
             self.sources.push(reading.source);
         }
         (samples, ended)
@@ -104,7 +111,7 @@ impl Import {
             counters,
             ..
         } = self.gathered;
-        let mut all = tables::of_rows(&rows);
+        let mut all = tables::of_rows(&rows, &self.rows_of);
         snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
         counters::join(&counters, &mut all, &mut self.diagnostics);
@@ -114,6 +121,7 @@ impl Import {
                 sources: self.sources,
                 tables: all,
                 series,
+                log_device: None,
             },
             diagnostics: self.diagnostics,
         }

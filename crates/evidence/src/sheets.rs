@@ -67,8 +67,13 @@ impl Sheets {
 
     /// Adds a row whose cells have origins. Its lines are those of the cells, and `line`.
     pub fn sourced_row(&mut self, table: usize, line: u64, cells: Vec<SourcedCell>) {
+        self.row_of_lines(table, (line, line), cells);
+    }
+
+    /// Adds a row that sums up these lines.
+    pub fn row_of_lines(&mut self, table: usize, lines: (u64, u64), cells: Vec<SourcedCell>) {
         if let Some(t) = self.room(table) {
-            let (cells, origin) = apart(cells, (line, line), t);
+            let (cells, origin) = apart(cells, lines, t);
             t.rows.push(cells);
             t.origins.push(origin);
         }

@@ -6,6 +6,9 @@ use measure::origin::{OriginInput, TextSpan};
 use measure::printed;
 use std::ops::Deref;
 
+/// How a text of several lines is joined.
+const LINES: &str = "the inputs, one behind the other";
+
 /// Text of a report, and where it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GridCell {
@@ -13,6 +16,8 @@ pub struct GridCell {
     pub text: String,
     /// Its characters in the file; `None` where it is empty or redolab's own.
     pub span: Option<TextSpan>,
+    /// Those of further lines that belong to it.
+    pub more: Vec<TextSpan>,
 }
 
 impl GridCell {
@@ -22,6 +27,7 @@ impl GridCell {
         GridCell {
             text: part.trim().to_owned(),
             span: line.span(part),
+            more: Vec::new(),
         }
     }
 
@@ -40,6 +46,12 @@ impl GridCell {
         };
     }
 
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Without this character at its end, as often as it is there.
     #[must_use]
     pub fn without_end(&self, end: char) -> GridCell {
@@ -51,13 +63,29 @@ impl GridCell {
                 length: span.length.saturating_sub(less),
                 ..span
             }),
+            more: self.more.clone(),
         }
+    }
+
+    /// Adds the text of a line below.
+    pub fn join_line(&mut self, below: &GridCell) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+            self.more.extend(below.span);
+        }
+        self.text.push_str(&below.text);
+        self.span = self.span.or(below.span);
     }
 
     /// As a cell of text.
     #[must_use]
     pub fn sourced(&self) -> SourcedCell {
-        SourcedCell::read(crate::sheets::text(&self.text), self.span)
+        let text = crate::sheets::text(&self.text);
+        if self.more.is_empty() {
+            return SourcedCell::read(text, self.span);
+        }
+        let spans = self.span.iter().chain(&self.more).copied();
+        SourcedCell::derived(text, LINES, spans.map(OriginInput::Span).collect())
     }
 
     /// As text, or blank where there is none.

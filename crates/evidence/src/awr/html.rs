@@ -193,7 +193,11 @@ impl PlacedText {
                 length: u32::try_from(self.end - begin.chars).ok()?,
             })
         });
-        GridCell { text, span }
+        GridCell {
+            text,
+            span,
+            ..GridCell::default()
+        }
     }
 }
 

@@ -99,6 +99,7 @@ impl ListingLine<'_> {
         GridCell {
             text: String::from_utf8_lossy(part).trim().to_owned(),
             span: span_of_bytes(self.number, self.bytes, part),
+            ..GridCell::default()
         }
     }
 }

@@ -48,6 +48,10 @@ pub(crate) struct ImportArgs {
     /// implies]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
+    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
+    /// that iostat shows]
+    #[arg(long, value_name = "NAME")]
+    log_device: Option<String>,
     #[command(flatten)]
     redaction: RedactionArgs,
     /// The same as --redact sql
@@ -199,7 +203,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         true => ["redolab", "import"].map(str::to_owned).to_vec(),
         false => command_line(),
     };
-    let mut run = run::imported(&files, import, &command);
+    let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);

@@ -10,6 +10,7 @@ pub mod cells;
 pub mod comparison;
 pub mod csv;
 pub mod devices;
+pub mod factors;
 pub mod file;
 pub mod imported;
 pub mod inspection;

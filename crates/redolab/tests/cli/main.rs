@@ -11,6 +11,7 @@ mod compare;
 mod device_list;
 mod driver;
 mod evidence;
+mod factors;
 mod files;
 mod findings;
 mod harness;

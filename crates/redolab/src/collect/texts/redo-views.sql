@@ -77,6 +77,7 @@ SELECT thread#, TRUNC(first_time, 'HH24') AS hour, COUNT(*) AS switches
   FROM v$log_history WHERE first_time > SYSDATE - 7
  GROUP BY thread#, TRUNC(first_time, 'HH24') ORDER BY 1, 2;
 SPOOL OFF
+COLUMN value CLEAR
 
 @BEGIN@PROMPT The second reading follows in @INTERVAL@.
 @SLEEP@
