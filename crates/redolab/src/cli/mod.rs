@@ -19,6 +19,7 @@ mod inspect;
 mod loads;
 mod need;
 mod probe;
+mod redact;
 mod report;
 mod results;
 mod run;
@@ -98,6 +99,8 @@ enum Command {
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
     Summary(summary::SummaryArgs),
+    /// Rewrite files of evidence without names and SQL, so that they can leave the site
+    Redact(redact::RedactArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -147,6 +150,7 @@ pub fn run_command(
         Command::Collect(args) => collect::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
+        Command::Redact(args) => redact::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),

@@ -26,6 +26,7 @@ mod limits;
 mod loads;
 mod raw;
 mod recording;
+mod redact;
 mod sessions;
 mod stored;
 mod summary;
