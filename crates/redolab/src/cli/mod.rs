@@ -6,6 +6,7 @@
 //! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
 //! exit code.
 
+mod capacity;
 mod check;
 mod common;
 mod compare;
@@ -23,6 +24,7 @@ mod results;
 mod run;
 mod runs;
 mod shell;
+mod sources;
 mod stored;
 mod summary;
 mod targets;
@@ -95,6 +97,8 @@ enum Command {
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
     Summary(summary::SummaryArgs),
+    /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
+    Capacity(capacity::CapacityArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -143,6 +147,7 @@ pub fn run_command(
         Command::Devices(args) => devices::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
+        Command::Capacity(args) => capacity::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),
