@@ -1,5 +1,6 @@
 //! What readers give: rows, tables, series. Readers add; nobody takes away.
 
+use super::counters::CounterListing;
 use super::snapshots::Snapshot;
 use measure::imported::{Series, Table};
 use measure::run::Row;
@@ -15,6 +16,8 @@ pub struct Gathered {
     pub series: Vec<Series>,
     /// Event histograms, in the order in which they were read.
     pub snapshots: Vec<Snapshot>,
+    /// Listings of counters since a start, in the order in which they were read.
+    pub counters: Vec<CounterListing>,
     /// Pieces of evidence that were found: a file that adds none is an error.
     pub yielded: u64,
 }

@@ -8,8 +8,8 @@ use super::notes::quote;
 use super::options::Kind;
 use super::refusal::ImportRefusal;
 use super::{
-    awr, blanks, count_elapsed, event_histogram, hlog, json_reader, listing, look_alike, miner,
-    tools, trace,
+    awr, blanks, count_elapsed, event_histogram, fio_log, hlog, json_reader, listing, look_alike,
+    miner, pgbench_log, tools, trace,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -97,6 +97,54 @@ const KINDS: &[Spec] = &[
         is: listing::is_awr,
     },
     Spec {
+        kind: Kind::Pgbench,
+        name: "pgbench",
+        looked_for: "the summary of pgbench (`transaction type: ...`) or its lines of progress",
+        is: listing::is_pgbench,
+    },
+    Spec {
+        kind: Kind::PgStats,
+        name: "pg-stats",
+        looked_for: "pg_stat_wal, pg_stat_io, pg_stat_bgwriter or pg_stat_checkpointer of psql",
+        is: listing::is_pg_stats,
+    },
+    Spec {
+        kind: Kind::FioText,
+        name: "fio-text",
+        looked_for: "jobs (`NAME: (groupid=0, jobs=1): err= 0: ...`) of fio as text",
+        is: listing::is_fio_text,
+    },
+    Spec {
+        kind: Kind::OracleCounters,
+        name: "oracle-counters",
+        looked_for: "a listing of v$system_event or v$sysstat",
+        is: listing::is_oracle_counters,
+    },
+    Spec {
+        kind: Kind::HammerDb,
+        name: "hammerdb",
+        looked_for: "output of HammerDB (NOPM, time profile)",
+        is: listing::is_hammerdb,
+    },
+    Spec {
+        kind: Kind::Sysbench,
+        name: "sysbench",
+        looked_for: "output of sysbench",
+        is: listing::is_sysbench,
+    },
+    Spec {
+        kind: Kind::EbpfHistogram,
+        name: "ebpf-histogram",
+        looked_for: "a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace)",
+        is: listing::is_ebpf,
+    },
+    Spec {
+        kind: Kind::Diskstats,
+        name: "diskstats",
+        looked_for: "a copy of /proc/diskstats",
+        is: listing::is_diskstats,
+    },
+    Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
         looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",
@@ -107,6 +155,18 @@ const KINDS: &[Spec] = &[
         name: "count-elapsed",
         looked_for: "lines of `count,elapsed`",
         is: count_elapsed::recognise,
+    },
+    Spec {
+        kind: Kind::PgbenchLog,
+        name: "pgbench-log",
+        looked_for: "lines of numbers of pgbench -l",
+        is: pgbench_log::recognise,
+    },
+    Spec {
+        kind: Kind::FioLog,
+        name: "fio-log",
+        looked_for: "lines of numbers of fio --write_lat_log, --write_bw_log or --write_hist_log",
+        is: fio_log::recognise,
     },
 ];
 

@@ -29,6 +29,26 @@ pub enum Kind {
     LgwrOutliers,
     /// Metrics of a cell's flash log.
     CellMetrics,
+    /// Output of `pgbench`.
+    Pgbench,
+    /// A log of `pgbench -l`.
+    PgbenchLog,
+    /// Views of PostgreSQL's statistics, as `psql` prints them.
+    PgStats,
+    /// fio's text for people.
+    FioText,
+    /// A log of fio: latencies, bandwidth, IOPS or bins of latencies.
+    FioLog,
+    /// Listings of `v$system_event` and `v$sysstat`.
+    OracleCounters,
+    /// Output of HammerDB.
+    HammerDb,
+    /// Output of sysbench.
+    Sysbench,
+    /// Histograms of eBPF tools.
+    EbpfHistogram,
+    /// Copies of `/proc/diskstats`.
+    Diskstats,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

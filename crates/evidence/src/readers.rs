@@ -2,8 +2,8 @@
 
 use super::gathered::Ended;
 use super::{
-    Gathered, Kind, Options, Sink, awr, count_elapsed, event_histogram, hlog, json_reader, listing,
-    trace,
+    Gathered, Kind, Options, Sink, awr, count_elapsed, event_histogram, fio_log, hlog, json_reader,
+    listing, pgbench_log, trace,
 };
 
 /// The reader of a file.
@@ -21,6 +21,10 @@ pub enum KindReader {
     Listing(Kind, Box<listing::ListingReader>),
     /// Evidence in JSON.
     Json(Kind, Box<json_reader::JsonReader>),
+    /// A log of `pgbench -l`.
+    PgbenchLog(Box<pgbench_log::PgbenchLogReader>),
+    /// A log of fio.
+    FioLog(Box<fio_log::FioLogReader>),
     /// An HdrHistogram interval log.
     Hlog(Box<hlog::HlogReader>),
     /// A page with lines of traces among other evidence.
@@ -54,12 +58,24 @@ impl KindReader {
                 Box::new(json_reader::JsonReader::new(kind, options, file)),
             ),
             Kind::Hlog => KindReader::Hlog(Box::new(hlog::HlogReader::new(options, file))),
+            Kind::PgbenchLog => {
+                KindReader::PgbenchLog(Box::new(pgbench_log::PgbenchLogReader::new(options, file)))
+            }
+            Kind::FioLog => KindReader::FioLog(Box::new(fio_log::FioLogReader::new(options, file))),
             Kind::AwrText
             | Kind::Iostat
             | Kind::LgwrOutliers
             | Kind::CellMetrics
             | Kind::RSummary
             | Kind::PgTestFsync
+            | Kind::Pgbench
+            | Kind::Diskstats
+            | Kind::EbpfHistogram
+            | Kind::Sysbench
+            | Kind::HammerDb
+            | Kind::OracleCounters
+            | Kind::PgStats
+            | Kind::FioText
             | Kind::StudyTable => {
                 KindReader::Listing(kind, Box::new(listing::ListingReader::new(options, file)))
             }
@@ -85,6 +101,8 @@ impl KindReader {
             KindReader::AwrHtml(_) => Kind::AwrHtml,
             KindReader::Listing(kind, _) | KindReader::Json(kind, _) => *kind,
             KindReader::Hlog(_) => Kind::Hlog,
+            KindReader::PgbenchLog(_) => Kind::PgbenchLog,
+            KindReader::FioLog(_) => Kind::FioLog,
         }
     }
 
@@ -98,6 +116,8 @@ impl KindReader {
             KindReader::Listing(_, r) => r.feed(text, sink),
             KindReader::Json(_, r) => r.feed(text, sink),
             KindReader::Hlog(r) => r.feed(text, sink),
+            KindReader::PgbenchLog(r) => r.feed(text, sink),
+            KindReader::FioLog(r) => r.feed(text, sink),
             KindReader::Page(r) => {
                 r.trace.feed(text, sink);
                 r.listing.feed(text, sink);
@@ -115,6 +135,8 @@ impl KindReader {
             KindReader::Listing(_, r) => r.end(sink, out),
             KindReader::Json(_, r) => r.end(sink, out),
             KindReader::Hlog(r) => r.end(sink, out),
+            KindReader::PgbenchLog(r) => r.end(sink, out),
+            KindReader::FioLog(r) => r.end(sink, out),
             KindReader::Page(r) => {
                 let mut ended = r.trace.end(sink, out);
                 ended.facts.extend(r.listing.end(sink, out).facts);

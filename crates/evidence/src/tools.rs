@@ -21,41 +21,6 @@ const LOG: &str = "import a trace, an AWR report or `iostat -x` of the same time
 /// The most specific first.
 const TOOLS: &[Tool] = &[
     (
-        "output of HammerDB",
-        LOG,
-        &[
-            &[" NOPM from "],
-            &["HammerDB CLI"],
-            &["HAMMERDB RESULT"],
-            &["Vuser 1:", "NOPM"],
-        ],
-    ),
-    (
-        "output of pgbench",
-        SERVER,
-        &[
-            &["pgbench (PostgreSQL"],
-            &["transaction type: ", "scaling factor: "],
-            &["progress: ", " tps, lat ", " stddev "],
-            &["number of transactions actually processed"],
-        ],
-    ),
-    (
-        "output of sysbench",
-        LOG,
-        &[
-            &["sysbench 0."],
-            &["sysbench 1."],
-            &["sysbench v0."],
-            &["SQL statistics:", "queries performed:"],
-            &["General statistics:", "total number of events:"],
-            &["Throughput:", "fsyncs/s:"],
-            &["File operations:", "fsyncs/s:"],
-            &["] thds: ", " tps: "],
-            &["Test execution summary:", "per-request statistics:"],
-        ],
-    ),
-    (
         "output of YCSB",
         LOG,
         &[
@@ -98,17 +63,6 @@ const TOOLS: &[Tool] = &[
         &[&["device", "rd_s", "wr_s", "wr_rt"], &["#ts", "rd_avkb"]],
     ),
     (
-        "a histogram of an eBPF tool (biolatency, ext4dist, xfsdist or bpftrace)",
-        "its buckets double, so that they cannot be judged at 10 or 20 ms: import a trace, or fio's \
-         JSON+ of the same device",
-        &[
-            &["usecs ", ": count ", "distribution"],
-            &["msecs ", ": count ", "distribution"],
-            &["nsecs ", ": count ", "distribution"],
-            &["[", ") ", "|@"],
-        ],
-    ),
-    (
         "output of dstat or pcp-dstat",
         IOSTAT,
         &[
@@ -121,16 +75,9 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "a PostgreSQL statistics view",
+        "a view of PostgreSQL without writes of the log",
         SERVER,
         &[
-            &["wal_records", "wal_bytes"],
-            &["wal_write_time"],
-            &["backend_type", "fsyncs"],
-            &["backend_type", "context", "reads"],
-            &["checkpoints_timed", "checkpoints_req"],
-            &["buffers_checkpoint"],
-            &["num_timed", "num_requested"],
             &["xact_commit", "xact_rollback"],
             &["wait_event_type", "wait_event"],
             &["total_exec_time", "calls"],
@@ -196,17 +143,6 @@ const TOOLS: &[Tool] = &[
         &[&["TKPROF: Release"]],
     ),
     (
-        "fio's text for people",
-        FIO,
-        &[
-            &["fsync/fdatasync/sync_file_range:"],
-            &["clat percentiles ("],
-            &["clat (usec): min"],
-            &["clat (nsec): min"],
-            &["clat (msec): min"],
-        ],
-    ),
-    (
         "fio's terse output",
         FIO,
         &[&["3;fio-"], &["4;fio-"], &["5;fio-"]],
@@ -247,91 +183,11 @@ const TOOLS: &[Tool] = &[
     ),
 ];
 
-/// Lines that are looked at where each of them has to fit.
-const LINES: usize = 20;
-
 /// The tool whose output the file is, and what to do.
 pub(super) fn named(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = TOOLS
         .iter()
         .find(|(_, _, groups)| groups.iter().any(|g| all(g)));
-    found
-        .map(|(what, instead, _)| (*what, *instead))
-        .or_else(|| of_numbers(head))
-}
-
-/// Files of numbers alone: each of the first lines has to fit.
-fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
-    let lines: Vec<Vec<String>> = head
-        .lines()
-        .filter(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"TS "))
-        .take(LINES)
-        .map(|l| String::from_utf8_lossy(&l[..l.len().min(4096)]).into_owned())
-        .map(|l| {
-            let words = l.split([',', ' ', '\t']).filter(|w| !w.is_empty());
-            words.map(str::to_owned).collect()
-        })
-        .collect();
-    let has_commas = head.lines().next().is_some_and(|l| l.contains(&b','));
-    // The head may end inside of the last line.
-    let whole = lines
-        .split_last()
-        .map_or(&lines[..], |(_, before)| match before {
-            [] => &lines[..],
-            before => before,
-        });
-    let each =
-        |fits: &dyn Fn(&[String]) -> bool| !whole.is_empty() && whole.iter().all(|w| fits(w));
-    let whole_number = |w: &String| w.parse::<u64>().ok();
-    if each(&|w| is_diskstats(w)) {
-        return Some((
-            "a copy of /proc/diskstats, whose counters run since boot",
-            IOSTAT,
-        ));
-    }
-    if !has_commas && each(&|w| is_pgbench_log(w)) {
-        return Some(("a log of pgbench (-l)", SERVER));
-    }
-    let all_numbers = |w: &[String]| w.iter().all(|w| whole_number(w).is_some());
-    let direction = |w: Option<&String>| w.and_then(whole_number).is_some_and(|d| d <= 2);
-    let log = |w: &[String]| (4..=7).contains(&w.len()) && direction(w.get(2)) && is_log_value(w);
-    if has_commas && each(&log) {
-        return Some(("a log of fio (lat, clat, slat, bw or iops)", FIO));
-    }
-    let bins = |w: &[String]| w.len() > 100 && direction(w.get(1)) && all_numbers(w);
-    if has_commas && each(&bins) {
-        return Some(("a log of fio (clat_hist)", FIO));
-    }
-    None
-}
-
-/// `8 0 sda` and at least eleven counters.
-fn is_diskstats(words: &[String]) -> bool {
-    let number = |w: &String| w.parse::<u64>().is_ok();
-    let [major, minor, name, counters @ ..] = words else {
-        return false;
-    };
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    number(major) && number(minor) && is_name && counters.len() >= 11 && counters.iter().all(number)
-}
-
-/// Client, transaction, microseconds, file, seconds since 1970, microseconds of it; further columns
-/// in some releases.
-fn is_pgbench_log(words: &[String]) -> bool {
-    let number = |i: usize| words.get(i).and_then(|w| w.parse::<u64>().ok());
-    let epoch = number(4).is_some_and(|s| (1_000_000_000..4_000_000_000).contains(&s));
-    let micros = number(5).is_some_and(|us| us < 1_000_000);
-    let first = [0, 1, 3].iter().all(|i| number(*i).is_some());
-    (6..=8).contains(&words.len()) && epoch && micros && first
-}
-
-/// Milliseconds, value, direction, block size, and what newer releases add (the offset may be
-/// hexadecimal).
-fn is_log_value(words: &[String]) -> bool {
-    let number = |w: &String| {
-        let digits = w.strip_prefix("0x").unwrap_or(w);
-        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
-    };
-    words.iter().take(4).all(|w| w.parse::<u64>().is_ok()) && words.iter().all(number)
+    found.map(|(what, instead, _)| (*what, *instead))
 }

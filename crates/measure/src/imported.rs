@@ -5,6 +5,7 @@
 //! cell that the evidence leaves blank is [`Cell::Blank`], never zero. All text here came from a
 //! file of somebody else: what shows it makes it harmless first.
 
+use crate::origin::RowOrigin;
 use serde::{Deserialize, Serialize};
 
 /// How much a diagnostic matters.
@@ -47,6 +48,9 @@ pub struct Imported {
     pub tables: Vec<Table>,
     /// Latency over time or sequence.
     pub series: Vec<Series>,
+    /// The device of the log, as `iostat` names it, where the user named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_device: Option<String>,
 }
 
 /// One file that was read.
@@ -81,6 +85,12 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Its lines: as many cells as columns.
     pub rows: Vec<Vec<Cell>>,
+    /// Where each row comes from, in the order of the rows; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<RowOrigin>,
+    /// How cells were computed, in words; origins refer to these by their index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub formulas: Vec<String>,
 }
 
 /// A column of a [`Table`].

@@ -16,6 +16,7 @@ mod enum_words;
 pub mod histogram;
 pub mod imported;
 pub mod judgement;
+pub mod origin;
 pub mod printed;
 pub mod record;
 pub mod run;

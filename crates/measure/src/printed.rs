@@ -34,7 +34,7 @@ impl Number<'_> {
     /// The value in bytes, with K, M, G, T, P as powers of `base` (1000 or 1024).
     #[must_use]
     pub fn bytes(&self, base: f64) -> Option<f64> {
-        Some(self.value * base.powi(power(self.suffix)?))
+        Some(self.value * self.unit(base)?)
     }
 
     /// The value as a count: K, M, G are powers of 1000 there.
@@ -57,6 +57,27 @@ impl Number<'_> {
             _ => return None,
         };
         Some(self.value * unit)
+    }
+
+    /// The milliseconds of one of its unit; without a suffix that is `unit_ms`.
+    #[must_use]
+    pub fn millis(&self, unit_ms: f64) -> Option<f64> {
+        Some(match self.suffix {
+            "" => unit_ms,
+            "ns" => 1e-6,
+            "us" | "usec" | "µs" | "μs" => 1e-3,
+            "ms" | "msec" => 1.0,
+            "s" | "sec" | "secs" => 1e3,
+            "m" | "min" => 60e3,
+            "h" => 3600e3,
+            _ => return None,
+        })
+    }
+
+    /// What its suffix stands for, with K, M, G, T, P as powers of `base` (1000 or 1024).
+    #[must_use]
+    pub fn unit(&self, base: f64) -> Option<f64> {
+        Some(base.powi(power(self.suffix)?))
     }
 
     /// As a cell: whole numbers stay whole.
@@ -210,6 +231,8 @@ mod tests {
             Some(288_840.0)
         );
         assert_eq!(number("2").and_then(|n| n.nanos(1e6)), Some(2e6));
+        assert_eq!(number("288.84us").and_then(|n| n.millis(1.0)), Some(1e-3));
+        assert_eq!(number("2").and_then(|n| n.millis(10.0)), Some(10.0));
         assert_eq!(number("2").map(|n| n.half_digit()), Some(0.5));
         assert_eq!(number("1xy").and_then(|n| n.bytes(1024.0)), None);
     }

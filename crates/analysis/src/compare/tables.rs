@@ -44,6 +44,7 @@ pub(super) fn table(
             .map(|(k, h)| column(k, h))
             .collect(),
         rows,
+        ..Table::default()
     }
 }
 
@@ -229,6 +230,9 @@ fn imported(runs: &[(&str, &Run)]) -> Vec<Table> {
         let mut whole = table.clone();
         whole.columns.insert(0, column("run", "Run"));
         whole.rows.clear();
+        // Its rows are of several runs, and of one column more.
+        whole.origins.clear();
+        whole.formulas.clear();
         let mut sides = 1;
         let mut add = |name: &str, tables: &[Table]| {
             let found: Vec<&Table> = tables.iter().filter(alike).collect();

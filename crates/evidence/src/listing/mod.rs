@@ -6,13 +6,22 @@
 
 mod block_size;
 mod cell_metrics;
+mod diskstats;
+mod ebpf;
+mod fio_text;
+mod hammerdb;
 mod iostat;
 mod iostat_columns;
+mod iostat_devices;
+mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
+mod pgbench;
+mod psql;
+mod sysbench;
 
 pub use iostat::IostatSamples;
-pub use iostat_columns::reading as iostat_reading;
+pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::{delimited, give::ReportFigures, text::Text};
 use super::blanks;
@@ -80,6 +89,46 @@ pub(super) fn is_pg_test_fsync(head: &Head<'_>) -> bool {
     lines(head).any(|l| pg_test_fsync::opens(&l))
 }
 
+/// Whether the head is output of `pgbench`.
+pub(super) fn is_pgbench(head: &Head<'_>) -> bool {
+    lines(head).any(|l| pgbench::opens(&l))
+}
+
+/// Whether the head lists statistics of PostgreSQL.
+pub(super) fn is_pg_stats(head: &Head<'_>) -> bool {
+    lines(head).any(|l| psql::opens(&l))
+}
+
+/// Whether the head is fio's text.
+pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
+    lines(head).any(|l| fio_text::opens(&l))
+}
+
+/// Whether the head is a listing of v$system_event or v$sysstat.
+pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
+    lines(head).any(|l| oracle_counters::opens(&l))
+}
+
+/// Whether the head is output of HammerDB (NOPM, time profile).
+pub(super) fn is_hammerdb(head: &Head<'_>) -> bool {
+    lines(head).any(|l| hammerdb::opens(&l))
+}
+
+/// Whether the head is output of sysbench.
+pub(super) fn is_sysbench(head: &Head<'_>) -> bool {
+    lines(head).any(|l| sysbench::opens(&l))
+}
+
+/// Whether the head is a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace).
+pub(super) fn is_ebpf(head: &Head<'_>) -> bool {
+    lines(head).any(|l| ebpf::opens(&l))
+}
+
+/// Whether the head is a copy of /proc/diskstats.
+pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
+    lines(head).any(|l| diskstats::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -105,11 +154,21 @@ struct State {
     sheets: Sheets,
     give: ReportFigures,
     report: Text,
+    /// What the report called the table before the line.
+    label: String,
     iostat: iostat::IostatSamples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
     fsync: pg_test_fsync::Tests,
     blocks: block_size::Sizes,
+    pgbench: pgbench::PgbenchOutput,
+    psql: psql::PsqlListings,
+    fio: fio_text::FioText,
+    counters: oracle_counters::OracleCounters,
+    hammerdb: hammerdb::HammerDbOutput,
+    sysbench: sysbench::SysbenchOutput,
+    ebpf: ebpf::EbpfHistograms,
+    diskstats: diskstats::DiskStats,
     published: Published,
     histograms: HistogramLines,
 }
@@ -125,11 +184,20 @@ impl ListingReader {
                 sheets: Sheets::new(file),
                 give: ReportFigures::default(),
                 report: Text::default(),
+                label: String::new(),
                 iostat: iostat::IostatSamples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
                 fsync: pg_test_fsync::Tests::default(),
                 blocks: block_size::Sizes::default(),
+                pgbench: pgbench::PgbenchOutput::default(),
+                psql: psql::PsqlListings::new(file),
+                fio: fio_text::FioText::default(),
+                counters: oracle_counters::OracleCounters::new(file),
+                hammerdb: hammerdb::HammerDbOutput::default(),
+                sysbench: sysbench::SysbenchOutput::default(),
+                ebpf: ebpf::EbpfHistograms::default(),
+                diskstats: diskstats::DiskStats::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -173,13 +241,23 @@ impl State {
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
-        let label = self.report.label().to_owned();
+        if self.label != self.report.label() {
+            self.report.label().clone_into(&mut self.label);
+        }
         self.report.line(text, n, &mut self.give, sheets, notes);
-        self.iostat.line(text, n, &label, sheets, notes);
+        self.iostat.line(text, n, &self.label, sheets, notes);
         self.outliers.line(text, n, sheets, notes);
         self.metrics.line(text, n, sheets);
         self.fsync.line(text, n, sheets, notes);
         self.blocks.line(text, n, sheets);
+        self.pgbench.line(text, n, sheets);
+        self.psql.line(text, n, sheets, notes);
+        self.fio.line(text, n, sheets);
+        self.counters.line(text, n, sheets, notes);
+        self.hammerdb.line(text, n, sheets);
+        self.sysbench.line(text, n, sheets);
+        self.ebpf.line(text, n, sheets);
+        self.diskstats.line(text, n, sheets, notes);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -189,6 +267,12 @@ impl State {
         self.iostat.end(sheets, notes);
         self.metrics.end(sheets);
         self.outliers.end(notes);
+        self.pgbench.end(sheets);
+        self.psql.end(sheets, notes);
+        self.fio.end(sheets);
+        out.counters.append(&mut self.psql.listings);
+        self.counters.end(notes);
+        out.counters.append(&mut self.counters.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);

@@ -8,6 +8,7 @@
 
 mod capacity;
 mod check;
+mod collect;
 mod common;
 mod compare;
 mod console;
@@ -93,6 +94,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// List file systems and devices with the storage layers below them
     Devices(devices::DevicesArgs),
+    /// Gather evidence: scripts for Oracle, readings of PostgreSQL, MariaDB and devices
+    Collect(collect::CollectArgs),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
@@ -145,6 +148,7 @@ pub fn run_command(
         Command::Tprocc(args) => tproc_c::main(&args, drivers),
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
+        Command::Collect(args) => collect::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
         Command::Capacity(args) => capacity::main(&args),

@@ -94,7 +94,7 @@ fn evidence(name: &str, interrupt: &Interrupt) -> Result<Run, CommandError> {
         let message = format!("{name}: no file is evidence that redolab can read");
         return Err(CommandError::failed(message));
     }
-    let mut run = run::imported(&inputs, import, &command_line());
+    let mut run = run::imported(&inputs, import, None, &command_line());
     if cut {
         let detail = "a file could be read only in part; see the diagnostics of `redolab import`";
         run.validity.add("evidence_cut", false, detail);

@@ -17,6 +17,7 @@ pub mod imported;
 pub mod inspection;
 pub mod json;
 pub mod layers;
+pub mod listings;
 pub mod progress;
 pub mod r_format;
 pub mod report;

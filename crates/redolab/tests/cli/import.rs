@@ -130,6 +130,34 @@ fn count_elapsed_is_what_study_000_wrote() {
 }
 
 #[test]
+fn many_files_keep_their_order() {
+    let place = Place::new();
+    let folder = place.path().join("traces");
+    std::fs::create_dir(&folder).expect("a folder");
+    // Files of very different lengths, and one that is no evidence among them.
+    let name = |i: u64| format!("t{i:02}.trc");
+    for i in 0..12_u64 {
+        let ela = 1000 + i;
+        let line = format!("WAIT #0: nam='log file parallel write' ela= {ela} files=1 blocks=2\n");
+        let lines = if i % 3 == 0 { 40_000 } else { 3 };
+        write(&folder.join(name(i)), line.repeat(lines).as_bytes());
+    }
+    write(&folder.join("t05-notes.txt"), b"nothing to be read\n");
+    let run = place.run(&["import", "traces", "--format", "json", "-q"]);
+    let run = run.expect(0, &[]).json();
+    let sources = run["imported"]["sources"].as_array().expect("sources");
+    assert_eq!(sources.len(), 12);
+    for (i, source) in (0..12_u64).zip(sources) {
+        let at = i as usize;
+        let file = source["file"].as_str().expect("a name");
+        assert!(file.ends_with(&name(i)), "{file}");
+        let row = &run["rows"][at]["waits"]["log_file_parallel_write"];
+        assert_eq!(row["max_ns"], (1000 + i) * 1000);
+        assert_eq!(run["imported"]["series"][at]["row"], i);
+    }
+}
+
+#[test]
 fn without_values_no_csv_is_written() {
     let place = Place::new();
     let (text, _) = long_trace();

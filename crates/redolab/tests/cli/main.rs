@@ -7,6 +7,7 @@ mod browser;
 mod busy;
 mod capacity;
 mod check;
+mod collect;
 mod compare;
 mod device_list;
 mod driver;

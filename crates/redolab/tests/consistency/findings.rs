@@ -63,7 +63,9 @@ fn each_planted_contradiction_is_found_and_nothing_else() {
 #[test]
 fn no_check_is_without_a_planted_contradiction() {
     let ids = catalogue::entries().map(|entry| entry.id);
-    let checks: BTreeSet<&str> = ids.filter(|id| id.starts_with("evidence.")).collect();
+    // Two evidences that disagree are made in `agreement`.
+    let one = |id: &&str| id.starts_with("evidence.") && *id != "evidence.agreement";
+    let checks: BTreeSet<&str> = ids.filter(one).collect();
     let planted = DEFECTS.iter().map(|(_, _, id)| *id);
     assert_eq!(checks, planted.collect());
 }

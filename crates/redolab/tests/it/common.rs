@@ -7,6 +7,7 @@ use measure::imported::{
 use measure::judgement::{
     Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
 };
+use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
     DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests,
@@ -71,12 +72,36 @@ fn diagnostic() -> Diagnostic {
     }
 }
 
+fn origin() -> RowOrigin {
+    let span = TextSpan {
+        line: 1,
+        column: 2,
+        length: 3,
+    };
+    RowOrigin {
+        file: "lg00.trc".to_owned(),
+        lines: (1, 2),
+        cells: vec![
+            CellOrigin::Read(span),
+            CellOrigin::Derived(Box::new(Derivation {
+                formula: 0,
+                inputs: vec![span.into(), "process".into()],
+            })),
+            CellOrigin::Scaled(Box::new(ScaledSpan {
+                span,
+                factor: 0.001,
+            })),
+        ],
+    }
+}
+
 fn imported() -> Imported {
     let column = |key: &str| Column {
         key: key.to_owned(),
         heading: "h".to_owned(),
     };
     Imported {
+        log_device: None,
         sources: vec![Source {
             file: "lg00.trc".to_owned(),
             kind: "oracle-trace".to_owned(),
@@ -96,6 +121,8 @@ fn imported() -> Imported {
                 Cell::Count(u64::MAX),
                 Cell::Real(13.0),
             ]],
+            origins: vec![origin()],
+            formulas: vec!["count of the lines".to_owned()],
         }],
         series: vec![Series {
             row: 0,

@@ -1,0 +1,303 @@
+//! Counters since a start: what happened between two listings of the same instance is their
+//! difference. It is made where every counter that both have only grows; where one goes back the
+//! instance was restarted or its statistics were reset, which is reported, and nothing is
+//! subtracted. Listings of different instances are never subtracted.
+
+use super::origin::{CellSource, SourcedCell};
+use super::sheets::add_sourced;
+use super::tables::column;
+use measure::imported::{Cell, Column, Diagnostic, Severity, Table};
+use measure::origin::TextSpan;
+use std::collections::BTreeMap;
+
+/// Listings of an import that are kept.
+const LISTINGS_MAX: usize = 4096;
+/// Counters of an import that are kept.
+const COUNTERS_MAX: usize = 400_000;
+
+/// What a view lists.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CounterView {
+    /// Id of its table of differences.
+    pub id: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// Our key and the evidence's heading for what a line is about; empty if a listing is one line.
+    pub name: (&'static str, &'static str),
+    /// Keys of a count and of the time of all that it counts, in microseconds: their quotient is
+    /// the mean of the stretch.
+    pub mean_of: Option<(&'static str, &'static str)>,
+}
+
+/// One listing.
+#[derive(Clone, Debug)]
+pub struct CounterListing {
+    /// What is listed.
+    pub view: &'static CounterView,
+    /// The file.
+    pub file: String,
+    /// Line of its first counters, from 1.
+    pub line: u64,
+    /// Of which instance, and since when; empty where the listing does not contain it.
+    pub instance: String,
+    /// What the listing calls itself: a snapshot, a time; empty where it has no name.
+    pub label: String,
+    lines: BTreeMap<String, BTreeMap<String, Counter>>,
+}
+
+#[derive(Clone, Debug)]
+struct Counter {
+    heading: String,
+    /// Where it stands among the others of its line.
+    place: usize,
+    value: Cell,
+    span: Option<TextSpan>,
+}
+
+impl CounterListing {
+    /// An empty one.
+    #[must_use]
+    pub fn new(view: &'static CounterView, file: &str, line: u64) -> CounterListing {
+        CounterListing {
+            view,
+            file: file.to_owned(),
+            line,
+            instance: String::new(),
+            label: String::new(),
+            lines: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a counter of what is called `name`. Cells that are no numbers are none.
+    pub fn add(&mut self, name: &str, column: &Column, value: &SourcedCell) {
+        if !matches!(value.cell, Cell::Count(_) | Cell::Real(_)) {
+            return;
+        }
+        let counters = self.lines.entry(name.to_owned()).or_default();
+        let place = counters.len();
+        counters.entry(column.key.clone()).or_insert(Counter {
+            heading: column.heading.clone(),
+            place,
+            value: value.cell.clone(),
+            span: match &value.source {
+                CellSource::Read(span) | CellSource::Scaled(span, _) => Some(*span),
+                CellSource::Given | CellSource::Derived(..) => None,
+            },
+        });
+    }
+
+    /// Whether something of that name was listed.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.lines.contains_key(name)
+    }
+
+    fn counters(&self) -> usize {
+        self.lines.values().map(BTreeMap::len).sum()
+    }
+
+    fn name(&self) -> String {
+        match self.label.as_str() {
+            "" => format!("{} line {}", self.file, self.line),
+            label => label.to_owned(),
+        }
+    }
+}
+
+/// Adds tables of differences, and diagnostics.
+pub fn join(
+    listings: &[CounterListing],
+    tables: &mut Vec<Table>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut groups: Vec<((&str, &str), Vec<&CounterListing>)> = Vec::new();
+    let mut counters = 0;
+    for listing in listings.iter().take(LISTINGS_MAX) {
+        counters += listing.counters();
+        if counters > COUNTERS_MAX {
+            break;
+        }
+        let key = (listing.view.id, listing.instance.as_str());
+        match groups.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, group)) => group.push(listing),
+            None => groups.push((key, vec![listing])),
+        }
+    }
+    for (_, group) in groups {
+        let mut pairs = Vec::new();
+        for pair in group.windows(2) {
+            let [before, after] = pair else { continue };
+            match growth(before, after) {
+                Ok(lines) if lines.is_empty() => {}
+                Ok(lines) => pairs.push((*before, *after, lines)),
+                Err(back) => diagnostics.push(goes_back(before, after, &back)),
+            }
+        }
+        if !pairs.is_empty() && group[0].instance.is_empty() {
+            diagnostics.push(unnamed(group[0]));
+        }
+        tables.extend(table_of(&pairs));
+    }
+}
+
+/// A counter that went back.
+struct Back {
+    name: String,
+    key: String,
+    before: f64,
+    after: f64,
+}
+
+/// What each counter grew by, in the order of its line: those that both listings have.
+type Growth = Vec<(String, Vec<(Column, SourcedCell)>)>;
+
+fn growth(before: &CounterListing, after: &CounterListing) -> Result<Growth, Back> {
+    let mut all = Vec::new();
+    for (name, counters) in &after.lines {
+        let Some(earlier) = before.lines.get(name) else {
+            continue;
+        };
+        let mut grown: Vec<(usize, Column, SourcedCell)> = Vec::new();
+        for (key, counter) in counters {
+            let Some(from) = earlier.get(key) else {
+                continue;
+            };
+            let Some(change) = difference(&from.value, &counter.value) else {
+                return Err(Back {
+                    name: name.clone(),
+                    key: key.clone(),
+                    before: value(&from.value),
+                    after: value(&counter.value),
+                });
+            };
+            // Characters of another file have no place in this one.
+            let is_one_file = before.file == after.file;
+            let spans = counter.span.zip(from.span).filter(|_| is_one_file);
+            let inputs = spans.map_or(Vec::new(), |(a, b)| vec![a.into(), b.into()]);
+            let change = SourcedCell::derived(change, "after - before", inputs);
+            grown.push((counter.place, column(key, &counter.heading), change));
+        }
+        grown.sort_by_key(|(place, ..)| *place);
+        let grown = grown.into_iter().map(|(_, column, cell)| (column, cell));
+        all.push((name.clone(), grown.collect()));
+    }
+    Ok(all)
+}
+
+fn value(cell: &Cell) -> f64 {
+    match cell {
+        Cell::Count(n) => *n as f64,
+        Cell::Real(x) => *x,
+        Cell::Blank | Cell::Text(_) => 0.0,
+    }
+}
+
+/// What a counter grew by; `None` if it went back.
+fn difference(before: &Cell, after: &Cell) -> Option<Cell> {
+    if let (Cell::Count(before), Cell::Count(after)) = (before, after) {
+        return after.checked_sub(*before).map(Cell::Count);
+    }
+    let change = value(after) - value(before);
+    // Views print at most six decimals: the difference has no more.
+    (change >= 0.0).then(|| Cell::Real((change * 1e6).round() / 1e6))
+}
+
+/// The table of the differences of an instance.
+fn table_of(pairs: &[(&CounterListing, &CounterListing, Growth)]) -> Option<Table> {
+    let (_, first, _) = pairs.first()?;
+    let view = first.view;
+    let has_name = !view.name.0.is_empty();
+    let mut columns = vec![column("from", "From"), column("to", "To")];
+    columns.extend(has_name.then(|| column(view.name.0, view.name.1)));
+    let leads = columns.len();
+    let all = pairs.iter().flat_map(|(.., lines)| lines);
+    for (column, _) in all.flat_map(|(_, counters)| counters) {
+        if !columns.contains(column) {
+            columns.push(column.clone());
+        }
+    }
+    columns.extend(view.mean_of.map(|_| column("mean_us", "Mean (us)")));
+    let of = match first.instance.as_str() {
+        "" => String::new(),
+        instance => format!(" of {instance}"),
+    };
+    let mut table = Table {
+        id: view.id.to_owned(),
+        title: format!("{}: differences of listings{of}", view.title),
+        columns,
+        ..Table::default()
+    };
+    for (before, after, lines) in pairs {
+        for (name, counters) in lines {
+            let mut row = vec![
+                SourcedCell::label(&before.name()),
+                SourcedCell::label(&after.name()),
+            ];
+            row.extend(has_name.then(|| SourcedCell::label(name)));
+            for column in &table.columns[leads..] {
+                let found = counters.iter().find(|(c, _)| c == column);
+                row.push(match (found, view.mean_of) {
+                    (Some((_, cell)), _) => cell.clone(),
+                    (None, Some(mean)) if column.key == "mean_us" => mean_us(mean, counters),
+                    (None, _) => SourcedCell::blank(),
+                });
+            }
+            add_sourced(&mut table, &after.file, (after.line, after.line), row);
+        }
+    }
+    Some(table)
+}
+
+fn mean_us(
+    (count, time): (&'static str, &'static str),
+    counters: &[(Column, SourcedCell)],
+) -> SourcedCell {
+    let of = |key: &str| {
+        let found = counters.iter().find(|(c, _)| c.key == key);
+        found.map(|(_, v)| value(&v.cell))
+    };
+    let both = of(count).zip(of(time)).filter(|(count, _)| *count > 0.0);
+    let mean = both.map(|(count, time)| time / count);
+    SourcedCell::computed(mean, "time / count", vec![time.into(), count.into()])
+}
+
+fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Diagnostic {
+    let of = match back.name.as_str() {
+        "" => String::new(),
+        name => format!("{name}: "),
+    };
+    Diagnostic {
+        severity: Severity::Warning,
+        id: "counters.goes_back".to_owned(),
+        file: after.file.clone(),
+        line: Some(after.line),
+        column: None,
+        detail: format!(
+            "{}: {of}{} goes back from {} to {} between {} and {}: the instance was restarted, its \
+             statistics were reset, or these are listings of two instances; not subtracted",
+            after.view.title,
+            back.key,
+            back.before,
+            back.after,
+            before.name(),
+            after.name()
+        ),
+        count: 1,
+    }
+}
+
+fn unnamed(first: &CounterListing) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Note,
+        id: "counters.no_instance".to_owned(),
+        file: first.file.clone(),
+        line: Some(first.line),
+        column: None,
+        detail: format!(
+            "listings of {} do not name their instance: no counter goes back, so they were \
+             subtracted as listings of one instance",
+            first.view.title
+        ),
+        count: 1,
+    }
+}
