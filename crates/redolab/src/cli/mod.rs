@@ -6,6 +6,7 @@
 //! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
 //! exit code.
 
+mod capacity;
 mod check;
 mod collect;
 mod common;
@@ -25,6 +26,7 @@ mod results;
 mod run;
 mod runs;
 mod shell;
+mod sources;
 mod stored;
 mod summary;
 mod targets;
@@ -101,6 +103,8 @@ enum Command {
     Summary(summary::SummaryArgs),
     /// Rewrite files of evidence without names and SQL, so that they can leave the site
     Redact(redact::RedactArgs),
+    /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
+    Capacity(capacity::CapacityArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -151,6 +155,7 @@ pub fn run_command(
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
         Command::Redact(args) => redact::main(&args),
+        Command::Capacity(args) => capacity::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),

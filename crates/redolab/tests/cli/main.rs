@@ -5,6 +5,7 @@
 
 mod browser;
 mod busy;
+mod capacity;
 mod check;
 mod collect;
 mod compare;

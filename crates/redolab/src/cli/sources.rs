@@ -1,7 +1,7 @@
-//! What `compare` compares that is no run of the store: files of evidence, imported in memory and
-//! not stored.
+//! Sources that are named on the command line: runs of the store, exported runs, and files of
+//! evidence, which are imported in memory and not stored.
 
-use super::super::CommandError;
+use super::CommandError;
 use crate::command_line::command_line;
 use crate::experiment::judge::judge;
 use crate::input;
