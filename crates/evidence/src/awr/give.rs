@@ -388,6 +388,7 @@ fn pointed(grid: &Grid) -> Grid {
     let cell = |c: &GridCell| match printed::number(c) {
         Some(_) => GridCell {
             text: c.chars().map(other_mark).collect(),
+            printed: Some(c.text.as_str().into()),
             ..c.clone()
         },
         None => c.clone(),
