@@ -49,6 +49,12 @@ pub enum Kind {
     EbpfHistogram,
     /// Copies of `/proc/diskstats`.
     Diskstats,
+    /// InnoDB status and status variables.
+    Innodb,
+    /// Wait statistics of SQL Server.
+    SqlServerWaits,
+    /// Histograms in Prometheus text.
+    Prometheus,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

@@ -85,11 +85,6 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "a status listing of MySQL or MariaDB",
-        "measure the server with `redolab run --on mysql://...`",
-        &[&["Innodb_os_log_fsyncs"], &["Innodb_log_waits"]],
-    ),
-    (
         "a listing of ASH (gv$active_session_history), whose samples contain no latency",
         "make an AWR report of the same time with awrrpt.sql",
         &[&["SAMPLE_TIME", "SESSION_STATE"]],

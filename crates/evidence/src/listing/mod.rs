@@ -10,13 +10,16 @@ mod diskstats;
 mod ebpf;
 mod fio_text;
 mod hammerdb;
+mod innodb;
 mod iostat;
 mod iostat_columns;
 mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
+mod prometheus;
 mod psql;
+mod sqlserver_waits;
 mod sysbench;
 
 pub use iostat::IostatSamples;
@@ -128,6 +131,21 @@ pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
     lines(head).any(|l| diskstats::opens(&l))
 }
 
+/// Whether the head is InnoDB status, or variables of SHOW GLOBAL STATUS about its log.
+pub(super) fn is_innodb(head: &Head<'_>) -> bool {
+    lines(head).any(|l| innodb::opens(&l))
+}
+
+/// Whether the head is a listing of sys.dm_os_wait_stats of SQL Server.
+pub(super) fn is_sqlserver(head: &Head<'_>) -> bool {
+    lines(head).any(|l| sqlserver_waits::opens(&l))
+}
+
+/// Whether the head is histograms of log syncs in the text format of Prometheus.
+pub(super) fn is_prometheus(head: &Head<'_>) -> bool {
+    lines(head).any(|l| prometheus::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -166,6 +184,9 @@ struct State {
     sysbench: sysbench::SysbenchOutput,
     ebpf: ebpf::EbpfHistograms,
     diskstats: diskstats::DiskStats,
+    innodb: innodb::InnodbOutput,
+    sqlserver: sqlserver_waits::SqlServerWaits,
+    prometheus: prometheus::PrometheusHistograms,
     published: Published,
     histograms: HistogramLines,
 }
@@ -194,6 +215,9 @@ impl ListingReader {
                 sysbench: sysbench::SysbenchOutput::default(),
                 ebpf: ebpf::EbpfHistograms::default(),
                 diskstats: diskstats::DiskStats::default(),
+                innodb: innodb::InnodbOutput::new(file),
+                sqlserver: sqlserver_waits::SqlServerWaits::new(file),
+                prometheus: prometheus::PrometheusHistograms::new(file),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -252,6 +276,9 @@ impl State {
         self.sysbench.line(text, n, sheets);
         self.ebpf.line(text, n, sheets);
         self.diskstats.line(text, n, sheets, notes);
+        self.innodb.line(text, n, sheets);
+        self.sqlserver.line(text, n, sheets);
+        self.prometheus.line(text, n, sheets);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -267,6 +294,10 @@ impl State {
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);
+        self.innodb.end(sheets);
+        out.counters.append(&mut self.innodb.listings);
+        out.counters.append(&mut self.sqlserver.listings);
+        out.counters.append(&mut self.prometheus.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);

@@ -9,10 +9,6 @@ const REFUSED: &[(&str, &str)] = &[
         "YashanDB",
     ),
     (
-        "wait_type   waiting_tasks_count  wait_time_ms\n----------- ------- ------\nWRITELOG 1 2\n",
-        "SQL Server",
-    ),
-    (
         "1\tentry DB2 UDB base sys utilities sqleParse fnc (1.3.5)\n\tpid 1 tid 1\n",
         "Db2",
     ),
