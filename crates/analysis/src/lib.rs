@@ -11,10 +11,13 @@
 pub mod bytes;
 pub mod compare;
 pub mod envelope;
+pub mod factors;
+pub mod figures;
 pub mod findings;
 pub mod published;
 pub mod report;
 mod rows;
+pub mod samples;
 pub mod stats;
 pub mod thresholds;
 pub mod verdict;

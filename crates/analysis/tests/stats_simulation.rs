@@ -8,6 +8,7 @@
 
 use analysis::stats::blocks::{self, Blocks, Statistic};
 use analysis::stats::bootstrap::{self, BootstrapPlan, Scheme};
+use analysis::stats::pooled::{self, PooledSample};
 use analysis::stats::random::Random;
 use analysis::stats::{Counts, Moments, change, rank, segmented, shift, welch};
 use measure::Histogram;
@@ -289,4 +290,42 @@ fn series_of_one_level_seldom_change_and_breaks_are_found() {
         held += u64::from(fit.at.low <= 22.0 && 22.0 <= fit.at.high);
     }
     at_least(0.95, held, n, "interval of a break");
+}
+
+/// Waits of sessions that run at the same time: autocorrelated, disturbed together, in whole
+/// numbers.
+fn sessions(r: &mut Random, count: usize, n: usize) -> PooledSample {
+    let common = ar1(r, 0.95, n);
+    let mut sample = PooledSample::default();
+    for _ in 0..count {
+        let own = ar1(r, 0.8, n);
+        for (own, common) in own.iter().zip(&common) {
+            let wait = 500.0 + 40.0 * own + 15.0 * common;
+            sample.add(wait.round().max(0.0) as u64).expect("small");
+        }
+        sample.end_sequence().expect("few values");
+    }
+    sample
+}
+
+#[test]
+fn pooled_sessions_without_a_difference_differ_in_five_percent() {
+    let mut r = start("A/A of pooled sessions");
+    let n = trials(300);
+    let plan = BootstrapPlan {
+        resamples: 200,
+        ..BootstrapPlan::default()
+    };
+    let (mut blocks, mut naive) = (0, 0);
+    for _ in 0..n {
+        let [a, b] = [(); 2].map(|()| sessions(&mut r, 6, 1500));
+        let [ma, mb] = [&a, &b].map(|s| s.moments(1).expect("values"));
+        let [ea, eb] = [&a, &b].map(|s| s.mean(&plan).expect("values"));
+        let found = pooled::difference(ma.mean - mb.mean, &ea, &eb, 0.95).expect("they vary");
+        blocks += u64::from(found.low > 0.0 || found.high < 0.0);
+        naive += u64::from(welch::test(&ma, &mb, 0.95).expect("they vary").p.value() < 0.05);
+    }
+    at_most(0.05, blocks, n, "pooled sessions differ");
+    at_least(0.015, blocks, n, "pooled sessions differ at all");
+    at_least(0.4, naive, n, "Welch's test of the same sessions differs");
 }

@@ -5,6 +5,7 @@
 //! it means.
 
 mod client;
+pub mod collect;
 pub mod embedded;
 mod kinds;
 pub mod managed;

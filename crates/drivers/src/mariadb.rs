@@ -11,6 +11,7 @@
 mod address;
 mod authentication;
 mod calibration;
+mod collect;
 pub(crate) mod connection;
 pub(crate) mod counters;
 pub(crate) mod counts;
@@ -24,6 +25,7 @@ mod server;
 mod session;
 mod watch;
 
+pub use collect::read_server;
 pub use counters::LogCounters;
 pub use error::{MariadbError, MariadbMessage};
 

@@ -7,6 +7,7 @@
 //!
 //! What it must not know: how many sessions run, for how long, and how the server stores its WAL.
 
+mod collect;
 pub(crate) mod connection;
 mod counts;
 mod credentials;
@@ -25,6 +26,7 @@ pub(crate) mod watch;
 mod wire;
 
 pub use crate::client::Password;
+pub use collect::read_server;
 pub use credentials::ClientEnvironment;
 pub use error::{PostgresError, ServerMessage};
 pub use sizes::{TransactionMessages, redo_of};

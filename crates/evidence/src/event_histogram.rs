@@ -7,6 +7,7 @@
 
 mod columns;
 
+use super::awr::cell::GridCell;
 use super::blanks;
 use super::gathered::Ended;
 use super::head::Head;
@@ -14,17 +15,22 @@ use super::lines::{Line, Lines};
 use super::miner::MinerSections;
 use super::notes::quote;
 use super::number::whole_u64;
-use super::snapshots::Snapshot;
+use super::origin::{SourceLine, span_of_bytes};
+use super::quick::QuickWord;
+use super::snapshots::{ListedBucket, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
-use columns::{Columns, MS_NS, US_NS, columns, fields, named, upper};
+use columns::{Columns, ListingLine, MS_NS, US_NS, columns, fields, named, upper};
 use measure::imported::Severity;
+use measure::origin::TextSpan;
 
 /// Buckets of a file that are kept: with the differences of snapshots twice as many lines of a
 /// table, some 2 kB of memory each until they are stored.
 const BUCKETS_MAX: usize = 60_000;
 /// Bytes of a line that are looked at.
 const LINE_MAX: usize = 4096;
+/// What every query of such a listing contains.
+const VIEW: QuickWord = QuickWord::new("v$event_histogram");
 /// Characters of a name that are kept; Oracle's have 64 at most.
 const NAME_MAX: usize = 200;
 
@@ -37,7 +43,7 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
         let mut words = line.split_whitespace();
         is_heading_line(&line) && words.any(|w| matches!(w, "WAIT_TIME_MILLI" | "WAIT_TIME_MICRO"))
     };
-    let is_query = |l: &[u8]| upper(l).contains("V$EVENT_HISTOGRAM");
+    let is_query = |l: &[u8]| VIEW.is_in(l);
     head.lines()
         .any(|l| is_heading(l) || is_query(l) || is_part(l))
         || is_bare(head)
@@ -102,7 +108,7 @@ pub struct HistogramLines {
     columns: Option<Columns>,
     wrapped: Wrapped,
     /// The event that the query above names.
-    asked: Option<String>,
+    asked: Option<GridCell>,
     /// Inside the lines of a query.
     in_query: bool,
     /// A mark of AWR-Miner ended the section: numbers are no buckets until the next heading.
@@ -186,10 +192,9 @@ impl HistogramLines {
             (self.in_query, self.fresh, self.ended) = (false, true, true);
             return;
         }
-        let took = self.wrapped.line(&String::from_utf8_lossy(
-            &line.bytes[..line.bytes.len().min(LINE_MAX)],
-        ));
-        if text.is_empty() || self.query(text) {
+        let head = String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(LINE_MAX)]);
+        let took = self.wrapped.line(SourceLine::new(line.number, &head));
+        if text.is_empty() || self.query(text, line.number, line.bytes) {
             return;
         }
         if self.wrapped(took, line.number, sink) {
@@ -213,7 +218,11 @@ impl HistogramLines {
             return;
         }
         let before = self.buckets;
-        match self.bucket(line.bytes) {
+        let listed = ListingLine {
+            number: line.number,
+            bytes: line.bytes,
+        };
+        match self.bucket(listed) {
             Some(bucket) => self.take(bucket, line.number, sink),
             None if self.looks_like_data(text) => {
                 let at = Some(line.number);
@@ -232,9 +241,15 @@ impl HistogramLines {
     }
 
     /// A query names the view and the event; it may take several lines.
-    fn query(&mut self, text: &[u8]) -> bool {
+    fn query(&mut self, text: &[u8], number: u64, line: &[u8]) -> bool {
+        if !self.in_query && !VIEW.is_in(text) {
+            return false;
+        }
         let upper = upper(text);
-        let event = || event_of(&String::from_utf8_lossy(text));
+        let event = || {
+            let line = String::from_utf8_lossy(line);
+            event_of(SourceLine::new(number, &line))
+        };
         let is_prose =
             self.is_among_others && !upper.contains("SELECT") && !upper.contains("FROM ");
         if upper.contains("V$EVENT_HISTOGRAM") && !is_prose {
@@ -307,49 +322,63 @@ impl HistogramLines {
         self.columns.is_some() && (first || last) && !is_footer
     }
 
-    fn bucket(&self, line: &[u8]) -> Option<Bucket> {
+    fn bucket(&self, line: ListingLine<'_>) -> Option<Bucket> {
         let Some(columns) = &self.columns else {
             if self.ended || (self.is_among_others && self.unit_ns.is_none()) {
                 return None;
             }
-            let (label, count) = bare_pair(line.trim_ascii())?;
+            let text = line.bytes.trim_ascii();
+            let (label, count) = bare_pair(text)?;
             let unit_ns = self.unit_ns.unwrap_or(MS_NS);
+            label.checked_mul(unit_ns)?;
+            let mut words = text.split(|b| b.is_ascii_whitespace());
+            let mut span = || {
+                let word = words.find(|w| !w.is_empty())?;
+                span_of_bytes(line.number, line.bytes, word)
+            };
             return Some(Bucket {
                 event: short(self.asked.clone().unwrap_or_default()),
-                instance: String::new(),
-                snap: String::new(),
-                bound_ns: label.checked_mul(unit_ns)?,
+                instance: GridCell::default(),
+                snap: GridCell::default(),
+                label,
+                unit_ns,
                 count,
+                label_span: span(),
+                count_span: span(),
             });
         };
         self.bucket_of(columns, &fields(columns, line)?)
     }
 
-    fn bucket_of(&self, columns: &Columns, fields: &[String]) -> Option<Bucket> {
+    fn bucket_of(&self, columns: &Columns, fields: &[GridCell]) -> Option<Bucket> {
         let field = |name: &[&str]| {
             let at = columns
                 .names
                 .iter()
                 .position(|n| name.contains(&n.as_str()))?;
-            fields.get(at).map(|f| f.trim())
+            fields.get(at)
         };
-        let label = number(field(&["WAIT_TIME_MILLI", "WAIT_TIME_MICRO"])?.as_bytes())?;
+        let label_field = field(&["WAIT_TIME_MILLI", "WAIT_TIME_MICRO"])?;
+        let label = number(label_field.as_bytes())?;
         // A blank count is zero.
-        let count = match field(&["WAIT_COUNT"])? {
+        let count_field = field(&["WAIT_COUNT"])?;
+        let count = match count_field.trim() {
             "" => 0,
             text => number(text.as_bytes())?,
         };
-        let event = field(&["EVENT_NAME", "EVENT"]).map(str::to_owned);
-        let part = |name: &str| field(&[name]).filter(|v| !v.is_empty());
-        let snap = part("SNAP_ID").map(|v| format!("snap {v}"));
+        let event = field(&["EVENT_NAME", "EVENT"]).cloned();
+        let part = |name: &str| field(&[name]).filter(|v| !v.is_empty()).cloned();
         let instance = part("INST_ID").or_else(|| part("INSTANCE_NUMBER"));
-        let instance = instance.map(|v| format!("instance {v}"));
+        label.checked_mul(columns.unit_ns)?;
         Some(Bucket {
             event: short(event.or_else(|| self.asked.clone()).unwrap_or_default()),
             instance: short(instance.unwrap_or_default()),
-            snap: short(snap.unwrap_or_default()),
-            bound_ns: label.checked_mul(columns.unit_ns)?,
+            snap: short(part("SNAP_ID").unwrap_or_default()),
+            label,
+            unit_ns: columns.unit_ns,
             count,
+            label_span: label_field.span,
+            count_span: count_field.span,
         })
     }
 
@@ -364,54 +393,68 @@ impl HistogramLines {
             );
             return;
         }
-        let event = match bucket.event.as_str() {
+        let event = match bucket.event.text.as_str() {
             "" => "unnamed event",
             name => name,
         };
+        let prefixed = |prefix: &str, cell: &GridCell| match cell.text.as_str() {
+            "" => String::new(),
+            text => format!("{prefix} {text}"),
+        };
+        let instance = prefixed("instance", &bucket.instance);
+        let snap = prefixed("snap", &bucket.snap);
+        let bound_ns = bucket.label.saturating_mul(bucket.unit_ns);
         let last = self.snapshots.last();
         let again = last.is_none_or(|s| {
-            s.label != bucket.snap
-                || s.instance != bucket.instance
-                || s.count(event, bucket.bound_ns).is_some()
+            s.label != snap || s.instance != instance || s.count(event, bound_ns).is_some()
         });
         if self.fresh || again {
-            self.snapshots.push(Snapshot::new(
-                &self.file,
-                line,
-                &bucket.instance,
-                &bucket.snap,
-            ));
+            let snapshot = Snapshot::new(&self.file, line, &instance, &snap);
+            self.snapshots.push(snapshot);
             self.fresh = false;
         }
         if let Some(snapshot) = self.snapshots.last_mut() {
-            snapshot.add(event, bucket.bound_ns, bucket.count);
+            let listed = ListedBucket {
+                label: bucket.label,
+                unit_ns: bucket.unit_ns,
+                count: bucket.count,
+                label_span: bucket.label_span,
+                count_span: bucket.count_span,
+                event_span: bucket.event.span,
+                name_spans: [bucket.instance.span, bucket.snap.span],
+            };
+            snapshot.add(event, bound_ns, listed);
             self.buckets += 1;
         }
     }
 }
 
 struct Bucket {
-    event: String,
-    instance: String,
-    snap: String,
-    bound_ns: u64,
+    event: GridCell,
+    instance: GridCell,
+    snap: GridCell,
+    label: u64,
+    unit_ns: u64,
     count: u64,
+    label_span: Option<TextSpan>,
+    count_span: Option<TextSpan>,
 }
 
 /// A name, cut where it is longer than any.
-fn short(mut name: String) -> String {
-    if let Some((at, _)) = name.char_indices().nth(NAME_MAX) {
-        name.truncate(at);
+fn short(mut name: GridCell) -> GridCell {
+    if let Some((at, _)) = name.text.char_indices().nth(NAME_MAX) {
+        name.text.truncate(at);
     }
     name
 }
 
 /// The event that a query asks for: `where event = 'log file parallel write'`.
-fn event_of(query: &str) -> Option<String> {
+fn event_of(line: SourceLine<'_>) -> Option<GridCell> {
+    let query = line.text;
     let at = query.to_ascii_lowercase().rfind("event")?;
     let rest = query.get(at..)?;
-    let open = rest.find(['\'', '\u{2018}', '\u{2019}'])?;
-    let inner = rest[open..].chars().skip(1).collect::<String>();
-    let close = inner.find(['\'', '\u{2018}', '\u{2019}'])?;
-    Some(inner[..close].trim().to_owned()).filter(|e| !e.is_empty())
+    let quotes = ['\'', '\u{2018}', '\u{2019}'];
+    let (_, inner) = rest.split_once(quotes)?;
+    let (event, _) = inner.split_once(quotes)?;
+    Some(GridCell::of(line, event)).filter(|e| !e.is_empty())
 }

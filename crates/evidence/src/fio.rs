@@ -3,9 +3,12 @@
 //!
 //! Latencies are in nanoseconds (`clat_ns`, fio 3) or microseconds (`clat`, fio 2).
 
-use super::json::{JsonItem, JsonStep, key};
+use super::awr::cell::GridCell;
+use super::json::{JsonItem, JsonStep, JsonValue, key};
+use super::origin::SourcedCell;
 use super::sheets::{Sheets, text};
 use measure::imported::Cell;
+use measure::origin::{OriginInput, TextSpan};
 use measure::printed;
 use std::collections::BTreeMap;
 
@@ -17,29 +20,58 @@ const FIGURES_MAX: usize = 4096;
 /// Direction and latency: `write`, `clat_ns`.
 type Of = (String, String);
 
+/// A number of the file.
+#[derive(Clone, Copy, Debug)]
+struct Figure {
+    value: f64,
+    span: Option<TextSpan>,
+}
+
+impl Figure {
+    fn scaled(figure: Option<Figure>, factor: f64) -> SourcedCell {
+        figure.map_or_else(SourcedCell::blank, |f| {
+            SourcedCell::scaled(f.value, factor, f.span)
+        })
+    }
+
+    fn count(figure: Option<Figure>) -> SourcedCell {
+        figure.map_or_else(SourcedCell::blank, |f| {
+            SourcedCell::read(Cell::Count(f.value as u64), f.span)
+        })
+    }
+}
+
+/// A bin of a latency: how many, and where its value is.
+#[derive(Clone, Copy, Debug)]
+struct FioBin {
+    count: u64,
+    span: Option<TextSpan>,
+    value_span: Option<TextSpan>,
+}
+
 #[derive(Debug, Default)]
 struct Latency {
-    figures: BTreeMap<String, f64>,
-    percentiles: BTreeMap<String, f64>,
-    bins: BTreeMap<u64, u64>,
+    figures: BTreeMap<String, Figure>,
+    percentiles: BTreeMap<String, Figure>,
+    bins: BTreeMap<u64, FioBin>,
 }
 
 /// The jobs of a file.
 #[derive(Debug, Default)]
 pub struct Fio {
-    name: String,
-    options: BTreeMap<String, String>,
+    name: GridCell,
+    options: BTreeMap<String, GridCell>,
     /// Options of all jobs.
-    global: BTreeMap<String, String>,
-    rates: BTreeMap<(String, String), f64>,
+    global: BTreeMap<String, GridCell>,
+    rates: BTreeMap<(String, String), Figure>,
     latencies: BTreeMap<Of, Latency>,
     bins: usize,
     tables: Option<[usize; 3]>,
     /// The job is one of `client_stats`.
     is_client: bool,
     /// The machine that the job ran on, of a client of `fio --client`.
-    host: String,
-    port: String,
+    host: GridCell,
+    port: GridCell,
     /// The tables of the sums over all clients, apart from those of their parts.
     all_tables: Option<[usize; 3]>,
     /// What the file says of itself.
@@ -66,8 +98,7 @@ impl Fio {
             }
             JsonItem::Value(v) if key(path, 0) == Some("global options") => {
                 if let (Some(k), true) = (key(path, 1), self.global.len() < 64) {
-                    self.global
-                        .insert(k.to_owned(), v.chars().take(100).collect());
+                    self.global.insert(k.to_owned(), v.kept(100));
                 }
             }
             JsonItem::Value(v) => {
@@ -83,7 +114,7 @@ impl Fio {
                         "fdatasync",
                     ];
                     if known.contains(&k.as_str()) && self.facts.len() < 32 {
-                        self.facts.push((k.clone(), v.chars().take(200).collect()));
+                        self.facts.push((k.clone(), v.kept(200).text));
                     }
                 }
             }
@@ -92,25 +123,23 @@ impl Fio {
         }
     }
 
-    fn value(&mut self, path: &[JsonStep], v: &str) {
+    fn value(&mut self, path: &[JsonStep], v: JsonValue<'_>) {
         let (Some(a), b, c, d) = (key(path, 2), key(path, 3), key(path, 4), key(path, 5)) else {
             return;
         };
-        let number = printed::number(v)
+        let number = printed::number(v.text)
             .map(|n| n.value)
-            .or_else(|| v.parse().ok());
-        let number = number.filter(|n: &f64| n.is_finite());
+            .or_else(|| v.text.parse().ok());
+        let number = number.filter(|n: &f64| n.is_finite()).map(|value| Figure {
+            value,
+            span: v.span,
+        });
         match (a, b, c, d) {
-            ("jobname", None, _, _) => v
-                .chars()
-                .take(100)
-                .collect::<String>()
-                .clone_into(&mut self.name),
-            ("hostname", None, _, _) => self.host = v.chars().take(100).collect(),
-            ("port", None, _, _) => self.port = v.chars().take(10).collect(),
+            ("jobname", None, _, _) => self.name = v.kept(100),
+            ("hostname", None, _, _) => self.host = v.kept(100),
+            ("port", None, _, _) => self.port = v.kept(10),
             ("job options", Some(k), None, _) if self.options.len() < 64 => {
-                self.options
-                    .insert(k.to_owned(), v.chars().take(100).collect());
+                self.options.insert(k.to_owned(), v.kept(100));
             }
             (direction, Some(k), None, _) if DIRECTIONS.contains(&direction) => {
                 if let Some(n) = number.filter(|_| self.rates.len() < FIGURES_MAX) {
@@ -121,13 +150,21 @@ impl Fio {
                 let Some(n) = number.filter(|_| kind.contains("lat")) else {
                     return;
                 };
-                self.figure((direction.to_owned(), kind.to_owned()), what, deeper, n);
+                let of = (direction.to_owned(), kind.to_owned());
+                self.figure(of, what, deeper, n, v.name_span);
             }
             _ => {}
         }
     }
 
-    fn figure(&mut self, of: Of, what: &str, deeper: Option<&str>, n: f64) {
+    fn figure(
+        &mut self,
+        of: Of,
+        what: &str,
+        deeper: Option<&str>,
+        n: Figure,
+        name_span: Option<TextSpan>,
+    ) {
         if self.latencies.len() >= 64 && !self.latencies.contains_key(&of) {
             return;
         }
@@ -139,7 +176,12 @@ impl Fio {
             ("bins", Some(ns)) => {
                 if let (Ok(ns), true) = (ns.parse(), self.bins < BINS_MAX) {
                     self.bins += 1;
-                    latency.bins.insert(ns, n.max(0.0) as u64);
+                    let bin = FioBin {
+                        count: n.value.max(0.0) as u64,
+                        span: n.span,
+                        value_span: name_span,
+                    };
+                    latency.bins.insert(ns, bin);
                 }
             }
             (_, None) if latency.figures.len() < 32 => {
@@ -159,42 +201,51 @@ impl Fio {
                     .get(&(direction.to_owned(), k.to_owned()))
                     .copied()
             };
-            if get("total_ios").or(get("iops")).is_none_or(|n| n <= 0.0) {
+            let has = |f: Figure| f.value > 0.0;
+            if !get("total_ios").or(get("iops")).is_some_and(has) {
                 continue;
             }
-            let bytes = get("bw_bytes").or_else(|| get("bw").map(|k| k * 1024.0));
-            let real = |v: Option<f64>| v.map_or(Cell::Blank, Cell::Real);
+            let rate = match get("bw_bytes") {
+                Some(bytes) => Figure::scaled(Some(bytes), 1.0 / 1_048_576.0),
+                None => Figure::scaled(get("bw"), 1.0 / 1024.0),
+            };
             let row = vec![
-                text(&self.name),
-                text(direction),
-                get("total_ios").map_or(Cell::Blank, |n| Cell::Count(n as u64)),
-                real(get("iops")),
-                real(bytes.map(|b| b / 1_048_576.0)),
-                real(get("runtime").map(|ms| ms / 1000.0)),
-                text(&said),
+                self.name.sourced(),
+                SourcedCell::label(direction),
+                Figure::count(get("total_ios")),
+                Figure::scaled(get("iops"), 1.0),
+                rate,
+                Figure::scaled(get("runtime"), 0.001),
+                said.clone(),
                 self.host_cell(),
             ];
-            sheets.row(rates, 1, row);
+            sheets.sourced_row(rates, self.line(), row);
         }
         for ((direction, kind), latency) in &self.latencies {
-            let n = latency.figures.get("N").copied();
-            let has = latency.figures.get("max").is_some_and(|m| *m > 0.0);
+            let n = latency.figures.get("N").map(|f| f.value);
+            let has = latency.figures.get("max").is_some_and(|m| m.value > 0.0);
             if n == Some(0.0) || !has {
                 continue;
             }
-            sheets.row(latencies, 1, self.latency_row(direction, kind, latency));
+            let from = sheets.tables().get(bins).map_or(0, |t| t.rows.len());
+            let row = self.latency_row(direction, kind, latency, from);
+            sheets.sourced_row(latencies, self.line(), row);
             let unit = unit_ns(kind);
-            for (value, count) in &latency.bins {
-                let ns = (*value as f64 * unit) as u64;
+            for (value, bin) in &latency.bins {
+                let ns = SourcedCell::scaled(*value as f64, unit, bin.value_span);
                 let cells = vec![
-                    text(&self.name),
-                    text(direction),
-                    text(kind),
-                    Cell::Count(ns),
-                    Cell::Count(*count),
+                    self.name.sourced(),
+                    SourcedCell::label(direction),
+                    SourcedCell::label(kind),
+                    SourcedCell {
+                        cell: Cell::Count((*value as f64 * unit) as u64),
+                        source: ns.source,
+                    },
+                    SourcedCell::read(Cell::Count(bin.count), bin.span),
                     self.host_cell(),
                 ];
-                sheets.row(bins, 1, cells);
+                let line = bin.span.map_or(1, |s| u64::from(s.line));
+                sheets.sourced_row(bins, line, cells);
             }
         }
         let facts = std::mem::take(&mut self.facts);
@@ -208,9 +259,14 @@ impl Fio {
         };
     }
 
+    /// Line of the job's name.
+    fn line(&self) -> u64 {
+        self.name.span.map_or(1, |s| u64::from(s.line))
+    }
+
     /// The tables of the job: those of the sum of all clients are apart.
     fn job_tables(&mut self, sheets: &mut Sheets) -> [usize; 3] {
-        let is_all = self.is_client && self.name == ALL_CLIENTS;
+        let is_all = self.is_client && self.name.text == ALL_CLIENTS;
         let tables = if is_all {
             &mut self.all_tables
         } else {
@@ -220,7 +276,7 @@ impl Fio {
     }
 
     /// The options of the job that decide what a write is.
-    fn said(&self) -> String {
+    fn said(&self) -> SourcedCell {
         let method = [
             "ioengine",
             "sync",
@@ -231,60 +287,89 @@ impl Fio {
             "rw",
             "iodepth",
         ];
-        let said = method.iter().filter_map(|k| {
-            let own = self.options.get(*k).or_else(|| self.global.get(*k));
-            Some(format!("{k}={}", own?))
-        });
-        said.collect::<Vec<_>>().join(" ")
+        let (mut said, mut inputs) = (Vec::new(), Vec::new());
+        for name in method {
+            let own = self.options.get(name).or_else(|| self.global.get(name));
+            if let Some(value) = own {
+                said.push(format!("{name}={}", value.text));
+                inputs.extend(value.input());
+            }
+        }
+        SourcedCell::derived(text(&said.join(" ")), "options with their names", inputs)
     }
 
-    fn host_cell(&self) -> Cell {
+    fn host_cell(&self) -> SourcedCell {
         // The sum of all clients carries the name of the last of them.
         match (self.host.as_str(), self.port.as_str()) {
-            ("", _) => Cell::Blank,
-            _ if self.is_client && self.name == ALL_CLIENTS => Cell::Blank,
-            (host, "") => text(host),
-            (host, port) => text(&format!("{host}:{port}")),
+            ("", _) => SourcedCell::blank(),
+            _ if self.is_client && self.name.text == ALL_CLIENTS => SourcedCell::blank(),
+            (_, "") => self.host.sourced(),
+            (host, port) => {
+                let inputs = self.host.input().into_iter().chain(self.port.input());
+                let cell = text(&format!("{host}:{port}"));
+                SourcedCell::derived(cell, "a:b", inputs.collect())
+            }
         }
     }
 
-    fn latency_row(&self, direction: &str, kind: &str, latency: &Latency) -> Vec<Cell> {
+    /// A line of latencies; the bins of the latency are to be the rows from `from` of their table.
+    fn latency_row(
+        &self,
+        direction: &str,
+        kind: &str,
+        latency: &Latency,
+        from: usize,
+    ) -> Vec<SourcedCell> {
         let us = unit_ns(kind) / 1000.0;
-        let real = |v: Option<&f64>| v.map_or(Cell::Blank, |v| Cell::Real(*v * us));
-        let counted: u64 = latency.bins.values().fold(0, |a, b| a.saturating_add(*b));
+        let get = |figures: &BTreeMap<String, Figure>, name: &str| {
+            Figure::scaled(figures.get(name).copied(), us)
+        };
         let total = || {
             self.rates
                 .get(&(direction.to_owned(), "total_ios".to_owned()))
         };
         let n = latency.figures.get("N").or_else(total);
         let mut row = vec![
-            text(&self.name),
-            text(direction),
-            text(kind),
-            n.map_or(Cell::Blank, |n| Cell::Count(*n as u64)),
+            self.name.sourced(),
+            SourcedCell::label(direction),
+            SourcedCell::label(kind),
+            Figure::count(n.copied()),
         ];
-        row.extend(["min", "mean", "stddev", "max"].map(|k| real(latency.figures.get(k))));
-        row.extend(PERCENTILES.map(|(p, _)| real(latency.percentiles.get(p))));
-        let over = |ns: u64| {
-            let all = counted.max(1) as f64;
+        row.extend(["min", "mean", "stddev", "max"].map(|k| get(&latency.figures, k)));
+        row.extend(PERCENTILES.map(|(p, _)| get(&latency.percentiles, p)));
+        row.extend(self.binned(kind, latency, from));
+        row.push(self.host_cell());
+        row
+    }
+
+    /// How many are in bins, and the shares of those over 1, 10 and 20 ms.
+    fn binned(&self, kind: &str, latency: &Latency, from: usize) -> [SourcedCell; 4] {
+        let counted = latency.bins.values().map(|b| b.count);
+        let counted = counted.fold(0, u64::saturating_add);
+        if counted == 0 {
+            return Default::default();
+        }
+        let is_all = self.is_client && self.name.text == ALL_CLIENTS;
+        let [_, _, (id, _)] = if is_all { ALL_TABLES } else { TABLES };
+        let rows = format!("{id}.{from}-{}", from + latency.bins.len() - 1);
+        let count = || OriginInput::from(format!("{rows}.count"));
+        let unit = unit_ns(kind);
+        let over = |ns: u64, formula| {
             let over = latency
                 .bins
                 .iter()
-                .filter(|(v, _)| **v as f64 * us * 1000.0 > ns as f64);
-            let over: u64 = over.map(|(_, n)| *n).fold(0, u64::saturating_add);
-            match counted {
-                0 => Cell::Blank,
-                _ => Cell::Real(100.0 * over as f64 / all),
-            }
+                .filter(|(v, _)| **v as f64 * unit > ns as f64);
+            let over = over.map(|(_, b)| b.count).fold(0, u64::saturating_add);
+            let share = Some(100.0 * over as f64 / counted as f64);
+            let inputs = vec![count(), OriginInput::from(format!("{rows}.value_ns"))];
+            SourcedCell::computed(share, formula, inputs)
         };
-        row.push(if counted == 0 {
-            Cell::Blank
-        } else {
-            Cell::Count(counted)
-        });
-        row.extend([1_000_000, 10_000_000, 20_000_000].map(over));
-        row.push(self.host_cell());
-        row
+        [
+            SourcedCell::derived(Cell::Count(counted), "sum of a", vec![count()]),
+            over(1_000_000, "100 * share of a where b > 1000000"),
+            over(10_000_000, "100 * share of a where b > 10000000"),
+            over(20_000_000, "100 * share of a where b > 20000000"),
+        ]
     }
 }
 

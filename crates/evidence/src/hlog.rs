@@ -9,7 +9,8 @@ use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
-use super::sheets::{Sheets, text};
+use super::origin::SourcedCell;
+use super::sheets::Sheets;
 use super::{Gathered, Options, Sink, hdr};
 use measure::imported::{Cell, Severity};
 use measure::printed;
@@ -45,6 +46,8 @@ fn fields(line: &str) -> Option<(&str, f64, f64, f64, &str)> {
 
 #[derive(Debug, Default)]
 struct Merged {
+    /// First and last line.
+    lines: (u64, u64),
     intervals: u64,
     seconds: f64,
     counts: BTreeMap<u64, u64>,
@@ -65,7 +68,6 @@ struct State {
     sheets: Sheets,
     tags: BTreeMap<String, Merged>,
     facts: Vec<(String, String)>,
-    first: u64,
 }
 
 impl HlogReader {
@@ -78,7 +80,6 @@ impl HlogReader {
                 sheets: Sheets::new(file),
                 tags: BTreeMap::new(),
                 facts: Vec::new(),
-                first: 0,
             },
         }
     }
@@ -141,8 +142,12 @@ impl State {
         if self.tags.len() >= TAGS_MAX && !self.tags.contains_key(tag) {
             return;
         }
-        self.first = self.first.max(1);
         let merged = self.tags.entry(tag.chars().take(60).collect()).or_default();
+        let first = match merged.intervals {
+            0 => line.number,
+            _ => merged.lines.0,
+        };
+        merged.lines = (first, line.number);
         merged.intervals += 1;
         merged.seconds += seconds;
         let mut highest = 0;
@@ -191,29 +196,38 @@ impl State {
                 continue;
             }
             let sum: f64 = m.counts.iter().map(|(v, n)| *v as f64 * *n as f64).sum();
-            let pct = |ns: u64| {
-                let over = m
-                    .counts
-                    .range(ns + 1..)
-                    .map(|(_, n)| *n)
-                    .fold(0, u64::saturating_add);
-                match m.is_ns {
-                    true => Cell::Real(100.0 * over as f64 / count as f64),
-                    false => Cell::Blank,
-                }
+            let pct = |ns: u64, formula| {
+                let over = m.counts.range(ns + 1..).map(|(_, n)| *n);
+                let over = over.fold(0, u64::saturating_add);
+                let share = m.is_ns.then(|| 100.0 * over as f64 / count as f64);
+                SourcedCell::computed(share, formula, vec!["tag".into()])
             };
-            let mut row = vec![
-                text(tag),
-                Cell::Count(m.intervals),
-                Cell::Real(m.seconds),
-                if m.is_ns { text("ns") } else { Cell::Blank },
-                Cell::Count(count),
-                Cell::Real(sum / count as f64),
+            let of_tag = |cell, formula| SourcedCell::derived(cell, formula, vec!["tag".into()]);
+            let quantile = |q, formula| of_tag(percentile(&m.counts, count, q), formula);
+            let mean = Cell::Real(sum / count as f64);
+            let row = vec![
+                SourcedCell::label(tag),
+                of_tag(Cell::Count(m.intervals), "count of intervals"),
+                of_tag(Cell::Real(m.seconds), "sum of the lengths of intervals"),
+                match m.is_ns {
+                    true => SourcedCell::label("ns"),
+                    false => SourcedCell::blank(),
+                },
+                of_tag(
+                    Cell::Count(count),
+                    "count of values in the decoded intervals",
+                ),
+                of_tag(mean, "mean of the decoded intervals"),
+                quantile(0.5, "percentile 50 of the decoded intervals"),
+                quantile(0.9, "percentile 90 of the decoded intervals"),
+                quantile(0.99, "percentile 99 of the decoded intervals"),
+                quantile(0.999, "percentile 99.9 of the decoded intervals"),
+                of_tag(Cell::Count(m.max), "largest value of the decoded intervals"),
+                pct(1_000_000, "100 * share of values over 1 ms"),
+                pct(10_000_000, "100 * share of values over 10 ms"),
+                pct(20_000_000, "100 * share of values over 20 ms"),
             ];
-            row.extend([0.5, 0.9, 0.99, 0.999].map(|q| percentile(&m.counts, count, q)));
-            row.push(Cell::Count(m.max));
-            row.extend([1_000_000, 10_000_000, 20_000_000].map(pct));
-            self.sheets.row(table, self.first, row);
+            self.sheets.row_of_lines(table, m.lines, row);
             if !m.is_ns {
                 sink.notes
                     .add(Severity::Warning, "hlog.unit_unknown", None, None, || {

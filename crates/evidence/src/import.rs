@@ -25,6 +25,8 @@ pub struct Import {
     sources: Vec<Source>,
     diagnostics: Vec<Diagnostic>,
     dropped: u64,
+    /// Which file gave which rows.
+    rows_of: Vec<tables::RowsOfFile>,
 }
 
 /// What an import gives to a run.
@@ -51,21 +53,13 @@ impl Import {
     /// Begins a file. `file` is its name as the user gave it, `packing` how it was packed.
     #[must_use]
     pub fn open(&self, file: &str, packing: &str) -> Reading {
-        Reading {
-            options: self.options.clone(),
-            source: Source {
-                file: file.to_owned(),
-                packing: packing.to_owned(),
-                ..Source::default()
-            },
-            decoder: text::Decoder::default(),
-            head: Vec::new(),
-            reader: None,
-            sink: Sink {
-                notes: Notes::new(file),
-                samples: sink::Samples::of(self.options.samples_of.as_deref()),
-            },
-        }
+        Reading::open(&self.options, file, packing)
+    }
+
+    /// What the user decided.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Ends a file, and takes what it gave; returns the last of its samples beside the outcome. The
@@ -79,6 +73,11 @@ impl Import {
         found.truncate(room);
         self.diagnostics.append(&mut found);
         if ended.is_ok() {
+            self.rows_of.push(tables::RowsOfFile {
+                file: reading.source.file.clone(),
+                lines: reading.source.lines,
+                end: self.gathered.rows.len(),
+            });
             self.sources.push(reading.source);
         }
         (samples, ended)
@@ -112,7 +111,7 @@ impl Import {
             counters,
             ..
         } = self.gathered;
-        let mut all = tables::of_rows(&rows);
+        let mut all = tables::of_rows(&rows, &self.rows_of);
         snapshots::join(&snapshots, &mut rows, &mut all, &mut self.diagnostics);
         all.append(&mut tables);
         counters::join(&counters, &mut all, &mut self.diagnostics);
@@ -122,6 +121,7 @@ impl Import {
                 sources: self.sources,
                 tables: all,
                 series,
+                log_device: None,
             },
             diagnostics: self.diagnostics,
         }
@@ -141,6 +141,27 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Begins a file that [`Import::close`] takes later. Files may be read at the same time on
+    /// several threads; they are closed in their order.
+    #[must_use]
+    pub fn open(options: &Options, file: &str, packing: &str) -> Reading {
+        Reading {
+            options: options.clone(),
+            source: Source {
+                file: file.to_owned(),
+                packing: packing.to_owned(),
+                ..Source::default()
+            },
+            decoder: text::Decoder::default(),
+            head: Vec::new(),
+            reader: None,
+            sink: Sink {
+                notes: Notes::new(file),
+                samples: sink::Samples::of(options.samples_of.as_deref()),
+            },
+        }
+    }
+
     /// Takes the next bytes, however they are cut.
     ///
     /// # Errors

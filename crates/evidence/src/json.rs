@@ -1,6 +1,9 @@
 //! JSON as it comes: values with their paths, objects as they close. Nothing is built, so that
 //! memory does not grow with the file; what is cut gives what was whole; any depth is survived.
 
+use super::awr::cell::GridCell;
+use measure::origin::TextSpan;
+
 /// Depth of which names are kept: nothing that is read lies deeper.
 const KEPT_DEPTH: usize = 16;
 /// Depth that is followed.
@@ -21,9 +24,32 @@ pub enum JsonStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonItem<'a> {
     /// A number, word or string.
-    Value(&'a str),
+    Value(JsonValue<'a>),
     /// The end of an object or array.
     Close,
+}
+
+/// A number, word or string, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonValue<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// Its characters, without quotes.
+    pub span: Option<TextSpan>,
+    /// Those of its name, where it is a member.
+    pub name_span: Option<TextSpan>,
+}
+
+impl JsonValue<'_> {
+    /// The value as text of at most so many characters.
+    #[must_use]
+    pub fn kept(&self, max: usize) -> GridCell {
+        GridCell {
+            text: self.text.chars().take(max).collect(),
+            span: self.span,
+            ..GridCell::default()
+        }
+    }
 }
 
 /// Where and what the text stops being JSON.
@@ -51,6 +77,15 @@ enum In {
     Word,
 }
 
+/// Where a character is.
+#[derive(Clone, Copy, Debug, Default)]
+struct JsonPlace {
+    line: u64,
+    /// Characters before it, of the file and up to its line; a line end is one.
+    chars: u64,
+    line_began: u64,
+}
+
 /// Reads JSON as it comes, however it is cut.
 #[derive(Debug)]
 pub struct Json {
@@ -61,6 +96,10 @@ pub struct Json {
     text: Vec<u8>,
     code: u32,
     at_line_start: bool,
+    place: JsonPlace,
+    /// Where the text that is being read began.
+    began: JsonPlace,
+    name_span: Option<TextSpan>,
     /// Lines so far.
     pub line: u64,
     /// Where it broke; nothing is read after that.
@@ -78,6 +117,9 @@ impl Default for Json {
             text: Vec::new(),
             code: 0,
             at_line_start: true,
+            place: JsonPlace::default(),
+            began: JsonPlace::default(),
+            name_span: None,
             line: 1,
             broken: None,
             documents: 0,
@@ -92,10 +134,33 @@ impl Json {
             if self.broken.is_none() {
                 self.byte(b, each);
             }
+            // Bytes inside of a character and carriage returns are no characters.
+            self.place.chars += u64::from(b & 0xc0 != 0x80 && b != b'\r');
             if b == b'\n' {
                 self.line += 1;
+                self.place.line_began = self.place.chars;
             }
         }
+    }
+
+    /// From where a text began up to here.
+    fn span(&self) -> Option<TextSpan> {
+        let began = self.began;
+        Some(TextSpan {
+            line: u32::try_from(began.line).ok()?,
+            column: u32::try_from(began.chars.checked_sub(began.line_began)? + 1).ok()?,
+            length: u32::try_from(self.place.chars.checked_sub(began.chars)?).ok()?,
+        })
+        .filter(|span| span.length > 0)
+    }
+
+    /// A text begins `behind` characters from here.
+    fn begin(&mut self, behind: u64) {
+        self.began = JsonPlace {
+            line: self.line,
+            chars: self.place.chars + behind,
+            ..self.place
+        };
     }
 
     /// Whether the file ended inside a document.
@@ -128,6 +193,7 @@ impl Json {
                 b'[' => self.push(false),
                 b']' if self.open.last() == Some(&false) => self.pop(each),
                 b'"' => {
+                    self.begin(1);
                     self.state = In::Text {
                         key: false,
                         escaped: false,
@@ -136,12 +202,14 @@ impl Json {
                 }
                 b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'N' | b'i' => {
                     self.state = In::Word;
+                    self.begin(0);
                     self.keep(b);
                 }
                 _ => self.breaks(b, "a value"),
             },
             In::Key => match b {
                 b'"' => {
+                    self.begin(1);
                     self.state = In::Text {
                         key: true,
                         escaped: false,
@@ -238,6 +306,7 @@ impl Json {
 
     fn name(&mut self) {
         let name = String::from_utf8_lossy(&self.text).into_owned();
+        self.name_span = self.span();
         self.text.clear();
         if let Some(step) = self.path.get_mut(self.open.len() - 1) {
             *step = JsonStep::Key(name);
@@ -253,7 +322,12 @@ impl Json {
     fn give(&mut self, each: &mut impl FnMut(&[JsonStep], JsonItem<'_>)) {
         if self.open.len() <= KEPT_DEPTH {
             let text = String::from_utf8_lossy(&self.text);
-            each(&self.path, JsonItem::Value(&text));
+            let value = JsonValue {
+                text: &text,
+                span: self.span(),
+                name_span: self.name_span,
+            };
+            each(&self.path, JsonItem::Value(value));
         }
         self.text.clear();
     }
@@ -313,8 +387,10 @@ pub fn key(path: &[JsonStep], depth: usize) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, step: usize) -> (Vec<String>, Json) {
-        let (mut json, mut out) = (Json::default(), Vec::new());
+    type Spans = Vec<(u32, u32, u32)>;
+
+    fn read(text: &str, step: usize) -> (Vec<String>, Spans, Json) {
+        let (mut json, mut out, mut spans) = (Json::default(), Vec::new(), Vec::new());
         for chunk in text.as_bytes().chunks(step) {
             json.feed(chunk, &mut |path, met| {
                 let path: Vec<String> = path
@@ -325,11 +401,13 @@ mod tests {
                     })
                     .collect();
                 if let JsonItem::Value(v) = met {
-                    out.push(format!("{}={v}", path.join(".")));
+                    let span = v.span.map(<(u32, u32, u32)>::from);
+                    spans.push(span.expect("not empty"));
+                    out.push(format!("{}={}", path.join("."), v.text));
                 }
             });
         }
-        (out, json)
+        (out, spans, json)
     }
 
     #[test]
@@ -337,8 +415,9 @@ mod tests {
         let text = "fio: warning [x]\n{\"a\": [1, {\"b\\u00b5\": \"c\\\"\"}], \"d\": {}, \"e\": null}\n\
             bye\n[2]";
         for step in [1, 2, 7, 1000] {
-            let (out, json) = read(text, step);
+            let (out, spans, json) = read(text, step);
             assert_eq!(out, ["a.0=1", "a.1.bµ=c\"", "e=null", "0=2"]);
+            assert_eq!(spans, [(2, 8, 1), (2, 24, 3), (2, 46, 4), (4, 2, 1)]);
             assert!(json.broken.is_none() && !json.is_cut());
             assert_eq!((json.documents, json.line), (2, 4));
         }
@@ -353,12 +432,12 @@ mod tests {
             ("[1 2]", "a comma"),
             ("[1}", "a comma"),
         ] {
-            let (_, json) = read(text, 3);
+            let (_, _, json) = read(text, 3);
             assert!(json.broken.is_some_and(|b| b.what.contains(what)), "{text}");
         }
-        let (_, json) = read(&"[".repeat(100_000), 4096);
+        let (_, _, json) = read(&"[".repeat(100_000), 4096);
         assert!(json.broken.is_some_and(|b| b.what.contains("deep")));
-        let (out, json) = read("{\"a\": 1, \"b\": 2", 5);
+        let (out, _, json) = read("{\"a\": 1, \"b\": 2", 5);
         assert_eq!((out, json.is_cut()), (vec!["a=1".to_owned()], true));
     }
 }

@@ -1,10 +1,11 @@
 //! Evidence in JSON: `iostat -o JSON` and fio's `--output-format=json` and `json+`.
 
+use super::awr::cell::GridCell;
 use super::fio::Fio;
 use super::gathered::Ended;
 use super::head::Head;
 use super::json::{Json, JsonItem, JsonStep, key};
-use super::listing::{IostatSamples, iostat_reading};
+use super::listing::{IostatSamples, IostatValue, iostat_reading};
 use super::sheets::Sheets;
 use super::{Gathered, Kind, Options, Sink};
 use measure::imported::Severity;
@@ -37,9 +38,9 @@ enum What {
 #[derive(Debug, Default)]
 struct Iostat {
     samples: IostatSamples,
-    device: String,
-    fields: Vec<(String, f64)>,
-    stamp: String,
+    device: GridCell,
+    fields: Vec<(String, IostatValue)>,
+    stamp: GridCell,
     report: Option<u64>,
     reports: u64,
 }
@@ -116,17 +117,26 @@ impl Iostat {
                 let Some(name) = name else { return };
                 if keys[3] == Some("disk") {
                     if name == "disk_device" {
-                        v.clone_into(&mut self.device);
-                    } else if let Some(n) = printed::plain(v).filter(|_| self.fields.len() < 64) {
-                        self.fields.push((name.to_owned(), n));
+                        self.device = v.kept(usize::MAX);
+                    } else if let Some(n) =
+                        printed::plain(v.text).filter(|_| self.fields.len() < 64)
+                    {
+                        let found = IostatValue {
+                            value: n,
+                            scale: 1.0,
+                            span: v.span,
+                        };
+                        self.fields.push((name.to_owned(), found));
                     }
                 } else if name == "timestamp" {
-                    v.clone_into(&mut self.stamp);
+                    self.stamp = v.kept(usize::MAX);
                 } else if ["nodename", "release", "sysname", "number-of-cpus", "date"]
                     .contains(&name)
                     && self.samples.facts.len() < 16
                 {
-                    self.samples.facts.push((name.to_owned(), v.to_owned()));
+                    self.samples
+                        .facts
+                        .push((name.to_owned(), v.text.to_owned()));
                 }
             }
             JsonItem::Close => {
@@ -146,9 +156,10 @@ impl Iostat {
                 }
                 let pairs = self.fields.iter().map(|(k, v)| (k.as_str(), *v));
                 let found = iostat_reading(pairs);
-                self.samples.sample(&self.device, &found, 1, sheets);
+                let line = self.device.span.map_or(1, |s| u64::from(s.line));
+                self.samples.sample(&self.device, &found, line, sheets);
                 self.fields.clear();
-                self.device.clear();
+                self.device = GridCell::default();
             }
         }
     }

@@ -40,6 +40,7 @@ mod options;
 pub mod origin;
 mod pgbench_log;
 mod published;
+mod quick;
 mod readers;
 mod refusal;
 mod series;

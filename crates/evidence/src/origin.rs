@@ -60,6 +60,25 @@ impl<'a> SourceLine<'a> {
     }
 }
 
+/// Where a part of a line of bytes is, without the blanks around it. What is no UTF-8 counts as the
+/// replacement characters that are shown for it.
+#[must_use]
+pub fn span_of_bytes(number: u64, line: &[u8], part: &[u8]) -> Option<TextSpan> {
+    let part = part.trim_ascii();
+    let start = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
+    line.get(start..start + part.len())?;
+    let chars = |bytes: &[u8]| match bytes.is_ascii() {
+        true => bytes.len(),
+        false => String::from_utf8_lossy(bytes).chars().count(),
+    };
+    let number_of = |n: usize| u32::try_from(n).ok();
+    (!part.is_empty()).then_some(TextSpan {
+        line: u32::try_from(number).ok()?,
+        column: number_of(chars(line.get(..start)?) + 1)?,
+        length: number_of(chars(part))?,
+    })
+}
+
 /// A cell and where it comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourcedCell {
@@ -131,6 +150,15 @@ impl SourcedCell {
             _ => CellSource::Derived(formula, inputs),
         };
         SourcedCell { cell, source }
+    }
+
+    /// Line of its characters.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self.source {
+            CellSource::Read(span) | CellSource::Scaled(span, _) => Some(u64::from(span.line)),
+            CellSource::Given | CellSource::Derived(..) => None,
+        }
     }
 
     /// A number that a formula gives, if it gives one.

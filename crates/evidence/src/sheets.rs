@@ -4,12 +4,14 @@ use super::Notes;
 use super::origin::{CellSource, SourcedCell};
 use super::tables::column;
 use measure::imported::{Cell, Severity, Table};
-use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
+use measure::origin::{CellOrigin, Derivation, OriginInput, RowOrigin, ScaledSpan, TextSpan};
 
 /// Tables of a file that are kept.
 const TABLES_MAX: usize = 1000;
 /// Cells of a file that are kept.
 const CELLS_MAX: usize = 400_000;
+/// Lines that a row takes.
+const ROW_LINES_MAX: u64 = 16;
 /// Characters of a text cell.
 const TEXT_MAX: usize = 200;
 
@@ -65,8 +67,13 @@ impl Sheets {
 
     /// Adds a row whose cells have origins. Its lines are those of the cells, and `line`.
     pub fn sourced_row(&mut self, table: usize, line: u64, cells: Vec<SourcedCell>) {
+        self.row_of_lines(table, (line, line), cells);
+    }
+
+    /// Adds a row that sums up these lines.
+    pub fn row_of_lines(&mut self, table: usize, lines: (u64, u64), cells: Vec<SourcedCell>) {
         if let Some(t) = self.room(table) {
-            let (cells, origin) = apart(cells, (line, line), t);
+            let (cells, origin) = apart(cells, lines, t);
             t.rows.push(cells);
             t.origins.push(origin);
         }
@@ -129,7 +136,10 @@ fn apart(
     cells.resize(table.columns.len(), SourcedCell::default());
     let mut widen = |span: TextSpan| {
         let line = u64::from(span.line);
-        lines = (lines.0.min(line), lines.1.max(line));
+        // A name may be far above, in the query or the title of all rows.
+        if line.abs_diff(lines.0) <= ROW_LINES_MAX {
+            lines = (lines.0.min(line), lines.1.max(line));
+        }
     };
     let (mut values, mut origins) = (
         Vec::with_capacity(cells.len()),
@@ -147,10 +157,17 @@ fn apart(
                 widen(span);
                 CellOrigin::Scaled(Box::new(ScaledSpan { span, factor }))
             }
-            CellSource::Derived(formula, inputs) => CellOrigin::Derived(Box::new(Derivation {
-                formula: formula_index(&mut table.formulas, formula),
-                inputs,
-            })),
+            CellSource::Derived(formula, inputs) => {
+                for input in &inputs {
+                    if let OriginInput::Span(span) = input {
+                        widen(*span);
+                    }
+                }
+                CellOrigin::Derived(Box::new(Derivation {
+                    formula: formula_index(&mut table.formulas, formula),
+                    inputs,
+                }))
+            }
         });
     }
     let origin = RowOrigin {

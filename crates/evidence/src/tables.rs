@@ -1,8 +1,11 @@
 //! Rows of an import, and the studies' tables over them: per process the share of waits over 1,
 //! 10 and 20 ms and the true maximum.
 
+use super::origin::SourcedCell;
+use super::sheets::add_sourced;
 use measure::WaitEvent;
 use measure::imported::{Cell, Column, Table};
+use measure::origin::OriginInput;
 use measure::run::{Row, WaitStats};
 
 /// A row of evidence that contains nothing yet but its name. `jobs` is 1: one process.
@@ -45,9 +48,20 @@ pub fn key_of(event: &str) -> String {
     }
 }
 
-/// The tables that every import has.
+/// A file, and the rows that it gave.
+#[derive(Clone, Debug)]
+pub struct RowsOfFile {
+    /// The file as the user named it.
+    pub file: String,
+    /// Its lines.
+    pub lines: u64,
+    /// One behind the last of its rows.
+    pub end: usize,
+}
+
+/// The tables that every import has. `files` are in the order of the rows.
 #[must_use]
-pub fn of_rows(rows: &[Row]) -> Vec<Table> {
+pub fn of_rows(rows: &[Row], files: &[RowsOfFile]) -> Vec<Table> {
     let mut table = Table {
         id: "worker_latency".to_owned(),
         title: "Redo waits by process: share over 1, 10 and 20 ms, and the longest".to_owned(),
@@ -64,10 +78,13 @@ pub fn of_rows(rows: &[Row]) -> Vec<Table> {
         ],
         ..Table::default()
     };
-    for row in rows {
+    for (index, row) in rows.iter().enumerate() {
+        let of = files.iter().find(|f| index < f.end);
+        let (file, lines) = of.map_or(("", 1), |f| (f.file.as_str(), f.lines.max(1)));
         for event in [WaitEvent::LogFileParallelWrite, WaitEvent::LogFileSync] {
             if let Some(stats) = row.wait(event).filter(|s| s.count > 0) {
-                table.rows.push(line(row, event.name(), stats));
+                let cells = line(index, row, event, stats);
+                add_sourced(&mut table, file, (1, lines), cells);
             }
         }
     }
@@ -78,17 +95,26 @@ pub fn of_rows(rows: &[Row]) -> Vec<Table> {
     }
 }
 
-fn line(row: &Row, event: &str, stats: &WaitStats) -> Vec<Cell> {
+fn line(index: usize, row: &Row, event: WaitEvent, stats: &WaitStats) -> Vec<SourcedCell> {
+    let label = |text: &str| SourcedCell {
+        cell: Cell::Text(text.to_owned()),
+        ..SourcedCell::default()
+    };
+    let of_row = |cell, formula, figure: &str| {
+        let id = format!("rows.{index}.waits.{}.{figure}", event.key());
+        SourcedCell::derived(cell, formula, vec![OriginInput::from(id)])
+    };
+    let ms = |ns: f64| Cell::Real(ns / 1e6);
     vec![
-        Cell::Text(row.workload.clone()),
-        Cell::Text(event.to_owned()),
-        Cell::Count(stats.count),
-        Cell::Real(stats.over_1ms_pct),
-        Cell::Real(stats.over_10ms_pct),
-        Cell::Real(stats.over_20ms_pct),
-        Cell::Real(stats.max_ns as f64 / 1e6),
-        Cell::Real(stats.mean_ns / 1e6),
-        Cell::Count(stats.outliers),
+        label(&row.workload),
+        label(event.name()),
+        of_row(Cell::Count(stats.count), "a", "count"),
+        of_row(Cell::Real(stats.over_1ms_pct), "a", "over_1ms_pct"),
+        of_row(Cell::Real(stats.over_10ms_pct), "a", "over_10ms_pct"),
+        of_row(Cell::Real(stats.over_20ms_pct), "a", "over_20ms_pct"),
+        of_row(ms(stats.max_ns as f64), "a / 1000000", "max_ns"),
+        of_row(ms(stats.mean_ns), "a / 1000000", "mean_ns"),
+        of_row(Cell::Count(stats.outliers), "a", "outliers"),
     ]
 }
 

@@ -10,7 +10,9 @@
 //!        812  170000111
 //! ```
 
+use super::awr::cell::GridCell;
 use super::awr::text::{slice, spans};
+use super::origin::SourceLine;
 
 /// Lines that a row may take.
 const LINES_MAX: usize = 16;
@@ -22,7 +24,7 @@ pub struct Wrapped {
     above: Option<String>,
     heads: Vec<Head>,
     /// Lines of the row that has begun.
-    row: Vec<String>,
+    row: Vec<(u64, String)>,
     in_heads: bool,
 }
 
@@ -40,7 +42,7 @@ pub enum WrappedLine {
     /// A part of one.
     Part,
     /// The last of a row: its cells.
-    Row(Vec<String>),
+    Row(Vec<GridCell>),
 }
 
 impl Wrapped {
@@ -54,7 +56,8 @@ impl Wrapped {
     }
 
     /// Takes a line. Of a listing whose rows take one line it is [`WrappedLine::No`].
-    pub fn line(&mut self, line: &str) -> WrappedLine {
+    pub fn line(&mut self, source: SourceLine<'_>) -> WrappedLine {
+        let line = source.text;
         if line.trim().is_empty() {
             self.row.clear();
             return WrappedLine::No;
@@ -73,13 +76,14 @@ impl Wrapped {
             self.row.clear();
             return WrappedLine::No;
         }
-        self.row.push(line.to_owned());
+        self.row.push((source.number, line.to_owned()));
         if self.row.len() < self.heads.len() {
             return WrappedLine::Part;
         }
         let lines = std::mem::take(&mut self.row);
         let cells = lines.iter().zip(&self.heads);
-        WrappedLine::Row(cells.flat_map(|(l, h)| slice(l, &h.spans)).collect())
+        let cells = cells.flat_map(|((n, l), h)| slice(SourceLine::new(*n, l), &h.spans));
+        WrappedLine::Row(cells.collect())
     }
 
     fn rule(&mut self, spans: Vec<(usize, usize)>) -> WrappedLine {
@@ -90,7 +94,7 @@ impl Wrapped {
             self.heads.clear();
         }
         self.in_heads = true;
-        let names = slice(&above, &spans);
+        let names = slice(SourceLine::new(0, &above), &spans);
         if self.heads.len() < LINES_MAX {
             self.heads.push(Head {
                 names: names.iter().map(|n| n.to_ascii_lowercase()).collect(),
@@ -116,6 +120,12 @@ pub fn is_heading(line: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn numbered(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
+        (1..)
+            .zip(text.lines())
+            .map(|(n, line)| SourceLine::new(n, line))
+    }
+
     #[test]
     fn rows_of_several_lines() {
         let text = "\
@@ -123,33 +133,39 @@ mod tests {
 ---------- ----------\n        16\n/u01/redo01.log\n       812  170000111\n
        512\n/u01/redo02.log\n       501\n";
         let mut wrapped = Wrapped::default();
-        let took: Vec<WrappedLine> = text.lines().map(|l| wrapped.line(l)).collect();
+        let took: Vec<WrappedLine> = numbered(text).map(|l| wrapped.line(l)).collect();
         assert_eq!(
             wrapped.names(),
             ["io_size", "file_name", "io_latency", "timestamp"]
         );
-        let rows: Vec<&WrappedLine> = took
-            .iter()
-            .filter(|t| matches!(t, WrappedLine::Row(_)))
-            .collect();
-        let row = |cells: [&str; 4]| WrappedLine::Row(cells.map(str::to_owned).to_vec());
+        let rows = took.iter().filter_map(|t| match t {
+            WrappedLine::Row(cells) => Some(cells.iter().map(|c| &**c).collect::<Vec<&str>>()),
+            _ => None,
+        });
         assert_eq!(
-            rows,
+            rows.collect::<Vec<_>>(),
             [
-                &row(["16", "/u01/redo01.log", "812", "170000111"]),
-                &row(["512", "/u01/redo02.log", "501", ""]),
+                ["16", "/u01/redo01.log", "812", "170000111"],
+                ["512", "/u01/redo02.log", "501", ""],
             ]
         );
+        let places = took.iter().rev().find_map(|t| match t {
+            WrappedLine::Row(cells) => Some(
+                cells
+                    .iter()
+                    .map(|c| c.span.map(|s| s.line))
+                    .collect::<Vec<_>>(),
+            ),
+            _ => None,
+        });
+        assert_eq!(places, Some(vec![Some(11), Some(12), Some(13), None]));
     }
 
     #[test]
     fn rows_of_one_line_are_not_its_own() {
         let mut wrapped = Wrapped::default();
-        for line in [
-            "  IO_SIZE IO_LATENCY",
-            "--------- ----------",
-            "       16        812",
-        ] {
+        let text = "  IO_SIZE IO_LATENCY\n--------- ----------\n       16        812\n";
+        for line in numbered(text) {
             assert_eq!(wrapped.line(line), WrappedLine::No);
         }
         assert!(wrapped.names().is_empty());

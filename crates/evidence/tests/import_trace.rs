@@ -259,10 +259,45 @@ fn warnings_of_a_log_writer_are_listed() {
     let want = [
         ("log_write_warnings", 2),
         ("broadcast_warnings", 1),
-        ("adaptive_sync", 2),
+        ("adaptive_sync", 1),
     ];
     assert_eq!(sizes, want);
+    let both = "kcrfw_alfs_update_mode: post->poll long#=5 sync#=10; Log file sync switching to \
+                polling";
+    let switch = &outcome.imported.tables[2].rows[0][2];
+    assert_eq!(
+        *switch,
+        Cell::Text(both.to_owned()),
+        "two lines, one switch"
+    );
     assert_eq!(outcome.imported.tables[0].rows[0][2], Cell::Count(780));
+}
+
+#[test]
+fn a_switch_is_counted_once_and_a_size_is_not_invented() {
+    let text = "Trace file /x.trc\nOracle Database 19c Release 19.0.0.0.0\nRelease:\t4.1.12\n\
+        kcrfw_update_adaptive_sync_mode: post->poll long#=5 sync#=10\n\
+        *** 2014-03-12 10:00:00.000\nLog file sync switching to polling\n\
+        Log file sync switching to post/wait\nkcrfw_alfs_update_mode: poll->post\n\
+        kcrfw_alfs_update_mode: post->poll\nLog file sync switching to polling\n\
+        Warning: log write elapsed time 780ms\n";
+    let outcome = import(text);
+    let tables = &outcome.imported.tables;
+    let table = |id: &str| tables.iter().find(|t| t.id == id).expect("the table");
+    // Only two lines next to each other are known to be one switch.
+    assert_eq!(table("adaptive_sync").rows.len(), 5);
+    let warning = &table("log_write_warnings").rows[0];
+    assert_eq!(warning[2..4], [Cell::Count(780), Cell::Blank]);
+    let facts = &outcome.imported.sources[0].facts;
+    let named = |name: &str| facts.iter().filter(|(n, _)| n == name).count();
+    assert_eq!(
+        [
+            named("Oracle release"),
+            named("System release"),
+            named("Release")
+        ],
+        [1, 1, 0]
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ pub struct ScaledSpan {
 pub struct Derivation {
     /// Index into the formulas of the table.
     pub formula: u32,
-    /// What it was computed of, in the order of the formula.
+    /// What it was computed of: a, b, c, ... of the formula, in their order, unless the formula
+    /// names columns of the row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<OriginInput>,
 }
@@ -76,8 +77,9 @@ pub struct Derivation {
 pub enum OriginInput {
     /// Characters of the file.
     Span(TextSpan),
-    /// A cell: `column` of the same row, or `table.row.column`, where `*` is every row. The table
-    /// is one of the same file, of that id; the row counts from 0.
+    /// A cell: `column` of the same row, or `table.row.column`, where `*` is every row and `a-b`
+    /// are rows a to b. The table is the one of that id that joins files as this one does, or is of
+    /// the row's file; rows count from 0. `rows.n.` begins a figure of the run's own rows.
     Cell(Cow<'static, str>),
 }
 

@@ -9,6 +9,7 @@
 pub mod budget;
 pub mod cleanup;
 pub mod cli;
+pub mod collect;
 pub mod command_line;
 pub mod experiment;
 pub mod folder;

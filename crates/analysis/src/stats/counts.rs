@@ -48,6 +48,32 @@ impl Counts {
         Ok(Counts { places, n })
     }
 
+    /// Of distinct values in ascending order, each with its count.
+    ///
+    /// # Errors
+    /// No values, one that is not finite, or values that do not ascend.
+    pub fn of_ascending(values: impl Iterator<Item = (f64, u64)>) -> Result<Counts, StatsRefusal> {
+        let places: Vec<Place> = values
+            .map(|(value, count)| Place {
+                value,
+                low: value,
+                high: value,
+                count,
+            })
+            .collect();
+        if let Some(index) = places.iter().position(|p| !p.value.is_finite()) {
+            return Err(StatsRefusal::NotFinite { index });
+        }
+        if !places.is_sorted_by(|a, b| a.value < b.value) {
+            return Err(StatsRefusal::Parameter("the values have to ascend"));
+        }
+        let n = places.iter().map(|p| p.count).sum();
+        match n {
+            0 => Err(StatsRefusal::Empty),
+            n => Ok(Counts { places, n }),
+        }
+    }
+
     /// Of a histogram.
     ///
     /// # Errors
@@ -118,7 +144,11 @@ impl Counts {
         let part = h - rank;
         let below = self.rank(rank as u64);
         let above = self.rank((rank as u64 + 1).min(self.n - 1));
-        let between = |a: f64, b: f64| if part == 0.0 { a } else { a + (b - a) * part };
+        // In R's order of operations, so that halves are rounded as R rounds them.
+        let between = |a: f64, b: f64| match part == 0.0 || a == b {
+            true => a,
+            false => (1.0 - part) * a + part * b,
+        };
         Ok(super::Estimate {
             value: between(below.value, above.value),
             low: between(below.low, above.low),

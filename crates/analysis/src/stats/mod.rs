@@ -13,6 +13,7 @@
 //! | autocorrelation and the length of blocks | [`autocorrelation`] |
 //! | block bootstrap of a series | [`bootstrap`] |
 //! | block bootstrap of interval histograms, and of events cut into blocks | [`blocks`] |
+//! | several sequences as one sample | [`pooled`] |
 //! | change points | [`change`] |
 //! | steady state | [`steady`] |
 //! | regression with one break | [`segmented`] |
@@ -35,6 +36,7 @@ pub mod decay;
 pub mod effect;
 pub mod moments;
 mod parts;
+pub mod pooled;
 pub mod power;
 pub mod random;
 pub mod rank;

@@ -43,6 +43,14 @@ pub fn of_histogram(histogram: &Histogram) -> Result<Summary, StatsRefusal> {
     build(&Counts::of_histogram(histogram)?, histogram.mean())
 }
 
+/// Of counted values whose exact mean is known.
+///
+/// # Errors
+/// No values.
+pub fn of_counts(counts: &Counts, mean: f64) -> Result<Summary, StatsRefusal> {
+    build(counts, mean)
+}
+
 fn build(counts: &Counts, mean: f64) -> Result<Summary, StatsRefusal> {
     let [min, q1, median, q3, max] = {
         let at = |p| counts.quantile(p);

@@ -122,6 +122,18 @@ impl ServerAddress {
         })
     }
 
+    /// Whether it is a Unix socket, or an address of this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.place {
+            ServerPlace::Socket(_) => true,
+            ServerPlace::Network(host, _) => {
+                let address = host.parse::<std::net::IpAddr>();
+                host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
+
     /// Name of the schema that redolab makes: the database, with `redolab_` before it.
     #[must_use]
     pub fn schema(&self) -> String {

@@ -20,6 +20,21 @@ const ROWS_MAX: usize = 1000;
 /// Rows of a query as text; a value that is NULL is `None`.
 pub type TextRows = Vec<Vec<Option<String>>>;
 
+/// The longest row of a result, in columns.
+const COLUMNS_MAX: u16 = 1600;
+
+/// A result with the names of its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextTable {
+    /// Names, and whether the type is one of numbers.
+    pub columns: Vec<(String, bool)>,
+    /// The rows.
+    pub rows: TextRows,
+}
+
+/// Types of numbers, by their object ids: int8, int2, int4, oid, float4, float8, numeric.
+const NUMBERS: [u32; 7] = [20, 21, 23, 26, 700, 701, 1700];
+
 /// A connection that is ready for queries.
 #[derive(Debug)]
 pub struct Connection {
@@ -92,19 +107,29 @@ impl Connection {
     /// # Errors
     /// Of the server, or of the connection.
     pub fn query(&mut self, sql: &str) -> Result<TextRows, PostgresError> {
+        Ok(self.table(sql)?.rows)
+    }
+
+    /// As [`Connection::query`], with the names of the columns.
+    ///
+    /// # Errors
+    /// Of the server, or of the connection.
+    pub fn table(&mut self, sql: &str) -> Result<TextTable, PostgresError> {
         self.wire.begin();
         frontend::query(sql, &mut self.wire.outbox)?;
         self.wire.send()?;
-        let mut rows = TextRows::new();
+        let mut table = TextTable::default();
         let mut failure = None;
         loop {
             let frame = self.wire.frame()?;
             match frame.tag {
-                backend::DATA_ROW_TAG if rows.len() < ROWS_MAX => rows.push(values(frame.body)?),
+                backend::DATA_ROW_TAG if table.rows.len() < ROWS_MAX => {
+                    table.rows.push(values(frame.body)?);
+                }
+                backend::ROW_DESCRIPTION_TAG => table.columns = columns(frame.body)?,
                 backend::ERROR_RESPONSE_TAG => failure = Some(ServerMessage::of(frame.body)),
                 backend::READY_FOR_QUERY_TAG => break,
-                backend::ROW_DESCRIPTION_TAG
-                | backend::COMMAND_COMPLETE_TAG
+                backend::COMMAND_COMPLETE_TAG
                 | backend::PARAMETER_STATUS_TAG
                 | backend::NOTIFICATION_RESPONSE_TAG
                 | backend::NOTICE_RESPONSE_TAG => {}
@@ -113,7 +138,7 @@ impl Connection {
         }
         match failure {
             Some(message) => Err(PostgresError::Server(message)),
-            None => Ok(rows),
+            None => Ok(table),
         }
     }
 
@@ -247,6 +272,28 @@ fn refusal(message: ServerMessage, note: &str) -> PostgresError {
     }
 }
 
+/// The names of a result's columns, and whether each has a type of numbers.
+fn columns(body: &[u8]) -> Result<Vec<(String, bool)>, PostgresError> {
+    let read = || -> Option<Vec<(String, bool)>> {
+        let (count, mut rest) = body.split_first_chunk::<2>()?;
+        let count = Some(u16::from_be_bytes(*count)).filter(|count| *count <= COLUMNS_MAX)?;
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            let end = rest.iter().position(|byte| *byte == 0)?;
+            let (name, after) = rest.split_at_checked(end)?;
+            // A zero, the table and column of 6 bytes, the type, its size, modifier and format.
+            let (fixed, after) = after.split_first_chunk::<19>()?;
+            let kind = fixed.get(7..).and_then(<[u8]>::first_chunk::<4>)?;
+            columns.push((harmless(name), NUMBERS.contains(&u32::from_be_bytes(*kind))));
+            rest = after;
+        }
+        rest.is_empty().then_some(columns)
+    };
+    read().ok_or(PostgresError::Protocol(
+        "the description of a result is malformed",
+    ))
+}
+
 /// The values of a row in text format.
 fn values(body: &[u8]) -> Result<Vec<Option<String>>, PostgresError> {
     let read = || -> Option<Vec<Option<String>>> {
@@ -273,6 +320,25 @@ fn values(body: &[u8]) -> Result<Vec<Option<String>>, PostgresError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_have_names_and_kinds() {
+        let mut body = vec![0, 2];
+        for (name, kind) in [("wal_records", 20_u32), ("stats_reset", 1184)] {
+            body.extend_from_slice(name.as_bytes());
+            body.extend_from_slice(&[0; 7]);
+            body.extend_from_slice(&kind.to_be_bytes());
+            body.extend_from_slice(&[0; 8]);
+        }
+        let want = [
+            ("wal_records".to_owned(), true),
+            ("stats_reset".to_owned(), false),
+        ];
+        assert_eq!(columns(&body).expect("columns"), want);
+        for length in 0..body.len() {
+            assert!(columns(&body[..length]).is_err(), "{length}");
+        }
+    }
 
     #[test]
     fn rows_that_are_cut_or_too_long_are_refused() {

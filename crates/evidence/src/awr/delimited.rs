@@ -1,7 +1,9 @@
 //! Tables of reports whose cells are separated by tabs or bars: copied from a report in HTML, or
 //! written as Markdown. A heading that is known begins a table; its lines follow directly.
 
+use super::cell::GridCell;
 use super::{Grid, squeeze};
+use crate::origin::SourceLine;
 
 /// Cells of a line.
 const CELLS_MAX: usize = 64;
@@ -32,7 +34,7 @@ impl DelimitedTable {
     /// Takes a line, below a title.
     pub fn line(&mut self, line: &str, number: u64, title: &str) -> DelimitedStep {
         let step = |ended, is_taken| DelimitedStep { ended, is_taken };
-        let Some((separator, mut cells)) = cells(line) else {
+        let Some((separator, cells)) = cells(SourceLine::new(number, line)) else {
             return step(self.end(), false);
         };
         if let Some((_, grid)) = self.open.as_mut().filter(|(s, _)| *s == separator) {
@@ -48,16 +50,17 @@ impl DelimitedTable {
         if !is_heading(&cells) {
             return step(ended, false);
         }
+        let mut headings: Vec<String> = cells.iter().map(|c| c.text.clone()).collect();
         // The first column of the load profile has no heading, and pages lose its cell.
-        if cells.first().is_some_and(|c| squeeze(c) == "persecond") {
-            cells.insert(0, String::new());
+        if headings.first().is_some_and(|c| squeeze(c) == "persecond") {
+            headings.insert(0, String::new());
         }
         self.open = Some((
             separator,
             Grid {
                 title: title.to_owned(),
                 line: number,
-                headings: cells,
+                headings,
                 rows: Vec::new(),
             },
         ));
@@ -73,10 +76,11 @@ impl DelimitedTable {
 /// Whether a line is the heading of such a table.
 #[must_use]
 pub fn opens(line: &str) -> bool {
-    cells(line).is_some_and(|(_, cells)| is_heading(&cells))
+    cells(SourceLine::new(0, line)).is_some_and(|(_, cells)| is_heading(&cells))
 }
 
-fn cells(line: &str) -> Option<(Separator, Vec<String>)> {
+fn cells(source: SourceLine<'_>) -> Option<(Separator, Vec<GridCell>)> {
+    let line = source.text;
     let trimmed = line.trim();
     let inner = trimmed.strip_prefix('|').and_then(|l| l.strip_suffix('|'));
     let (separator, parts): (_, Vec<&str>) = match inner {
@@ -84,20 +88,20 @@ fn cells(line: &str) -> Option<(Separator, Vec<String>)> {
         None if line.contains('\t') => (Separator::Tab, line.trim_end().split('\t').collect()),
         None => return None,
     };
-    let bare = |c: &&str| c.trim().trim_matches(['*', '`']).trim().to_owned();
-    let cells: Vec<String> = parts.iter().map(bare).collect();
+    let bare = |c: &&str| GridCell::of(source, c.trim().trim_matches(['*', '`']));
+    let cells: Vec<GridCell> = parts.iter().map(bare).collect();
     (cells.len() >= 2 && cells.len() <= CELLS_MAX).then_some((separator, cells))
 }
 
 /// The line of hyphens below a heading of Markdown.
-fn is_drawn(cells: &[String]) -> bool {
-    let drawn = |c: &String| c.contains('-') && c.bytes().all(|b| matches!(b, b'-' | b':'));
+fn is_drawn(cells: &[GridCell]) -> bool {
+    let drawn = |c: &GridCell| c.contains('-') && c.bytes().all(|b| matches!(b, b'-' | b':'));
     cells.iter().all(drawn)
 }
 
 /// Whether cells are the headings of a table that is read. Tabs that only pad leave empty cells
 /// between the names: such a line is none.
-fn is_heading(cells: &[String]) -> bool {
+fn is_heading(cells: &[GridCell]) -> bool {
     let names: Vec<String> = cells.iter().map(|c| squeeze(c)).collect();
     let Some((first, rest)) = names.split_first() else {
         return false;

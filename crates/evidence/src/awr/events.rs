@@ -1,10 +1,12 @@
 //! Wait events and their histograms.
 
+use super::cell::GridCell;
 use super::over::SharesOver;
 use super::{Grid, squeeze};
-use crate::sheets::{Sheets, text};
+use crate::origin::SourcedCell;
+use crate::sheets::Sheets;
 use measure::imported::Cell;
-use measure::printed::{self, Number};
+use measure::printed;
 
 /// What a column of a table of wait events holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,14 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
     let title = squeeze(&grid.title);
     let has = |what: &str| grid.column(|h| h.contains(what)).is_some();
     let background = has("bgtime") || title.starts_with("background");
-    let (id, name) = if background {
+    // "Wait Events (fg and bg)" of 12c on counts the waits of all processes.
+    let both = ["fgandbg", "foregroundandbackground"];
+    let (id, name) = if both.iter().any(|b| title.contains(b)) {
+        (
+            "all_waits",
+            "Wait events of foreground and background processes",
+        )
+    } else if background {
         ("background_waits", "Background wait events")
     } else if has("class") || title.starts_with("top") {
         ("top_events", "Top timed events")
@@ -121,54 +130,81 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
 pub fn line(
     table: usize,
     at: u64,
-    values: &[(Role, f64, &str)],
+    values: &[(Role, f64, &GridCell)],
     sheets: &mut Sheets,
 ) -> Option<f64> {
-    let get = |role: Role| values.iter().find(|(r, _, _)| *r == role);
-    let number = |role| {
-        let (_, unit, text) = get(role)?;
-        Some((*unit, printed::number(text)?))
+    let get = |role: Role| {
+        let found = values.iter().find(|(r, _, _)| *r == role);
+        found.map(|(_, unit, cell)| (*unit, *cell))
     };
-    let shown = |role| get(role).map_or(Cell::Blank, |(_, _, t)| blank_or(t));
-    let plain = |role| number(role).map_or(Cell::Blank, |(_, n): (f64, Number<'_>)| n.cell());
-    let count = |n: Number<'_>| match n.whole {
-        Some(w) if n.suffix.is_empty() => Cell::Count(w),
-        _ => n.count().map_or(Cell::Blank, Cell::Real),
+    let or_blank = |role, make: fn(f64, &GridCell) -> SourcedCell| {
+        get(role).map_or_else(SourcedCell::blank, |(unit, cell)| make(unit, cell))
     };
-    let time = number(Role::Time).and_then(|(unit, n)| Some(n.count()? * unit));
-    let average = number(Role::Average).and_then(|(unit, n)| n.nanos(unit));
-    let name = get(Role::Event).map_or("", |(_, _, t)| t);
-    let mut time_outs = plain(Role::TimeOuts);
-    let counts = number(Role::TimedOut).zip(number(Role::Waits));
-    if let Some(((_, out), (_, of))) = counts.filter(|(_, (_, of))| of.value > 0.0) {
-        time_outs = Cell::Real(100.0 * out.value / of.value);
-    }
-    sheets.row(
-        table,
-        at,
-        vec![
-            text(name),
-            number(Role::Waits).map_or(Cell::Blank, |(_, n)| count(n)),
-            time_outs,
-            time.map_or(Cell::Blank, Cell::Real),
-            average.map_or(Cell::Blank, |ns| Cell::Real(ns / 1e6)),
-            plain(Role::PerTransaction),
-            plain(Role::Share),
-            shown(Role::Class),
-            shown(Role::Average),
-            shown(Role::Time),
-        ],
-    );
-    average
-        .filter(|_| name == "log file sync")
-        .map(|ns| ns / 1e6)
+    let waits = or_blank(Role::Waits, |_, cell| cell.count());
+    let time = or_blank(Role::Time, |unit, cell| {
+        let n = printed::number(cell);
+        cell.scaled(n.and_then(|n| Some(n.unit(1000.0)? * unit)))
+    });
+    let average = or_blank(Role::Average, |unit, cell| {
+        let n = printed::number(cell);
+        cell.scaled(n.and_then(|n| n.millis(unit / 1e6)))
+    });
+    let average = shortened(average, &time, &waits);
+    let sync_ms = match average.cell {
+        Cell::Real(ms) if get(Role::Event).is_some_and(|(_, n)| &**n == "log file sync") => {
+            Some(ms)
+        }
+        _ => None,
+    };
+    let shown = |role| or_blank(role, |_, cell| cell.sourced_or_blank());
+    let plain = |role| or_blank(role, |_, cell| cell.number());
+    let cells = vec![
+        or_blank(Role::Event, |_, cell| cell.sourced()),
+        waits,
+        time_outs(get(Role::TimedOut), get(Role::Waits)).unwrap_or_else(|| plain(Role::TimeOuts)),
+        time,
+        average,
+        plain(Role::PerTransaction),
+        plain(Role::Share),
+        shown(Role::Class),
+        shown(Role::Average),
+        shown(Role::Time),
+    ];
+    sheets.sourced_row(table, at, cells);
+    sync_ms
 }
 
-fn blank_or(cell: &str) -> Cell {
-    if cell.trim().is_empty() {
-        Cell::Blank
-    } else {
-        text(cell)
+/// The share of time-outs, where their number is printed.
+fn time_outs(out: Option<(f64, &GridCell)>, of: Option<(f64, &GridCell)>) -> Option<SourcedCell> {
+    let ((_, out), (_, of)) = (out?, of?);
+    let share = match (
+        printed::number(out)?.count()?,
+        printed::number(of)?.count()?,
+    ) {
+        (out, of) if of > 0.0 => 100.0 * out / of,
+        _ => return None,
+    };
+    let inputs = out.input().into_iter().chain(of.input()).collect();
+    let formula = "100 * a / b";
+    Some(SourcedCell::computed(Some(share), formula, inputs))
+}
+
+/// The average that is shown, in ms: the printed one, or the total time over the waits where the
+/// printed one was cut to zero.
+fn shortened(printed: SourcedCell, time: &SourcedCell, waits: &SourcedCell) -> SourcedCell {
+    let number = |cell: &SourcedCell| match cell.cell {
+        Cell::Real(x) => Some(x),
+        Cell::Count(n) => Some(n as f64),
+        Cell::Blank | Cell::Text(_) => None,
+    };
+    let total = number(time).zip(number(waits));
+    match total.filter(|(seconds, waits)| *seconds > 0.0 && *waits > 0.0) {
+        Some((seconds, waits)) if number(&printed) == Some(0.0) => SourcedCell::computed(
+            Some(1000.0 * seconds / waits),
+            "1000 * time_s / waits",
+            vec!["time_s".into(), "waits".into()],
+        ),
+        _ => printed,
     }
 }
 
@@ -178,10 +214,10 @@ pub fn waits(grid: &Grid, sheets: &mut Sheets) -> Option<f64> {
     let roles: Vec<Option<(Role, f64)>> = grid.headings.iter().map(|h| role(h)).collect();
     let mut sync = None;
     for (number, row) in &grid.rows {
-        let values: Vec<(Role, f64, &str)> = roles
+        let values: Vec<(Role, f64, &GridCell)> = roles
             .iter()
             .zip(row)
-            .filter_map(|(role, cell)| role.map(|(r, unit)| (r, unit, cell.as_str())))
+            .filter_map(|(role, cell)| role.map(|(r, unit)| (r, unit, cell)))
             .collect();
         sync = line(table, *number, &values, sheets).or(sync);
     }
@@ -215,19 +251,13 @@ pub fn histogram(grid: &Grid, sheets: &mut Sheets, over: &mut SharesOver) {
     let table = sheets.open("wait_histogram", &title, grid.line, &columns);
     for (line, row) in &grid.rows {
         let cells = row.iter().enumerate().map(|(i, c)| match i {
-            0 => text(c),
-            1 => {
-                let n = printed::number(c);
-                n.map_or(Cell::Blank, |n| match (n.whole, n.suffix) {
-                    (Some(_), "") => n.cell(),
-                    _ => n.count().map_or(Cell::Blank, Cell::Real),
-                })
-            }
-            _ => printed::cell(c),
+            0 => c.sourced(),
+            1 => c.count(),
+            _ => c.number(),
         });
-        let cells: Vec<Cell> = cells.collect();
+        let cells: Vec<SourcedCell> = cells.collect();
         over.row(grid.line, &bounds, &cells);
-        sheets.row(table, *line, cells);
+        sheets.sourced_row(table, *line, cells);
     }
 }
 

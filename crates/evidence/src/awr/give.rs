@@ -1,14 +1,17 @@
 //! What each grid of a report is, by its headings; and the run's row that all of them give.
 
+use super::cell::GridCell;
 use super::listed::ListedStatistics;
 use super::over::SharesOver;
 use super::storage::StorageSections;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
-use crate::sheets::{Sheets, text};
+use crate::origin::SourcedCell;
+use crate::sheets::Sheets;
 use crate::tables::row;
 use measure::imported::{Cell, Severity};
+use measure::origin::TextSpan;
 use measure::printed;
 use measure::run::{ProcessorFigures, RedoFigures, Row, measured};
 use std::collections::BTreeMap;
@@ -35,8 +38,8 @@ const PARAMETERS: &[&str] = &[
 pub struct ReportFigures {
     /// What the report says of itself.
     pub facts: Vec<(String, String)>,
-    /// Seconds between the snapshots.
-    pub elapsed_s: Option<f64>,
+    /// Time between the snapshots: seconds, and the words.
+    elapsed: Option<[SourcedCell; 2]>,
     profile: BTreeMap<String, f64>,
     statistics: BTreeMap<String, f64>,
     listed: ListedStatistics,
@@ -114,7 +117,7 @@ impl ReportFigures {
     }
 
     fn comma(&mut self, grid: &Grid, notes: &mut Notes) {
-        let comma = |cell: &String| printed::number(cell).is_some_and(|n| n.comma);
+        let comma = |cell: &GridCell| printed::number(cell).is_some_and(|n| n.comma);
         let found = grid.rows.iter().find(|(_, row)| row.iter().any(comma));
         if let Some((line, _)) = found.filter(|_| !self.comma_said) {
             self.comma_said = true;
@@ -137,31 +140,36 @@ impl ReportFigures {
         ];
         let table = sheets.open("load_profile", "Load profile", grid.line, &columns);
         for (number, row) in &grid.rows {
-            let Some(name) = row.first().map(|n| n.trim_end_matches(':')) else {
+            let Some(name) = row.first().map(|n| n.without_end(':')) else {
                 continue;
             };
-            let cell = |i: usize| row.get(i).map_or(Cell::Blank, |c| printed::cell(c));
+            let cell = |i: usize| row.get(i).map_or_else(SourcedCell::blank, GridCell::number);
             if let Some(n) = row.get(1).and_then(|c| printed::plain(c)) {
-                self.profile.insert(squeeze(name), n);
+                self.profile.insert(squeeze(&name), n);
             }
-            sheets.row(table, *number, vec![text(name), cell(1), cell(2)]);
+            sheets.sourced_row(table, *number, vec![name.sourced(), cell(1), cell(2)]);
         }
     }
 
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
-            let name = row.first().map_or("", String::as_str);
-            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let first = row.first().map_or("", |c| &**c);
+            // As text the name stands before the first column: `Begin Snap:  38483`.
+            let (name, number) = first.split_once(':').unwrap_or((first, ""));
+            let more = row.iter().skip(1).map(|c| c.trim());
+            let rest: Vec<&str> = std::iter::once(number.trim()).chain(more).collect();
             let rest = rest.join(" ");
-            self.snapshot_line(name, rest.trim());
+            let at = row.iter().skip(1).find_map(|c| c.span);
+            self.snapshot_line(name, rest.trim(), at);
         }
     }
 
-    /// `Elapsed: 60.25 (mins)`, `Begin Snap: 38483 …`.
-    pub fn snapshot_line(&mut self, name: &str, rest: &str) {
+    /// `Elapsed: 60.25 (mins)`, `Begin Snap: 38483 …`; `at` is where `rest` begins.
+    pub fn snapshot_line(&mut self, name: &str, rest: &str, at: Option<TextSpan>) {
         let name = name.trim().trim_end_matches(':');
         let mut words = rest.split_whitespace();
-        let number = words.next().and_then(printed::plain);
+        let shown = words.next().unwrap_or_default();
+        let number = printed::plain(shown);
         // What stands behind the unit is another figure of the same line.
         let first = &rest[..rest.find(')').map_or(rest.len(), |at| at + 1)];
         match (name, number) {
@@ -171,7 +179,14 @@ impl ReportFigures {
                     u if u.contains("hour") || u.contains("hrs") => 3600.0,
                     _ => 60.0,
                 };
-                self.elapsed_s = Some(n * unit);
+                let span = |part: &str| {
+                    let length = u32::try_from(part.chars().count()).ok()?;
+                    Some(TextSpan { length, ..at? })
+                };
+                self.elapsed = Some([
+                    SourcedCell::scaled(n, unit, span(shown)),
+                    SourcedCell::read(crate::sheets::text(first), span(first)),
+                ]);
                 self.fact("Elapsed", first);
             }
             ("DB Time" | "DB time", Some(_)) => self.fact("DB Time", first),
@@ -203,6 +218,7 @@ impl ReportFigures {
             ("total", "Total"),
             ("per_second", "per Second"),
             ("per_transaction", "per Trans"),
+            ("unit", "Unit"),
         ];
         let table = sheets.open(
             "instance_activity",
@@ -214,23 +230,27 @@ impl ReportFigures {
         let (total, second, trans) = (at("total"), at("persecond"), at("pertrans"));
         self.listed.begin(&grid.title);
         for (line, row) in &grid.rows {
-            let name = row.first().map_or("", String::as_str);
+            let name = row.first().map_or("", |c| &**c);
             if !STATISTICS.iter().any(|s| name.starts_with(s)) {
                 continue;
             }
-            let get = |i: Option<usize>| i.and_then(|i| row.get(i)).map(String::as_str);
-            let cell = |i| get(i).map_or(Cell::Blank, printed::cell);
-            let printed_total = get(total).unwrap_or_default();
+            let get = |i: Option<usize>| i.and_then(|i| row.get(i));
+            let cell = |i| get(i).map_or_else(SourcedCell::blank, GridCell::number);
+            let printed_total = get(total).map_or("", |c| &**c);
             if !self.listed.is_new(name, printed_total, *line, notes) {
                 continue;
             }
-            if let Some(n) = get(total).and_then(printed::number).and_then(|n| n.count()) {
+            if let Some(n) = printed::number(printed_total).and_then(|n| n.count()) {
                 self.statistics.entry(name.to_owned()).or_insert(n);
             }
-            sheets.row(
+            let unit = unit_of(name).map_or_else(SourcedCell::blank, SourcedCell::label);
+            let name = row
+                .first()
+                .map_or_else(SourcedCell::blank, GridCell::sourced);
+            sheets.sourced_row(
                 table,
                 *line,
-                vec![text(name), cell(total), cell(second), cell(trans)],
+                vec![name, cell(total), cell(second), cell(trans), unit],
             );
         }
     }
@@ -245,14 +265,15 @@ impl ReportFigures {
         let user = at("user").unwrap_or_default();
         let load = [user.checked_sub(2), user.checked_sub(1)].map(cell);
         let shares = ["user", "system", "wio", "idle"].map(|name| cell(at(name)));
-        let cells: Vec<String> = load.into_iter().chain(shares).collect();
+        let cells: Vec<GridCell> = load.into_iter().chain(shares).collect();
         self.host_cpu_line(grid.line, &cells, sheets);
     }
 
     /// Load average at begin and end, then shares of user, system, waiting for I/O, idle: the last
     /// six numbers of the line; numbers of processors may stand before them.
-    pub fn host_cpu_line(&mut self, line: u64, row: &[String], sheets: &mut Sheets) {
-        let numbers: Vec<f64> = row.iter().filter_map(|c| printed::plain(c)).collect();
+    pub fn host_cpu_line(&mut self, line: u64, row: &[GridCell], sheets: &mut Sheets) {
+        let numbers = row.iter().filter_map(|c| Some((c, printed::plain(c)?)));
+        let numbers: Vec<(&GridCell, f64)> = numbers.collect();
         let Some(start) = numbers.len().checked_sub(6) else {
             return;
         };
@@ -266,9 +287,10 @@ impl ReportFigures {
         ];
         let table = sheets.open("host_cpu", "Host CPU", line, &columns);
         let last = &numbers[start..];
-        sheets.row(table, line, last.iter().map(|n| Cell::Real(*n)).collect());
-        if let [_, _, shares @ ..] = last {
-            self.cpu = shares.try_into().ok();
+        let cells = last.iter().map(|(cell, _)| cell.scaled(Some(1.0)));
+        sheets.sourced_row(table, line, cells.collect());
+        if let [_, _, (_, user), (_, system), (_, wio), (_, idle)] = last {
+            self.cpu = Some([*user, *system, *wio, *idle]);
         }
     }
 
@@ -285,22 +307,28 @@ impl ReportFigures {
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
-        if let Some(seconds) = self.elapsed_s.filter(|_| sheets.found > 0) {
+        if let Some(cells) = self.elapsed.take().filter(|_| sheets.found > 0) {
             let columns = [("seconds", "Seconds"), ("words", "As printed")];
             let title = "The window that the report states";
-            let table = sheets.open("stated_window", title, 1, &columns);
-            let words = self.facts.iter().find(|(n, _)| n == "Elapsed");
-            let words = words.map_or("", |(_, v)| v.as_str());
-            sheets.row(table, 1, vec![Cell::Real(seconds), text(words)]);
+            let line = cells[0].line().unwrap_or(1);
+            let table = sheets.open("stated_window", title, line, &columns);
+            sheets.sourced_row(table, line, cells.into());
             sheets.found -= 1;
         }
         std::mem::take(&mut self.facts)
     }
 
+    fn elapsed_s(&self) -> Option<f64> {
+        match self.elapsed.as_ref()?[0].cell {
+            Cell::Real(seconds) => Some(seconds),
+            _ => None,
+        }
+    }
+
     fn row(&self, file: &str) -> Row {
         let mut row = row(file);
         let total = |name: &str| self.statistics.get(name).copied();
-        let elapsed = self.elapsed_s.filter(|s| *s > 0.0);
+        let elapsed = self.elapsed_s().filter(|s| *s > 0.0);
         let per_s = |name: &str| Some(total(name)? / elapsed?);
         let profile = |name: &str| self.profile.get(name).copied();
         let redo = profile("redosize(bytes)").or_else(|| profile("redosize"));
@@ -334,6 +362,18 @@ impl ReportFigures {
     }
 }
 
+/// The unit of a statistic of the instance, which reports do not print; Oracle Database Reference,
+/// statistics descriptions.
+fn unit_of(statistic: &str) -> Option<&'static str> {
+    Some(match statistic {
+        "redo size" | "redo wastage" | "redo size for direct writes" => "bytes",
+        "redo blocks written" | "redo blocks checksummed by FG (exclusive)" => "redo blocks",
+        "redo write time" | "redo synch time" | "redo log space wait time" => "10 ms",
+        name if name.ends_with("(usec)") => "µs",
+        _ => return None,
+    })
+}
+
 /// Whether numbers of a grid have decimal commas, and none a decimal point.
 fn prints_commas(grid: &Grid) -> bool {
     let cells = || grid.rows.iter().flat_map(|(_, row)| row);
@@ -345,11 +385,14 @@ fn prints_commas(grid: &Grid) -> bool {
 
 /// The grid with points for commas and commas for points in its numbers.
 fn pointed(grid: &Grid) -> Grid {
-    let cell = |c: &String| match printed::number(c) {
-        Some(_) => c.chars().map(other_mark).collect(),
+    let cell = |c: &GridCell| match printed::number(c) {
+        Some(_) => GridCell {
+            text: c.chars().map(other_mark).collect(),
+            ..c.clone()
+        },
         None => c.clone(),
     };
-    let row = |(line, row): &(u64, Vec<String>)| (*line, row.iter().map(cell).collect());
+    let row = |(line, row): &(u64, Vec<GridCell>)| (*line, row.iter().map(cell).collect());
     Grid {
         rows: grid.rows.iter().map(row).collect(),
         ..grid.clone()
@@ -372,7 +415,7 @@ fn parameters(grid: &Grid, sheets: &mut Sheets) {
         if let [name, value, ..] = row.as_slice()
             && PARAMETERS.iter().any(|p| name.starts_with(p))
         {
-            sheets.row(table, *number, vec![text(name), text(value)]);
+            sheets.sourced_row(table, *number, vec![name.sourced(), value.sourced()]);
         }
     }
 }

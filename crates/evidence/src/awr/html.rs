@@ -2,6 +2,8 @@
 //! and never kept; entities become characters; nothing is trusted to be closed.
 
 use super::Grid;
+use super::cell::GridCell;
+use measure::origin::TextSpan;
 
 /// Bytes of a cell, a title or a tag that are kept.
 const TEXT_MAX: usize = 2000;
@@ -12,12 +14,15 @@ const CELLS_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub struct Html {
     line: u64,
+    /// Characters so far, and where the line began. A line end is one character.
+    chars: u64,
+    line_began: u64,
     tag: Option<Vec<u8>>,
-    text: Vec<u8>,
+    text: PlacedText,
     /// Text outside of tables: the last heading.
     title: String,
     table: Option<Grid>,
-    row: Vec<String>,
+    row: Vec<GridCell>,
     in_cell: bool,
     heads: usize,
     skipping: bool,
@@ -27,8 +32,17 @@ impl Html {
     /// Takes the next text; hands each table's rows so far to `each` when it ends.
     pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(Grid)) {
         for &b in bytes {
+            // Bytes inside of a character and carriage returns are no characters.
+            let is_char = b & 0xc0 != 0x80 && b != b'\r';
+            let at = TextPosition {
+                line: self.line + 1,
+                column: self.chars - self.line_began + 1,
+                chars: self.chars,
+            };
+            self.chars += u64::from(is_char);
             if b == b'\n' {
                 self.line += 1;
+                self.line_began = self.chars;
             }
             match (&mut self.tag, b) {
                 (Some(_), b'>') => {
@@ -40,8 +54,7 @@ impl Html {
                 (Some(tag), _) if tag.len() < TEXT_MAX => tag.push(b),
                 (Some(_), _) => {}
                 (None, b'<') => self.tag = Some(Vec::new()),
-                (None, _) if self.text.len() < TEXT_MAX => self.text.push(b),
-                (None, _) => {}
+                (None, _) => self.text.push(b, at, is_char),
             }
         }
     }
@@ -91,7 +104,7 @@ impl Html {
             }
             "/td" | "/th" => self.end_cell(&text),
             "h1" | "h2" | "h3" | "p" | "/h1" | "/h2" | "/h3" => {
-                let text = decode(&text);
+                let text = decode(&text.bytes);
                 if self.table.is_none() && !text.is_empty() {
                     self.title = text;
                 }
@@ -100,15 +113,15 @@ impl Html {
             _ => {
                 self.text = text;
                 if name == "br" {
-                    self.text.push(b' ');
+                    self.text.bytes.push(b' ');
                 }
             }
         }
     }
 
-    fn end_cell(&mut self, text: &[u8]) {
+    fn end_cell(&mut self, text: &PlacedText) {
         if std::mem::take(&mut self.in_cell) && self.row.len() < CELLS_MAX {
-            self.row.push(decode(text));
+            self.row.push(text.cell());
         }
     }
 
@@ -126,17 +139,64 @@ impl Html {
             return;
         }
         if heads == row.len() && grid.rows.is_empty() {
-            grid.headings = row;
+            grid.headings = row.into_iter().map(|c| c.text).collect();
         } else {
             grid.push(line, row);
         }
     }
 
-    fn close_table(&mut self, text: &[u8], each: &mut impl FnMut(Grid)) {
+    fn close_table(&mut self, text: &PlacedText, each: &mut impl FnMut(Grid)) {
         self.end_cell(text);
         self.end_row();
         if let Some(grid) = self.table.take() {
             each(grid);
+        }
+    }
+}
+
+/// Where a byte is.
+#[derive(Clone, Copy, Debug, Default)]
+struct TextPosition {
+    line: u64,
+    column: u64,
+    /// Characters of the file before it.
+    chars: u64,
+}
+
+/// Text, and where its first and last characters are that are not blank.
+#[derive(Debug, Default)]
+struct PlacedText {
+    bytes: Vec<u8>,
+    begin: Option<TextPosition>,
+    /// Characters of the file up to its end.
+    end: u64,
+}
+
+impl PlacedText {
+    fn push(&mut self, b: u8, at: TextPosition, is_char: bool) {
+        if self.bytes.len() >= TEXT_MAX {
+            return;
+        }
+        self.bytes.push(b);
+        if !b.is_ascii_whitespace() {
+            self.begin.get_or_insert(at);
+            self.end = at.chars + u64::from(is_char);
+        }
+    }
+
+    fn cell(&self) -> GridCell {
+        let text = decode(&self.bytes);
+        let span = self.begin.filter(|_| !text.is_empty()).and_then(|begin| {
+            Some(TextSpan {
+                line: u32::try_from(begin.line).ok()?,
+                column: u32::try_from(begin.column).ok()?,
+                length: u32::try_from(self.end - begin.chars).ok()?,
+            })
+        });
+        GridCell {
+            text,
+            span,
+            ..GridCell::default()
         }
     }
 }
@@ -212,8 +272,12 @@ mod tests {
             assert_eq!(grids.len(), 2);
             assert_eq!(grids[0].title, "Top Events waits");
             assert_eq!(grids[0].headings, ["Event", "Waits all"]);
-            assert_eq!(grids[0].rows[0].1, ["a <&> b", "1,2"]);
-            assert_eq!(grids[0].rows[1].1, ["c", "3"]);
+            let row =
+                |at: usize| -> Vec<&str> { grids[0].rows[at].1.iter().map(|c| &**c).collect() };
+            assert_eq!(row(0), ["a <&> b", "1,2"]);
+            assert_eq!(row(1), ["c", "3"]);
+            let span = grids[0].rows[0].1[1].span.map(<(u32, u32, u32)>::from);
+            assert_eq!(span, Some((3, 42, 3)));
             assert_eq!(grids[1].rows.len(), 1, "the row that is cut is not given");
         }
     }

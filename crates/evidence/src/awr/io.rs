@@ -4,9 +4,10 @@
 //! the window that volume and rate imply is given in both unit systems, since a page that quotes a
 //! report often means the other one.
 
+use super::cell::GridCell;
 use super::{Grid, squeeze};
-use crate::sheets::{Sheets, text};
-use measure::imported::Cell;
+use crate::origin::SourcedCell;
+use crate::sheets::Sheets;
 use measure::printed::{self, Number};
 
 /// What a column holds: volume, requests per second, rate; of reads or writes.
@@ -25,7 +26,8 @@ enum Side {
     Writes,
 }
 
-fn roles(headings: &[String]) -> Vec<Option<Role>> {
+/// The role of each heading, and the power of 1024 of a number without a suffix below it.
+fn roles(headings: &[String]) -> Vec<Option<(Role, i32)>> {
     // Pages that lost the reads keep the writes' heading; without either they are reads first.
     let mut side = Side::Reads;
     let mut volumes = 0;
@@ -41,7 +43,9 @@ fn roles(headings: &[String]) -> Vec<Option<Role>> {
         } else if h.starts_with("writes") {
             side = Side::Writes;
         }
-        Some(if h.contains("req") {
+        // A heading that names the unit prints no suffixes.
+        let power = if h.contains("(mb)") { 2 } else { 0 };
+        let role = if h.contains("req") {
             Role::Requests(side)
         } else if h.contains("datapersec") || h.contains("data/sec") || h.contains("vol/sec") {
             Role::Rate(side)
@@ -53,7 +57,8 @@ fn roles(headings: &[String]) -> Vec<Option<Role>> {
             Role::Average
         } else {
             return None;
-        })
+        };
+        Some((role, power))
     });
     each.collect()
 }
@@ -87,54 +92,91 @@ pub fn by(grid: &Grid, sheets: &mut Sheets) {
         if row.first().is_none_or(|n| n.is_empty()) {
             continue;
         }
-        let values: Vec<(Role, &str)> = roles
+        let values: Vec<IoValue<'_>> = roles
             .iter()
             .zip(&row[1..])
-            .filter_map(|(role, cell)| role.map(|r| (r, cell.as_str())))
+            .filter_map(|(role, cell)| Some(IoValue::new((*role)?, cell)))
             .collect();
-        sheets.row(table, *number, line(&row[0], &values));
+        sheets.sourced_row(table, *number, line(&row[0], &values));
     }
 }
 
-fn line(name: &str, values: &[(Role, &str)]) -> Vec<Cell> {
-    let printed = |role: Role| {
-        let found = values.iter().find(|(r, _)| *r == role);
-        found.map(|(_, t)| *t).filter(|t| !t.trim().is_empty())
+/// A cell with its role.
+struct IoValue<'a> {
+    role: Role,
+    power: i32,
+    cell: &'a GridCell,
+}
+
+impl<'a> IoValue<'a> {
+    fn new((role, power): (Role, i32), cell: &'a GridCell) -> IoValue<'a> {
+        IoValue { role, power, cell }
+    }
+
+    fn number(&self) -> Option<Number<'a>> {
+        printed::number(&self.cell.text)
+    }
+
+    /// What one of the number stands for, with suffixes as powers of `base`.
+    fn unit(&self, base: f64) -> Option<f64> {
+        match self.number()? {
+            n if n.suffix.is_empty() => Some(base.powi(self.power)),
+            n => n.unit(base),
+        }
+    }
+
+    fn bytes(&self, base: f64) -> Option<f64> {
+        Some(self.number()?.value * self.unit(base)?)
+    }
+}
+
+fn line(name: &GridCell, values: &[IoValue<'_>]) -> Vec<SourcedCell> {
+    let get = |role: Role| values.iter().find(|v| v.role == role);
+    let cell = |role, make: fn(&IoValue<'_>) -> SourcedCell| {
+        get(role).map_or_else(SourcedCell::blank, make)
     };
-    let number = |role| printed(role).and_then(printed::number);
-    let real = |v: Option<f64>| v.map_or(Cell::Blank, Cell::Real);
-    let bytes = |role| real(number(role).and_then(|n| n.bytes(1024.0)));
-    let mb = |role| real(number(role).and_then(|n| Some(n.bytes(1024.0)? / 1_048_576.0)));
-    let plain = |role| number(role).map_or(Cell::Blank, |n: Number<'_>| Cell::Real(n.value));
-    let shown = |role| printed(role).map_or(Cell::Blank, text);
-    let volume = number(Role::Data(Side::Writes));
-    let rate = number(Role::Rate(Side::Writes));
-    let window = |base| volume.zip(rate).and_then(|(v, r)| window(v, r, base));
-    let average = number(Role::Average).and_then(|n| n.nanos(1e6));
-    let waits = number(Role::Waits).and_then(|n| match n.whole {
-        Some(w) if n.suffix.is_empty() => Some(Cell::Count(w)),
-        _ => n.count().map(Cell::Real),
-    });
+    let bytes = |role| cell(role, |v| v.cell.scaled(v.unit(1024.0)));
+    let mb = |role| {
+        cell(role, |v| {
+            v.cell.scaled(v.unit(1024.0).map(|u| u / 1_048_576.0))
+        })
+    };
+    let plain = |role| {
+        cell(role, |v| {
+            v.cell.scaled(v.number().and_then(|n| n.unit(1000.0)))
+        })
+    };
+    let shown = |role| cell(role, |v| v.cell.sourced_or_blank());
+    let (volume, rate) = (Role::Data(Side::Writes), Role::Rate(Side::Writes));
+    let window = |base: f64, formula| {
+        let seconds = get(volume).zip(get(rate)).and_then(|(volume, rate)| {
+            let rate = rate.bytes(base).filter(|r| *r > 0.0)?;
+            Some(volume.bytes(base)? / rate)
+        });
+        let inputs = vec!["write_data".into(), "write_data_per_s".into()];
+        SourcedCell::computed(seconds, formula, inputs)
+    };
     vec![
-        text(name),
+        name.sourced(),
         bytes(Role::Data(Side::Reads)),
         plain(Role::Requests(Side::Reads)),
         mb(Role::Rate(Side::Reads)),
-        bytes(Role::Data(Side::Writes)),
+        bytes(volume),
         plain(Role::Requests(Side::Writes)),
-        mb(Role::Rate(Side::Writes)),
-        waits.unwrap_or(Cell::Blank),
-        real(average.map(|ns| ns / 1e6)),
-        shown(Role::Data(Side::Writes)),
-        shown(Role::Rate(Side::Writes)),
-        real(window(1024.0)),
-        real(window(1000.0)),
+        mb(rate),
+        cell(Role::Waits, |v| v.cell.count()),
+        cell(Role::Average, |v| {
+            v.cell.scaled(v.number().and_then(|n| n.millis(1.0)))
+        }),
+        shown(volume),
+        shown(rate),
+        window(
+            1024.0,
+            "write_data / write_data_per_s, with suffixes as powers of 1024",
+        ),
+        window(
+            1000.0,
+            "write_data / write_data_per_s, with suffixes as powers of 1000",
+        ),
     ]
-}
-
-/// Seconds that a volume takes at a rate, with suffixes as powers of `base`.
-#[must_use]
-pub fn window(volume: Number<'_>, rate: Number<'_>, base: f64) -> Option<f64> {
-    let rate = rate.bytes(base).filter(|r| *r > 0.0)?;
-    Some(volume.bytes(base)? / rate)
 }

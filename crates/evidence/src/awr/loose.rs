@@ -1,14 +1,19 @@
 //! Passages of a report as pages quote them: no rule, headings one below the other, columns run
 //! together, values lost. What can be recognised is read; what cannot stays blank and is reported.
 
+use super::cell::GridCell;
 use super::events::{self, Role};
 use super::give::ReportFigures;
 use super::{Grid, io};
 use crate::Notes;
+use crate::origin::SourceLine;
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Severity;
 use measure::printed;
 
+/// A heading of I/O by file type.
+const DATA: QuickWord = QuickWord::exactly("Data/Sec");
 /// Characters of a line that can be a heading or a name.
 const NAME_MAX: usize = 48;
 
@@ -49,13 +54,24 @@ pub struct LoosePassage {
     /// All headings stood on one line.
     headed: bool,
     headings: Vec<String>,
-    rows: Vec<(u64, String, Vec<String>)>,
+    rows: Vec<(u64, GridCell, Vec<GridCell>)>,
 }
 
 impl LoosePassage {
     /// The passage that a line begins, if it does.
     #[must_use]
     pub fn open(trimmed: &str, place: &PassagePlace<'_>, line: u64) -> Option<LoosePassage> {
+        const BEGIN: [&str; 6] = [
+            "Foreground",
+            "Background",
+            "Function",
+            "Filetype",
+            "Event",
+            "Statistic",
+        ];
+        if !BEGIN.iter().any(|b| trimmed.starts_with(b)) && !DATA.is_in(trimmed.as_bytes()) {
+            return None;
+        }
         let mut headings = Vec::new();
         let mut label = place.label;
         let squashed = trimmed.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -95,9 +111,9 @@ impl LoosePassage {
     }
 
     /// Takes the next line that is not empty.
-    pub fn line(&mut self, trimmed: &str, number: u64) -> PassageLine {
+    pub fn line(&mut self, line: SourceLine<'_>, trimmed: &str) -> PassageLine {
         if self.what == What::Statistics {
-            return self.statistic(trimmed, number);
+            return self.statistic(line, trimmed);
         }
         let words: Vec<&str> = trimmed.split_whitespace().collect();
         let is_number = |w: &str| printed::number(w).is_some_and(|n| n.suffix.len() <= 2);
@@ -109,12 +125,10 @@ impl LoosePassage {
             .iter()
             .rposition(|w| is_number(w))
             .map_or(name_end, |i| i + 1);
-        let name = words[..name_end].join(" ");
-        let values: Vec<String> = words[name_end..last]
-            .iter()
-            .map(|w| (*w).to_owned())
-            .collect();
-        let tail = words[last..].join(" ");
+        let name = joined(line, &words[..name_end]);
+        let values = words[name_end..last].iter();
+        let values: Vec<GridCell> = values.map(|w| GridCell::of(line, w)).collect();
+        let tail = joined(line, &words[last..]);
         let numbers = values.iter().all(|v| is_number(v));
         if trimmed.len() > 90 || !numbers || name.len() > NAME_MAX || words.len() > 12 {
             return PassageLine::Ended;
@@ -141,7 +155,7 @@ impl LoosePassage {
                 if !tail.is_empty() {
                     values.push(tail);
                 }
-                self.rows.push((number, name, values));
+                self.rows.push((line.number, name, values));
             }
             (false, true) => return PassageLine::Ended,
         }
@@ -150,7 +164,7 @@ impl LoosePassage {
 
     /// `redo synch time overhead count (<2msec) 1,234 0.5 0.1`: names contain digits, so the values
     /// are the last words, one for each heading.
-    fn statistic(&mut self, trimmed: &str, number: u64) -> PassageLine {
+    fn statistic(&mut self, line: SourceLine<'_>, trimmed: &str) -> PassageLine {
         let words: Vec<&str> = trimmed.split_whitespace().collect();
         let count = self.headings.len();
         let at = words.len().saturating_sub(count);
@@ -162,8 +176,8 @@ impl LoosePassage {
         if !is_named || !values.iter().all(is_number) || trimmed.len() > 160 {
             return PassageLine::Ended;
         }
-        let values = values.iter().map(|v| (*v).to_owned()).collect();
-        self.rows.push((number, name.join(" "), values));
+        let values = values.iter().map(|v| GridCell::of(line, v)).collect();
+        self.rows.push((line.number, joined(line, name), values));
         PassageLine::Yes
     }
 
@@ -227,8 +241,8 @@ impl LoosePassage {
             .filter_map(|h| events::role(h))
             .collect();
         for (line, name, values) in &self.rows {
-            let mut given = vec![(Role::Event, 1.0, name.as_str())];
-            let is_text = |v: &String| printed::number(v).is_none();
+            let mut given = vec![(Role::Event, 1.0, name)];
+            let is_text = |v: &GridCell| printed::number(v).is_none();
             let text = values.last().filter(|v| is_text(v));
             let is_classed = !self.headed || roles.iter().any(|(r, _)| *r == Role::Class);
             if let Some(class) = text.filter(|_| is_classed) {
@@ -238,12 +252,13 @@ impl LoosePassage {
             let Some(of) = self.fitting(name, &values[..count], &roles) else {
                 let at = Some(*line);
                 notes.add(Severity::Warning, "awr.values_lost", at, None, || {
+                    let name = &name.text;
                     format!("`{name}` has {count} values, and another number of headings: not read")
                 });
                 continue;
             };
             let pairs = of.iter().zip(values);
-            given.extend(pairs.map(|((role, unit), v)| (*role, *unit, v.as_str())));
+            given.extend(pairs.map(|((role, unit), v)| (*role, *unit, v)));
             if count < roles.len() && !self.headed {
                 notes.add(
                     Severity::Warning,
@@ -252,7 +267,8 @@ impl LoosePassage {
                     None,
                     || {
                         format!(
-                            "`{name}` has {count} values under {} headings: matched from the right",
+                            "`{}` has {count} values under {} headings: matched from the right",
+                            name.text,
                             roles.len()
                         )
                     },
@@ -267,7 +283,7 @@ impl LoosePassage {
     fn fitting(
         &self,
         name: &str,
-        values: &[String],
+        values: &[GridCell],
         roles: &[(Role, f64)],
     ) -> Option<Vec<(Role, f64)>> {
         let count = values.len();
@@ -305,21 +321,17 @@ impl LoosePassage {
         grid.headings.insert(0, first.to_owned());
         for heading in &mut grid.headings {
             if heading == "Data/Sec (MB)" {
-                "Writes: Data per sec".clone_into(heading);
+                "Writes: Data per sec (MB)".clone_into(heading);
             } else if heading == "Reqs/Sec" {
                 "Writes: Reqs per sec".clone_into(heading);
             }
         }
-        let in_mb = self.headed;
         let columns = grid.headings.len() - 1;
         for (line, name, mut values) in self.rows {
             if values.len() < columns {
                 notes.add(Severity::Note, "awr.values_lost", Some(line), None, || {
-                    format!("`{name}` has {} of {columns} values", values.len())
+                    format!("`{}` has {} of {columns} values", name.text, values.len())
                 });
-            }
-            if let Some(rate) = values.first_mut().filter(|_| in_mb) {
-                rate.push('M');
             }
             values.insert(0, name);
             grid.push(line, values);
@@ -328,8 +340,17 @@ impl LoosePassage {
     }
 }
 
+/// Words that follow each other, as one cell.
+fn joined(line: SourceLine<'_>, words: &[&str]) -> GridCell {
+    let mut cell = GridCell::default();
+    for word in words {
+        cell.join(word, line.span(word));
+    }
+    cell
+}
+
 /// Whether the average of a row is its time over its waits, within what rounding allows.
-fn is_average(roles: &[(Role, f64)], values: &[String]) -> bool {
+fn is_average(roles: &[(Role, f64)], values: &[GridCell]) -> bool {
     let of = |role: Role| {
         let at = roles.iter().position(|(r, _)| *r == role)?;
         Some((roles[at].1, printed::number(values.get(at)?)?))

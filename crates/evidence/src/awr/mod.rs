@@ -4,6 +4,7 @@
 //! Both forms become [`Grid`]s of text; [`give`] knows what each is by its headings, never by a
 //! position. Columns are checked by count; averages carry units; a blank is a blank.
 
+pub mod cell;
 pub mod delimited;
 pub mod events;
 pub mod give;
@@ -20,6 +21,7 @@ use super::gathered::Ended;
 use super::head::Head;
 use super::sheets::Sheets;
 use super::{Gathered, Options, Sink};
+use cell::GridCell;
 use html::Html;
 
 /// Rows of a grid that are kept: the longest table of a report has some hundreds.
@@ -35,12 +37,12 @@ pub struct Grid {
     /// Its headings.
     pub headings: Vec<String>,
     /// Its rows, each with its line.
-    pub rows: Vec<(u64, Vec<String>)>,
+    pub rows: Vec<(u64, Vec<GridCell>)>,
 }
 
 impl Grid {
     /// Adds a row, within bounds.
-    pub fn push(&mut self, line: u64, row: Vec<String>) {
+    pub fn push(&mut self, line: u64, row: Vec<GridCell>) {
         if self.rows.len() < ROWS_MAX {
             self.rows.push((line, row));
         }

@@ -4,8 +4,10 @@
 //! buckets up to it leave of 100. Bounds are powers of two of a millisecond (of 1024 µs from 12.2
 //! on, as the report says); 10 and 20 ms are none of them, and are not guessed.
 
-use crate::sheets::{Sheets, text};
+use crate::origin::{CellSource, SourcedCell};
+use crate::sheets::Sheets;
 use measure::imported::Cell;
+use measure::origin::{OriginInput, TextSpan};
 
 /// The bounds, in milliseconds.
 const BOUNDS_MS: [f64; 4] = [1.0, 8.0, 16.0, 32.0];
@@ -16,36 +18,56 @@ const EVENTS: [&str; 3] = [
     "target log write size",
 ];
 
+/// A share and the buckets that it was computed of.
+#[derive(Debug)]
+struct ShareOver {
+    pct: f64,
+    buckets: Vec<TextSpan>,
+}
+
 /// What was found so far, by event and bound.
 #[derive(Debug, Default)]
 pub struct SharesOver {
-    found: [[Option<f64>; BOUNDS_MS.len()]; EVENTS.len()],
+    found: [[Option<ShareOver>; BOUNDS_MS.len()]; EVENTS.len()],
+    names: [SourcedCell; EVENTS.len()],
     line: Option<u64>,
 }
 
 impl SharesOver {
     /// Takes a row of a histogram: its headings as [`super::squeeze`] gives them, and its cells.
-    pub fn row(&mut self, line: u64, headings: &[String], cells: &[Cell]) {
-        let Some(Cell::Text(event)) = cells.first() else {
+    pub fn row(&mut self, line: u64, headings: &[String], cells: &[SourcedCell]) {
+        let Some(name) = cells.first() else {
+            return;
+        };
+        let Cell::Text(event) = &name.cell else {
             return;
         };
         let Some(slot) = EVENTS.iter().position(|e| e == event) else {
             return;
         };
-        let mut sum = 0.0;
+        let (mut sum, mut buckets) = (0.0, Vec::new());
         for (heading, cell) in headings.iter().zip(cells).skip(2) {
-            sum += match cell {
+            sum += match &cell.cell {
                 Cell::Real(x) => *x,
                 Cell::Count(n) => *n as f64,
                 Cell::Blank | Cell::Text(_) => 0.0,
             };
+            if let CellSource::Read(span) = cell.source {
+                buckets.push(span);
+            }
             let bound = heading.strip_prefix('<').filter(|h| !h.starts_with('='));
             let ms = bound.and_then(|b| b.strip_suffix("ms")?.parse::<f64>().ok());
             let at = ms.and_then(|ms| BOUNDS_MS.iter().position(|b| *b == ms));
-            if let Some(slot) = at.and_then(|at| self.found[slot].get_mut(at)) {
+            if let Some(share) = at.and_then(|at| self.found[slot].get_mut(at)) {
                 self.line.get_or_insert(line);
                 // Percent are rounded to a tenth each: their sum may pass 100.
-                slot.get_or_insert((100.0 - sum).max(0.0));
+                share.get_or_insert_with(|| ShareOver {
+                    pct: (100.0 - sum).max(0.0),
+                    buckets: buckets.clone(),
+                });
+                if self.names[slot].cell == Cell::Blank {
+                    self.names[slot] = name.clone();
+                }
             }
         }
     }
@@ -64,16 +86,20 @@ impl SharesOver {
         ];
         let title = "Redo waits: share over a bound, from the report's histograms";
         let table = sheets.open("redo_waits_over", title, line, &columns);
-        for (event, found) in EVENTS.iter().zip(&self.found) {
+        let formula = "100 - the sum of the buckets up to the bound, at least 0";
+        for (name, found) in self.names.iter().zip(&self.found) {
             if found.iter().all(Option::is_none) {
                 continue;
             }
-            let cells = found.map(|v| v.map_or(Cell::Blank, Cell::Real));
-            sheets.row(
-                table,
-                line,
-                std::iter::once(text(event)).chain(cells).collect(),
-            );
+            let cells = found.iter().map(|share| match share {
+                Some(share) => {
+                    let buckets = share.buckets.iter().copied().map(OriginInput::Span);
+                    SourcedCell::computed(Some(share.pct), formula, buckets.collect())
+                }
+                None => SourcedCell::blank(),
+            });
+            let cells = std::iter::once(name.clone()).chain(cells).collect();
+            sheets.sourced_row(table, line, cells);
             sheets.found -= 1;
         }
     }

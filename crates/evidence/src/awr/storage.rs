@@ -3,10 +3,12 @@
 //! is interpreted here.
 
 use super::Grid;
+use super::cell::GridCell;
 use crate::Notes;
-use crate::sheets::{Sheets, text};
+use crate::origin::SourcedCell;
+use crate::sheets::Sheets;
 use crate::tables::key_of;
-use measure::imported::{Cell, Severity};
+use measure::imported::Severity;
 use measure::printed;
 
 /// Words of a title, with the id of the section's table.
@@ -45,7 +47,7 @@ impl StorageSections {
         let Some(id) = id_of(grid).filter(|_| self.sections < SECTIONS_MAX) else {
             return;
         };
-        let is_empty = |cell: &String| cell.trim().is_empty();
+        let is_empty = |cell: &GridCell| cell.trim().is_empty();
         if grid.rows.iter().all(|(_, row)| row.iter().all(is_empty)) {
             return;
         }
@@ -66,8 +68,8 @@ impl StorageSections {
             if row.iter().all(is_empty) {
                 continue;
             }
-            let cells = row.iter().take(columns.len()).map(|c| cell(c)).collect();
-            sheets.row(table, *line, cells);
+            let cells = row.iter().take(columns.len()).map(cell).collect();
+            sheets.sourced_row(table, *line, cells);
         }
     }
 
@@ -120,10 +122,10 @@ fn keys(headings: &[String]) -> Vec<String> {
 }
 
 /// A plain number, or the text as printed, with its unit.
-fn cell(printed: &str) -> Cell {
-    if printed.trim().is_empty() {
-        return Cell::Blank;
-    }
+fn cell(printed: &GridCell) -> SourcedCell {
     let number = printed::number(printed).filter(|n| n.suffix.is_empty());
-    number.map_or_else(|| text(printed), |n| n.cell())
+    match number {
+        Some(n) => SourcedCell::read(n.cell(), printed.span),
+        None => printed.sourced_or_blank(),
+    }
 }

@@ -1,6 +1,7 @@
 //! Reports as text: columns by the rule of dashes under their headings; and passages of reports as
 //! pages quote them, where rules, columns and blanks are lost.
 
+use super::cell::GridCell;
 use super::delimited::{DelimitedStep, DelimitedTable};
 use super::give::ReportFigures;
 use super::loose::{self, LoosePassage};
@@ -8,11 +9,19 @@ use super::pages::ReportPages;
 use super::{Grid, squeeze};
 use crate::Notes;
 use crate::notes::quote;
+use crate::origin::SourceLine;
+use crate::quick::QuickWord;
 use crate::sheets::Sheets;
 use measure::imported::Severity;
 use measure::printed;
 use std::collections::VecDeque;
 
+/// The title of a section.
+const TITLE: QuickWord = QuickWord::exactly("DB/Inst:");
+/// The title of a section of Statspack to 9.2.
+const OF_DB: QuickWord = QuickWord::exactly(" for DB:");
+/// A part of the title of several columns.
+const RULE: QuickWord = QuickWord::exactly("-----");
 /// Lines above a rule that can be its headings.
 const HEADING_LINES: usize = 4;
 
@@ -78,7 +87,11 @@ impl Text {
             let drawn = trimmed.chars().all(|c| matches!(c, '-' | ' '));
             let goes_on = !drawn && rule.is_none() && !begins_page(line, grid, spans);
             if goes_on {
-                let row = slice(line, spans);
+                // Lists of statements are most of a report, and none of them is read.
+                let row = match of_statements(grid) {
+                    true => Vec::new(),
+                    false => slice(SourceLine::new(number, line), spans),
+                };
                 join_or_push(grid, number, row);
                 return;
             }
@@ -171,8 +184,9 @@ impl Text {
             return;
         }
         // Statspack to 9.2 names the database in its titles: `Wait Events for DB: …  Instance: …`.
-        let of_db = trimmed.find(" for DB:");
-        if trimmed.contains("DB/Inst:") || trimmed.starts_with("Top ") || of_db.is_some() {
+        let is_of_db = OF_DB.is_in(trimmed.as_bytes());
+        let of_db = is_of_db.then(|| trimmed.find(" for DB:")).flatten();
+        if TITLE.is_in(trimmed.as_bytes()) || trimmed.starts_with("Top ") || of_db.is_some() {
             let title = trimmed.split("  ").next().unwrap_or(trimmed);
             let title = title.get(..of_db.unwrap_or(title.len())).unwrap_or(title);
             title.clone_into(&mut self.title);
@@ -180,26 +194,31 @@ impl Text {
         if trimmed.len() <= 24 && !trimmed.contains(char::is_numeric) {
             trimmed.clone_into(&mut self.label);
         }
-        if self.recent.len() == HEADING_LINES {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(line.to_owned());
+        let is_full = self.recent.len() == HEADING_LINES;
+        let mut kept = match is_full {
+            true => self.recent.pop_front().unwrap_or_default(),
+            false => String::new(),
+        };
+        line.clone_into(&mut kept);
+        self.recent.push_back(kept);
     }
 
     /// The grid that a rule begins, if the lines above are headings of one that is read.
     fn headed(&self, spans: &[(usize, usize)], number: u64) -> Option<Grid> {
         let above = self.recent.iter().filter(|l| {
             let l = l.trim_start();
-            !l.starts_with("->") && !l.contains("DB/Inst:")
+            !l.starts_with("->") && !TITLE.is_in(l.as_bytes())
         });
-        let above: Vec<Vec<String>> = above.map(|l| slice(l, spans)).collect();
+        let above = above.map(|l| slice(SourceLine::new(0, l), spans));
+        let above: Vec<Vec<GridCell>> = above.collect();
         let mut headings = Vec::with_capacity(spans.len());
         for i in 0..spans.len() {
             let parts = above.iter().filter_map(|l| l.get(i));
+            let mut parts = parts.map(|c| &**c);
             let parts: Vec<&str> = match i {
                 // Titles and underlines stand above the first column.
-                0 => parts.map(String::as_str).next_back().into_iter().collect(),
-                _ => parts.map(String::as_str).collect(),
+                0 => parts.next_back().into_iter().collect(),
+                _ => parts.collect(),
             };
             let words = parts.iter().flat_map(|p| p.split_whitespace());
             let drawn = |w: &&str| w.chars().all(|c| matches!(c, '~' | '-'));
@@ -230,7 +249,7 @@ impl Text {
         if trimmed.is_empty() {
             return false;
         }
-        if snapshot(trimmed, give) {
+        if snapshot(SourceLine::new(number, line), give) {
             return true;
         }
         if trimmed.starts_with("Load Profile") {
@@ -262,23 +281,23 @@ impl Text {
             return true;
         }
         if let Some(loose) = &mut self.loose {
-            match loose.line(trimmed, number) {
+            match loose.line(SourceLine::new(number, line), trimmed) {
                 loose::PassageLine::Yes => return true,
                 loose::PassageLine::Ended => self.close(give, sheets, notes),
             }
         }
-        self.profile_line(trimmed, number, give, sheets, notes)
+        self.profile_line(SourceLine::new(number, line), give, sheets, notes)
             || self.cpu_line(line, number, give, sheets)
     }
 
     fn profile_line(
         &mut self,
-        trimmed: &str,
-        number: u64,
+        line: SourceLine<'_>,
         give: &mut ReportFigures,
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) -> bool {
+        let trimmed = line.text.trim();
         let Some(grid) = &mut self.profile else {
             return false;
         };
@@ -290,9 +309,9 @@ impl Text {
                 if !name.contains([':', '%'])
                     && rest.split_whitespace().all(|w| printed::plain(w).is_some()) =>
             {
-                let values = rest.split_whitespace().map(str::to_owned);
-                let row = std::iter::once(format!("{name}:")).chain(values);
-                grid.push(number, row.collect());
+                let parts = std::iter::once(name).chain(rest.split_whitespace());
+                let row = parts.map(|part| GridCell::of(line, part));
+                grid.push(line.number, row.collect());
                 true
             }
             _ if heading => true,
@@ -310,14 +329,20 @@ impl Text {
         give: &mut ReportFigures,
         sheets: &mut Sheets,
     ) -> bool {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if self.cpu_lines == 0 {
+            return false;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
         let numbers = words.len() >= 6 && words.iter().all(|w| printed::plain(w).is_some());
-        if self.cpu_lines > 0 && numbers {
+        if numbers {
             self.cpu_lines = 0;
+            let source = SourceLine::new(number, line);
+            let words: Vec<GridCell> = words.iter().map(|w| GridCell::of(source, w)).collect();
             give.host_cpu_line(number, &words, sheets);
             return true;
         }
-        let another = line.len() >= 100 || line.contains("DB/Inst:") || line.contains("ordered by");
+        let another =
+            line.len() >= 100 || TITLE.is_in(line.as_bytes()) || line.contains("ordered by");
         self.cpu_lines = match another {
             true => 0,
             false => self.cpu_lines.saturating_sub(1),
@@ -326,21 +351,35 @@ impl Text {
     }
 }
 
+/// Whether a table lists SQL statements.
+fn of_statements(grid: &Grid) -> bool {
+    grid.headings.iter().any(|h| h == "SQL Id")
+}
+
 /// Whether a line begins another page or section, so that the rows above it were the last: a form
 /// feed, the title with the database's name, a remark (`-> …`), the title of several columns
 /// (`----- % of Waits -----`), or the headings once more.
 fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
     let trimmed = line.trim_start();
-    let title = line.contains("DB/Inst:") || line.contains("-----");
+    let title = TITLE.is_in(line.as_bytes()) || RULE.is_in(line.as_bytes());
     if line.starts_with('\u{c}') || trimmed.starts_with("->") || title {
         return true;
     }
-    let again = grid.headings.first().filter(|h| !h.is_empty());
-    again.is_some_and(|h| slice(line, spans).first() == Some(h))
+    let has_it = |h: &&String| {
+        h.split_whitespace()
+            .next()
+            .is_some_and(|w| line.contains(w))
+    };
+    let again = grid.headings.first().filter(has_it);
+    again.is_some_and(|h| {
+        let cells = slice(SourceLine::new(0, line), spans);
+        cells.first().is_some_and(|c| c.text == *h)
+    })
 }
 
 /// `Elapsed: 60.25 (mins)` and the lines around it.
-fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
+fn snapshot(line: SourceLine<'_>, give: &mut ReportFigures) -> bool {
+    let trimmed = line.text.trim();
     for name in ["Elapsed", "DB Time", "DB time", "Begin Snap", "End Snap"] {
         let Some(rest) = trimmed.strip_prefix(name) else {
             continue;
@@ -348,7 +387,7 @@ fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
         if let Some(rest) = rest.trim_start().strip_prefix(':') {
             let rest = rest.trim();
             if name.ends_with("Snap") || rest.contains('(') {
-                give.snapshot_line(name, rest);
+                give.snapshot_line(name, rest, line.span(rest));
                 return true;
             }
         }
@@ -361,6 +400,10 @@ fn snapshot(trimmed: &str, give: &mut ReportFigures) -> bool {
 pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
     let mut spans = Vec::new();
     let mut start = None;
+    // Most lines are none: their first character says so.
+    if !line.trim_start().starts_with(['-', '~']) {
+        return None;
+    }
     for (i, c) in line.trim_end().chars().enumerate() {
         let c = if c == '~' && spans.is_empty() { '-' } else { c };
         match (c, start) {
@@ -383,15 +426,16 @@ pub fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
 
 /// Cuts a line into columns: each run of words goes to the column that it overlaps or ends next
 /// to, so that numbers wider than their column stay whole.
-pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
-    let mut cells = vec![String::new(); spans.len()];
+pub fn slice(source: SourceLine<'_>, spans: &[(usize, usize)]) -> Vec<GridCell> {
+    let line = source.text;
+    let mut cells = vec![GridCell::default(); spans.len()];
     // A name that is longer than its column stands alone, and has no gap.
     let trimmed = line.trim();
     let is_name = !trimmed.contains("  ") && !trimmed.contains(|c: char| c.is_ascii_digit());
     let first = spans.first().map_or(0, |(_, end)| *end);
     let begins = line.len() - line.trim_start().len() < first;
     if is_name && begins && trimmed.chars().count() > first {
-        trimmed.clone_into(&mut cells[0]);
+        cells[0] = GridCell::of(source, trimmed);
         return cells;
     }
     for (start, end, word) in words(line) {
@@ -402,10 +446,7 @@ pub fn slice(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
             (overlap(&spans[*i]), usize::MAX - gap, usize::MAX - *i)
         });
         if let Some(cell) = best.and_then(|i| cells.get_mut(i)) {
-            if !cell.is_empty() {
-                cell.push(' ');
-            }
-            cell.push_str(word);
+            cell.join(word, source.span(word));
         }
     }
     cells
@@ -423,10 +464,10 @@ fn words(line: &str) -> impl Iterator<Item = (usize, usize, &str)> {
 }
 
 /// A row; a name that took a line of its own joins the values below it.
-fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<String>) {
-    let alone = |row: &[String]| row.iter().skip(1).all(String::is_empty);
+fn join_or_push(grid: &mut Grid, number: u64, mut row: Vec<GridCell>) {
+    let alone = |row: &[GridCell]| row.iter().skip(1).all(|c| c.is_empty());
     if let Some((_, last)) = grid.rows.last() {
-        let nameless = row.first().is_some_and(String::is_empty) && !alone(&row);
+        let nameless = row.first().is_some_and(|c| c.is_empty()) && !alone(&row);
         if nameless && alone(last) {
             let name = last.first().cloned().unwrap_or_default();
             grid.rows.pop();
@@ -445,11 +486,15 @@ mod tests {
         let rule = "----------------- ------- ------";
         let spans = spans(rule).expect("a rule");
         assert_eq!(spans, [(0, 17), (18, 25), (26, 32)]);
-        let cells = slice("log file sync      72    1.1", &spans);
+        let slice = |line: &str| {
+            let cells = slice(SourceLine::new(1, line), &spans).into_iter();
+            cells.map(|c| c.text).collect::<Vec<String>>()
+        };
+        let cells = slice("log file sync      72    1.1");
         assert_eq!(cells, ["log file sync", "72", "1.1"]);
-        let wide = slice("log file sync 1,234,567,890    1.1", &spans);
+        let wide = slice("log file sync 1,234,567,890    1.1");
         assert_eq!(wide[0], "log file sync");
-        assert_eq!(slice("DB CPU                      0.3", &spans)[1], "");
+        assert_eq!(slice("DB CPU                      0.3")[1], "");
         assert_eq!(super::spans("- a list"), None);
         assert_eq!(super::spans("a--b"), None);
     }

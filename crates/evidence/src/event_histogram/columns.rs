@@ -1,6 +1,13 @@
 //! The columns of a listing of event histograms: their names, where each is in a line, and the unit
 //! of their labels.
 
+use crate::awr::cell::GridCell;
+use crate::origin::span_of_bytes;
+use crate::quick::QuickWord;
+
+/// What every heading contains, cut or not.
+const LABEL: QuickWord = QuickWord::new("wait_");
+
 pub(super) const MS_NS: u64 = 1_000_000;
 pub(super) const US_NS: u64 = 1_000;
 
@@ -24,6 +31,9 @@ pub(super) struct Columns {
 /// The columns that a heading names, if it is one. `unit_ns` is what the query above states: a
 /// heading may be cut to `WAIT_TIME_MI`.
 pub(super) fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
+    if !LABEL.is_in(line) {
+        return None;
+    }
     let text = upper(line);
     if text.contains("SELECT ") {
         return None;
@@ -76,10 +86,28 @@ pub(super) fn upper(line: &[u8]) -> String {
     String::from_utf8_lossy(line).to_ascii_uppercase()
 }
 
+/// A line of a listing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListingLine<'a> {
+    pub(super) number: u64,
+    pub(super) bytes: &'a [u8],
+}
+
+impl ListingLine<'_> {
+    /// A part of the line as a field.
+    pub(super) fn field(self, part: &[u8]) -> GridCell {
+        GridCell {
+            text: String::from_utf8_lossy(part).trim().to_owned(),
+            span: span_of_bytes(self.number, self.bytes, part),
+            ..GridCell::default()
+        }
+    }
+}
+
 /// The fields of a line by its columns: by position where the hyphens show it, else by words, the
 /// event being what the other columns leave.
-pub(super) fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
-    let text = |b: &[u8]| String::from_utf8_lossy(b).trim().to_owned();
+pub(super) fn fields(columns: &Columns, line: ListingLine<'_>) -> Option<Vec<GridCell>> {
+    let bytes = line.bytes;
     if let Some(separator) = columns.separator {
         let fields = separated(line, separator);
         return (fields.len() == columns.names.len()).then_some(fields);
@@ -87,12 +115,12 @@ pub(super) fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
     if !columns.ranges.is_empty() {
         let last = columns.ranges.len() - 1;
         let each = columns.ranges.iter().enumerate().map(|(i, (from, to))| {
-            let to = if i == last { line.len().max(*to) } else { *to };
-            text(line.get(*from..to.min(line.len())).unwrap_or_default())
+            let to = if i == last { bytes.len().max(*to) } else { *to };
+            line.field(bytes.get(*from..to.min(bytes.len())).unwrap_or_default())
         });
         return Some(each.collect());
     }
-    let words: Vec<&[u8]> = line
+    let words: Vec<&[u8]> = bytes
         .split(|b| b.is_ascii_whitespace())
         .filter(|w| !w.is_empty())
         .collect();
@@ -104,23 +132,43 @@ pub(super) fn fields(columns: &Columns, line: &[u8]) -> Option<Vec<String>> {
         } else {
             1
         };
-        let parts: Vec<String> = words.by_ref().take(takes).map(text).collect();
-        parts.join(" ")
+        let mut cell = GridCell::default();
+        for word in words.by_ref().take(takes) {
+            let part = line.field(word);
+            cell.join(&part.text, part.span);
+        }
+        cell
     });
     Some(each.collect())
 }
 
 /// The fields of a line of separated values; a separator inside of quotes does not separate.
-fn separated(line: &[u8], separator: u8) -> Vec<String> {
-    let mut fields = vec![Vec::new()];
-    let mut quoted = false;
-    for b in line {
+fn separated(line: ListingLine<'_>, separator: u8) -> Vec<GridCell> {
+    let mut fields = Vec::new();
+    let (mut quoted, mut from) = (false, 0);
+    let mut push = |part: &[u8]| {
+        let mut field = line.field(bare(part));
+        field.text.retain(|c| c != '"');
+        fields.push(field);
+    };
+    for (at, b) in line.bytes.iter().enumerate() {
         match b {
             b'"' => quoted = !quoted,
-            b if *b == separator && !quoted => fields.push(Vec::new()),
-            b => fields.last_mut().expect("one from the beginning").push(*b),
+            b if *b == separator && !quoted => {
+                push(&line.bytes[from..at]);
+                from = at + 1;
+            }
+            _ => {}
         }
     }
-    let text = |f: Vec<u8>| String::from_utf8_lossy(&f).trim().to_owned();
-    fields.into_iter().map(text).collect()
+    push(&line.bytes[from..]);
+    fields
+}
+
+/// Without the quotes around it.
+fn bare(part: &[u8]) -> &[u8] {
+    match part.trim_ascii() {
+        [b'"', inner @ .., b'"'] => inner,
+        part => part,
+    }
 }

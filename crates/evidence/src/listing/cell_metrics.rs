@@ -1,8 +1,11 @@
 //! Metrics of a cell's flash log (`FL_*`), as CellCLI lists them, before and after a run: what
 //! changed between is the run's, what they hold is the cell's life.
 
-use crate::sheets::{Sheets, text};
+use crate::awr::cell::GridCell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
 use measure::imported::Cell;
+use measure::origin::{OriginInput, TextSpan};
 use measure::printed;
 use std::collections::BTreeMap;
 
@@ -11,9 +14,18 @@ const KEPT: usize = 4096;
 /// Values of a file that are kept.
 const VALUES_MAX: u64 = 200_000;
 
+/// How a snapshot is counted.
+const SNAPSHOT: &str = "how often the metric of the cell was listed so far";
+/// What changed between the snapshots.
+const CHANGE: &str = "after - before";
+/// Of FL_FLASH_FIRST in the first and last snapshot (a, b), and FL_DISK_FIRST (c, d).
+const WON: &str = "100 * (b - a) / (b - a + d - c)";
+const WON_BEFORE: &str = "100 * a / (a + c)";
+
 /// Whether a line is a metric.
 pub fn is_metric(line: &str) -> bool {
-    metric(line).is_some() || detail(line).is_some_and(|(k, v)| k == "name" && is_name(v))
+    metric(SourceLine::new(0, line)).is_some()
+        || detail(line).is_some_and(|(k, v)| k == "name" && is_name(v))
 }
 
 fn is_name(word: &str) -> bool {
@@ -23,15 +35,15 @@ fn is_name(word: &str) -> bool {
     plain && (word.starts_with("FL_") || word.contains("_FL_")) && word.len() > 4
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Metric {
-    cell: String,
-    name: String,
-    object: String,
-    value: String,
-    unit: String,
+    cell: GridCell,
+    name: GridCell,
+    object: GridCell,
+    value: GridCell,
+    unit: GridCell,
     /// When it was collected, as printed.
-    time: String,
+    time: GridCell,
 }
 
 /// Whether a word is the time of a collection: `2024-03-14T10:00:00+01:00`.
@@ -41,8 +53,11 @@ fn is_time(word: &str) -> bool {
 }
 
 /// `[cell:] FL_DISK_FIRST FLASHLOG 32,669,310 IO requests [time]`.
-fn metric(line: &str) -> Option<Metric> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+fn metric(line: SourceLine<'_>) -> Option<Metric> {
+    if !line.text.split_whitespace().take(2).any(is_name) {
+        return None;
+    }
+    let words: Vec<&str> = line.text.split_whitespace().collect();
     let at = words.iter().take(2).position(|w| is_name(w))?;
     let cell = match at {
         0 => "",
@@ -54,13 +69,19 @@ fn metric(line: &str) -> Option<Metric> {
         .last()
         .filter(|w| is_time(w))
         .map_or(words.len(), |_| words.len() - 1);
+    let joined = |from: usize, to: usize| {
+        let words = words.get(from..to).unwrap_or_default();
+        let mut cell = GridCell::default();
+        words.iter().for_each(|w| cell.join(w, line.span(w)));
+        cell
+    };
     Some(Metric {
-        cell: cell.to_owned(),
-        name: words[at].to_owned(),
-        object: words[at + 1..value_at].join(" "),
-        value: words[value_at].to_owned(),
-        unit: words.get(value_at + 1..end).unwrap_or_default().join(" "),
-        time: words.get(end).copied().unwrap_or_default().to_owned(),
+        cell: GridCell::of(line, cell),
+        name: joined(at, at + 1),
+        object: joined(at + 1, value_at),
+        value: joined(value_at, value_at + 1),
+        unit: joined(value_at + 1, end),
+        time: joined(end, end + 1),
     })
 }
 
@@ -80,11 +101,18 @@ fn detail(line: &str) -> Option<(&str, &str)> {
 pub struct Metrics {
     /// First line and, in order of appearance, cell, name, and values with their snapshot.
     table: Option<usize>,
-    values: BTreeMap<(String, String), Vec<(u64, f64)>>,
+    values: BTreeMap<(String, String), Vec<MetricValue>>,
     seen: u64,
     open: Option<Metric>,
-    time: String,
+    time: GridCell,
     line: u64,
+}
+
+/// A value of a metric.
+#[derive(Clone, Copy, Debug)]
+struct MetricValue {
+    value: f64,
+    span: Option<TextSpan>,
 }
 
 impl Metrics {
@@ -93,38 +121,36 @@ impl Metrics {
         if line.len() > 300 {
             return;
         }
-        if let Some(found) = metric(line) {
+        let source = SourceLine::new(number, line);
+        let part = |part: &str| GridCell::of(source, part);
+        if let Some(found) = metric(source) {
             self.take(found, number, sheets);
             return;
         }
         match detail(line) {
             Some(("name", name)) => {
                 self.open = is_name(name).then(|| Metric {
-                    cell: String::new(),
-                    name: name.to_owned(),
-                    object: String::new(),
-                    value: String::new(),
-                    unit: String::new(),
+                    name: part(name),
                     time: std::mem::take(&mut self.time),
+                    ..Metric::default()
                 });
             }
             Some(("collectionTime", time)) => {
                 // It stands before or behind the value, by the release.
                 match &mut self.open {
-                    Some(open) => time.clone_into(&mut open.time),
-                    None => time.clone_into(&mut self.time),
+                    Some(open) => open.time = part(time),
+                    None => self.time = part(time),
                 }
             }
             Some(("metricObjectName", object)) => {
                 if let Some(open) = &mut self.open {
-                    object.clone_into(&mut open.object);
+                    open.object = part(object);
                 }
             }
             Some(("metricValue", shown)) => {
                 if let Some(mut open) = self.open.take() {
                     let (value, unit) = shown.split_once(' ').unwrap_or((shown, ""));
-                    value.clone_into(&mut open.value);
-                    unit.clone_into(&mut open.unit);
+                    (open.value, open.unit) = (part(value), part(unit));
                     if printed::plain(value).is_some() {
                         self.take(open, number, sheets);
                     }
@@ -149,30 +175,28 @@ impl Metrics {
             let title = "Metrics of the flash log";
             self.table = Some(sheets.open("flash_log_metrics", title, number, &columns));
         }
-        let key = (found.cell.clone(), found.name.clone());
+        let key = (found.cell.text.clone(), found.name.text.clone());
         if self.values.len() >= KEPT && !self.values.contains_key(&key) {
             return;
         }
         let values = self.values.entry(key).or_default();
         let snapshot = values.len() as u64 + 1;
         let is_kept = values.len() < KEPT && self.seen < VALUES_MAX;
-        if let Some(n) = printed::plain(&found.value).filter(|_| is_kept) {
-            values.push((number, n));
+        if let Some(value) = printed::plain(&found.value).filter(|_| is_kept) {
+            let span = found.value.span;
+            values.push(MetricValue { value, span });
         }
         self.seen += 1;
         let cells = vec![
-            Cell::Count(snapshot),
-            text(&found.cell),
-            text(&found.name),
-            text(&found.object),
-            printed::cell(&found.value),
-            text(&found.unit),
-            match found.time.as_str() {
-                "" => Cell::Blank,
-                time => text(time),
-            },
+            SourcedCell::derived(Cell::Count(snapshot), SNAPSHOT, Vec::new()),
+            found.cell.sourced(),
+            found.name.sourced(),
+            found.object.sourced(),
+            found.value.number(),
+            found.unit.sourced(),
+            found.time.sourced_or_blank(),
         ];
-        sheets.row(self.table.unwrap_or(usize::MAX), number, cells);
+        sheets.sourced_row(self.table.unwrap_or(usize::MAX), number, cells);
     }
 
     /// Gives what changed between the first and the last snapshot, and who was first.
@@ -191,13 +215,19 @@ impl Metrics {
         let title = "Metrics of the flash log: before and after";
         let table = sheets.open("flash_log_change", title, self.line, &columns);
         for ((cell, name), values) in &self.values {
-            let (Some((_, a)), Some((_, b))) = (values.first(), values.last()) else {
+            let (Some(a), Some(b)) = (values.first(), values.last()) else {
                 continue;
             };
-            let numbers = [*a, *b, b - a].map(Cell::Real);
-            let mut row = vec![text(cell), text(name)];
-            row.extend(numbers);
-            sheets.row(table, self.line, row);
+            let change = Some(b.value - a.value);
+            let row = vec![
+                SourcedCell::label(cell),
+                SourcedCell::label(name),
+                SourcedCell::scaled(a.value, 1.0, a.span),
+                SourcedCell::scaled(b.value, 1.0, b.span),
+                SourcedCell::computed(change, CHANGE, vec!["before".into(), "after".into()]),
+            ];
+            let line = a.span.map_or(self.line, |s| u64::from(s.line));
+            sheets.sourced_row(table, line, row);
         }
         let columns = [
             ("cell", "Cell"),
@@ -215,20 +245,26 @@ impl Metrics {
         for (cell, name) in self.values.keys().filter(|(_, n)| n == "FL_FLASH_FIRST") {
             let ends = |name: &str| {
                 let values = self.values.get(&(cell.clone(), name.to_owned()))?;
-                Some((values.first()?.1, values.last()?.1))
+                Some((*values.first()?, *values.last()?))
             };
             let (Some(flash), Some(disk)) = (ends(name), ends("FL_DISK_FIRST")) else {
                 continue;
             };
-            let (won, lost) = (flash.1 - flash.0, disk.1 - disk.0);
-            let share = |a: f64, b: f64| match a + b {
-                all if all > 0.0 => Cell::Real(100.0 * a / all),
-                _ => Cell::Blank,
+            let spans = [flash.0, flash.1, disk.0, disk.1].map(|v| v.span);
+            let inputs = || spans.into_iter().flatten().map(OriginInput::Span).collect();
+            let (won, lost) = (flash.1.value - flash.0.value, disk.1.value - disk.0.value);
+            let share = |a: f64, b: f64, formula| {
+                let share = Some(a + b).filter(|all| *all > 0.0);
+                SourcedCell::computed(share.map(|all| 100.0 * a / all), formula, inputs())
             };
-            let both = [won, won + lost].map(Cell::Real);
-            let mut row = vec![text(cell), share(won, lost), share(flash.0, disk.0)];
-            row.extend(both);
-            sheets.row(table, self.line, row);
+            let row = vec![
+                SourcedCell::label(cell),
+                share(won, lost, WON),
+                share(flash.0.value, disk.0.value, WON_BEFORE),
+                SourcedCell::computed(Some(won), "b - a", inputs()),
+                SourcedCell::computed(Some(won + lost), "b - a + d - c", inputs()),
+            ];
+            sheets.sourced_row(table, self.line, row);
         }
     }
 }

@@ -6,60 +6,26 @@
 //! stamp of OSWatcher or ExaWatcher (`zzz ***`), which leaves the banner out. A report may take
 //! several tables of the same devices (`-h`): its rows are held until it is whole.
 
-use super::iostat_columns::{
-    AWAIT, FIELDS, FLUSH_AWAIT, KNOWN, MB, READ_AWAIT, UTIL, WRITE_AWAIT, WRITE_MB, WRITES,
-    columns, reading, role,
-};
+use super::iostat_columns::{FIELDS, IostatFields, IostatValue, KNOWN, MB, columns, reading, role};
+use super::iostat_devices::{DEVICES_MAX, IostatDevices};
 use crate::Notes;
-use crate::sheets::{Sheets, text};
+use crate::awr::cell::GridCell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
 use measure::imported::{Cell, Severity};
 use measure::printed;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// What is said of a first report.
 const SINCE_BOOT: &str = "the first report after a banner, or of several under a stamp of \
     OSWatcher, covers the time since boot (unless iostat -y made it): set apart from the intervals";
-/// Devices that are summed up.
-const DEVICES_MAX: usize = 4096;
-
-/// The values of a column. An absent column has none, and so no mean.
-#[derive(Clone, Copy, Debug, Default)]
-struct Column {
-    values: u64,
-    sum: f64,
-    largest: Option<f64>,
-}
-
-impl Column {
-    fn add(&mut self, value: Option<f64>) {
-        let Some(value) = value else {
-            return;
-        };
-        self.values += 1;
-        self.sum += value;
-        self.largest = Some(self.largest.map_or(value, |l| l.max(value)));
-    }
-
-    fn mean(&self) -> Option<f64> {
-        (self.values > 0).then(|| self.sum / self.values as f64)
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Device {
-    samples: u64,
-    writes: Column,
-    write_mb: Column,
-    util: Column,
-    /// Waits of every kind: of all requests, of reads, of writes and of flushes.
-    waited: Column,
-}
-
+/// How a report is counted.
+const REPORT: &str = "number of the report in the file, from 1";
 /// A device of a report that is not whole yet.
 #[derive(Debug)]
 struct Held {
-    device: String,
-    found: [Option<f64>; FIELDS.len()],
+    device: GridCell,
+    found: IostatFields,
     number: u64,
 }
 
@@ -77,10 +43,10 @@ pub struct IostatSamples {
     held: Vec<Held>,
     /// Reports under the last stamp of OSWatcher, if there was one.
     under_stamp: Option<u64>,
-    stamp: String,
+    stamp: GridCell,
     label: String,
-    alone: Option<String>,
-    devices: BTreeMap<String, Device>,
+    alone: Option<GridCell>,
+    devices: IostatDevices,
     /// Devices that had a row, also in a report since boot.
     seen: BTreeSet<String>,
     /// A line of something else was met below the heading: only devices that were seen have rows.
@@ -101,6 +67,7 @@ impl IostatSamples {
         notes: &mut Notes,
     ) {
         let trimmed = line.trim();
+        let source = SourceLine::new(number, line);
         if let Some(words) = columns(line) {
             self.heading(&words, number, label, sheets, notes);
             return;
@@ -126,18 +93,16 @@ impl IostatSamples {
         if let Some(stamp) = trimmed.strip_prefix("zzz ") {
             self.separate(sheets);
             self.under_stamp = Some(0);
-            stamp
-                .trim_matches(['*', '<', '>', ' '])
-                .clone_into(&mut self.stamp);
+            self.stamp = GridCell::of(source, stamp.trim_matches(['*', '<', '>', ' ']));
             return;
         }
         if is_stamp(trimmed) {
             self.separate(sheets);
-            trimmed.clone_into(&mut self.stamp);
+            self.stamp = GridCell::of(source, trimmed);
             return;
         }
         if !self.columns.is_empty() {
-            self.row(trimmed, number, sheets, notes);
+            self.row(source, sheets, notes);
         }
     }
 
@@ -224,16 +189,22 @@ impl IostatSamples {
                 || SINCE_BOOT.to_owned(),
             );
         }
+        let is_other = !label.is_empty() && !self.label.is_empty() && label != self.label;
+        if is_other {
+            // A page that names each of its listings: they are tables of their own.
+            self.table = None;
+        }
         label.clone_into(&mut self.label);
     }
 
-    fn row(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
-        let words: Vec<&str> = trimmed.split_whitespace().collect();
+    fn row(&mut self, line: SourceLine<'_>, sheets: &mut Sheets, notes: &mut Notes) {
+        let number = line.number;
+        let words: Vec<&str> = line.text.split_whitespace().collect();
         let wanted = self.columns.len();
         let mut device = words
             .get(self.device_at)
-            .map_or("", |w| w.trim_end_matches(':'))
-            .to_owned();
+            .map(|w| GridCell::of(line, w.trim_end_matches(':')))
+            .unwrap_or_default();
         let mut values: Vec<&str> = words.clone();
         if self.is_left_out(&words, &device, number, notes) {
             return;
@@ -270,7 +241,7 @@ impl IostatSamples {
                     "iostat.no_number",
                     Some(number),
                     None,
-                    || format!("`{}` of {device} is not a number", heading),
+                    || format!("`{heading}` of {} is not a number", device.text),
                 );
                 continue;
             };
@@ -282,11 +253,12 @@ impl IostatSamples {
                 "G" if heading.contains("kB") => MB,
                 _ => 1.0,
             };
-            pairs.push((heading.as_str(), n.value * scale));
+            let (value, span) = (n.value, line.span(word));
+            pairs.push((heading.as_str(), IostatValue { value, scale, span }));
         }
         let found = reading(pairs.into_iter());
         if self.seen.len() < DEVICES_MAX {
-            self.seen.insert(device.clone());
+            self.seen.insert(device.text.clone());
         }
         self.hold(device, found, number, sheets);
     }
@@ -331,21 +303,17 @@ impl IostatSamples {
     }
 
     /// Keeps a row until its report is whole; another table of the same report adds to it.
-    fn hold(
-        &mut self,
-        device: String,
-        found: [Option<f64>; FIELDS.len()],
-        number: u64,
-        sheets: &mut Sheets,
-    ) {
+    fn hold(&mut self, device: GridCell, found: IostatFields, number: u64, sheets: &mut Sheets) {
         let is_further = self.tables.len() > 1;
         let same = self
             .held
             .iter_mut()
-            .find(|h| is_further && h.device == device);
+            .find(|h| is_further && h.device.text == device.text);
         if let Some(held) = same {
             for (slot, value) in held.found.iter_mut().zip(found) {
-                *slot = slot.or(value);
+                if slot.cell == Cell::Blank {
+                    *slot = value;
+                }
             }
             return;
         }
@@ -360,17 +328,17 @@ impl IostatSamples {
     }
 
     /// Begins the next report of a JSON file.
-    pub fn next_report(&mut self, stamp: &str, since_boot: bool) {
+    pub fn next_report(&mut self, stamp: &GridCell, since_boot: bool) {
         self.report += 1;
-        stamp.clone_into(&mut self.stamp);
+        self.stamp.clone_from(stamp);
         self.since_boot = since_boot;
     }
 
     /// Adds a sample.
     pub fn sample(
         &mut self,
-        device: &str,
-        found: &[Option<f64>],
+        device: &GridCell,
+        found: &IostatFields,
         number: u64,
         sheets: &mut Sheets,
     ) {
@@ -393,25 +361,15 @@ impl IostatSamples {
             "interval"
         };
         let mut row = vec![
-            Cell::Count(self.report),
-            text(&self.stamp),
-            text(covers),
-            text(device),
+            SourcedCell::derived(Cell::Count(self.report), REPORT, Vec::new()),
+            self.stamp.sourced(),
+            SourcedCell::label(covers),
+            device.sourced(),
         ];
-        row.extend(found.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
-        sheets.row(table, number, row);
-        let known = self.devices.contains_key(device) || self.devices.len() < DEVICES_MAX;
-        if self.since_boot || !known {
-            return;
-        }
-        let sum = self.devices.entry(device.to_owned()).or_default();
-        let get = |i: usize| found.get(i).copied().flatten();
-        sum.samples += 1;
-        sum.writes.add(get(WRITES));
-        sum.write_mb.add(get(WRITE_MB));
-        sum.util.add(get(UTIL));
-        for waits in [AWAIT, READ_AWAIT, WRITE_AWAIT, FLUSH_AWAIT] {
-            sum.waited.add(get(waits));
+        row.extend(found.iter().cloned());
+        sheets.sourced_row(table, number, row);
+        if !self.since_boot {
+            self.devices.add(&device.text, found, number);
         }
     }
 
@@ -423,37 +381,7 @@ impl IostatSamples {
                 "numbers have decimal commas, and are read as such".to_owned()
             });
         }
-        if self.devices.values().all(|d| d.samples < 2) {
-            return;
-        }
-        let columns = [
-            ("device", "Device"),
-            ("intervals", "Intervals"),
-            ("writes_per_s", "Mean w/s"),
-            ("write_mb_per_s", "Mean wMB/s"),
-            ("util_pct", "Mean %util"),
-            ("util_max_pct", "Max %util"),
-            ("await_max_ms", "Max await ms"),
-        ];
-        let table = sheets.open(
-            "iostat_devices",
-            "iostat by device, intervals only",
-            1,
-            &columns,
-        );
-        for (name, d) in &self.devices {
-            let numbers = [
-                d.writes.mean(),
-                d.write_mb.mean(),
-                d.util.mean(),
-                d.util.largest,
-                d.waited.largest,
-            ];
-            let mut row = vec![text(name), Cell::Count(d.samples)];
-            row.extend(numbers.map(|v| v.map_or(Cell::Blank, Cell::Real)));
-            sheets.row(table, 1, row);
-            sheets.found -= 1;
-        }
+        self.devices.give(sheets);
     }
 }
 

@@ -1,6 +1,10 @@
 //! The columns of `iostat`, by their names in every version, and the fields that they
 //! fill.
 
+use crate::origin::SourcedCell;
+use crate::quick::QuickWord;
+use measure::origin::TextSpan;
+
 /// Bytes of the unit of volumes.
 pub const MB: f64 = 1_048_576.0;
 
@@ -104,6 +108,9 @@ pub const KNOWN: &[&str] = &[
     "rqm/s",
 ];
 
+/// What every heading contains.
+const NAME: QuickWord = QuickWord::exactly("Device");
+
 /// Whether a line is a heading of `iostat`.
 pub fn is_heading(line: &str) -> bool {
     columns(line).is_some()
@@ -111,6 +118,9 @@ pub fn is_heading(line: &str) -> bool {
 
 /// The columns of a heading.
 pub fn columns(line: &str) -> Option<Vec<&str>> {
+    if !NAME.is_in(line.as_bytes()) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_device = |w: &str| matches!(w, "Device" | "Device:");
     let ends =
@@ -122,13 +132,27 @@ pub fn columns(line: &str) -> Option<Vec<&str>> {
     (words.iter().filter(known).count() >= 2).then_some(words)
 }
 
-/// A sample from values by column name, and the unknown names.
+/// The fields of a sample, as cells.
+pub type IostatFields = [SourcedCell; FIELDS.len()];
+
+/// A value under a heading, before its unit is that of the field.
+#[derive(Clone, Copy, Debug)]
+pub struct IostatValue {
+    /// The digits.
+    pub value: f64,
+    /// What its suffix stands for.
+    pub scale: f64,
+    /// Where it is.
+    pub span: Option<TextSpan>,
+}
+
+/// A sample from values by column name; unknown names are left out.
 #[must_use]
-pub fn reading<'a>(pairs: impl Iterator<Item = (&'a str, f64)>) -> [Option<f64>; FIELDS.len()] {
-    let mut out = [None; FIELDS.len()];
-    for (name, value) in pairs {
+pub fn reading<'a>(pairs: impl Iterator<Item = (&'a str, IostatValue)>) -> IostatFields {
+    let mut out = IostatFields::default();
+    for (name, found) in pairs {
         if let Some((field, factor)) = role(name) {
-            out[field] = Some(value * factor);
+            out[field] = SourcedCell::scaled(found.value, found.scale * factor, found.span);
         }
     }
     out

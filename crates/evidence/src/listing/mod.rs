@@ -13,6 +13,7 @@ mod hammerdb;
 mod innodb;
 mod iostat;
 mod iostat_columns;
+mod iostat_devices;
 mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
@@ -23,7 +24,7 @@ mod sqlserver_waits;
 mod sysbench;
 
 pub use iostat::IostatSamples;
-pub use iostat_columns::reading as iostat_reading;
+pub use iostat_columns::{IostatValue, reading as iostat_reading};
 
 use super::awr::{delimited, give::ReportFigures, text::Text};
 use super::blanks;
@@ -171,6 +172,8 @@ struct State {
     sheets: Sheets,
     give: ReportFigures,
     report: Text,
+    /// What the report called the table before the line.
+    label: String,
     iostat: iostat::IostatSamples,
     outliers: outliers::Outliers,
     metrics: cell_metrics::Metrics,
@@ -183,7 +186,7 @@ struct State {
     hammerdb: hammerdb::HammerDbOutput,
     sysbench: sysbench::SysbenchOutput,
     ebpf: ebpf::EbpfHistograms,
-    diskstats: diskstats::DiskStats,
+    diskstats: diskstats::DiskstatsCopies,
     innodb: innodb::InnodbOutput,
     sqlserver: sqlserver_waits::SqlServerWaits,
     prometheus: prometheus::PrometheusHistograms,
@@ -202,6 +205,7 @@ impl ListingReader {
                 sheets: Sheets::new(file),
                 give: ReportFigures::default(),
                 report: Text::default(),
+                label: String::new(),
                 iostat: iostat::IostatSamples::default(),
                 outliers: outliers::Outliers::default(),
                 metrics: cell_metrics::Metrics::default(),
@@ -214,7 +218,7 @@ impl ListingReader {
                 hammerdb: hammerdb::HammerDbOutput::default(),
                 sysbench: sysbench::SysbenchOutput::default(),
                 ebpf: ebpf::EbpfHistograms::default(),
-                diskstats: diskstats::DiskStats::default(),
+                diskstats: diskstats::DiskstatsCopies::default(),
                 innodb: innodb::InnodbOutput::new(file),
                 sqlserver: sqlserver_waits::SqlServerWaits::new(file),
                 prometheus: prometheus::PrometheusHistograms::new(file),
@@ -261,9 +265,11 @@ impl State {
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
-        let label = self.report.label().to_owned();
+        if self.label != self.report.label() {
+            self.report.label().clone_into(&mut self.label);
+        }
         self.report.line(text, n, &mut self.give, sheets, notes);
-        self.iostat.line(text, n, &label, sheets, notes);
+        self.iostat.line(text, n, &self.label, sheets, notes);
         self.outliers.line(text, n, sheets, notes);
         self.metrics.line(text, n, sheets);
         self.fsync.line(text, n, sheets, notes);

@@ -2,17 +2,29 @@
 //! recognised by the rule and heading, or, where a page lost the heading, by the query above.
 
 use crate::Notes;
+use crate::awr::cell::GridCell;
 use crate::awr::text::{slice, spans};
-use crate::sheets::{Sheets, text};
+use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
+use crate::sheets::Sheets;
 use crate::wrapped::{Wrapped, WrappedLine};
-use measure::imported::{Cell, Severity};
+use measure::imported::Severity;
 use measure::printed;
 
+/// Every line that begins a listing contains one of these.
+const WORDS: [QuickWord; 3] = [
+    QuickWord::new("io_latency"),
+    QuickWord::new("lgwrio_outlier"),
+    QuickWord::new("ksfdstll"),
+];
 /// Columns of a listing.
 const COLUMNS_MAX: usize = 40;
 
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
+    if !has_any(line, &WORDS) {
+        return false;
+    }
     let upper = line.to_ascii_uppercase();
     let heading = upper.contains("IO_LATENCY") && upper.contains("IO_SIZE");
     let query = upper.trim_start().starts_with("SELECT") || upper.contains("SQL>");
@@ -36,7 +48,8 @@ impl Outliers {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         // Names of files are long: rows take several lines unless the user set a long one.
-        match self.wrapped.line(line) {
+        let source = SourceLine::new(number, line);
+        match self.wrapped.line(source) {
             WrappedLine::Row(cells) => {
                 let names = self.wrapped.names();
                 if names.iter().any(|n| n == "io_latency") {
@@ -59,7 +72,7 @@ impl Outliers {
             }
             return;
         }
-        if of_another_view(line) {
+        if !self.names.is_empty() && of_another_view(line) {
             self.names.clear();
         }
         if self.names.is_empty() {
@@ -83,13 +96,14 @@ impl Outliers {
             self.selected(selected, number, notes);
             return;
         }
-        if !self.row(line, number, sheets) && (blanks > 0 || trimmed.len() > 100) && self.rows > 0 {
+        if !self.row(source, sheets) && (blanks > 0 || trimmed.len() > 100) && self.rows > 0 {
             self.names.clear();
         }
     }
 
-    fn row(&mut self, line: &str, number: u64, sheets: &mut Sheets) -> bool {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    fn row(&mut self, line: SourceLine<'_>, sheets: &mut Sheets) -> bool {
+        let words = line.text.split_whitespace();
+        let words: Vec<GridCell> = words.map(|w| GridCell::of(line, w)).collect();
         let all_numbers = words.iter().all(|w| printed::plain(w).is_some());
         let cells = if words.len() == self.names.len() && all_numbers {
             words
@@ -106,11 +120,11 @@ impl Outliers {
         } else {
             return false;
         };
-        self.give(&cells, number, sheets);
+        self.give(&cells, line.number, sheets);
         true
     }
 
-    fn give(&mut self, cells: &[String], number: u64, sheets: &mut Sheets) {
+    fn give(&mut self, cells: &[GridCell], number: u64, sheets: &mut Sheets) {
         let names = &self.names;
         let table = *self.table.get_or_insert_with(|| {
             let columns: Vec<(String, String)> = names
@@ -124,12 +138,11 @@ impl Outliers {
             let title = "Log writes that the database lists as outliers";
             sheets.open("io_outliers", title, number, &columns)
         });
-        let cell = |c: &String| match printed::number(c) {
-            Some(n) if n.suffix.is_empty() => n.cell(),
-            _ if c.is_empty() => Cell::Blank,
-            _ => text(c),
+        let cell = |c: &GridCell| match printed::number(c) {
+            Some(n) if n.suffix.is_empty() => SourcedCell::read(n.cell(), c.span),
+            _ => c.sourced_or_blank(),
         };
-        sheets.row(table, number, cells.iter().map(cell).collect());
+        sheets.sourced_row(table, number, cells.iter().map(cell).collect());
         self.rows += 1;
     }
 

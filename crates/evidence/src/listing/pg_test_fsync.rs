@@ -2,6 +2,7 @@
 
 use crate::Notes;
 use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
 use crate::sheets::Sheets;
 use measure::imported::Severity;
 use measure::printed;
@@ -19,7 +20,7 @@ const METHODS: &[&str] = &["open_datasync", "fdatasync", "fsync", "open_sync"];
 /// of other languages (`1234,567 Op./s   810 µs/Op.`), or `8k write, fsync  1101.2/second` of
 /// 8.4.
 fn result(line: &str) -> Option<TestResult<'_>> {
-    if line.len() > 200 || !line.contains('/') {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("/s")]) {
         return None;
     }
     // It groups no digits: a comma is the decimal mark.

@@ -1,6 +1,6 @@
 //! Histograms of log syncs in Prometheus' text format, such as etcd's
-//! `etcd_disk_wal_fsync_duration_seconds`: their buckets, which count from below, with their sum and
-//! count. Metrics of other names are passed over. Two scrapes are subtracted.
+//! `etcd_disk_wal_fsync_duration_seconds`: their buckets, which count from below, with their sum
+//! and count. Metrics of other names are passed over. Two scrapes are subtracted.
 
 use crate::counters::{CounterListing, CounterView};
 use crate::origin::{SourceLine, SourcedCell};

@@ -1,8 +1,8 @@
 //! Percentages that a text gives beside their own formula, `3.8% … (7-2)*100/(7-2+9-1)`: both are
 //! kept, so that they can be compared with each other.
 
-use crate::sheets::{Sheets, text};
-use measure::imported::Cell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
 use measure::printed;
 
 /// Bytes of a formula, and how deep it may nest.
@@ -35,16 +35,28 @@ impl Formulas {
         let title = "Percentages and their formulas";
         let open = || sheets.open("stated_shares", title, number, &columns);
         let table = *self.table.get_or_insert_with(open);
-        let numbers = [claimed.value, claimed.half_digit(), computed].map(Cell::Real);
-        let mut row = numbers.to_vec();
-        row.push(text(formula));
-        sheets.row(table, number, row);
+        let line = SourceLine::new(number, line);
+        let half = Some(claimed.half_digit());
+        let row = vec![
+            line.scaled(printed, claimed.value, 1.0),
+            SourcedCell::computed(
+                half,
+                "half of the last digit of a",
+                vec!["stated_pct".into()],
+            ),
+            SourcedCell::computed(Some(computed), "value of a", vec!["formula".into()]),
+            line.text(formula),
+        ];
+        sheets.sourced_row(table, number, row);
         sheets.found -= 1;
     }
 }
 
 /// The digits before the last `%` that an expression follows, and that expression.
 fn find(line: &str) -> Option<(&str, &str)> {
+    if !line.as_bytes().contains(&b'%') {
+        return None;
+    }
     for (at, _) in line.match_indices('%').take(8) {
         let before = &line[..at];
         let digits = before

@@ -1,58 +1,76 @@
 //! Windows that a text states in words, `a 3 Hour Workload`, `a test for 10 minutes`: kept with
 //! their line, to be compared with what volumes and rates imply.
 
-use crate::sheets::{Sheets, text};
-use measure::imported::Cell;
+use crate::awr::cell::GridCell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
+use crate::sheets::Sheets;
 use measure::printed;
 
 /// Statements of a file that are kept.
 const KEPT: usize = 50;
 
+/// Every line that states a window or a load contains one of these.
+const WORDS: [QuickWord; 4] = [
+    QuickWord::new("hour"),
+    QuickWord::new("hr"),
+    QuickWord::new("min"),
+    QuickWord::new("load average"),
+];
+
 /// The windows that a file states.
 #[derive(Debug, Default)]
 pub struct StatedWindows {
-    found: Vec<(u64, f64, String)>,
-    loads: Vec<(u64, f64)>,
+    found: Vec<(u64, [SourcedCell; 2])>,
+    loads: Vec<(u64, SourcedCell)>,
 }
 
 impl StatedWindows {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64) {
-        let small = line.to_lowercase();
-        self.load_average(&small, number);
+        if !has_any(line, &WORDS) {
+            return;
+        }
+        // Of the same length as the line, so that places are the same.
+        let small = line.to_ascii_lowercase();
+        let source = SourceLine::new(number, line);
+        self.load_average(source, &small);
         let context = [
             "workload", "test", "period", "running", "ran ", "interval", "window",
         ];
         if self.found.len() >= KEPT || !context.iter().any(|c| small.contains(c)) {
             return;
         }
-        let words: Vec<&str> = small.split_whitespace().collect();
+        let words: Vec<&str> = line.split_whitespace().collect();
         for pair in words.windows(2) {
             let [n, unit] = pair else { continue };
             let unit = unit.trim_matches(|c: char| !c.is_alphabetic());
-            let seconds = match unit {
+            let seconds = match unit.to_ascii_lowercase().as_str() {
                 "hour" | "hours" | "hr" | "hrs" => 3600.0,
                 "minute" | "minutes" | "min" | "mins" => 60.0,
                 _ => continue,
             };
-            if let Some(n) = printed::plain(n).filter(|n| *n > 0.0) {
-                self.found.push((number, n * seconds, pair.join(" ")));
+            if let Some(value) = printed::plain(n).filter(|n| *n > 0.0) {
+                let mut words = GridCell::default();
+                pair.iter().for_each(|w| words.join(w, source.span(w)));
+                let seconds = source.scaled(n, value, seconds);
+                self.found.push((number, [seconds, words.sourced()]));
             }
         }
     }
 
     /// `a load average around 75%`.
-    fn load_average(&mut self, small: &str, number: u64) {
+    fn load_average(&mut self, line: SourceLine<'_>, small: &str) {
         let Some(at) = small
             .find("load average")
             .filter(|_| self.loads.len() < KEPT)
         else {
             return;
         };
-        let word = small[at..].split_whitespace().find(|w| w.contains('%'));
+        let word = line.text[at..].split_whitespace().find(|w| w.contains('%'));
         let shown = word.map(|w| w.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        if let Some(pct) = shown.and_then(printed::plain) {
-            self.loads.push((number, pct));
+        if let Some((shown, pct)) = shown.and_then(|s| Some((s, printed::plain(s)?))) {
+            self.loads.push((line.number, line.scaled(shown, pct, 1.0)));
         }
     }
 
@@ -61,7 +79,7 @@ impl StatedWindows {
         if sheets.found == 0 {
             return;
         }
-        for (line, seconds, words) in self.found {
+        for (line, cells) in self.found {
             let columns = [("seconds", "Seconds"), ("words", "As printed")];
             let table = sheets.open(
                 "stated_window",
@@ -69,13 +87,13 @@ impl StatedWindows {
                 line,
                 &columns,
             );
-            sheets.row(table, line, vec![Cell::Real(seconds), text(&words)]);
+            sheets.sourced_row(table, line, cells.into());
             sheets.found -= 1;
         }
         for (line, pct) in self.loads {
             let title = "A load average stated in percent";
             let table = sheets.open("stated_load_average", title, line, &[("pct", "Stated %")]);
-            sheets.row(table, line, vec![Cell::Real(pct)]);
+            sheets.sourced_row(table, line, vec![pct]);
             sheets.found -= 1;
         }
     }

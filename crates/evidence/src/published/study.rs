@@ -3,24 +3,33 @@
 //! of each workload, and claims of factors in words, to be compared with the tables.
 
 use super::sweep::{self, SweepPoint};
-use crate::origin::SourceLine;
-use crate::sheets::{Sheets, text};
+use crate::awr::cell::GridCell;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::QuickWord;
+use crate::sheets::Sheets;
 use crate::{Gathered, Notes};
 use measure::imported::Cell;
+use measure::origin::OriginInput;
 use measure::printed;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Distinct points of a file that are kept.
 const POINTS_MAX: usize = 5000;
+/// How far a claim may be from the exact factor.
+const HALF_DIGIT: &str = "half of the last digit of a, on the scale of the factor";
 /// Lines above a table that are kept.
 const ABOVE_MAX: usize = 16;
 
 /// Whether a line begins one.
 pub fn opens(line: &str) -> bool {
-    sweep::Heading::of(line).is_some() || is_workers(line) || mode(line.trim()).is_some()
+    let source = SourceLine::new(0, line);
+    sweep::Heading::of(source).is_some() || is_workers(line) || mode(source).is_some()
 }
 
 fn is_workers(line: &str) -> bool {
+    if !QuickWord::exactly("Worker").is_in(line.as_bytes()) {
+        return false;
+    }
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     words.contains("Worker") && words.contains("Over 1ms") && words.contains("Over 10ms")
 }
@@ -29,12 +38,12 @@ fn is_workers(line: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct Study {
     heading: Option<sweep::Heading>,
-    above: Vec<String>,
+    above: Vec<GridCell>,
     in_workers: Option<usize>,
     points: Vec<SweepPoint>,
     seen: BTreeSet<String>,
     /// Platform by the run's number.
-    platforms: BTreeMap<String, String>,
+    platforms: BTreeMap<String, GridCell>,
     claims: Option<usize>,
     modes: Option<usize>,
     first: u64,
@@ -44,14 +53,15 @@ impl Study {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let trimmed = line.trim();
-        if let Some(heading) = sweep::Heading::of(line) {
+        let source = SourceLine::new(number, line);
+        if let Some(heading) = sweep::Heading::of(source) {
             self.end_heading(sheets, notes);
-            let platform = std::mem::take(&mut self.above).join(" ");
-            self.heading = Some(heading.at(number, &platform));
+            let platform = joined(std::mem::take(&mut self.above));
+            self.heading = Some(heading.at(number, platform));
             return;
         }
         if let Some(heading) = &mut self.heading {
-            if heading.row(line, number) {
+            if heading.row(source) {
                 return;
             }
             if !trimmed.is_empty() {
@@ -59,7 +69,7 @@ impl Study {
             }
         }
         if let Some(table) = self.in_workers {
-            if worker(SourceLine::new(number, line), table, sheets) {
+            if worker(source, table, sheets) {
                 return;
             }
             if !trimmed.is_empty() {
@@ -79,8 +89,8 @@ impl Study {
                 Some(sheets.open("worker_latency_published", title, number, &columns));
             return;
         }
-        self.mode(trimmed, number, sheets);
-        self.claim(trimmed, number, sheets);
+        self.mode(source, sheets);
+        self.claim(source, sheets);
         if trimmed.is_empty() {
             // A platform stands in the lines right above its table, a blank line between.
             if self.above.len() > 3 {
@@ -90,7 +100,7 @@ impl Study {
         {
             // With more of them it is no name of a platform.
             if self.above.len() < ABOVE_MAX {
-                self.above.push(trimmed.to_owned());
+                self.above.push(GridCell::of(source, trimmed));
             }
         } else {
             self.above.clear();
@@ -102,7 +112,7 @@ impl Study {
             return;
         };
         let named = heading.platform.clone();
-        let mut run = String::new();
+        let mut run = GridCell::default();
         for mut point in heading.points(sheets, notes) {
             // A run's number stands in its first line only.
             if point.run.is_empty() {
@@ -113,10 +123,8 @@ impl Study {
                 point.platform = self.platform_of(&point.run, &named);
             }
             self.first = self.first.min(point.line);
-            let key = format!(
-                "{}/{}/{}/{:?}",
-                point.run, point.test, point.workload, point.values
-            );
+            let names = [&point.run, &point.test, &point.workload].map(GridCell::as_str);
+            let key = format!("{}/{:?}", names.join("/"), point.values);
             if self.points.len() < POINTS_MAX && self.seen.insert(key) {
                 self.points.push(point);
             }
@@ -125,19 +133,20 @@ impl Study {
 
     /// The same run is the same platform, also where a page left its name out or spelt it
     /// otherwise.
-    fn platform_of(&mut self, run: &str, named: &str) -> String {
+    fn platform_of(&mut self, run: &str, named: &GridCell) -> GridCell {
         if run.is_empty() {
-            return named.to_owned();
+            return named.clone();
         }
         if !named.is_empty() && self.platforms.len() < POINTS_MAX {
             let own = self.platforms.entry(run.to_owned());
-            own.or_insert_with(|| named.to_owned());
+            own.or_insert_with(|| named.clone());
         }
         self.platforms.get(run).cloned().unwrap_or_default()
     }
 
-    fn mode(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
-        let Some((what, mode)) = mode(trimmed) else {
+    fn mode(&mut self, line: SourceLine<'_>, sheets: &mut Sheets) {
+        let number = line.number;
+        let Some((what, mode)) = mode(line) else {
             return;
         };
         let columns = [
@@ -147,10 +156,11 @@ impl Study {
         let title = "Commit modes that are stated";
         let open = || sheets.open("commit_modes", title, number, &columns);
         let table = *self.modes.get_or_insert_with(open);
-        sheets.row(table, number, vec![text(&what), text(&mode)]);
+        sheets.sourced_row(table, number, vec![what, mode]);
     }
 
-    fn claim(&mut self, trimmed: &str, number: u64, sheets: &mut Sheets) {
+    fn claim(&mut self, line: SourceLine<'_>, sheets: &mut Sheets) {
+        let (trimmed, number) = (line.text.trim(), line.number);
         let Some(claim) = sweep::claim(trimmed) else {
             return;
         };
@@ -164,15 +174,17 @@ impl Study {
         ];
         let open = || sheets.open("claims", "Claims in words", number, &columns);
         let table = *self.claims.get_or_insert_with(open);
+        let shown = || line.span(claim.token).map(OriginInput::Span).into_iter();
+        let half = Some(claim.half_digit);
         let row = vec![
-            text(trimmed.trim_start_matches(['-', ' '])),
-            text(claim.metric),
-            text(claim.direction),
-            Cell::Real(claim.factor),
-            Cell::Real(claim.half_digit),
-            Cell::Count(number),
+            line.text(trimmed.trim_start_matches(['-', ' '])),
+            SourcedCell::label(claim.metric),
+            SourcedCell::label(claim.direction),
+            SourcedCell::computed(Some(claim.factor), claim.formula, shown().collect()),
+            SourcedCell::computed(half, HALF_DIGIT, shown().collect()),
+            SourcedCell::derived(Cell::Count(number), "number of the line", Vec::new()),
         ];
-        sheets.row(table, number, row);
+        sheets.sourced_row(table, number, row);
         sheets.found -= 1;
     }
 
@@ -206,24 +218,40 @@ fn worker(line: SourceLine<'_>, table: usize, sheets: &mut Sheets) -> bool {
 }
 
 /// What a line says of a commit mode: `LGWR-THR … COMMIT WRITE NOWAIT BATCH`, `commit_wait NOWAIT`.
-fn mode(trimmed: &str) -> Option<(String, String)> {
+fn mode(line: SourceLine<'_>) -> Option<(SourcedCell, SourcedCell)> {
     const MODES: [&str; 4] = ["WAIT", "NOWAIT", "IMMEDIATE", "BATCH"];
-    let said = trimmed.find("COMMIT WRITE ").map(|at| {
+    let trimmed = line.text.trim();
+    let is_said = QuickWord::exactly("COMMIT WRITE ").is_in(trimmed.as_bytes());
+    let said = is_said.then(|| trimmed.find("COMMIT WRITE ")).flatten();
+    let said = said.map(|at| {
         let words = trimmed[at + 13..].split_whitespace();
         let words = words.map(|w| w.trim_matches(|c: char| !c.is_ascii_alphabetic()));
-        let modes: Vec<&str> = words.take_while(|w| MODES.contains(w)).collect();
-        let workload = trimmed.split('\t').next().unwrap_or("");
-        (workload.to_owned(), modes.join(" "))
+        let mut modes = GridCell::default();
+        for word in words.take_while(|w| MODES.contains(w)) {
+            modes.join(word, line.span(word));
+        }
+        (trimmed.split('\t').next().unwrap_or(""), modes)
     });
     let parameters = ["commit_logging", "commit_wait", "commit_write"];
     let parameter = parameters.iter().find_map(|p| {
         let rest = trimmed
             .strip_prefix(p)?
             .trim_start_matches([' ', '\t', '=']);
-        let mode = rest.trim().trim_matches('\'').to_ascii_uppercase();
+        let mut mode = GridCell::of(line, rest.trim().trim_matches('\''));
+        mode.text.make_ascii_uppercase();
         let fits = mode.split([' ', ',']).all(|w| MODES.contains(&w));
-        fits.then(|| ((*p).to_owned(), mode))
+        fits.then(|| (&trimmed[..p.len()], mode))
     });
     let found = said.or(parameter);
-    found.filter(|(what, mode)| what.len() < 60 && !mode.is_empty())
+    let found = found.filter(|(what, mode)| what.len() < 60 && !mode.is_empty());
+    found.map(|(what, mode)| (line.text(what), mode.sourced()))
+}
+
+/// Lines above a table as one name.
+fn joined(lines: Vec<GridCell>) -> GridCell {
+    let mut name = GridCell::default();
+    for line in lines {
+        name.join_line(&line);
+    }
+    name
 }

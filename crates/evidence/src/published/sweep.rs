@@ -2,10 +2,14 @@
 //! identities between columns where their counts differ, since published headings are wrong too.
 
 use crate::Notes;
+use crate::awr::cell::GridCell;
 use crate::gathered::Gathered;
-use crate::sheets::{Sheets, text};
+use crate::origin::{SourceLine, SourcedCell};
+use crate::quick::{QuickWord, has_any};
+use crate::sheets::Sheets;
 use crate::tables::row;
 use measure::imported::{Cell, Severity};
+use measure::origin::TextSpan;
 use measure::printed;
 use measure::run::{ProcessorFigures, RedoFigures, Row, measured};
 
@@ -59,6 +63,23 @@ enum Name {
     Other,
 }
 
+/// Whether a line contains the name of a column of workloads, as [`name`] reads it.
+fn has_workload(line: &str) -> bool {
+    const WORD: &[u8] = b"workload";
+    let letters = || {
+        line.bytes()
+            .filter(|b| !b.is_ascii_whitespace() && *b != b'_')
+    };
+    let begins = letters()
+        .enumerate()
+        .filter(|(_, b)| matches!(b, b'w' | b'W'));
+    let mut begins = begins.map(|(at, _)| letters().skip(at).take(WORD.len()));
+    begins.any(|word| {
+        word.map(|b| b.to_ascii_lowercase())
+            .eq(WORD.iter().copied())
+    })
+}
+
 fn name(heading: &str) -> Name {
     let h: String = heading
         .chars()
@@ -85,34 +106,41 @@ pub struct SweepPoint {
     /// Line in the file.
     pub line: u64,
     /// What was measured.
-    pub platform: String,
+    pub platform: GridCell,
     /// The run's number, as printed.
-    pub run: String,
+    pub run: GridCell,
     /// The test's number, as printed.
-    pub test: String,
+    pub test: GridCell,
     /// The workload.
-    pub workload: String,
+    pub workload: GridCell,
     /// Values by column.
     pub values: [Option<f64>; N],
+    /// Where each value is.
+    spans: [Option<TextSpan>; N],
 }
 
 /// A table that is being read.
 #[derive(Clone, Debug)]
 pub struct Heading {
     separator: char,
-    names: Vec<String>,
+    names: Vec<GridCell>,
     line: u64,
     /// What stands above the table.
-    pub platform: String,
-    rows: Vec<(u64, Vec<String>)>,
+    pub platform: GridCell,
+    rows: Vec<(u64, Vec<GridCell>)>,
 }
 
 impl Heading {
     /// The heading that a line is.
     #[must_use]
-    pub fn of(line: &str) -> Option<Heading> {
-        let separator = ['\t', ',', ';'].into_iter().find(|s| line.contains(*s))?;
-        let names: Vec<String> = line.split(separator).map(|n| n.trim().to_owned()).collect();
+    pub fn of(line: SourceLine<'_>) -> Option<Heading> {
+        let text = line.text;
+        let separator = ['\t', ',', ';'].into_iter().find(|s| text.contains(*s))?;
+        if !has_workload(text) {
+            return None;
+        }
+        let names = text.split(separator).map(|n| GridCell::of(line, n));
+        let names: Vec<GridCell> = names.collect();
         let known: Vec<Name> = names.iter().map(|n| name(n)).collect();
         let values = known.iter().filter(|n| matches!(n, Name::Value(_))).count();
         let fits = known.contains(&Name::Workload)
@@ -122,36 +150,34 @@ impl Heading {
             separator,
             names,
             line: 0,
-            platform: String::new(),
+            platform: GridCell::default(),
             rows: Vec::new(),
         })
     }
 
     /// With its place and what stands above it.
     #[must_use]
-    pub fn at(mut self, line: u64, platform: &str) -> Heading {
+    pub fn at(mut self, line: u64, platform: GridCell) -> Heading {
         self.line = line;
-        platform.clone_into(&mut self.platform);
+        self.platform = platform;
         self
     }
 
     /// Takes a line of the table; says whether it is one.
-    pub fn row(&mut self, line: &str, number: u64) -> bool {
-        let cells: Vec<String> = line
-            .split(self.separator)
-            .map(|c| c.trim().to_owned())
-            .collect();
+    pub fn row(&mut self, line: SourceLine<'_>) -> bool {
+        let cells = line.text.split(self.separator);
+        let cells: Vec<GridCell> = cells.map(|c| GridCell::of(line, c)).collect();
         let numbers = cells.iter().filter(|c| printed::plain(c).is_some()).count();
         let fits = cells.len() + 2 >= self.names.len() && numbers * 2 > cells.len();
         if fits && self.rows.len() < ROWS_MAX {
-            self.rows.push((number, cells));
+            self.rows.push((line.number, cells));
         }
         fits
     }
 
     /// The points of the table; says how names and values were paired where they do not.
     pub fn points(&self, sheets: &mut Sheets, notes: &mut Notes) -> Vec<SweepPoint> {
-        let used = |cells: &[String]| {
+        let used = |cells: &[GridCell]| {
             cells
                 .iter()
                 .rposition(|c| !c.is_empty())
@@ -174,7 +200,8 @@ impl Heading {
             return as_it_stands;
         };
         let line = Some(self.line);
-        let left_out = self.names.get(dropped).map_or("", String::as_str);
+        let dropped_name = self.names.get(dropped).cloned().unwrap_or_default();
+        let left_out = dropped_name.as_str();
         let columns = [
             ("names", "Names"),
             ("values", "Values"),
@@ -184,10 +211,16 @@ impl Heading {
         ];
         let title = "A heading with more names than values";
         let table = sheets.open("column_pairing", title, self.line, &columns);
-        let count = |n: usize| Cell::Count(n as u64);
-        let mut row = vec![count(names.len()), count(values), text(left_out)];
-        row.extend([count(before), count(after)]);
-        sheets.row(table, self.line, row);
+        let count =
+            |n: usize, formula| SourcedCell::derived(Cell::Count(n as u64), formula, Vec::new());
+        let row = vec![
+            count(names.len(), "names in the heading"),
+            count(values, "most values in a line"),
+            dropped_name.sourced(),
+            count(before, "checks between columns that fail"),
+            count(after, "checks between columns that fail without that name"),
+        ];
+        sheets.sourced_row(table, self.line, row);
         sheets.found -= 1;
         notes.add(Severity::Warning, "columns.do_not_pair", line, None, || {
             format!(
@@ -207,20 +240,26 @@ impl Heading {
         for (line, cells) in &self.rows {
             let mut point = SweepPoint {
                 line: *line,
-                platform: String::new(),
-                run: String::new(),
-                test: String::new(),
-                workload: String::new(),
+                platform: GridCell::default(),
+                run: GridCell::default(),
+                test: GridCell::default(),
+                workload: GridCell::default(),
                 values: [None; N],
+                spans: [None; N],
             };
             for (name, cell) in names.iter().zip(cells) {
-                let short: String = cell.chars().take(80).collect();
+                let short = GridCell {
+                    text: cell.chars().take(80).collect(),
+                    ..cell.clone()
+                };
                 match name {
                     Name::Platform => point.platform = short,
                     Name::Run => point.run = short,
                     Name::Test => point.test = short,
                     Name::Workload => point.workload = short,
-                    Name::Value(i) => point.values[*i] = printed::plain(cell),
+                    Name::Value(i) => {
+                        (point.values[*i], point.spans[*i]) = (printed::plain(cell), cell.span);
+                    }
                     Name::Other => {}
                 }
             }
@@ -267,25 +306,27 @@ pub fn give(points: &[SweepPoint], sheets: &mut Sheets, out: &mut Gathered) {
         first.line,
         &columns,
     );
-    let several = points.iter().any(|p| p.platform != first.platform);
+    let several = points
+        .iter()
+        .any(|p| p.platform.text != first.platform.text);
     for p in points {
-        let mut cells = vec![
-            text(&p.platform),
-            text(&p.run),
-            text(&p.test),
-            text(&p.workload),
-        ];
-        cells.extend(p.values.iter().map(|v| v.map_or(Cell::Blank, Cell::Real)));
-        cells.push(Cell::Count(p.line));
-        sheets.row(table, p.line, cells);
+        let names = [&p.platform, &p.run, &p.test, &p.workload];
+        let mut cells: Vec<SourcedCell> = names.map(GridCell::sourced).into();
+        let value = |(v, span): (&Option<f64>, &Option<TextSpan>)| {
+            v.map_or_else(SourcedCell::blank, |v| SourcedCell::scaled(v, 1.0, *span))
+        };
+        cells.extend(p.values.iter().zip(&p.spans).map(value));
+        let line = Cell::Count(p.line);
+        cells.push(SourcedCell::derived(line, "number of the line", Vec::new()));
+        sheets.sourced_row(table, p.line, cells);
         out.rows.push(run_row(p, several));
     }
 }
 
 fn run_row(p: &SweepPoint, several: bool) -> Row {
     let name = match several {
-        true => format!("{} on {}", p.workload, p.platform),
-        false => p.workload.clone(),
+        true => format!("{} on {}", p.workload.text, p.platform.text),
+        false => p.workload.text.clone(),
     };
     let mut row = row(&name);
     let v = |i: usize| p.values[i];
@@ -315,7 +356,11 @@ fn run_row(p: &SweepPoint, several: bool) -> Row {
 
 /// A claim of a factor in words.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Claim {
+pub struct Claim<'a> {
+    /// The number as printed.
+    pub token: &'a str,
+    /// How the factor follows from it.
+    pub formula: &'static str,
     /// `latency`, `throughput` or `data throughput`.
     pub metric: &'static str,
     /// `decreases` or `increases`.
@@ -328,9 +373,14 @@ pub struct Claim {
 
 /// The claim of a line such as `latency decreases by up to a factor of 6`.
 #[must_use]
-pub fn claim(line: &str) -> Option<Claim> {
-    let small = line.to_lowercase();
-    let (_, after) = small.split_once("up to").filter(|_| line.len() <= 200)?;
+pub fn claim(line: &str) -> Option<Claim<'_>> {
+    if line.len() > 200 || !has_any(line, &[QuickWord::new("up to")]) {
+        return None;
+    }
+    // Of the same length as the line, so that places are the same.
+    let small = line.to_ascii_lowercase();
+    let at = small.find("up to")? + 5;
+    let (after, rest) = (&small[at..], &line[at..]);
     let has = |words: &[&str]| words.iter().any(|w| small.contains(w));
     let direction = if has(&["decreas", "reduc", "shorten"]) {
         "decreases"
@@ -348,27 +398,31 @@ pub fn claim(line: &str) -> Option<Claim> {
     } else {
         return None;
     };
-    let token = after
+    let token = rest
         .split_whitespace()
         .find(|w| w.starts_with(|c: char| c.is_ascii_digit()))?;
     let end = token
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(token.len());
-    let number = printed::number(token[..end].trim_end_matches('.'))?;
-    let percent = token[end..].starts_with('%') || after.contains(&format!("{token} %"));
+    let shown = token[..end].trim_end_matches('.');
+    let number = printed::number(shown)?;
+    let percent = token[end..].starts_with('%')
+        || after.contains(&format!("{} %", token.to_ascii_lowercase()));
     let times =
-        after.contains("factor") || token[end..].starts_with('x') || after.contains("times");
+        after.contains("factor") || token[end..].starts_with(['x', 'X']) || after.contains("times");
     let half = number.half_digit();
-    let (factor, half_digit) = match (percent, direction) {
-        (true, "increases") => (1.0 + number.value / 100.0, half / 100.0),
+    let (factor, half_digit, formula) = match (percent, direction) {
+        (true, "increases") => (1.0 + number.value / 100.0, half / 100.0, "1 + a / 100"),
         (true, _) if number.value < 100.0 => {
             let factor = 1.0 / (1.0 - number.value / 100.0);
-            (factor, half / 100.0 * factor * factor)
+            (factor, half / 100.0 * factor * factor, "1 / (1 - a / 100)")
         }
-        (false, _) if times => (number.value, half),
+        (false, _) if times => (number.value, half, "a"),
         _ => return None,
     };
     Some(Claim {
+        token: shown,
+        formula,
         metric,
         direction,
         factor,

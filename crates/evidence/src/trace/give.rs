@@ -1,10 +1,12 @@
 //! What was joined, as rows and tables of a run.
 
 use super::cell::EventWaits as Waits;
-use super::header::{HeaderFact, civil};
+use super::header::{self, HeaderFact, civil};
 use super::mark::Call;
 use super::merge::{Merge, TracedProcess};
 use crate::gathered::{Ended, Gathered};
+use crate::origin::SourcedCell;
+use crate::sheets::add_sourced;
 use crate::tables::row;
 use crate::tables::{column, key_of};
 use crate::{Sink, tally};
@@ -45,12 +47,13 @@ pub fn give(merge: Merge, file: &str, sink: &mut Sink, out: &mut Gathered) -> En
         let at = out.rows.len();
         out.rows
             .push(process_row(&name, process, &own, at, &mut out.series));
-        call_lines(&name, process, &mut calls);
+        let all = (1, merge.lines.max(1));
+        call_lines(&name, process, all, &mut calls);
         error_lines(&name, process, &mut errors);
         for (event, waits) in own {
-            events.rows.push(event_line(&name, event, waits));
+            add_sourced(&mut events, "", all, event_line(&name, event, waits));
             if waits.track.is_some() {
-                bucket_lines(&name, event, waits, &mut buckets);
+                bucket_lines(&name, event, waits, all, &mut buckets);
             }
         }
     }
@@ -211,19 +214,39 @@ fn table(id: &str, title: &str, file: &str, columns: &[(&str, &str)]) -> Table {
     }
 }
 
-fn event_line(name: &str, event: &str, waits: &Waits) -> Vec<Cell> {
+fn event_line(name: &str, event: &str, waits: &Waits) -> Vec<SourcedCell> {
     let stats = waits.tally.stats();
     // Traces tell microseconds at the finest, so the sum is whole.
     let total = u64::try_from(waits.tally.sum_ns() / 1000).unwrap_or(u64::MAX);
+    let of_event =
+        |cell, formula| SourcedCell::derived(cell, formula, vec!["process".into(), "event".into()]);
     vec![
-        Cell::Text(name.to_owned()),
-        Cell::Text(event.to_owned()),
-        Cell::Count(stats.count),
-        Cell::Count(total),
-        Cell::Real(stats.mean_ns / 1e3),
-        Cell::Count(stats.min_ns / 1000),
-        Cell::Count(stats.max_ns / 1000),
+        label(name),
+        label(event),
+        of_event(Cell::Count(stats.count), "count of WAIT lines"),
+        of_event(Cell::Count(total), "sum of ela of WAIT lines in us"),
+        SourcedCell::computed(
+            Some(stats.mean_ns / 1e3),
+            "a / b",
+            vec!["total_us".into(), "waits".into()],
+        ),
+        of_event(
+            Cell::Count(stats.min_ns / 1000),
+            "smallest ela of WAIT lines in us",
+        ),
+        of_event(
+            Cell::Count(stats.max_ns / 1000),
+            "largest ela of WAIT lines in us",
+        ),
     ]
+}
+
+/// Text as it is: names of processes and events are keys, and are not cut.
+fn label(text: &str) -> SourcedCell {
+    SourcedCell {
+        cell: Cell::Text(text.to_owned()),
+        ..SourcedCell::default()
+    }
 }
 
 fn buckets_table(file: &str) -> Table {
@@ -237,16 +260,20 @@ fn buckets_table(file: &str) -> Table {
     table("event_histogram", title, file, &columns)
 }
 
-fn bucket_lines(name: &str, event: &str, waits: &Waits, table: &mut Table) {
+fn bucket_lines(name: &str, event: &str, waits: &Waits, lines: (u64, u64), table: &mut Table) {
     let buckets = waits.tally.ms_buckets();
     let last = buckets.iter().rposition(|n| *n > 0).unwrap_or(0);
     for (index, count) in buckets.iter().enumerate().take(last + 1) {
-        table.rows.push(vec![
-            Cell::Text(name.to_owned()),
-            Cell::Text(event.to_owned()),
-            Cell::Count(1 << index),
-            Cell::Count(*count),
-        ]);
+        let bound = Cell::Count(1 << index);
+        let inputs = vec!["process".into(), "event".into(), "wait_time_milli".into()];
+        let formula = "count of WAIT lines with ela under c ms and not in the bucket before";
+        let cells = vec![
+            label(name),
+            label(event),
+            SourcedCell::derived(bound, "bound of the bucket, in ms", Vec::new()),
+            SourcedCell::derived(Cell::Count(*count), formula, inputs),
+        ];
+        add_sourced(table, "", lines, cells);
     }
 }
 
@@ -266,18 +293,21 @@ fn calls_table(file: &str) -> Table {
     )
 }
 
-fn call_lines(name: &str, process: &TracedProcess, table: &mut Table) {
+fn call_lines(name: &str, process: &TracedProcess, lines: (u64, u64), table: &mut Table) {
     let us = |ns: u128| Cell::Count(u64::try_from(ns / 1000).unwrap_or(u64::MAX));
+    let of_call =
+        |cell, formula| SourcedCell::derived(cell, formula, vec!["process".into(), "call".into()]);
     for (call, call_name) in Call::ALL {
         let (count, elapsed, cpu) = process.calls[call as usize];
         if count > 0 {
-            table.rows.push(vec![
-                Cell::Text(name.to_owned()),
-                Cell::Text(call_name.to_owned()),
-                Cell::Count(count),
-                us(elapsed),
-                us(cpu),
-            ]);
+            let cells = vec![
+                label(name),
+                label(call_name),
+                of_call(Cell::Count(count), "count of lines of the call"),
+                of_call(us(elapsed), "sum of e of the call in us"),
+                of_call(us(cpu), "sum of c of the call in us"),
+            ];
+            add_sourced(table, "", lines, cells);
         }
     }
 }
@@ -295,15 +325,41 @@ fn errors_table(file: &str) -> Table {
 
 fn error_lines(name: &str, process: &TracedProcess, table: &mut Table) {
     for (error, (count, line)) in &process.errors {
-        let number = error.number.map(|n| Cell::Text(format!("ORA-{n:05}")));
-        table.rows.push(vec![
-            Cell::Text(name.to_owned()),
-            Cell::Text(error.record().to_owned()),
-            number.unwrap_or(Cell::Blank),
-            Cell::Count(*count),
-            Cell::Count(*line),
-        ]);
+        let number = error.number.map(|n| label(&format!("ORA-{n:05}")));
+        let inputs = vec!["process".into(), "record".into(), "error".into()];
+        let cells = vec![
+            label(name),
+            label(error.record()),
+            number.unwrap_or_default(),
+            SourcedCell::derived(Cell::Count(*count), "count of such records", inputs),
+            line_number(*line),
+        ];
+        add_sourced(table, "", (*line, *line), cells);
     }
+}
+
+fn line_number(line: u64) -> SourcedCell {
+    SourcedCell::derived(Cell::Count(line), "number of the line", Vec::new())
+}
+
+/// The reason that the log writer gave in the line above for the switch that `text` reports: both
+/// lines are one switch.
+fn reason_of<'a>(
+    text: &str,
+    process: &str,
+    line: u64,
+    modes: &'a mut Table,
+) -> Option<&'a mut Cell> {
+    if !text.starts_with(header::SWITCHED) {
+        return None;
+    }
+    let [of, at, reason] = modes.rows.last_mut()?.as_mut_slice() else {
+        return None;
+    };
+    let is_above = matches!(at, Cell::Count(at) if *at + 1 == line);
+    let is_own = matches!(of, Cell::Text(of) if of == process);
+    let is_reason = matches!(reason, Cell::Text(r) if r.starts_with(header::REASON));
+    (is_above && is_own && is_reason).then_some(reason)
 }
 
 /// Slow writes, slow broadcasts, and switches of the way foregrounds learn of their redo.
@@ -336,19 +392,42 @@ fn listings(merge: &Merge, file: &str) -> [Table; 3] {
     );
     for listed in &merge.listed {
         let name = name(&merge.processes[listed.process], file);
+        let in_line = |cell, formula| SourcedCell::derived(cell, formula, vec!["line".into()]);
         let (into, more) = match &listed.said {
             HeaderFact::SlowWrite(ms, kb) => {
-                let stamp = |at: Option<i64>| at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
-                let more = [stamp(listed.above), stamp(listed.below)];
-                let counts = [Cell::Count(*ms), Cell::Count(*kb)];
-                (&mut writes, counts.into_iter().chain(more).collect())
+                let stamp = |at: Option<i64>, formula| {
+                    let cell = at.map_or(Cell::Blank, |at| Cell::Text(civil(at)));
+                    in_line(cell, formula)
+                };
+                let kb = kb.map_or(Cell::Blank, Cell::Count);
+                let more = vec![
+                    in_line(Cell::Count(*ms), "time in the line, in ms"),
+                    in_line(kb, "size in the line, in KB"),
+                    stamp(listed.above, "stamp above the line"),
+                    stamp(listed.below, "stamp below the line"),
+                ];
+                (&mut writes, more)
             }
-            HeaderFact::SlowBroadcast(ms) => (&mut broadcasts, vec![Cell::Count(*ms)]),
-            HeaderFact::AdaptiveMode(text) => (&mut modes, vec![Cell::Text(text.clone())]),
+            HeaderFact::SlowBroadcast(ms) => {
+                let ms = in_line(Cell::Count(*ms), "time in the line, in ms");
+                (&mut broadcasts, vec![ms])
+            }
+            HeaderFact::AdaptiveMode(text) => {
+                if let Some(Cell::Text(reason)) = reason_of(text, &name, listed.line, &mut modes) {
+                    *reason = format!("{reason}; {text}");
+                    if let Some(origin) = modes.origins.last_mut() {
+                        origin.lines.1 = listed.line;
+                    }
+                    continue;
+                }
+                let text = Cell::Text(text.clone());
+                (&mut modes, vec![in_line(text, "text of the lines")])
+            }
             _ => continue,
         };
-        let lead = [Cell::Text(name), Cell::Count(listed.line)];
-        into.rows.push(lead.into_iter().chain(more).collect());
+        let lead = [label(&name), line_number(listed.line)];
+        let cells = lead.into_iter().chain(more).collect();
+        add_sourced(into, "", (listed.line, listed.line), cells);
     }
     [writes, broadcasts, modes]
 }

@@ -18,7 +18,7 @@ pub enum HeaderFact {
     /// The trace goes on from another file, or was limited or recreated.
     Broken(String),
     /// A log write over the limit: milliseconds, kilobytes.
-    SlowWrite(u64, u64),
+    SlowWrite(u64, Option<u64>),
     /// A broadcast that took long: milliseconds. No disk write.
     SlowBroadcast(u64),
     /// The way in which foregrounds learn of their redo changed.
@@ -50,8 +50,12 @@ pub const ADAPTIVE: &[&str] = &[
     "kcrfw_update_adaptive_sync_mode",
     "kcrfw_slave_adaptive_updatemode",
     "Adaptive scalable LGWR ",
-    "Log file sync switching",
+    SWITCHED,
 ];
+/// How the line begins that reports a switch between post/wait and polling.
+pub const SWITCHED: &str = "Log file sync switching";
+/// How the line above it begins, which gives the reason for the switch.
+pub const REASON: &str = "kcrfw_";
 
 /// Reads one line.
 #[must_use]
@@ -81,7 +85,12 @@ pub fn read(line: &[u8]) -> HeaderFact {
     }
     match text.split_once(':') {
         Some((name, value)) if !value.trim().is_empty() => {
-            HeaderFact::Fact(name.trim().to_owned(), value.trim().to_owned())
+            // The release of the operating system; that of the database stands in the banner.
+            let name = match name.trim() {
+                "Release" => "System release",
+                name => name,
+            };
+            HeaderFact::Fact(name.to_owned(), value.trim().to_owned())
         }
         _ => HeaderFact::Nothing,
     }
@@ -133,7 +142,7 @@ fn warning(rest: &str) -> HeaderFact {
     // To 10.2 it is `log write time 540ms`.
     let elapsed = number("elapsed time").or_else(|| number("time"));
     match elapsed {
-        Some(ms) => HeaderFact::SlowWrite(ms, number("size").unwrap_or(0)),
+        Some(ms) => HeaderFact::SlowWrite(ms, number("size")),
         None => HeaderFact::Nothing,
     }
 }
@@ -271,12 +280,12 @@ mod tests {
             ("*** [ Unix process pid: 42 ]", process(42, None)),
             (
                 "Warning: log write elapsed time 780ms, size 4KB",
-                HeaderFact::SlowWrite(780, 4),
+                HeaderFact::SlowWrite(780, Some(4)),
             ),
             ("*** [ Windows thread id: 42 ]", process(42, None)),
             (
                 "Warning: log write time 540ms, size 5444KB",
-                HeaderFact::SlowWrite(540, 5444),
+                HeaderFact::SlowWrite(540, Some(5444)),
             ),
             (
                 "Adaptive scalable LGWR enabling workers",
@@ -284,7 +293,7 @@ mod tests {
             ),
             (
                 "Warning: log write elapsed time 501ms, size 0KB",
-                HeaderFact::SlowWrite(501, 0),
+                HeaderFact::SlowWrite(501, Some(0)),
             ),
             (
                 "Warning: log write broadcast wait time 2331ms (SCN 0xbaca.55)",

@@ -291,7 +291,7 @@ impl Merge {
                 } else {
                     MICROSECOND_NS
                 });
-                self.fact("Release", &release.to_string());
+                self.fact("Oracle release", &release.to_string());
             }
             HeaderFact::Process(pid, name) => self.switch(*pid, name.as_deref(), sink),
             HeaderFact::Stamp(at) => {

@@ -1,6 +1,6 @@
-//! Output of sysbench and HammerDB, histograms of eBPF tools, copies of /proc/diskstats. The files of
-//! `real` were printed here; HammerDB and eBPF do not run here, and their layouts are those of their
-//! documentation, with our own figures.
+//! Output of sysbench and HammerDB, histograms of eBPF tools, copies of /proc/diskstats. The files
+//! of `real` were printed here; HammerDB and eBPF do not run here, and their layouts are those of
+//! their documentation, with our own figures.
 
 use crate::{cell, import, import_in, number, table};
 use evidence::{Kind, Outcome};

@@ -11,6 +11,7 @@ mod kinds_load;
 mod kinds_oracle;
 mod kinds_postgres;
 mod kinds_storage;
+mod misleading;
 mod places;
 mod read;
 mod samples;

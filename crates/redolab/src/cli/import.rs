@@ -3,6 +3,7 @@
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
 use super::{CommandError, ended, values};
 use crate::experiment::judge::judge;
+use crate::intake::ahead;
 use crate::intake::feed::{self, Failed};
 use crate::intake::find::{self, Input};
 use crate::intake::run;
@@ -45,6 +46,10 @@ pub(crate) struct ImportArgs {
     /// implies]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
+    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
+    /// that iostat shows]
+    #[arg(long, value_name = "NAME")]
+    log_device: Option<String>,
     /// Remove SQL statements and bind values: replace them before anything is stored
     #[arg(long)]
     redact_sql: bool,
@@ -65,6 +70,70 @@ struct Told {
     cut: bool,
     /// A file was of no kind: the list of kinds is printed once.
     has_unknown: bool,
+}
+
+impl Told {
+    /// Takes what became of a file.
+    fn of_file(
+        &mut self,
+        args: &ImportArgs,
+        input: &Input,
+        import: &mut Import,
+        fed: Result<(), Failed>,
+        is_empty: bool,
+    ) -> Result<(), CommandError> {
+        let name = input.path.display().to_string();
+        if args.csv && is_empty && matches!(fed, Ok(())) {
+            let why = format!(
+                "{name}: contains no single waits for '{}'; name another event with --event",
+                args.event
+            );
+            if input.named {
+                self.bad.push(why);
+            } else {
+                args.output.say(&sanitize::line(&why));
+            }
+        }
+        match fed {
+            Ok(()) => {}
+            Err(Failed::Interrupted) => {
+                return Err(CommandError {
+                    code: signals::INTERRUPTED as u8,
+                    message: "interrupted; nothing was stored".to_owned(),
+                });
+            }
+            // Whoever read the values has seen enough.
+            Err(Failed::Samples(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(Failed::Samples(e)) => {
+                return Err(CommandError::failed(format!("writing count,elapsed: {e}")));
+            }
+            Err(Failed::Cut(why)) => {
+                args.output.say(&sanitize::line(&why));
+                self.cut = true;
+            }
+            Err(Failed::Refused(refusal)) if !input.named => {
+                let why = refusal.to_string();
+                if args.output.verbose {
+                    args.output
+                        .say(&format!("Skipped: {}", sanitize::line(&why)));
+                }
+                // The diagnostic names the file itself.
+                let why = bare(&why, &name);
+                import.note(Severity::Warning, "import.passed_over", &name, why);
+            }
+            Err(Failed::Refused(refusal)) => {
+                let why = refusal.to_string();
+                self.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
+                import.note(Severity::Error, "import.refused", &name, bare(&why, &name));
+                self.bad.push(why);
+            }
+            Err(Failed::Open(why)) => {
+                import.note(Severity::Error, "import.unreadable", &name, why.clone());
+                self.bad.push(why);
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
@@ -102,7 +171,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         }
         return Err(CommandError::failed(message));
     }
-    let mut run = run::imported(&inputs, import, &command_line());
+    let mut run = run::imported(&inputs, import, args.log_device.as_deref(), &command_line());
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
@@ -128,55 +197,30 @@ fn read(
 ) -> Result<Told, CommandError> {
     let phase = args.output.progress().phase("reading", inputs.len() as u64);
     let mut told = Told::default();
-    for (done, input) in inputs.iter().enumerate() {
-        phase.at(done as u64);
-        let name = input.path.display().to_string();
-        let mut samples = samples_to(args, input)?;
-        let fed = feed::file(input, import, max_unpacked, interrupt, samples.writer());
-        let fed = fed.and_then(|()| samples.writer().flush().map_err(Failed::Samples));
-        // What was read before a cut is kept; of a file that gave nothing there is none.
-        if matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
-            samples.finish()?;
-        }
-        match fed {
-            Ok(()) => {}
-            Err(Failed::Interrupted) => {
-                return Err(CommandError {
-                    code: signals::INTERRUPTED as u8,
-                    message: "interrupted; nothing was stored".to_owned(),
-                });
+    let options = import.options().clone();
+    ahead::each(
+        inputs,
+        &options,
+        max_unpacked,
+        interrupt,
+        |done, input, ahead| {
+            phase.at(done as u64);
+            let mut samples = samples_to(args, input)?;
+            let mut counted = Counted::new(samples.writer());
+            let begun = match ahead {
+                Some(read) => read,
+                None => feed::begin(input, &options, max_unpacked, interrupt, &mut counted),
+            };
+            let fed = begun.and_then(|fed| feed::finish(fed, input, import, &mut counted));
+            let fed = fed.and_then(|()| counted.flush().map_err(Failed::Samples));
+            let is_empty = counted.bytes == 0;
+            // What was read before a cut is kept; a file that gave nothing makes no file.
+            if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
+                samples.finish()?;
             }
-            // Whoever read the values has seen enough.
-            Err(Failed::Samples(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
-            Err(Failed::Samples(e)) => {
-                return Err(CommandError::failed(format!("writing count,elapsed: {e}")));
-            }
-            Err(Failed::Cut(why)) => {
-                args.output.say(&sanitize::line(&why));
-                told.cut = true;
-            }
-            Err(Failed::Refused(refusal)) if !input.named => {
-                let why = refusal.to_string();
-                if args.output.verbose {
-                    args.output
-                        .say(&format!("Skipped: {}", sanitize::line(&why)));
-                }
-                // The diagnostic names the file itself.
-                let why = bare(&why, &name);
-                import.note(Severity::Warning, "import.passed_over", &name, why);
-            }
-            Err(Failed::Refused(refusal)) => {
-                let why = refusal.to_string();
-                told.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
-                import.note(Severity::Error, "import.refused", &name, bare(&why, &name));
-                told.bad.push(why);
-            }
-            Err(Failed::Open(why)) => {
-                import.note(Severity::Error, "import.unreadable", &name, why.clone());
-                told.bad.push(why);
-            }
-        }
-    }
+            told.of_file(args, input, import, fed, is_empty)
+        },
+    )?;
     phase.done("read");
     Ok(told)
 }
@@ -212,6 +256,30 @@ impl Samples {
             .into_inner()
             .map_err(|e| CommandError::failed(format!("writing count,elapsed: {}", e.error())))?;
         Ok(output.finish()?)
+    }
+}
+
+/// Counts what is written.
+struct Counted<'a> {
+    to: &'a mut dyn Write,
+    bytes: u64,
+}
+
+impl<'a> Counted<'a> {
+    fn new(to: &'a mut dyn Write) -> Counted<'a> {
+        Counted { to, bytes: 0 }
+    }
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
     }
 }
 

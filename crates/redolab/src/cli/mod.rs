@@ -7,6 +7,7 @@
 //! exit code.
 
 mod check;
+mod collect;
 mod common;
 mod compare;
 mod console;
@@ -24,6 +25,7 @@ mod run;
 mod runs;
 mod shell;
 mod stored;
+mod summary;
 mod targets;
 mod tproc_c;
 mod values;
@@ -90,8 +92,12 @@ enum Command {
     Probe(probe::ProbeArgs),
     /// List file systems and devices with the storage layers below them
     Devices(devices::DevicesArgs),
+    /// Gather evidence: scripts for Oracle, readings of PostgreSQL, MariaDB and devices
+    Collect(collect::CollectArgs),
     /// Make a run from evidence of other programs (traces, histograms, listings)
     Import(import::ImportArgs),
+    /// Print single waits of evidence as R's summary and, with two samples, t.test do
+    Summary(summary::SummaryArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -138,7 +144,9 @@ pub fn run_command(
         Command::Tprocc(args) => tproc_c::main(&args, drivers),
         Command::Probe(args) => probe::main(&args, drivers),
         Command::Devices(args) => devices::main(&args),
+        Command::Collect(args) => collect::main(&args),
         Command::Import(args) => import::main(&args),
+        Command::Summary(args) => summary::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),

@@ -7,12 +7,22 @@ use super::parallel;
 use super::unpack::Unpacked;
 use super::waiting::Waiting;
 use crate::signals::Interrupt;
-use evidence::{Import, Reading};
+use evidence::{Import, Options, Reading};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
+
+/// A file that was read and is not part of the import yet.
+#[derive(Debug)]
+pub struct FedFile {
+    reading: Reading,
+    /// Why it was read only up to a damage.
+    cut: Option<String>,
+    /// Bytes that it gave, unpacked.
+    given: u64,
+}
 
 /// Reads a file into the import.
 ///
@@ -25,6 +35,22 @@ pub fn file(
     interrupt: &Interrupt,
     samples: &mut dyn Write,
 ) -> Result<(), Failed> {
+    let options = import.options().clone();
+    let fed = begin(input, &options, max_unpacked, interrupt, samples)?;
+    finish(fed, input, import, samples)
+}
+
+/// Reads a file; [`finish`] makes it part of the import.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn begin(
+    input: &Input,
+    options: &Options,
+    max_unpacked: u64,
+    interrupt: &Interrupt,
+    samples: &mut dyn Write,
+) -> Result<FedFile, Failed> {
     let name = input.path.display().to_string();
     let open = |e: io::Error| Failed::Open(format!("{name}: {e}"));
     let raw: Box<dyn Read> = if name == "-" {
@@ -46,7 +72,7 @@ pub fn file(
         return Err(Failed::Interrupted);
     }
     let mut unpacked = begun.map_err(open)?;
-    let mut reading = import.open(&name, unpacked.packing());
+    let mut reading = Reading::open(options, &name, unpacked.packing());
     let outcome = pump(&mut unpacked, &mut reading, interrupt, samples);
     if interrupt.requested() && matches!(outcome, Err(Failed::Cut(_))) {
         return Err(Failed::Interrupted);
@@ -59,7 +85,26 @@ pub fn file(
         Err(Failed::Cut(why)) => Some(why),
         Err(other) => return Err(other),
     };
-    let (rest, ended) = import.close(reading);
+    Ok(FedFile {
+        reading,
+        cut,
+        given: unpacked.given(),
+    })
+}
+
+/// Makes a file that was read part of the import.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn finish(
+    fed: FedFile,
+    input: &Input,
+    import: &mut Import,
+    samples: &mut dyn Write,
+) -> Result<(), Failed> {
+    let name = input.path.display().to_string();
+    let (rest, ended) = import.close(fed.reading);
+    let cut = fed.cut;
     match (ended, cut) {
         (Ok(()), None) => samples.write_all(&rest).map_err(Failed::Samples),
         (Ok(()), Some(why)) => {
@@ -67,7 +112,7 @@ pub fn file(
             Err(Failed::Cut(format!("{name}: {why}")))
         }
         // Not that it is no evidence, but why nobody can say so.
-        (Err(_), Some(why)) if input.named || unpacked.given() == 0 => Err(Failed::Open(format!(
+        (Err(_), Some(why)) if input.named || fed.given == 0 => Err(Failed::Open(format!(
             "{name}: {why}; nothing was found in the part before"
         ))),
         (Err(refusal), _) => Err(Failed::Refused(refusal)),

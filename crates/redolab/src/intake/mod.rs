@@ -3,6 +3,7 @@
 //! Invariants: files are streamed, never mapped and never held whole; unpacked data is bounded in
 //! size and ratio; directories are walked without following symbolic links.
 
+pub mod ahead;
 mod failed;
 pub mod feed;
 pub mod find;
@@ -11,4 +12,5 @@ mod packed;
 mod parallel;
 pub mod run;
 pub mod unpack;
+pub mod values;
 mod waiting;

@@ -2,6 +2,7 @@
 
 use super::find::Input;
 use crate::experiment::begin::new_run;
+use analysis::findings;
 use evidence::Import;
 use measure::run::{
     Environment, ImportedFacts, ImportedWorkload, Origin, Run, Target, TargetFacts, WorkloadInfo,
@@ -12,8 +13,16 @@ use std::path::{Path, PathBuf};
 /// The run that evidence makes, read by `command`. Its machine is the one of the evidence, and only
 /// the evidence describes it.
 #[must_use]
-pub fn imported(inputs: &[Input], import: Import, command: &[String]) -> Run {
-    let outcome = import.finish();
+pub fn imported(
+    inputs: &[Input],
+    import: Import,
+    log_device: Option<&str>,
+    command: &[String],
+) -> Run {
+    let mut outcome = import.finish();
+    outcome.imported.log_device = log_device.map(str::to_owned);
+    let agreement = findings::agreement::table(&outcome.imported);
+    outcome.imported.tables.extend(agreement);
     let first = inputs.first().map(|i| i.path.clone()).unwrap_or_default();
     let names = outcome.rows.iter().map(|r| r.workload.clone());
     let mut names: Vec<String> = names.collect();

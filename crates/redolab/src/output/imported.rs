@@ -21,6 +21,7 @@ const SHOWN: &[&str] = &[
     "Instance",
     "Instance name",
     "Release",
+    "Oracle release",
     "RAC",
     "Container Name",
     "Host Name",

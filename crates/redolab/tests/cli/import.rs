@@ -130,6 +130,47 @@ fn count_elapsed_is_what_study_000_wrote() {
 }
 
 #[test]
+fn many_files_keep_their_order() {
+    let place = Place::new();
+    let folder = place.path().join("traces");
+    std::fs::create_dir(&folder).expect("a folder");
+    // Files of very different lengths, and one that is no evidence among them.
+    let name = |i: u64| format!("t{i:02}.trc");
+    for i in 0..12_u64 {
+        let ela = 1000 + i;
+        let line = format!("WAIT #0: nam='log file parallel write' ela= {ela} files=1 blocks=2\n");
+        let lines = if i % 3 == 0 { 40_000 } else { 3 };
+        write(&folder.join(name(i)), line.repeat(lines).as_bytes());
+    }
+    write(&folder.join("t05-notes.txt"), b"nothing to be read\n");
+    let run = place.run(&["import", "traces", "--format", "json", "-q"]);
+    let run = run.expect(0, &[]).json();
+    let sources = run["imported"]["sources"].as_array().expect("sources");
+    assert_eq!(sources.len(), 12);
+    for (i, source) in (0..12_u64).zip(sources) {
+        let at = i as usize;
+        let file = source["file"].as_str().expect("a name");
+        assert!(file.ends_with(&name(i)), "{file}");
+        let row = &run["rows"][at]["waits"]["log_file_parallel_write"];
+        assert_eq!(row["max_ns"], (1000 + i) * 1000);
+        assert_eq!(run["imported"]["series"][at]["row"], i);
+    }
+}
+
+#[test]
+fn without_values_no_csv_is_written() {
+    let place = Place::new();
+    let (text, _) = long_trace();
+    write(&place.path().join("t.trc"), &text);
+    let args = ["import", "t.trc", "--csv", "--event", "log file sink", "-q"];
+    let why = "t.trc: contains no single waits for 'log file sink'";
+    place.run(&args).expect(4, &[why, "--event"]);
+    let to_file = [&args[..], &["-o", "out.csv"]].concat();
+    place.run(&to_file).expect(4, &[why]);
+    assert!(!place.path().join("out.csv").exists());
+}
+
+#[test]
 fn what_is_no_evidence_is_an_error_or_passed_over() {
     let place = Place::new();
     let folder = place.path().join("traces");

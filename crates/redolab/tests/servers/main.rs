@@ -2,6 +2,7 @@
 //! the device and the processors: beside other tests, rows of these would have no commit.
 
 mod canary;
+mod collect;
 mod databases;
 #[path = "../cli/harness.rs"]
 #[expect(dead_code, reason = "what tests of devices need")]

@@ -87,8 +87,12 @@ entries! {
     EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium,
         "The number of jobs at which throughput peaks; beyond it only latency grows.")
         .rule("two lines past the peak", RULE);
+    EVIDENCE_AGREEMENT = CatalogueEntry::new("evidence.agreement", Medium,
+        "Two evidences show the same quantity differently, and nothing in them explains it.")
+        .rule("the intervals that digits and buckets allow overlap, or the windows differ", RULE)
+        .advice("Check that both are of the same instance and the same hours before you believe either.");
     EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
-        "A factor that the text claims fits neither the throughput at equal jobs nor the peaks.")
+        "A factor that the text claims is not the largest ratio at equal jobs, of the peaks or of the last rows.")
         .rule("within its digits", RULE);
     EVIDENCE_CLAIM_HOLDS = CatalogueEntry::new("evidence.claim_holds", Low,
         "A factor that the text claims is confirmed by the figures.")

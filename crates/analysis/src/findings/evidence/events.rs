@@ -9,7 +9,12 @@ use measure::imported::Table;
 use measure::printed;
 
 /// Tables of wait events.
-const TABLES: [&str; 3] = ["top_events", "foreground_waits", "background_waits"];
+const TABLES: [&str; 4] = [
+    "top_events",
+    "all_waits",
+    "foreground_waits",
+    "background_waits",
+];
 /// A ratio is hidden where the printed one is off by this factor.
 const HIDDEN: f64 = 1.25;
 /// What figures may differ by beyond their rounding.

@@ -1,4 +1,6 @@
-//! Claims of factors in words, compared with the sweeps: at equal jobs and from peak to peak.
+//! Claims of factors in words, compared with the sweeps: at equal jobs, from peak to peak and from
+//! last row to last row. A claim may be rounded or cut to its digits; which of these it is, and
+//! whether a larger ratio exists, is part of the finding.
 
 use super::sweep::{Groups, groups};
 use crate::findings::catalogue;
@@ -9,12 +11,31 @@ use std::collections::BTreeSet;
 
 /// How much worse a newer platform has to be to be named.
 const WORSE: f64 = 0.98;
+/// Ratios that a finding names.
+const NAMED: usize = 4;
+
+/// Which rows of two platforms a ratio compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RatioBasis {
+    /// Rows with the same number of jobs.
+    EqualJobs,
+    /// The rows with the highest throughput.
+    Peaks,
+    /// The rows with the most jobs.
+    LastRows,
+}
 
 /// A ratio that a claim might mean.
 struct Candidate {
     ratio: f64,
+    basis: RatioBasis,
+    column: &'static str,
+    workload: String,
     words: String,
 }
+
+/// What is compared: key of the column, its name, and whether less is better.
+type ClaimedColumn = (&'static str, &'static str, bool);
 
 pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     let groups = groups(tables);
@@ -108,57 +129,106 @@ fn same_jobs<'a, 'b>(
     out
 }
 
-/// The largest ratio at equal jobs for each column, and peak to peak for each workload.
+/// Rows of two platforms that a claim may compare, with how they were chosen.
+fn chosen_rows<'a, 'b>(
+    groups: &'b Groups<'a>,
+    old: &'b str,
+    new: &'b str,
+    workload: &'b str,
+) -> Vec<(RatioBasis, &'b Line<'a>, &'b Line<'a>)> {
+    let same = same_jobs(groups, old, new, workload).into_iter();
+    let mut rows: Vec<_> = same
+        .map(|(_, a, b)| (RatioBasis::EqualJobs, a, b))
+        .collect();
+    let of = |platform: &'b str| groups.get(&(platform, workload));
+    let (Some(a), Some(b)) = (of(old), of(new)) else {
+        return rows;
+    };
+    let tps = |line: &Line<'_>| line.number("commit_throughput_tps").unwrap_or(0.0);
+    let top = |lines: &'b [Line<'a>]| lines.iter().max_by(|x, y| tps(x).total_cmp(&tps(y)));
+    if let (Some(a), Some(b)) = (top(a), top(b)) {
+        rows.push((RatioBasis::Peaks, a, b));
+    }
+    if let (Some(a), Some(b)) = (a.last(), b.last()) {
+        rows.push((RatioBasis::LastRows, a, b));
+    }
+    rows
+}
+
+/// Every ratio of two platforms that a claim about these columns might mean.
 fn candidates(
     groups: &Groups<'_>,
     old: &str,
     new: &str,
-    columns: &[(&str, &str, bool)],
+    columns: &[ClaimedColumn],
 ) -> Vec<Candidate> {
     let mut out = Vec::new();
-    for (key, name, falls) in columns {
-        let mut best: Option<Candidate> = None;
+    for (key, column, falls) in columns {
         for workload in workloads(groups, old, new) {
-            for (jobs, a, b) in same_jobs(groups, old, new, workload) {
+            for (basis, a, b) in chosen_rows(groups, old, new, workload) {
                 let (Some(x), Some(y)) = (a.number(key), b.number(key)) else {
                     continue;
                 };
                 let ratio = if *falls { x / y } else { y / x };
-                if ratio.is_finite() && best.as_ref().is_none_or(|c| ratio > c.ratio) {
-                    let words = format!(
-                        "at most {ratio:.2} in {name} at equal jobs ({workload}, {jobs} \
-                         jobs: {x} against {y})"
-                    );
-                    best = Some(Candidate { ratio, words });
+                if !ratio.is_finite() {
+                    continue;
                 }
-            }
-            if *falls {
-                continue;
-            }
-            let (a, b) = (
-                peak(groups, old, workload, key),
-                peak(groups, new, workload, key),
-            );
-            if let (Some(a), Some(b)) = (a.filter(|a| *a > 0.0), b) {
-                let ratio = b / a;
-                let words = format!(
-                    "{ratio:.2} from peak to peak ({workload}: {} against {})",
-                    show(a),
-                    show(b)
-                );
-                out.push(Candidate { ratio, words });
+                let jobs = |line: &Line<'_>| line.number("jobs").unwrap_or(0.0);
+                let rows = match basis {
+                    RatioBasis::EqualJobs => format!("at equal jobs ({workload}, {}", jobs(a)),
+                    RatioBasis::Peaks => {
+                        format!("from peak to peak ({workload}, {} and {}", jobs(a), jobs(b))
+                    }
+                    RatioBasis::LastRows => {
+                        format!(
+                            "from last row to last row ({workload}, {} and {}",
+                            jobs(a),
+                            jobs(b)
+                        )
+                    }
+                };
+                out.push(Candidate {
+                    ratio,
+                    basis,
+                    column,
+                    workload: workload.to_owned(),
+                    words: format!(
+                        "{ratio:.2} in {column} {rows} jobs: {} against {})",
+                        show(x),
+                        show(y)
+                    ),
+                });
             }
         }
-        out.extend(best);
     }
     out
+}
+
+/// The largest ratio of each column at equal jobs, and those of each workload's peaks and last
+/// rows, the largest first; last rows that are the peaks are one.
+fn largest(all: &[Candidate]) -> Vec<&Candidate> {
+    let group = |c: &Candidate| match c.basis {
+        RatioBasis::EqualJobs => (c.basis, c.column, String::new()),
+        basis => (basis, c.column, c.workload.clone()),
+    };
+    let mut best: Vec<&Candidate> = Vec::new();
+    for c in all {
+        match best.iter_mut().find(|b| group(b) == group(c)) {
+            Some(b) if c.ratio > b.ratio => *b = c,
+            Some(_) => {}
+            None => best.push(c),
+        }
+    }
+    best.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    best.dedup_by(|b, a| a.column == b.column && a.ratio == b.ratio);
+    best
 }
 
 fn judge(claim: &Line<'_>, groups: &Groups<'_>, pairs: &[(&str, &str)], notes: &mut Vec<Note>) {
     let (Some(factor), Some(half)) = (claim.number("factor"), claim.number("half_digit")) else {
         return;
     };
-    let columns: &[(&str, &str, bool)] = match claim.text("metric") {
+    let columns: &[ClaimedColumn] = match claim.text("metric") {
         "latency" => &[
             ("commit_latency_ms", "commit latency", true),
             ("log_file_sync_ms", "log file sync", true),
@@ -166,38 +236,65 @@ fn judge(claim: &Line<'_>, groups: &Groups<'_>, pairs: &[(&str, &str)], notes: &
         "data throughput" => &[("redo_data_mbps", "redo per second", false)],
         _ => &[("commit_throughput_tps", "throughput", false)],
     };
-    let all: Vec<Candidate> = pairs
-        .iter()
+    let each = pairs.iter();
+    let all: Vec<Candidate> = each
         .flat_map(|(old, new)| candidates(groups, old, new, columns))
         .collect();
-    if all.is_empty() {
+    let best = largest(&all);
+    if best.is_empty() {
         return;
     }
-    let place = place(claim.table());
-    let fits = all
-        .iter()
-        .find(|c| (c.ratio - factor).abs() <= half * 1.0001);
-    if let Some(fits) = fits {
-        let words = format!("`{}` holds: {} ({place})", claim.text("claim"), fits.words);
+    let (place, text) = (place(claim.table()), claim.text("claim"));
+    let rounds = |c: &&Candidate| (c.ratio - factor).abs() <= half * 1.0001;
+    let cut = |c: &&Candidate| (factor..factor + 2.0 * half).contains(&c.ratio);
+    if let Some(fits) = best.iter().copied().find(rounds) {
+        let words = format!("`{text}` holds: {} ({place})", fits.words);
         let note = Note::of(&catalogue::EVIDENCE_CLAIM_HOLDS, Info, words);
         notes.push(note.number("claimed", factor).number("found", fits.ratio));
         return;
     }
-    let mut ranked: Vec<&Candidate> = all.iter().collect();
-    ranked.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
-    let said: Vec<&str> = ranked.iter().take(4).map(|c| c.words.as_str()).collect();
-    let words = format!(
-        "`{}`: no figure of the tables is {factor} within {half}: {} ({place})",
-        claim.text("claim"),
-        said.join("; ")
-    );
-    let mut note = Note::of(&catalogue::EVIDENCE_CLAIM, Bad, words).number("claimed", factor);
-    for (i, c) in ranked.iter().take(4).enumerate() {
+    let words = |some: &[&Candidate]| {
+        let words: Vec<&str> = some.iter().take(NAMED).map(|c| c.words.as_str()).collect();
+        words.join("; ")
+    };
+    let fits: Vec<&Candidate> = best.iter().copied().filter(cut).collect();
+    let (weight, said) = match fits.first() {
+        Some(top) => {
+            let above = best.iter().copied().filter(|c| c.ratio > top.ratio);
+            let larger = match above.collect::<Vec<_>>().as_slice() {
+                [] => String::new(),
+                above => format!("; larger ratios exist: {}", words(above)),
+            };
+            (
+                Caution,
+                format!("matches, cut to its digits: {}{larger}", words(&fits)),
+            )
+        }
+        None => (
+            Bad,
+            format!(
+                "none of the largest ratios is {factor} within {half}: {}",
+                words(&best)
+            ),
+        ),
+    };
+    let single = all.iter().filter(|c| c.basis == RatioBasis::EqualJobs);
+    let near = match single.clone().filter(|c| rounds(c)).count() {
+        0 => String::new(),
+        n => format!(
+            "; {n} of {} ratios of single rows at equal jobs are {factor} within {half}",
+            single.count()
+        ),
+    };
+    let claimed = format!("`{text}`: {said}{near} ({place})");
+    let mut note = Note::of(&catalogue::EVIDENCE_CLAIM, weight, claimed).number("claimed", factor);
+    for (i, c) in best.iter().take(NAMED).enumerate() {
         note = note.number(format!("found_{}", i + 1), c.ratio);
     }
-    notes.push(
-        note.rule("the largest ratio at equal jobs, or peak to peak, within the claim's digits"),
-    );
+    notes.push(note.rule(
+        "the largest ratio at equal jobs, from peak to peak or from last row to last row, within \
+         the claim's digits",
+    ));
 }
 
 /// Where the faster platform is the slower one.

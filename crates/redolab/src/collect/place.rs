@@ -1,0 +1,65 @@
+//! The directory into which files are collected.
+//!
+//! Invariant: a file that exists is never replaced.
+
+use crate::output::file::{self, Audience, Existing, Inputs, OutputError, OutputFile};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Writes a new file in `folder`, which is made where it is missing; its path.
+///
+/// # Errors
+/// A place that is refused, a file that exists, or the system's errors.
+pub fn write(
+    folder: &Path,
+    name: &str,
+    text: &str,
+    audience: Audience,
+) -> Result<PathBuf, OutputError> {
+    let path = folder.join(name);
+    file::make_folders(folder, Path::new(""))?;
+    let mut output = OutputFile::begin(&path, audience, Existing::Keep, &Inputs::default())?;
+    output
+        .write_all(text.as_bytes())
+        .map_err(|source| OutputError::System {
+            path: path.clone(),
+            action: "writing what was collected",
+            source,
+        })?;
+    output.finish()?;
+    Ok(path)
+}
+
+/// Refuses a folder in which one of these files exists, before anything is read for it.
+///
+/// # Errors
+/// The first file that exists.
+pub fn check(folder: &Path, names: &[&str]) -> Result<(), OutputError> {
+    let paths = names.iter().map(|name| folder.join(name));
+    let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let mut existing = paths.filter(exists);
+    existing
+        .next()
+        .map_or(Ok(()), |path| Err(OutputError::Exists { path }))
+}
+
+/// Makes a folder for a collection, before anything is read for it.
+///
+/// # Errors
+/// A folder that has files already, something else, or the system's errors.
+pub fn make_empty(folder: &Path) -> Result<(), OutputError> {
+    file::make_folders(folder, Path::new(""))?;
+    let failed = |source| OutputError::System {
+        path: folder.to_owned(),
+        action: "listing the directory",
+        source,
+    };
+    let mut entries = std::fs::read_dir(folder).map_err(failed)?;
+    match entries.next() {
+        Some(_) => Err(OutputError::Refused {
+            path: folder.to_owned(),
+            why: "this directory has files already: name another one with -o".to_owned(),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,192 @@
+//! `redolab summary`: R's lines, two samples with a known difference, pooled files, and what is
+//! no sample.
+
+use crate::harness::{Place, schema_problems};
+use std::fmt::Write;
+
+/// Waits of a session: a wave, so that neighbours are alike, around `level`.
+fn waits(level: u64, session: u64, n: u64) -> Vec<u64> {
+    let wave = |i: u64| (i * 7919 + session * 104_729) % 97 + (i / 40 % 2) * 30;
+    (0..n).map(|i| level + wave(i)).collect()
+}
+
+fn trace(event: &str, waits: &[u64]) -> String {
+    let mut text = "*** 2026-08-09 10:00:00.000\n".to_owned();
+    let mut at = 1_000_000;
+    for ela in waits {
+        at += ela;
+        let rest = "p1=1 p2=2 p3=0 obj#=-1";
+        writeln!(text, "WAIT #1: nam='{event}' ela= {ela} {rest} tim={at}").expect("memory");
+    }
+    text
+}
+
+fn write(place: &Place, file: &str, text: &str) {
+    let path = place.path().join(file);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, text).expect("writes");
+}
+
+fn pairs(waits: &[u64]) -> String {
+    let lines = waits.iter().enumerate();
+    lines.map(|(i, ela)| format!("{},{ela}\n", i + 1)).collect()
+}
+
+/// The lines are R's: `Rscript -e 'summary(c(1, 5, 9, 800, 12345))'`, and
+/// `t.test(c(1, 5, 9, 800), c(2, 7, 11))`.
+#[test]
+fn a_summary_and_a_test_have_the_lines_of_r() {
+    let place = Place::new();
+    write(&place, "one.csv", &pairs(&[1, 5, 9, 800, 12_345]));
+    place.run(&["summary", "one.csv"]).expect(
+        0,
+        &[
+            "x: elapsed, 5 values in 1 file, in µs",
+            "   Min. 1st Qu.  Median    Mean 3rd Qu.    Max. \n",
+            "      1       5       9    2632     800   12345 \n",
+        ],
+    );
+    write(&place, "x.csv", &pairs(&[1, 5, 9, 800]));
+    write(&place, "y.csv", &pairs(&[2, 7, 11]));
+    let both = ["summary", "--label", "x=x.csv", "--label", "y=y.csv"];
+    place.run(&both).expect(
+        0,
+        &[
+            "\tWelch Two Sample t-test\n\ndata:  x and y\nt = 0.9915, df = 3.001, p-value = 0.3945\n",
+            "alternative hypothesis: true difference in means is not equal to 0\n",
+            "95 percent confidence interval:\n -435.3807  829.5474\nsample estimates:\n",
+            " mean of x  mean of y \n203.750000   6.666667 \n",
+            "differences are x minus y",
+        ],
+    );
+    let r4 = [&both[..], &["--r4", "--confidence", "90"]].concat();
+    place.run(&r4).expect(
+        0,
+        &[
+            "t = 0.9915, df = 3.001,",
+            "90 percent confidence interval:\n -270.6382  664.8048\n",
+        ],
+    );
+}
+
+#[test]
+fn all_files_of_a_label_are_one_sample() {
+    let place = Place::new();
+    for session in 0..4 {
+        let of = |level| trace("log file sync", &waits(level, session, 3_000));
+        write(&place, &format!("on/s{session}.trc"), &of(520));
+        write(&place, &format!("off/s{session}.trc"), &of(500));
+    }
+    let pooled = ["summary", "--label", "on=on", "--label", "off=off/*.trc"];
+    let found = place.run(&pooled);
+    found.expect(
+        0,
+        &[
+            "on: log file sync, 12,000 values in 4 files, in µs",
+            "Difference of the means: +20 µs",
+            "the means differ",
+            "Hodges-Lehmann shift, from all pairs of values: +20 µs",
+            "Significance is not size",
+            "Density on a logarithmic axis",
+        ],
+    );
+    let json = place
+        .run(&[&pooled[..], &["--format", "json"]].concat())
+        .json();
+    let problems = schema_problems("summary-1.schema.json", &json);
+    assert_eq!(problems, Vec::<String>::new());
+    let difference = &json["difference"];
+    assert_eq!(difference["mean_us"].as_f64(), Some(20.0));
+    assert_eq!(difference["differs"].as_bool(), Some(true));
+    let [low, high] = ["low", "high"].map(|end| {
+        let end = difference["block_bootstrap_us"][end].as_f64();
+        end.expect("an interval")
+    });
+    assert!(low < 20.0 && 20.0 < high, "{low} {high}");
+    assert_eq!(json["samples"][0]["n"].as_u64(), Some(12_000));
+
+    // The same files on both sides, under other names: no difference.
+    for session in 0..4 {
+        let text = trace("log file sync", &waits(520, session, 3_000));
+        write(&place, &format!("again/s{session}.trc"), &text);
+    }
+    place
+        .run(&["summary", "--label", "a=on", "--label", "b=again"])
+        .expect(
+            0,
+            &["Difference of the means: 0 µs", "no difference was found"],
+        );
+}
+
+#[test]
+fn the_event_is_what_every_sample_has() {
+    let place = Place::new();
+    let syncs = trace("log file sync", &waits(500, 1, 50));
+    let writes = trace("log file parallel write", &waits(300, 2, 60));
+    write(&place, "both.trc", &format!("{syncs}{writes}"));
+    write(&place, "lgwr.trc", &writes);
+    place
+        .run(&["summary", "both.trc"])
+        .expect(0, &["x: log file sync, 50 values"]);
+    let labels = ["summary", "--label", "a=both.trc", "--label", "b=lgwr.trc"];
+    let found = place.run(&labels);
+    found.expect(
+        0,
+        &[
+            "a: log file parallel write, 60",
+            "b: log file parallel write, 60",
+        ],
+    );
+    place
+        .run(&["summary", "lgwr.trc", "--event", "log file sync"])
+        .expect(
+            1,
+            &[
+                "no values of `log file sync`",
+                "there are: log file parallel write",
+            ],
+        );
+}
+
+#[test]
+fn one_value_equal_values_and_no_values() {
+    let place = Place::new();
+    write(&place, "one.csv", &pairs(&[5]));
+    write(&place, "equal.csv", &pairs(&[5; 40]));
+    write(&place, "no.txt", "nothing of the kind\n");
+    place
+        .run(&["summary", "one.csv"])
+        .expect(0, &["One value has no spread"]);
+    let found = place.run(&["summary", "--label", "a=one.csv", "--label", "b=equal.csv"]);
+    found.expect(
+        0,
+        &[
+            "Not computed: Welch's t test",
+            "Not computed: block bootstrap",
+        ],
+    );
+    assert!(
+        !found.out.contains("NaN") && !found.out.contains("inf"),
+        "{}",
+        found.out
+    );
+    place.run(&["summary", "no.txt"]).expect(1, &["no.txt"]);
+    let twice = ["summary", "--label", "a=one.csv", "--label", "b=one.csv"];
+    place.run(&twice).expect(2, &["in both samples"]);
+    place
+        .run(&["summary", "--label", "a"])
+        .expect(2, &["write NAME=PATH"]);
+    let three = [
+        &twice[..3],
+        &["--label", "b=equal.csv", "--label", "c=no.txt"],
+    ]
+    .concat();
+    place.run(&three).expect(2, &["not three"]);
+    place.run(&["summary", "-"]).expect(2, &["--event"]);
+    place.run(&["summary"]).expect(2, &["<FILE>"]);
+    let path = place.path().join("a\u{1b}[2J.csv");
+    std::fs::write(&path, pairs(&[1, 2, 3])).expect("writes");
+    let name = path.display().to_string();
+    let found = place.run(&["summary", &name, "no\u{1b}[2J"]);
+    assert!(!found.err.contains('\u{1b}') && !found.out.contains('\u{1b}'));
+}
