@@ -143,6 +143,11 @@ const TOOLS: &[Tool] = &[
         &[&["3;fio-"], &["4;fio-"], &["5;fio-"]],
     ),
     (
+        "output of PyLatencyMap, whose colours are no counts",
+        "import the listing of v$event_histogram_micro or the trace that it was fed with",
+        &[&["PyLatencyMap"], &["LatencyMap", "Frequency Heatmap"]],
+    ),
+    (
         "a percentile table of HdrHistogram (wrk2 and others)",
         "import the interval log (.hlog) of the same run",
         &[

@@ -90,6 +90,10 @@ const REFUSED: &[(&str, &str)] = &[
         "alert log",
     ),
     (
+        "PyLatencyMap by L.C. v1.2\nLatency bucket (millisec)  Frequency Heatmap: events per sec\n",
+        "PyLatencyMap",
+    ),
+    (
         "[OVERALL], RunTime(ms), 10110\n[OVERALL], Throughput(ops/sec), 989.1\n",
         "YCSB",
     ),
