@@ -13,7 +13,7 @@ use crate::output::table::Style;
 use crate::signals::{self, Interrupt};
 use analysis::thresholds::Thresholds;
 use clap::Args;
-use evidence::{Import, ImportRefusal, Kind, Options};
+use evidence::{Import, ImportRefusal, Kind, Options, SourceOffset};
 use measure::imported::Severity;
 use measure::run::Run;
 use measure::units::parse_bytes;
@@ -50,6 +50,10 @@ pub(crate) struct ImportArgs {
     /// that iostat shows]
     #[arg(long, value_name = "NAME")]
     log_device: Option<String>,
+    /// Offset from UTC of a file whose times have none, such as lg00.trc=+02:00; kept with the
+    /// source, times are printed as the file has them; can be repeated
+    #[arg(long, value_name = "SOURCE=OFFSET")]
+    utc_offset: Vec<SourceOffset>,
     /// Remove SQL statements and bind values: replace them before anything is stored
     #[arg(long)]
     redact_sql: bool,
@@ -142,6 +146,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let options = Options {
         kind: args.kind,
         ela_unit_ns: args.ela_unit,
+        utc_offsets: args.utc_offset.clone(),
         redact_sql: args.redact_sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
