@@ -2,7 +2,7 @@
 //! the same refusal; the part before the end of some line never counts more than the whole; what
 //! was read can be compared and shown.
 
-use evidence::{Import, Kind, Options, Outcome, Reading, ImportRefusal, trace};
+use evidence::{Import, ImportRefusal, Kind, Options, Outcome, Reading, trace};
 
 /// Imports `bytes` as `kind`, or as what they are recognised as, in one piece, in chunks of the
 /// length that the first byte says, and up to the line that the last byte says.

@@ -4,6 +4,7 @@
 //! Invariant: a file's kind is decided once, from its first [`HEAD_BYTES`] or from
 //! [`Options::kind`]; diagnostics are bounded, and those that were not kept are counted.
 
+use crate::notes::quote;
 use crate::readers::KindReader;
 use crate::{
     Gathered, ImportRefusal, Kind, Notes, Options, Sink, counters, kind, sink, snapshots, tables,
@@ -99,6 +100,15 @@ impl Import {
     /// Joins what the files gave.
     #[must_use]
     pub fn finish(mut self) -> Outcome {
+        for offset in self.options.utc_offsets.clone() {
+            if !self.sources.iter().any(|s| offset.is_of(&s.file)) {
+                let detail = format!(
+                    "the offset {offset} is stated of {}, which is no source of this import",
+                    quote(offset.source.as_bytes())
+                );
+                self.note(Severity::Warning, "import.no_such_source", "", detail);
+            }
+        }
         if self.dropped > 0 {
             let detail = format!("{} more diagnostics were not kept", self.dropped);
             self.note(Severity::Warning, "import.many_diagnostics", "", detail);
@@ -258,6 +268,11 @@ impl Reading {
         let ended = reader.end(&mut self.sink, out);
         self.source.lines = ended.lines;
         self.source.facts = ended.facts;
+        let file = &self.source.file;
+        if let Some(offset) = self.options.utc_offsets.iter().find(|o| o.is_of(file)) {
+            let fact = ("UTC offset (stated)".to_owned(), offset.to_string());
+            self.source.facts.push(fact);
+        }
         if out.yielded == before {
             let first = self.sink.notes.first().map(|d| format!(" ({})", d.detail));
             return Err(ImportRefusal::Nothing {

@@ -145,6 +145,24 @@ const KINDS: &[Spec] = &[
         is: listing::is_diskstats,
     },
     Spec {
+        kind: Kind::Innodb,
+        name: "innodb",
+        looked_for: "InnoDB status, or variables of SHOW GLOBAL STATUS about its log",
+        is: listing::is_innodb,
+    },
+    Spec {
+        kind: Kind::SqlServerWaits,
+        name: "sqlserver-waits",
+        looked_for: "a listing of sys.dm_os_wait_stats of SQL Server",
+        is: listing::is_sqlserver,
+    },
+    Spec {
+        kind: Kind::Prometheus,
+        name: "prometheus",
+        looked_for: "histograms of log syncs in the text format of Prometheus",
+        is: listing::is_prometheus,
+    },
+    Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
         looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",

@@ -59,6 +59,6 @@ pub use gathered::Gathered;
 pub use import::{HEAD_BYTES, Import, Outcome, Reading};
 pub use kind::KindError;
 pub use notes::Notes;
-pub use options::{Kind, Options};
+pub use options::{Kind, Options, SourceOffset, SourceOffsetError};
 pub use refusal::ImportRefusal;
 pub use sink::Sink;

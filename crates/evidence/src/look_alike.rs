@@ -11,13 +11,8 @@ const LOOK_ALIKES: &[(&str, &[&str])] = &[
     ("a PostgreSQL log", &["LOG:  checkpoint "]),
     ("a PostgreSQL log", &[",LOG,00000,\""]),
     ("a MySQL or MariaDB slow query log", &["# Query_time: "]),
-    ("InnoDB monitor output", &["INNODB MONITOR OUTPUT"]),
     ("a SQL Server trace", &["<TraceData"]),
     ("a SQL Server error log", &["Microsoft SQL Server 20"]),
-    (
-        "a listing of SQL Server's waits",
-        &["wait_type", "waiting_tasks_count"],
-    ),
     ("a Db2 trace", &["DB2 UDB", "fnc ("]),
     ("Db2's diagnostic log", &["LEVEL: ", "PROC : db2"]),
     (

@@ -69,6 +69,9 @@ impl KindReader {
             | Kind::RSummary
             | Kind::PgTestFsync
             | Kind::Pgbench
+            | Kind::Prometheus
+            | Kind::SqlServerWaits
+            | Kind::Innodb
             | Kind::Diskstats
             | Kind::EbpfHistogram
             | Kind::Sysbench

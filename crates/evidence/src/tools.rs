@@ -85,11 +85,6 @@ const TOOLS: &[Tool] = &[
         ],
     ),
     (
-        "a status listing of MySQL or MariaDB",
-        "measure the server with `redolab run --on mysql://...`",
-        &[&["Innodb_os_log_fsyncs"], &["Innodb_log_waits"]],
-    ),
-    (
         "a listing of ASH (gv$active_session_history), whose samples contain no latency",
         "make an AWR report of the same time with awrrpt.sql",
         &[&["SAMPLE_TIME", "SESSION_STATE"]],
@@ -146,6 +141,11 @@ const TOOLS: &[Tool] = &[
         "fio's terse output",
         FIO,
         &[&["3;fio-"], &["4;fio-"], &["5;fio-"]],
+    ),
+    (
+        "output of PyLatencyMap, whose colours are no counts",
+        "import the listing of v$event_histogram_micro or the trace that it was fed with",
+        &[&["PyLatencyMap"], &["LatencyMap", "Frequency Heatmap"]],
     ),
     (
         "a percentile table of HdrHistogram (wrk2 and others)",

@@ -10,6 +10,7 @@ mod diskstats;
 mod ebpf;
 mod fio_text;
 mod hammerdb;
+mod innodb;
 mod iostat;
 mod iostat_columns;
 mod iostat_devices;
@@ -17,7 +18,9 @@ mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
+mod prometheus;
 mod psql;
+mod sqlserver_waits;
 mod sysbench;
 
 pub use iostat::IostatSamples;
@@ -129,6 +132,21 @@ pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
     lines(head).any(|l| diskstats::opens(&l))
 }
 
+/// Whether the head is InnoDB status, or variables of SHOW GLOBAL STATUS about its log.
+pub(super) fn is_innodb(head: &Head<'_>) -> bool {
+    lines(head).any(|l| innodb::opens(&l))
+}
+
+/// Whether the head is a listing of sys.dm_os_wait_stats of SQL Server.
+pub(super) fn is_sqlserver(head: &Head<'_>) -> bool {
+    lines(head).any(|l| sqlserver_waits::opens(&l))
+}
+
+/// Whether the head is histograms of log syncs in the text format of Prometheus.
+pub(super) fn is_prometheus(head: &Head<'_>) -> bool {
+    lines(head).any(|l| prometheus::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -168,7 +186,10 @@ struct State {
     hammerdb: hammerdb::HammerDbOutput,
     sysbench: sysbench::SysbenchOutput,
     ebpf: ebpf::EbpfHistograms,
-    diskstats: diskstats::DiskStatsSamples,
+    diskstats: diskstats::DiskstatsCopies,
+    innodb: innodb::InnodbOutput,
+    sqlserver: sqlserver_waits::SqlServerWaits,
+    prometheus: prometheus::PrometheusHistograms,
     published: Published,
     histograms: HistogramLines,
 }
@@ -197,7 +218,10 @@ impl ListingReader {
                 hammerdb: hammerdb::HammerDbOutput::default(),
                 sysbench: sysbench::SysbenchOutput::default(),
                 ebpf: ebpf::EbpfHistograms::default(),
-                diskstats: diskstats::DiskStatsSamples::default(),
+                diskstats: diskstats::DiskstatsCopies::default(),
+                innodb: innodb::InnodbOutput::new(file),
+                sqlserver: sqlserver_waits::SqlServerWaits::new(file),
+                prometheus: prometheus::PrometheusHistograms::new(file),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -258,6 +282,9 @@ impl State {
         self.sysbench.line(text, n, sheets);
         self.ebpf.line(text, n, sheets);
         self.diskstats.line(text, n, sheets, notes);
+        self.innodb.line(text, n, sheets);
+        self.sqlserver.line(text, n, sheets);
+        self.prometheus.line(text, n, sheets);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -273,6 +300,10 @@ impl State {
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);
+        self.innodb.end(sheets);
+        out.counters.append(&mut self.innodb.listings);
+        out.counters.append(&mut self.sqlserver.listings);
+        out.counters.append(&mut self.prometheus.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);

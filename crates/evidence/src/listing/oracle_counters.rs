@@ -52,14 +52,14 @@ const EVENT_FIGURES: [Figure; 5] = [
         ],
     ),
 ];
-const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0)])];
+const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0), ("TOTAL", 1.0)])];
 const EVENT_NAMES: &[&str] = &["EVENT", "EVENT_NAME"];
-const STATISTIC_NAMES: &[&str] = &["NAME", "STAT_NAME"];
+const STATISTIC_NAMES: &[&str] = &["NAME", "STAT_NAME", "STATISTIC"];
 const INSTANCES: &[&str] = &["INSTANCE_NUMBER", "INST_ID"];
 
 /// Whether a line begins such a listing.
 pub fn opens(line: &str) -> bool {
-    names_sysstat(line) || Layout::of(line).is_some_and(|l| l.is_event)
+    names_sysstat(line) || Layout::of(line).is_some_and(|l| l.is_event || l.is_sysstat)
 }
 
 /// Whether a line is part of a query of statistics.
@@ -79,6 +79,8 @@ fn names_sysstat(line: &str) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 struct Layout {
     is_event: bool,
+    /// Only statistics have these headings.
+    is_sysstat: bool,
     names: Vec<String>,
     /// First character of each column and the one behind it, of aligned listings.
     spans: Vec<(usize, usize)>,
@@ -101,10 +103,13 @@ impl Layout {
         let has = |wanted: &[&str]| names.iter().any(|n| wanted.contains(&n.as_str()));
         let is_event =
             has(EVENT_NAMES) && has(&["TOTAL_WAITS"]) && has(&["TIME_WAITED", "TIME_WAITED_MICRO"]);
-        let is_statistic = has(STATISTIC_NAMES) && has(&["VALUE"]);
+        // The second pair is that of the script of `redolab collect oracle`.
+        let is_collected = has(&["STATISTIC"]) && has(&["TOTAL"]) && has(INSTANCES);
+        let is_statistic = (has(STATISTIC_NAMES) && has(&["VALUE"])) || is_collected;
         let fits = (2..=COLUMNS_MAX).contains(&names.len()) && (is_event || is_statistic);
         fits.then_some(Layout {
             is_event,
+            is_sysstat: is_collected,
             names,
             spans: Vec::new(),
             separator,
@@ -300,7 +305,8 @@ impl OracleCounters {
             self.passed += u64::from(!layout.is_event && !name.is_empty());
             return !layout.is_event && !name.is_empty();
         }
-        if !layout.is_event && !self.is_sysstat && !is_known(name) {
+        let is_sysstat = self.is_sysstat || layout.is_sysstat;
+        if !layout.is_event && !is_sysstat && !is_known(name) {
             self.passed += 1;
             return true;
         }
@@ -356,9 +362,12 @@ impl OracleCounters {
             .iter()
             .filter_map(|(what, number)| Some(format!("{what} {}", (*number)?)))
             .collect();
-        let snap_label = snap
-            .map(|s| format!("snap {s}"))
-            .or(begin.map(str::to_owned));
+        let is_number = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+        let snap_label = snap.map(|s| match is_number(s) {
+            true => format!("snap {s}"),
+            false => s.to_owned(),
+        });
+        let snap_label = snap_label.or(begin.map(str::to_owned));
         let listing = self.listing(view, instance.join(", "), snap_label, name, source.number);
         for (key, heading, cell) in figures {
             listing.add(name, &column(key, heading), cell);

@@ -153,6 +153,51 @@ fn statistics_about_redo_are_read() {
     assert!(!noted(&out, "sysstat.other_names"));
 }
 
+/// What the script of `redolab collect oracle` spools, in two files.
+#[test]
+fn readings_of_the_collecting_script() {
+    let reading = |time: &str, size: u64, waits: u64| {
+        format!(
+            "SNAP_ID              INST_ID STATISTIC                                     TOTAL\n\
+             ------------------- -------- ------------------------------ --------------------\n\
+             {time:<19} {:>8} {:<30} {size:>20}\n{time:<19} {:>8} {:<30} {:>20}\n\n\
+             SNAP_ID              INST_ID EVENT                          TOTAL_WAITS TIME_WAITED_MICRO\n\
+             ------------------- -------- ------------------------------ ----------- -----------------\n\
+             {time:<19} {:>8} {:<30} {waits:>11} {:>17}\n",
+            1,
+            "redo size",
+            1,
+            "messages sent",
+            5,
+            1,
+            "log file sync",
+            waits * 700
+        )
+    };
+    let texts = [
+        reading("2026-11-23T10:00:00", 5000, 30),
+        reading("2026-11-23T10:05:00", 9096, 90),
+    ];
+    let out = import(&[&texts[0], &texts[1]]);
+    let changes = table(&out, "sysstat_change");
+    assert_eq!(changes.rows.len(), 2);
+    let row = changes
+        .rows
+        .iter()
+        .position(|r| r[2] == Cell::Text("redo size".to_owned()));
+    assert_eq!(number(changes, row.expect("redo size"), "value"), 4096.0);
+    assert!(changes.title.contains("instance 1"), "{}", changes.title);
+    let changes = table(&out, "system_event_change");
+    assert_eq!(
+        *cell(changes, 0, "from"),
+        Cell::Text("2026-11-23T10:00:00".to_owned())
+    );
+    assert_eq!(
+        (number(changes, 0, "waits"), number(changes, 0, "mean_us")),
+        (60.0, 700.0)
+    );
+}
+
 /// Separated values, with quotes and without.
 #[test]
 fn separated_values() {

@@ -6,6 +6,7 @@ mod cut;
 mod formats;
 mod generated;
 mod invented;
+mod kinds_databases;
 mod kinds_load;
 mod kinds_oracle;
 mod kinds_postgres;

@@ -9,10 +9,6 @@ const REFUSED: &[(&str, &str)] = &[
         "YashanDB",
     ),
     (
-        "wait_type   waiting_tasks_count  wait_time_ms\n----------- ------- ------\nWRITELOG 1 2\n",
-        "SQL Server",
-    ),
-    (
         "1\tentry DB2 UDB base sys utilities sqleParse fnc (1.3.5)\n\tpid 1 tid 1\n",
         "Db2",
     ),
@@ -92,6 +88,10 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "2024-03-14T10:00:00+01:00\nThread 1 advanced to log sequence 1234 (LGWR switch)\n",
         "alert log",
+    ),
+    (
+        "PyLatencyMap by L.C. v1.2\nLatency bucket (millisec)  Frequency Heatmap: events per sec\n",
+        "PyLatencyMap",
     ),
     (
         "[OVERALL], RunTime(ms), 10110\n[OVERALL], Throughput(ops/sec), 989.1\n",

@@ -15,7 +15,7 @@ use crate::signals;
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use evidence::redact::{Redaction, Redactor};
-use evidence::{Import, ImportRefusal, Kind, Options};
+use evidence::{Import, ImportRefusal, Kind, Options, SourceOffset};
 use measure::imported::Severity;
 use measure::run::Run;
 use measure::units::parse_bytes;
@@ -52,6 +52,10 @@ pub(crate) struct ImportArgs {
     /// that iostat shows]
     #[arg(long, value_name = "NAME")]
     log_device: Option<String>,
+    /// Offset from UTC of a file whose times have none, such as lg00.trc=+02:00; kept with the
+    /// source, times are printed as the file has them; can be repeated
+    #[arg(long, value_name = "SOURCE=OFFSET")]
+    utc_offset: Vec<SourceOffset>,
     #[command(flatten)]
     redaction: RedactionArgs,
     /// The same as --redact sql
@@ -160,6 +164,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let options = Options {
         kind: args.kind,
         ela_unit_ns: args.ela_unit,
+        utc_offsets: args.utc_offset.clone(),
         redact_sql: args.redaction().sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };

@@ -221,6 +221,7 @@ fn of_event(
             ela_unit_ns: args.ela_unit,
             redact_sql: true,
             samples_of: Some(event.to_owned()),
+            utc_offsets: Vec::new(),
         });
         let mut report = |input: &Input, outcome: ValuesOf| match outcome {
             ValuesOf::Whole => {}
