@@ -201,10 +201,19 @@ impl Metrics {
 
     /// Gives what changed between the first and the last snapshot, and who was first.
     pub fn end(&self, sheets: &mut Sheets) {
-        let changed = self.values.values().any(|v| v.len() > 1);
-        if !changed {
-            return;
+        if self.values.values().any(|v| v.len() > 1) {
+            self.changes(sheets);
+            self.firsts(sheets);
         }
+    }
+
+    /// Whether a metric is in every snapshot: of another one it is unknown which snapshot lacks it.
+    fn is_in_all(&self, values: &[MetricValue]) -> bool {
+        let most = self.values.values().map(Vec::len).max();
+        most == Some(values.len())
+    }
+
+    fn changes(&self, sheets: &mut Sheets) {
         let columns = [
             ("cell", "Cell"),
             ("metric", "Metric"),
@@ -214,15 +223,11 @@ impl Metrics {
         ];
         let title = "Metrics of the flash log: before and after";
         let table = sheets.open("flash_log_change", title, self.line, &columns);
-        let most = self.values.values().map(Vec::len).max().unwrap_or(0);
-        let mut left_out = Vec::new();
         for ((cell, name), values) in &self.values {
             let (Some(a), Some(b)) = (values.first(), values.last()) else {
                 continue;
             };
-            // Which of the snapshots lacks it is unknown.
-            if values.len() < most {
-                left_out.push(name.as_str());
+            if !self.is_in_all(values) {
                 continue;
             }
             let change = Some(b.value - a.value);
@@ -236,6 +241,10 @@ impl Metrics {
             let line = a.span.map_or(self.line, |s| u64::from(s.line));
             sheets.sourced_row(table, line, row);
         }
+    }
+
+    /// Who completed the log write first.
+    fn firsts(&self, sheets: &mut Sheets) {
         let columns = [
             ("cell", "Cell"),
             ("flash_first_pct", "Flash first in the run %"),
@@ -252,14 +261,14 @@ impl Metrics {
         for (cell, name) in self.values.keys().filter(|(_, n)| n == "FL_FLASH_FIRST") {
             let ends = |name: &str| {
                 let values = self.values.get(&(cell.clone(), name.to_owned()))?;
+                if !self.is_in_all(values) {
+                    return None;
+                }
                 Some((*values.first()?, *values.last()?))
             };
             let (Some(flash), Some(disk)) = (ends(name), ends("FL_DISK_FIRST")) else {
                 continue;
             };
-            if left_out.iter().any(|n| [name, "FL_DISK_FIRST"].contains(n)) {
-                continue;
-            }
             let spans = [flash.0, flash.1, disk.0, disk.1].map(|v| v.span);
             let inputs = || spans.into_iter().flatten().map(OriginInput::Span).collect();
             let (won, lost) = (flash.1.value - flash.0.value, disk.1.value - disk.0.value);
