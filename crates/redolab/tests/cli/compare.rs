@@ -282,8 +282,8 @@ fn trace(event: &str, level: u64, seed: u64) -> String {
     text
 }
 
-#[test]
-fn sets_of_evidence_are_paired_by_role_and_not_by_file() {
+/// Sets `before` and `after`: three sessions, a log writer and a device each.
+fn evidence_sets() -> Place {
     let place = Place::new();
     let write = |file: &str, text: &str| {
         let path = place.path().join(file);
@@ -308,6 +308,12 @@ fn sets_of_evidence_are_paired_by_role_and_not_by_file() {
             &format!("{heading}\n{line}\n"),
         );
     }
+    place
+}
+
+#[test]
+fn sets_of_evidence_are_paired_by_role_and_not_by_file() {
+    let place = evidence_sets();
     let labels = [
         "compare",
         "--label",
@@ -339,8 +345,11 @@ fn sets_of_evidence_are_paired_by_role_and_not_by_file() {
     let mean = mean.unwrap_or_else(|| panic!("{:#}", json["differences"]));
     let ratio = mean["ratio"].as_f64().expect("a ratio");
     assert!((ratio - 648.0 / 548.0).abs() < 0.01, "{mean:#}");
+}
 
-    // Imported runs of the store are paired likewise.
+#[test]
+fn imported_runs_and_single_figures_are_paired_likewise() {
+    let place = evidence_sets();
     let before = place
         .run(&["import", "before", "-q", "--format", "json"])
         .json();
