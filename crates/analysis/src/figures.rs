@@ -152,11 +152,12 @@ pub fn role(process: &str) -> String {
 fn of_tables(run: &Run) -> Vec<PlacedFigure> {
     let mut found: Vec<PlacedFigure> = Vec::new();
     let mut places: BTreeMap<(String, String, Vec<String>, String), usize> = BTreeMap::new();
+    let mut snapshots: Vec<String> = Vec::new();
     for table in run.imported.iter().flat_map(|i| &i.tables) {
         if NO_SYSTEM.contains(&table.id.as_str()) {
             continue;
         }
-        for figure in of_table(table) {
+        for figure in of_table(table, &mut snapshots) {
             let place = (
                 figure.table.clone(),
                 figure.label.clone(),
@@ -178,7 +179,7 @@ fn of_tables(run: &Run) -> Vec<PlacedFigure> {
     found
 }
 
-fn of_table(table: &Table) -> Vec<PlacedFigure> {
+fn of_table(table: &Table, snapshots: &mut Vec<String>) -> Vec<PlacedFigure> {
     let at = |key: &str| table.columns.iter().position(|c| c.key == key);
     let identity: Vec<usize> = (0..table.columns.len())
         .filter(|i| IDENTITY.contains(&table.columns[*i].key.as_str()))
@@ -195,10 +196,15 @@ fn of_table(table: &Table) -> Vec<PlacedFigure> {
         if covers.is_some_and(|i| row.get(i) == Some(&since_boot)) {
             continue;
         }
-        let names: Vec<String> = identity
-            .iter()
-            .filter_map(|i| named(row.get(*i)?))
-            .collect();
+        let mut name = |i: &usize| {
+            let name = named(row.get(*i)?)?;
+            Some(match table.columns.get(*i).map(|c| c.key.as_str()) {
+                Some("process") => role(&name),
+                Some("snapshot") => in_order(snapshots, name),
+                _ => name,
+            })
+        };
+        let names: Vec<String> = identity.iter().filter_map(&mut name).collect();
         let mut add = |key: &str, heading: &str, value: f64, is_computed: bool| {
             found.push(PlacedFigure {
                 table: table.id.clone(),
@@ -231,6 +237,15 @@ fn of_table(table: &Table) -> Vec<PlacedFigure> {
         }
     }
     found
+}
+
+/// A snapshot by its order in the run, since its number is another one in another run.
+fn in_order(known: &mut Vec<String>, name: String) -> String {
+    let at = known.iter().position(|k| *k == name).unwrap_or_else(|| {
+        known.push(name);
+        known.len() - 1
+    });
+    format!("snapshot {}", at + 1)
 }
 
 fn number(cell: &Cell) -> Option<f64> {

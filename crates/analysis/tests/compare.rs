@@ -6,6 +6,7 @@ use analysis::compare::{Options, Side, WaitSeries, stored};
 use analysis::stats::random::Random;
 use measure::Histogram;
 use measure::comparison::{Basis, Comparison, Difference, Size};
+use measure::imported::Cell;
 use measure::run::{
     DeviceFigures, Interval, Origin, PayloadInfo, RedoFigures, RedoLogFacts, RedoWorkload, Row,
     Run, SCHEMA, Target, Validity, WorkloadInfo,
@@ -534,4 +535,34 @@ fn conditions_that_cannot_be_judged_are_not_passed() {
         "{:?}",
         c.conditions[0]
     );
+}
+
+#[test]
+fn tables_of_rounds_have_every_round() {
+    let sides = [live("a", 1, &[400.0, 500.0]), live("b", 2, &[440.0, 550.0])];
+    let found = rounds::compare(&sides, &Options::default());
+    let events = found.tables.iter().find(|t| t.id == "compare_events");
+    let events = events.expect("waits were measured");
+    let mut runs: Vec<String> = Vec::new();
+    for row in &events.rows {
+        if let Some(Cell::Text(name)) = row.first().filter(|n| !runs.iter().any(|r| is(n, r))) {
+            runs.push(name.clone());
+        }
+    }
+    assert_eq!(
+        runs,
+        ["a, round 1", "b, round 1", "a, round 2", "b, round 2"]
+    );
+    // One round is the target itself.
+    let one = rounds::compare(
+        &[live("a", 1, &[400.0]), live("b", 2, &[440.0])],
+        &Options::default(),
+    );
+    let events = one.tables.iter().find(|t| t.id == "compare_events");
+    let first = events.and_then(|t| t.rows.first()?.first());
+    assert!(first.is_some_and(|n| is(n, "a")), "{first:?}");
+}
+
+fn is(cell: &Cell, text: &str) -> bool {
+    matches!(cell, Cell::Text(t) if t == text)
 }

@@ -9,6 +9,8 @@ use crate::imported::Table;
 use crate::run::{Origin, Problem};
 use serde::{Deserialize, Serialize};
 
+/// Id of the table in which figures of imported runs are paired by their place.
+pub const EVIDENCE_TABLE: &str = "compare_evidence";
 /// The schema's name and version.
 pub const SCHEMA: &str = "redolab.comparison/1";
 

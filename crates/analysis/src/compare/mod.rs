@@ -8,6 +8,8 @@
 //! |---|---|
 //! | metrics that are compared, their units and directions | [`metrics`] |
 //! | which rows belong together, and why others do not | `pairing` |
+//! | imported rows by the role of their process, report or snapshot | [`roles`] |
+//! | figures of imported tables by their place | `places` |
 //! | differences of stored runs | [`stored`] |
 //! | differences of interleaved rounds | [`rounds`] |
 //! | significance and size in words | `words` |
@@ -23,6 +25,8 @@ pub mod condition;
 mod distribution;
 pub mod metrics;
 mod pairing;
+mod places;
+pub mod roles;
 pub mod rounds;
 mod setup;
 pub mod stored;

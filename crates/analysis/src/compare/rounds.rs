@@ -13,6 +13,7 @@ use super::{Options, bytes, compared, condition, distribution, pairing, words};
 use crate::stats::{Moments, StatsRefusal, blocks};
 use measure::Histogram;
 use measure::comparison::{Basis, Better, Comparison, Difference};
+use measure::imported::Table;
 use measure::run::{Row, Run, WaitStats};
 use std::collections::BTreeMap;
 
@@ -77,11 +78,34 @@ pub fn compare(sides: &[LiveSide], options: &Options) -> Comparison {
             }
         }
     }
-    comparison.tables = bytes::with_tables(whole.iter().map(|(name, run)| (name.as_str(), run)));
+    comparison.tables = tables(sides, least);
     let differences = &comparison.differences;
     let judge = |c: &condition::FailIf| c.judge(differences);
     comparison.conditions = options.conditions.iter().map(judge).collect();
     comparison
+}
+
+/// The tables of every round, labelled with it; ratios are those of a round's pair.
+fn tables(sides: &[LiveSide], rounds: usize) -> Vec<Table> {
+    let mut all: Vec<Table> = Vec::new();
+    for round in 0..rounds {
+        let name = |side: &LiveSide| match rounds {
+            1 => side.name.clone(),
+            _ => format!("{}, round {}", side.name, round + 1),
+        };
+        let named = sides
+            .iter()
+            .filter_map(|s| Some((name(s), &s.rounds.get(round)?.run)));
+        let named: Vec<(String, &Run)> = named.collect();
+        for table in bytes::with_tables(named.iter().map(|(name, run)| (name.as_str(), *run))) {
+            let alike = |t: &&mut Table| t.id == table.id && t.columns == table.columns;
+            match all.iter_mut().find(alike) {
+                Some(known) => known.rows.extend(table.rows),
+                None => all.push(table),
+            }
+        }
+    }
+    all
 }
 
 fn notes(rounds: usize) -> Vec<String> {

@@ -15,6 +15,7 @@ pub(super) fn of<'a>(runs: impl Iterator<Item = (&'a str, &'a Run)>) -> Vec<Tabl
         ratios(&runs),
     ];
     tables.extend(imported(&runs));
+    tables.extend(super::places::table(&runs));
     tables.retain(|t| !t.rows.is_empty());
     tables
 }

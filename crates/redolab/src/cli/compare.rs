@@ -46,6 +46,11 @@ pass (2ms, 5000/s).
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
   redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
 
+--label compares sets of evidence. Rows are paired by role (LGWR, LG00, foreground, device, event,
+snapshot in order), not by the names of files; all traces of one role in a set are one sample.
+
+  redolab compare --label before=monday/ --label after='tuesday/*.trc'
+
 --factor compares the levels of one or two factors: main effects and their interaction. The levels
 are named in the rows or titles of one document, or each source is a cell of the design.
 
@@ -56,7 +61,7 @@ pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
     #[arg(
         value_name = "RUN",
-        required_unless_present_any = ["on", "cell"],
+        required_unless_present_any = ["on", "cell", "label"],
         conflicts_with = "on"
     )]
     runs: Vec<String>,
@@ -64,6 +69,14 @@ pub(crate) struct CompareArgs {
     /// or a private server (postgres:/u01); at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
+    /// A set of evidence under a name: files of one directory or pattern are one set; at least
+    /// twice, the base first. Evidence is read and not stored
+    #[arg(
+        long,
+        value_name = "NAME=SOURCE",
+        conflicts_with_all = ["on", "runs", "factor", "report"]
+    )]
+    label: Vec<String>,
     /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
     /// that name a level belong to it
     #[arg(long, value_name = "NAME=LEVEL,LEVEL", conflicts_with_all = ["on", "fail_if", "report"])]
@@ -102,12 +115,17 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
     if !args.factor.is_empty() {
         return by_factors(args);
     }
-    args.runs.iter().for_each(|run| output.reads(run.as_ref()));
+    let labelled = args.label.iter().filter_map(|l| Some(l.split_once('=')?.1));
+    let named = args.runs.iter().map(String::as_str).chain(labelled);
+    named.for_each(|run| output.reads(run.as_ref()));
     let comparison = if args.on.is_empty() {
         let store = args.options.store.open()?;
         output.check_beside(&store)?;
         output.check_report(args.report.as_deref())?;
-        stored::compare(&args.runs, &store, &options)?
+        match args.label.is_empty() {
+            true => stored::compare(&args.runs, &store, &options)?,
+            false => stored::compare_labels(&args.label, &store, &options)?,
+        }
     } else {
         let on = live::Asked {
             targets: &args.on,
@@ -235,6 +253,6 @@ fn ended(found: &Comparison) -> ExitCode {
     }
     let doubtful = found.conditions.iter().any(|c| c.undetermined)
         || found.runs.iter().any(|r| !r.complete || !r.valid)
-        || found.differences.is_empty();
+        || !comparison::has_pairs(found);
     ExitCode::from(if doubtful { INCOMPLETE } else { 0 })
 }

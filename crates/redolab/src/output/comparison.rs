@@ -6,7 +6,7 @@
 use super::cells::{self, grouped};
 use super::csv::safe;
 use super::table::{Style, draw};
-use measure::comparison::{Basis, Comparison, Difference};
+use measure::comparison::{Basis, Comparison, Difference, EVIDENCE_TABLE};
 use measure::imported::{Cell, Table};
 use measure::words::sanitize;
 use std::io::{self, Write};
@@ -23,6 +23,9 @@ const SHORT: [&str; 8] = [
     "log_file_parallel_write.mean",
     "log_file_parallel_write.p99",
 ];
+
+/// Rows of a table that the short view prints.
+const TABLE_ROWS: usize = 60;
 
 /// The comparison as text; every metric when `verbose`.
 #[must_use]
@@ -45,16 +48,22 @@ pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
             ));
         }
     }
-    if c.differences.is_empty() {
+    if !has_pairs(c) {
         out.push_str("\nNothing is comparable.\n");
     }
     out.push_str(&not_compared(c));
     for table in &c.tables {
+        let most = if verbose { usize::MAX } else { TABLE_ROWS };
         out.push_str(&format!(
             "\n{}\n{}",
             sanitize::line(&table.title),
-            of_table(table, style)
+            of_table(table, most, style)
         ));
+        let more = table.rows.len().saturating_sub(most);
+        if more > 0 {
+            let more = measure::words::plural(more as u64, "more row");
+            out.push_str(&format!("({more} with -v)\n"));
+        }
     }
     out.push_str("\nHow this was compared:\n");
     let percent = 100.0 * c.method.level;
@@ -67,6 +76,12 @@ pub fn text(c: &Comparison, style: Style, verbose: bool) -> String {
     }
     out.push_str(&conditions(c));
     out
+}
+
+/// Whether anything of the runs could be paired.
+#[must_use]
+pub fn has_pairs(c: &Comparison) -> bool {
+    !c.differences.is_empty() || c.tables.iter().any(|t| t.id == EVIDENCE_TABLE)
 }
 
 fn runs(c: &Comparison) -> String {
@@ -207,7 +222,7 @@ fn not_compared(c: &Comparison) -> String {
     out
 }
 
-fn of_table(table: &Table, style: Style) -> String {
+fn of_table(table: &Table, most: usize, style: Style) -> String {
     let headings: Vec<String> = table
         .columns
         .iter()
@@ -220,7 +235,11 @@ fn of_table(table: &Table, style: Style) -> String {
         Cell::Real(x) => cells::real(*x),
         Cell::Text(t) => sanitize::line(t),
     };
-    let rows = table.rows.iter().map(|row| row.iter().map(cell).collect());
+    let rows = table
+        .rows
+        .iter()
+        .take(most)
+        .map(|row| row.iter().map(cell).collect());
     draw(&headings, rows.collect(), 2, style)
 }
 

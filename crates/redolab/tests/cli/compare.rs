@@ -269,3 +269,123 @@ fn targets_are_measured_in_interleaved_rounds() {
     place.expect_clean(&place.target);
     place.expect_clean(&second);
 }
+
+/// A trace of waits around a level, in a wave.
+fn trace(event: &str, level: u64, seed: u64) -> String {
+    let (mut text, mut at) = ("*** 2026-08-09 10:00:00.000\n".to_owned(), 1_000_000);
+    for i in 0..2_000_u64 {
+        let ela = level + (i * 7919 + seed * 104_729) % 97;
+        at += ela;
+        let rest = "p1=1 p2=2 p3=0 obj#=-1";
+        text += &format!("WAIT #1: nam='{event}' ela= {ela} {rest} tim={at}\n");
+    }
+    text
+}
+
+/// Sets `before` and `after`: three sessions, a log writer and a device each.
+fn evidence_sets() -> Place {
+    let place = Place::new();
+    let write = |file: &str, text: &str| {
+        let path = place.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("writes");
+    };
+    for (folder, level) in [("before", 500), ("after", 600)] {
+        for session in 0..3 {
+            let text = trace("log file sync", level, session);
+            write(
+                &format!("{folder}/{folder}_ora_{}.trc", 10 * level + session),
+                &text,
+            );
+        }
+        let text = trace("log file parallel write", level - 200, 9);
+        write(&format!("{folder}/{folder}_lgwr_{level}.trc"), &text);
+        let device = if level == 500 { "sdb" } else { "nvme0n1" };
+        let heading = "Device:  r/s  w/s  rMB/s  wMB/s  await  %util";
+        let line = format!("{device}  0.00  {level}.00  0.00  5.00  0.50  40.00");
+        write(
+            &format!("{folder}/{device}.txt"),
+            &format!("{heading}\n{line}\n"),
+        );
+    }
+    place
+}
+
+#[test]
+fn sets_of_evidence_are_paired_by_role_and_not_by_file() {
+    let place = evidence_sets();
+    let labels = [
+        "compare",
+        "--label",
+        "before=before",
+        "--label",
+        "after=after",
+    ];
+    let found = place.run(&labels);
+    found.expect(
+        0,
+        &[
+            "base before (run ",
+            "foreground, 1 job: after over before",
+            "LGWR, 1 job: after over before",
+            "log_file_sync.mean",
+            "single figures: no intervals",
+            "iostat, the device",
+            "1.20",
+        ],
+    );
+    let json = place
+        .run(&[&labels[..], &["--format", "json"]].concat())
+        .json();
+    checked(&json);
+    let mean = json["differences"].as_array().and_then(|all| {
+        let of = |d: &&Value| d["metric"] == "log_file_sync.mean" && d["workload"] == "foreground";
+        all.iter().find(of)
+    });
+    let mean = mean.unwrap_or_else(|| panic!("{:#}", json["differences"]));
+    let ratio = mean["ratio"].as_f64().expect("a ratio");
+    assert!((ratio - 648.0 / 548.0).abs() < 0.01, "{mean:#}");
+}
+
+#[test]
+fn imported_runs_and_single_figures_are_paired_likewise() {
+    let place = evidence_sets();
+    let before = place
+        .run(&["import", "before", "-q", "--format", "json"])
+        .json();
+    let first = before["run_id"].as_str().expect("a run").to_owned();
+    place.run(&["import", "after", "-q"]).expect(0, &[]);
+    place
+        .run(&["compare", &first, "last"])
+        .expect(0, &["LGWR, 1 job"]);
+
+    // Two files of single figures have no rows: figures side by side are a result.
+    let io = [
+        "compare",
+        "--label",
+        "a=before/sdb.txt",
+        "--label",
+        "b=after/nvme0n1.txt",
+    ];
+    let found = place.run(&io);
+    found.expect(0, &["iostat, the device"]);
+    assert!(
+        !found.out.contains("Nothing is comparable"),
+        "{}",
+        found.out
+    );
+    let apart = [
+        "compare",
+        "--label",
+        "a=before/sdb.txt",
+        "--label",
+        "b=after/after_lgwr_600.trc",
+    ];
+    place.run(&apart).expect(4, &["Nothing is comparable"]);
+    place.run(&io[..3]).expect(2, &["at least two sets"]);
+    place
+        .run(&["compare", "--label", "a", "--label", "b=x"])
+        .expect(2, &["NAME=SOURCE"]);
+    let twice = ["compare", "--label", "a=before", "--label", "a=after"];
+    place.run(&twice).expect(2, &["two sets have this name"]);
+}

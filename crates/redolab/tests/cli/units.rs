@@ -16,7 +16,7 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 23] = [
     "N",
     "LADDER",
     "RATIO",
@@ -34,6 +34,7 @@ const OTHERS: [&str; 22] = [
     "PATH",
     "NAME=PATH",
     "NAME=VALUE",
+    "NAME=SOURCE",
     "NAME=LEVEL,LEVEL",
     "LEVEL,LEVEL=SOURCE",
     "CONDITION",

@@ -2,9 +2,12 @@
 //! a bootstrap keeps, not by the length of the runs.
 
 use super::super::CommandError;
+use super::super::sources::source;
 use crate::input;
+use crate::signals;
 use crate::store::events::{EventColumn, EventKind, Query};
 use crate::store::{Store, hlog, read_export, row_and_event};
+use analysis::compare::roles::by_role;
 use analysis::compare::{Options, Side, WaitSeries, stored};
 use measure::comparison::Comparison;
 use measure::run::Run;
@@ -28,6 +31,45 @@ pub(super) fn compare(
         .iter()
         .map(|name| side(store, name))
         .collect::<Result<_, _>>()?;
+    compared(sides, options)
+}
+
+/// Sets of evidence or runs under the names that the user gives them: `NAME=SOURCE`.
+pub(super) fn compare_labels(
+    labels: &[String],
+    store: &Store,
+    options: &Options,
+) -> Result<Comparison, CommandError> {
+    let interrupt =
+        signals::install().map_err(|e| CommandError::failed(format!("signal handlers: {e}")))?;
+    let mut sides: Vec<Side> = Vec::new();
+    for text in labels {
+        let wrong = |why: &str| CommandError::usage(format!("--label {text}: {why}"));
+        let (name, place) = text
+            .split_once('=')
+            .filter(|(name, place)| !name.is_empty() && !place.is_empty())
+            .ok_or_else(|| wrong("write NAME=SOURCE, such as before=traces/"))?;
+        if sides.iter().any(|known| known.name == name) {
+            return Err(wrong("two sets have this name"));
+        }
+        let run = source(place, store, &interrupt)?;
+        // What was measured has its intervals in the store.
+        let mut found = match run.imported {
+            Some(_) => Gathered::default().side(run, true),
+            None => side(store, place)?,
+        };
+        name.clone_into(&mut found.name);
+        sides.push(found);
+    }
+    if sides.len() < 2 {
+        let message = "compare: give at least two sets with --label NAME=SOURCE, the base first";
+        return Err(CommandError::usage(message));
+    }
+    compared(sides, options)
+}
+
+fn compared(sides: Vec<Side>, options: &Options) -> Result<Comparison, CommandError> {
+    let sides: Vec<Side> = sides.into_iter().map(by_role).collect();
     for (i, side) in sides.iter().enumerate() {
         let same = |s: &&Side| s.run.run_id == side.run.run_id;
         if sides.iter().take(i).any(|s| same(&s)) {
