@@ -43,6 +43,7 @@ mod published;
 mod quick;
 mod readers;
 mod refusal;
+mod regions;
 mod series;
 pub mod sheets;
 mod sink;
