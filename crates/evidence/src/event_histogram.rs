@@ -184,6 +184,9 @@ impl HistogramLines {
             bytes: &plain,
             ..line
         };
+        if !self.is_among_others {
+            sink.notes.lines.line(line.number, line.bytes);
+        }
         let text = line.bytes.trim_ascii();
         if self.sections.line(text, line.number, self.buckets) {
             self.columns = None;

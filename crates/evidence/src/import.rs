@@ -7,8 +7,8 @@
 use crate::notes::quote;
 use crate::readers::KindReader;
 use crate::{
-    Gathered, ImportRefusal, Kind, Notes, Options, Sink, counters, kind, sink, snapshots, tables,
-    text, trace,
+    Gathered, ImportRefusal, Kind, Notes, Options, Sink, counters, kind, regions, sink, snapshots,
+    tables, text, trace,
 };
 use measure::imported::{Diagnostic, Imported, Severity, Source};
 use measure::run::Row;
@@ -265,8 +265,15 @@ impl Reading {
         let reader = self.reader.take().expect("chosen above");
         let kind = reader.kind();
         let before = out.yielded;
+        let given = (out.tables.len(), out.snapshots.len());
+        let is_page = matches!(reader, KindReader::Page(_));
         let ended = reader.end(&mut self.sink, out);
         self.source.lines = ended.lines;
+        let tables = out.tables.get(given.0..).unwrap_or_default();
+        let snapshots = out.snapshots.get(given.1..).unwrap_or_default();
+        let by_lines = (kind.is_by_lines() && !is_page).then(|| kind.name());
+        let marks = &self.sink.notes.lines;
+        self.source.regions = regions::of(marks, tables, snapshots, ended.lines, by_lines);
         self.source.facts = ended.facts;
         let file = &self.source.file;
         if let Some(offset) = self.options.utc_offsets.iter().find(|o| o.is_of(file)) {

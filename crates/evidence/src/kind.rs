@@ -206,6 +206,14 @@ impl Kind {
         self.spec().looked_for
     }
 
+    /// Whether figures are of whole lines: no table has the places of single numbers.
+    pub(super) fn is_by_lines(self) -> bool {
+        matches!(
+            self,
+            Kind::OracleTrace | Kind::CountElapsed | Kind::Hlog | Kind::FioLog | Kind::PgbenchLog
+        )
+    }
+
     fn spec(self) -> &'static Spec {
         let spec = KINDS.iter().find(|s| s.kind == self);
         spec.expect("every kind stands in the table: a test sees to it")

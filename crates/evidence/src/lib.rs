@@ -44,6 +44,7 @@ mod quick;
 mod readers;
 pub mod redact;
 mod refusal;
+mod regions;
 mod series;
 pub mod sheets;
 mod sink;

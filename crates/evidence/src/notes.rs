@@ -1,5 +1,6 @@
 //! Collecting diagnostics of one file: positions, and a bound on how many are kept.
 
+use super::regions::LineMarks;
 use measure::imported::{Diagnostic, Severity};
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ pub struct Notes {
     kept: Vec<Diagnostic>,
     /// By id: how many are kept, and where the last of them is.
     seen: BTreeMap<&'static str, (usize, usize)>,
+    /// What became of lines.
+    pub(crate) lines: LineMarks,
 }
 
 impl Notes {
@@ -25,6 +28,7 @@ impl Notes {
             file: file.to_owned(),
             kept: Vec::new(),
             seen: BTreeMap::new(),
+            lines: LineMarks::default(),
         }
     }
 
@@ -38,6 +42,9 @@ impl Notes {
         detail: impl FnOnce() -> String,
     ) {
         let (count, last) = self.seen.entry(id).or_insert((0, 0));
+        if let Some(at) = line.filter(|_| severity > Severity::Note) {
+            self.lines.passed(at, at, || format!("see `{id}`"));
+        }
         if *count >= EACH_MAX {
             if let Some(stands) = self.kept.get_mut(*last) {
                 stands.count += 1;

@@ -68,6 +68,13 @@ impl Snapshot {
         buckets.entry(bound_ns).or_insert(bucket);
     }
 
+    /// Lines of its buckets.
+    pub fn lines(&self) -> impl Iterator<Item = u64> + '_ {
+        let buckets = self.events.values().flat_map(BTreeMap::values);
+        let spans = buckets.filter_map(|b| b.label_span.or(b.count_span));
+        spans.map(|s| u64::from(s.line))
+    }
+
     /// The count of a bucket, if it was listed.
     #[must_use]
     pub fn count(&self, event: &str, bound_ns: u64) -> Option<u64> {

@@ -68,6 +68,24 @@ pub struct Source {
     pub lines: u64,
     /// What the file says of itself, by its own names: version, instance, host.
     pub facts: Vec<(String, String)>,
+    /// What became of its lines, without gaps; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<SourceRegion>,
+}
+
+/// Lines of a file that became the same. Either `read_as` or `passed_over` is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRegion {
+    /// First line, from 1.
+    pub first: u64,
+    /// Last line.
+    pub last: u64,
+    /// The table whose rows they are, or the kind of the file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub read_as: String,
+    /// Why they were passed over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub passed_over: String,
 }
 
 /// A table of the evidence.

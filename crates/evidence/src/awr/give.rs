@@ -7,6 +7,7 @@ use super::storage::StorageSections;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
+use crate::notes::quote;
 use crate::origin::SourcedCell;
 use crate::sheets::Sheets;
 use crate::tables::row;
@@ -78,6 +79,7 @@ impl ReportFigures {
             self.load_profile(grid, sheets);
         } else if has("snaptime") && has("snapid") {
             self.snapshots(grid);
+            facts_lines(grid, notes);
         } else if [
             "dbname",
             "database",
@@ -89,6 +91,7 @@ impl ReportFigures {
         .contains(&first.as_str())
         {
             self.facts(grid);
+            facts_lines(grid, notes);
         } else if first == "event"
             && has("waits")
             && grid
@@ -110,9 +113,14 @@ impl ReportFigures {
         } else if ends("user") && ends("idle") && ends("system") {
             self.host_cpu(grid, sheets);
         } else if first == "parametername" {
-            parameters(grid, sheets);
+            parameters(grid, sheets, notes);
         } else {
-            self.storage.take(grid, sheets);
+            let is_taken = self.storage.take(grid, sheets);
+            if let Some((last, _)) = grid.rows.last().filter(|_| !is_taken) {
+                let name = grid_name(grid);
+                let why = || format!("section {name}: not read");
+                notes.lines.passed(grid.line, *last, why);
+            }
         }
     }
 
@@ -232,12 +240,16 @@ impl ReportFigures {
         for (line, row) in &grid.rows {
             let name = row.first().map_or("", |c| &**c);
             if !STATISTICS.iter().any(|s| name.starts_with(s)) {
+                let why = || "statistics that are not about redo or commits".to_owned();
+                notes.lines.passed(*line, *line, why);
                 continue;
             }
             let get = |i: Option<usize>| i.and_then(|i| row.get(i));
             let cell = |i| get(i).map_or_else(SourcedCell::blank, GridCell::number);
             let printed_total = get(total).map_or("", |c| &**c);
             if !self.listed.is_new(name, printed_total, *line, notes) {
+                let why = || "a statistic that another section lists".to_owned();
+                notes.lines.passed(*line, *line, why);
                 continue;
             }
             if let Some(n) = printed::number(printed_total).and_then(|n| n.count()) {
@@ -374,6 +386,21 @@ fn unit_of(statistic: &str) -> Option<&'static str> {
     })
 }
 
+/// Marks the rows of a grid as what the report says of itself.
+fn facts_lines(grid: &Grid, notes: &mut Notes) {
+    for (line, _) in &grid.rows {
+        notes.lines.read_as(*line, *line, "facts");
+    }
+}
+
+/// The title of a grid or its headings, quoted.
+fn grid_name(grid: &Grid) -> String {
+    match grid.title.as_str() {
+        "" => quote(grid.headings.join(" ").as_bytes()),
+        title => quote(title.as_bytes()),
+    }
+}
+
 /// Whether numbers of a grid have decimal commas, and none a decimal point.
 fn prints_commas(grid: &Grid) -> bool {
     let cells = grid.rows.iter().flat_map(|(_, row)| row);
@@ -393,7 +420,7 @@ fn pointed(grid: &Grid) -> Grid {
 }
 
 /// Parameters that bear on redo, with their value at the beginning.
-fn parameters(grid: &Grid, sheets: &mut Sheets) {
+fn parameters(grid: &Grid, sheets: &mut Sheets, notes: &mut Notes) {
     let columns = [("parameter", "Parameter"), ("value", "Value")];
     let table = sheets.open("parameters", "Parameters", grid.line, &columns);
     for (number, row) in &grid.rows {
@@ -401,6 +428,9 @@ fn parameters(grid: &Grid, sheets: &mut Sheets) {
             && PARAMETERS.iter().any(|p| name.starts_with(p))
         {
             sheets.sourced_row(table, *number, vec![name.sourced(), value.sourced()]);
+        } else {
+            let why = || "parameters that are not about redo or commits".to_owned();
+            notes.lines.passed(*number, *number, why);
         }
     }
 }

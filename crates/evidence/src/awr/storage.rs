@@ -42,14 +42,14 @@ pub struct StorageSections {
 }
 
 impl StorageSections {
-    /// Takes a grid, if it is such a section.
-    pub fn take(&mut self, grid: &Grid, sheets: &mut Sheets) {
+    /// Takes a grid, if it is such a section; whether it is one.
+    pub fn take(&mut self, grid: &Grid, sheets: &mut Sheets) -> bool {
         let Some(id) = id_of(grid).filter(|_| self.sections < SECTIONS_MAX) else {
-            return;
+            return false;
         };
         let is_empty = |cell: &GridCell| cell.trim().is_empty();
         if grid.rows.iter().all(|(_, row)| row.iter().all(is_empty)) {
-            return;
+            return false;
         }
         self.sections += 1;
         self.first.get_or_insert(grid.line);
@@ -71,6 +71,7 @@ impl StorageSections {
             let cells = row.iter().take(columns.len()).map(cell).collect();
             sheets.sourced_row(table, *line, cells);
         }
+        true
     }
 
     /// Reports that they are as printed.

@@ -261,6 +261,7 @@ impl State {
             bytes: &plain,
             ..line
         };
+        sink.notes.lines.line(n, &plain);
         self.histograms.line(whole, sink);
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();

@@ -125,8 +125,12 @@ impl Study {
             self.first = self.first.min(point.line);
             let names = [&point.run, &point.test, &point.workload].map(GridCell::as_str);
             let key = format!("{}/{:?}", names.join("/"), point.values);
+            let line = point.line;
             if self.points.len() < POINTS_MAX && self.seen.insert(key) {
                 self.points.push(point);
+            } else {
+                let why = || "a run that is printed more than once".to_owned();
+                notes.lines.passed(line, line, why);
             }
         }
     }

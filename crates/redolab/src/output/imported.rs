@@ -6,7 +6,7 @@
 use super::cells;
 use super::csv::safe;
 use super::table::{self, Style};
-use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, Table};
+use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, SourceRegion, Table};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
 use measure::words::sanitize;
@@ -75,6 +75,9 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
         if !facts.is_empty() {
             out.push_str(&format!("    {}\n", facts.join(", ")));
         }
+        if verbose {
+            source.regions.iter().for_each(|r| out.push_str(&region(r)));
+        }
     }
     let limit = if verbose { usize::MAX } else { LINES_SHOWN };
     for table in &imported.tables {
@@ -99,6 +102,19 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
         out.push_str(&format!("\n{}", diagnostics(&run.diagnostics, limit)));
     }
     out
+}
+
+/// What became of lines of a file.
+fn region(region: &SourceRegion) -> String {
+    let lines = match (region.first, region.last) {
+        (first, last) if first == last => format!("line {first}"),
+        (first, last) => format!("lines {first} to {last}"),
+    };
+    let what = match region.read_as.as_str() {
+        "" => format!("passed over: {}", sanitize::line(&region.passed_over)),
+        read => format!("read as {}", sanitize::line(read)),
+    };
+    format!("    {lines}: {what}\n")
 }
 
 fn one(t: &Table, limit: usize, style: Style) -> String {

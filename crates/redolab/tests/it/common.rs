@@ -2,7 +2,8 @@
 
 use measure::Histogram;
 use measure::imported::{
-    Axis, Cell, Column, Diagnostic, Imported, Series, SeriesPoint, Severity, Source, Table,
+    Axis, Cell, Column, Diagnostic, Imported, Series, SeriesPoint, Severity, Source, SourceRegion,
+    Table,
 };
 use measure::judgement::{
     Answer, Confidence, Durability, Finding, Need, Performance, Scope, Verdict, Weight,
@@ -109,6 +110,12 @@ fn imported() -> Imported {
             bytes: 10,
             lines: 1,
             facts: vec![("Release".to_owned(), "6".to_owned())],
+            regions: vec![SourceRegion {
+                first: 1,
+                last: 2,
+                read_as: "worker_latency".to_owned(),
+                passed_over: "prose".to_owned(),
+            }],
         }],
         tables: vec![Table {
             id: "worker_latency".to_owned(),

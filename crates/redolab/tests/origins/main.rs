@@ -5,6 +5,7 @@
 //! repository holds excerpts: every file in it is checked too.
 
 mod checker;
+mod coverage;
 mod formula;
 mod number;
 mod source;
@@ -97,6 +98,72 @@ fn every_cell_of_the_studies_is_in_the_files() {
     let (problems, verified) = problems(&files(&root().join("studies")));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(verified[0] > 500 && verified[1] > 100, "{verified:?}");
+}
+
+/// Tokens of a file that lines which were read hold and cells do not, and what is wrong with the
+/// regions of its lines.
+fn uncovered(path: &Path) -> Option<(coverage::Coverage, Option<String>)> {
+    let imported = import(path)?;
+    let report = imported.check();
+    let name = path.display().to_string();
+    let (source, text) = (
+        &imported.json["imported"]["sources"][0],
+        &imported.files[&name],
+    );
+    let read = report.read.get(&name).map_or(&[][..], Vec::as_slice);
+    let lines = source["lines"].as_u64().unwrap_or(0);
+    Some((
+        coverage::of(source, text, read),
+        coverage::gaps(source, lines),
+    ))
+}
+
+/// Tokens that are in no cell, by file: the counts may fall and never rise. `REDOLAB_DOCUMENTS`
+/// prints those of its files.
+#[test]
+fn tokens_that_no_cell_has_become_fewer() {
+    let ratchet = include_str!("uncovered.txt")
+        .lines()
+        .filter(|l| !l.starts_with('#'));
+    let allowed: BTreeMap<&str, usize> = ratchet
+        .filter_map(|l| l.split_once(' '))
+        .map(|(count, file)| (file, count.parse().expect("a count")))
+        .collect();
+    let mut wrong = Vec::new();
+    let own = [root().join("studies"), root().join("fuzz/corpus")];
+    for path in own.iter().flat_map(|folder| files(folder)) {
+        let Some((coverage, gap)) = uncovered(&path) else {
+            continue;
+        };
+        let name = path.strip_prefix(root()).expect("below the root");
+        let name = name.display().to_string();
+        wrong.extend(gap.map(|g| format!("{name}: {g}")));
+        let (now, before) = (
+            coverage.uncovered.len(),
+            allowed.get(name.as_str()).copied().unwrap_or(0),
+        );
+        if now != before {
+            let some: Vec<_> = coverage.uncovered.iter().take(5).collect();
+            wrong.push(format!("{now} {name} (was {before}) {some:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let Some(folder) = std::env::var_os("REDOLAB_DOCUMENTS") else {
+        return;
+    };
+    for path in files(Path::new(&folder)) {
+        if let Some((coverage, gap)) = uncovered(&path) {
+            let (read, passed) = (coverage.read, coverage.passed);
+            let left = coverage.uncovered.len();
+            println!(
+                "{}: {read} tokens read, {passed} passed over, {left} not",
+                path.display()
+            );
+            let some: Vec<_> = coverage.uncovered.iter().take(12).collect();
+            println!("   {some:?} {gap:?}");
+            assert_eq!(gap, None, "{}", path.display());
+        }
+    }
 }
 
 #[test]
