@@ -9,6 +9,7 @@
 //! plain data.
 
 pub mod bytes;
+pub mod capacity;
 pub mod compare;
 pub mod envelope;
 pub mod factors;

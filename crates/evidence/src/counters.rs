@@ -174,7 +174,11 @@ fn growth(before: &CounterListing, after: &CounterListing) -> Result<Growth, Bac
             let is_one_file = before.file == after.file;
             let spans = counter.span.zip(from.span).filter(|_| is_one_file);
             let inputs = spans.map_or(Vec::new(), |(a, b)| vec![a.into(), b.into()]);
-            let change = SourcedCell::derived(change, "after - before", inputs);
+            let formula = match is_one_file {
+                true => "a - b",
+                false => "after - before, of two files",
+            };
+            let change = SourcedCell::derived(change, formula, inputs);
             grown.push((counter.place, column(key, &counter.heading), change));
         }
         grown.sort_by_key(|(place, ..)| *place);
@@ -258,7 +262,7 @@ fn mean_us(
     };
     let both = of(count).zip(of(time)).filter(|(count, _)| *count > 0.0);
     let mean = both.map(|(count, time)| time / count);
-    SourcedCell::computed(mean, "time / count", vec![time.into(), count.into()])
+    SourcedCell::computed(mean, "a / b", vec![time.into(), count.into()])
 }
 
 fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Diagnostic {

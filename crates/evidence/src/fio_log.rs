@@ -10,7 +10,8 @@ use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
-use super::sheets::{Sheets, text};
+use super::origin::SourcedCell;
+use super::sheets::Sheets;
 use super::{Gathered, Options, Sink, number};
 use measure::imported::{Cell, Severity};
 
@@ -113,7 +114,9 @@ struct State {
     sheets: Sheets,
     values: [Values; DIRECTIONS.len()],
     bins: [Vec<u64>; DIRECTIONS.len()],
+    /// First and last line with values.
     first: u64,
+    last: u64,
 }
 
 impl FioLogReader {
@@ -128,6 +131,7 @@ impl FioLogReader {
                 values: Default::default(),
                 bins: Default::default(),
                 first: 0,
+                last: 0,
             },
         }
     }
@@ -167,6 +171,7 @@ impl State {
         if self.first == 0 {
             self.first = line.number;
         }
+        self.last = line.number;
         if let Some((ms, value, direction)) = value(text).filter(|_| !line.cut) {
             self.values[direction].add(ms, value);
             return;
@@ -222,21 +227,23 @@ impl State {
             }
             let mean = values.sum as f64 / values.count as f64;
             let named = |name: &str| match name {
-                "" => Cell::Blank,
-                name => text(name),
+                "" => SourcedCell::blank(),
+                name => SourcedCell::label(name),
             };
+            let of = |cell, formula| SourcedCell::derived(cell, formula, vec!["direction".into()]);
             let cells = vec![
                 named(what),
-                text(direction),
-                Cell::Count(values.count),
-                Cell::Count(values.first_ms),
-                Cell::Count(values.last_ms),
-                Cell::Count(values.min),
-                Cell::Real(mean),
-                Cell::Count(values.max),
+                SourcedCell::label(direction),
+                of(Cell::Count(values.count), "count of lines of the direction"),
+                of(Cell::Count(values.first_ms), "first time of the direction"),
+                of(Cell::Count(values.last_ms), "last time of the direction"),
+                of(Cell::Count(values.min), "smallest value of the direction"),
+                of(Cell::Real(mean), "mean value of the direction"),
+                of(Cell::Count(values.max), "largest value of the direction"),
                 named(unit),
             ];
-            self.sheets.row(table, self.first, cells);
+            let lines = (self.first, self.last);
+            self.sheets.row_of_lines(table, lines, cells);
         }
     }
 
@@ -259,15 +266,21 @@ impl State {
             let Some((width, unit)) = layout(counts.len()) else {
                 continue;
             };
-            let bound = |bin: usize| Cell::Real(lower(bin as u64 * width) as f64 * unit);
+            let bound = |bin: usize| {
+                let ns = Cell::Real(lower(bin as u64 * width) as f64 * unit);
+                SourcedCell::derived(ns, "bound of the bin by its place in the line", Vec::new())
+            };
             for (bin, count) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+                let inputs = vec!["direction".into(), "from_ns".into()];
+                let sum = "sum of the bin over the lines of the direction";
                 let cells = vec![
-                    text(direction),
+                    SourcedCell::label(direction),
                     bound(bin),
                     bound(bin + 1),
-                    Cell::Count(*count),
+                    SourcedCell::derived(Cell::Count(*count), sum, inputs),
                 ];
-                self.sheets.row(table, self.first, cells);
+                let lines = (self.first, self.last);
+                self.sheets.row_of_lines(table, lines, cells);
             }
         }
     }

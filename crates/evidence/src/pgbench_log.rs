@@ -10,12 +10,14 @@ use super::gathered::Ended;
 use super::head::Head;
 use super::lines::{Line, Lines};
 use super::notes::quote;
+use super::origin::{SourcedCell, span_of_bytes};
 use super::series::GrowingSeries;
 use super::sheets::Sheets;
 use super::tables::row;
 use super::tally::{Tally, TallyBudget};
 use super::{Gathered, Options, Sink, number};
 use measure::imported::{Axis, Cell, Series, Severity};
+use measure::origin::{OriginInput, TextSpan};
 use std::collections::BTreeMap;
 
 /// Lines from which such a file is recognised.
@@ -103,21 +105,34 @@ impl Interval {
         is_empty || (min <= max && fits)
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    /// The figures of the line with the places of its numbers.
+    fn cells(&self, line: &Line<'_>) -> Vec<SourcedCell> {
+        let words = line
+            .bytes
+            .split(|b| *b == b' ')
+            .filter(|w| !w.trim_ascii().is_empty());
+        let spans = words.map(|w| span_of_bytes(line.number, line.bytes, w));
+        let spans: Vec<Option<TextSpan>> = spans.take(6).collect();
+        let span = |at: usize| spans.get(at).copied().flatten();
+        let inputs = || spans.iter().skip(1).take(3).flatten().copied();
+        let inputs = || inputs().map(OriginInput::Span).collect();
         let n = self.transactions as f64;
         let mean = self.sum_us as f64 / n;
         let spread = (self.squares as f64 / n - mean * mean).max(0.0).sqrt();
-        let real = |us: f64| match self.transactions {
-            0 => Cell::Blank,
-            _ => Cell::Real(us / 1000.0),
+        let some = |us: f64| (self.transactions > 0).then_some(us / 1000.0);
+        let scaled = |us: u64, at| match self.transactions {
+            0 => SourcedCell::blank(),
+            _ => SourcedCell::scaled(us as f64, 0.001, span(at)),
         };
+        let deviation =
+            "standard deviation of a values by their sum b and sum of squares c, / 1000";
         vec![
-            Cell::Count(self.start_s),
-            Cell::Count(self.transactions),
-            real(mean),
-            real(spread),
-            real(self.min_us as f64),
-            real(self.max_us as f64),
+            SourcedCell::read(Cell::Count(self.start_s), span(0)),
+            SourcedCell::read(Cell::Count(self.transactions), span(1)),
+            SourcedCell::computed(some(mean), "b / a / 1000", inputs()),
+            SourcedCell::computed(some(spread), deviation, inputs()),
+            scaled(self.min_us, 4),
+            scaled(self.max_us, 5),
         ]
     }
 }
@@ -196,7 +211,7 @@ impl State {
         match entry(text).filter(|_| !line.cut) {
             Some(Entry::Transaction { script, at_us, us }) => self.transaction(script, at_us, us),
             Some(Entry::Without) => self.without += 1,
-            Some(Entry::Interval(interval)) => self.interval(&interval, line.number),
+            Some(Entry::Interval(interval)) => self.interval(&interval, &line),
             None => {
                 let at = Some(line.number);
                 sink.notes.add(
@@ -224,7 +239,8 @@ impl State {
         script.series.add(at_us.saturating_sub(first), ns, 0);
     }
 
-    fn interval(&mut self, interval: &Interval, number: u64) {
+    fn interval(&mut self, interval: &Interval, line: &Line<'_>) {
+        let number = line.number;
         let columns = [
             ("start_s", "Start (s since 1970)"),
             ("transactions", "Transactions"),
@@ -239,7 +255,8 @@ impl State {
                 .open("pgbench_intervals", title, number, &columns)
         };
         let table = *self.table.get_or_insert_with(open);
-        self.sheets.row(table, number, interval.cells());
+        let cells = interval.cells(line);
+        self.sheets.sourced_row(table, number, cells);
     }
 
     fn give(self, sink: &mut Sink, out: &mut Gathered) {

@@ -4,7 +4,7 @@ use super::Notes;
 use super::origin::{CellSource, SourcedCell};
 use super::tables::column;
 use measure::imported::{Cell, Severity, Table};
-use measure::origin::{CellOrigin, Derivation, OriginInput, RowOrigin, ScaledSpan, TextSpan};
+use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 
 /// Tables of a file that are kept.
 const TABLES_MAX: usize = 1000;
@@ -157,17 +157,10 @@ fn apart(
                 widen(span);
                 CellOrigin::Scaled(Box::new(ScaledSpan { span, factor }))
             }
-            CellSource::Derived(formula, inputs) => {
-                for input in &inputs {
-                    if let OriginInput::Span(span) = input {
-                        widen(*span);
-                    }
-                }
-                CellOrigin::Derived(Box::new(Derivation {
-                    formula: formula_index(&mut table.formulas, formula),
-                    inputs,
-                }))
-            }
+            CellSource::Derived(formula, inputs) => CellOrigin::Derived(Box::new(Derivation {
+                formula: formula_index(&mut table.formulas, formula),
+                inputs,
+            })),
         });
     }
     let origin = RowOrigin {

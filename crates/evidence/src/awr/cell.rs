@@ -18,6 +18,8 @@ pub struct GridCell {
     pub span: Option<TextSpan>,
     /// Those of further lines that belong to it.
     pub more: Vec<TextSpan>,
+    /// The text as it is printed, where its decimal marks were exchanged.
+    pub printed: Option<Box<str>>,
 }
 
 impl GridCell {
@@ -27,7 +29,7 @@ impl GridCell {
         GridCell {
             text: part.trim().to_owned(),
             span: line.span(part),
-            more: Vec::new(),
+            ..GridCell::default()
         }
     }
 
@@ -63,7 +65,18 @@ impl GridCell {
                 length: span.length.saturating_sub(less),
                 ..span
             }),
-            more: self.more.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// The same text in a row of another line, which has it from this one.
+    #[must_use]
+    pub fn borrowed(&self) -> GridCell {
+        GridCell {
+            text: self.text.clone(),
+            span: None,
+            more: self.span.iter().chain(&self.more).copied().collect(),
+            ..GridCell::default()
         }
     }
 
@@ -77,10 +90,23 @@ impl GridCell {
         self.span = self.span.or(below.span);
     }
 
+    /// With points for commas and commas for points, if it is a number.
+    #[must_use]
+    pub fn pointed(&self) -> GridCell {
+        match printed::number(&self.text) {
+            Some(_) => GridCell {
+                text: printed::pointed(&self.text),
+                printed: Some(self.text.as_str().into()),
+                ..self.clone()
+            },
+            None => self.clone(),
+        }
+    }
+
     /// As a cell of text.
     #[must_use]
     pub fn sourced(&self) -> SourcedCell {
-        let text = crate::sheets::text(&self.text);
+        let text = crate::sheets::text(self.printed.as_deref().unwrap_or(&self.text));
         if self.more.is_empty() {
             return SourcedCell::read(text, self.span);
         }

@@ -376,34 +376,19 @@ fn unit_of(statistic: &str) -> Option<&'static str> {
 
 /// Whether numbers of a grid have decimal commas, and none a decimal point.
 fn prints_commas(grid: &Grid) -> bool {
-    let cells = || grid.rows.iter().flat_map(|(_, row)| row);
-    let numbers = || cells().filter_map(|c| printed::number(c));
-    // Three digits behind a point may be a group.
-    let has_point = |n: &printed::Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
-    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+    let cells = grid.rows.iter().flat_map(|(_, row)| row);
+    printed::prints_commas(cells.map(GridCell::as_str))
 }
 
 /// The grid with points for commas and commas for points in its numbers.
 fn pointed(grid: &Grid) -> Grid {
-    let cell = |c: &GridCell| match printed::number(c) {
-        Some(_) => GridCell {
-            text: c.chars().map(other_mark).collect(),
-            ..c.clone()
-        },
-        None => c.clone(),
+    let row = |(line, row): &(u64, Vec<GridCell>)| {
+        let cells = row.iter().map(GridCell::pointed);
+        (*line, cells.collect())
     };
-    let row = |(line, row): &(u64, Vec<GridCell>)| (*line, row.iter().map(cell).collect());
     Grid {
         rows: grid.rows.iter().map(row).collect(),
         ..grid.clone()
-    }
-}
-
-fn other_mark(c: char) -> char {
-    match c {
-        ',' => '.',
-        '.' => ',',
-        c => c,
     }
 }
 

@@ -67,13 +67,13 @@ struct Sample {
 
 /// The copies of a file.
 #[derive(Debug, Default)]
-pub struct DiskstatsCopies {
+pub struct DiskStatsSamples {
     table: Option<usize>,
     devices: BTreeMap<String, Sample>,
     at: Option<(f64, SourcedCell)>,
 }
 
-impl DiskstatsCopies {
+impl DiskStatsSamples {
     /// Takes a line.
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         match line.as_bytes().first() {

@@ -56,7 +56,7 @@ fn row(line: &str) -> Option<Bucket<'_>> {
     })
 }
 
-/// `[64, 128)            12 |@@@@      |`, with `K`, `M` and `G` of 1024; `[5]` is one value.
+/// `[64, 128)            12 |@@@@      |`, with `K`, `M`, `G` of 1024; `[5]  3 |@|` is one value.
 fn interval(line: &str) -> Option<Bucket<'_>> {
     let rest = line.trim_start().strip_prefix('[')?;
     let end = rest.find([')', ']'])?;

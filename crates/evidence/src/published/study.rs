@@ -116,7 +116,7 @@ impl Study {
         for mut point in heading.points(sheets, notes) {
             // A run's number stands in its first line only.
             if point.run.is_empty() {
-                point.run.clone_from(&run);
+                point.run = run.borrowed();
             }
             run.clone_from(&point.run);
             if point.platform.is_empty() {
@@ -135,11 +135,11 @@ impl Study {
     /// otherwise.
     fn platform_of(&mut self, run: &str, named: &GridCell) -> GridCell {
         if run.is_empty() {
-            return named.clone();
+            return named.borrowed();
         }
         if !named.is_empty() && self.platforms.len() < POINTS_MAX {
             let own = self.platforms.entry(run.to_owned());
-            own.or_insert_with(|| named.clone());
+            own.or_insert_with(|| named.borrowed());
         }
         self.platforms.get(run).cloned().unwrap_or_default()
     }

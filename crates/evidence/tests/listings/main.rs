@@ -12,6 +12,7 @@ mod kinds_oracle;
 mod kinds_postgres;
 mod kinds_storage;
 mod misleading;
+mod mutated;
 mod places;
 mod read;
 mod samples;

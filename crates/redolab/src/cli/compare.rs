@@ -2,7 +2,6 @@
 
 mod factors;
 mod live;
-mod sources;
 mod stored;
 
 use super::common::{Format, ServerArgs, command_line};

@@ -5,6 +5,7 @@
 
 mod browser;
 mod busy;
+mod capacity;
 mod check;
 mod collect;
 mod compare;
@@ -26,6 +27,7 @@ mod limits;
 mod loads;
 mod raw;
 mod recording;
+mod redact;
 mod sessions;
 mod stored;
 mod summary;

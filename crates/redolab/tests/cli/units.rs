@@ -3,9 +3,9 @@
 use crate::harness::Place;
 
 /// The commands that have options of any kind.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "summary",
-    "report",
+    "capacity", "report",
 ];
 /// What an option takes that is a time or a size, and what is good for it.
 const MEASURED: [(&str, &str); 5] = [

@@ -2,8 +2,8 @@
 //! in one source per cell of the design.
 
 use super::super::CommandError;
+use super::super::sources::source;
 use super::CompareArgs;
-use super::sources::source;
 use crate::output::factors::DesignView;
 use crate::signals;
 use analysis::factors::{CellFigure, FACTORS_MAX, Factor, design, level_in};

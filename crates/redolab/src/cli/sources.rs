@@ -1,11 +1,11 @@
-//! What `compare` compares that is no run of the store: files of evidence, imported in memory and
-//! not stored.
+//! Sources that are named on the command line: runs of the store, exported runs, and files of
+//! evidence, which are imported in memory and not stored.
 
-use super::super::CommandError;
+use super::CommandError;
 use crate::command_line::command_line;
 use crate::experiment::judge::judge;
 use crate::input;
-use crate::intake::feed::{self, Failed};
+use crate::intake::feed::{self, Failed, Feeding};
 use crate::intake::find;
 use crate::intake::run;
 use crate::signals::{self, Interrupt};
@@ -62,16 +62,15 @@ fn evidence(name: &str, interrupt: &Interrupt) -> Result<Run, CommandError> {
         redact_sql: true,
         ..Options::default()
     });
+    let mut feeding = Feeding {
+        max_unpacked: UNPACKED_MAX,
+        interrupt,
+        redactor: None,
+    };
     let mut cut = false;
     for input in &inputs {
         let file = input.path.display().to_string();
-        let fed = feed::file(
-            input,
-            &mut import,
-            UNPACKED_MAX,
-            interrupt,
-            &mut std::io::sink(),
-        );
+        let fed = feed::file(input, &mut import, &mut feeding, &mut std::io::sink());
         match fed {
             Ok(()) => {}
             Err(Failed::Interrupted) => {
@@ -94,7 +93,8 @@ fn evidence(name: &str, interrupt: &Interrupt) -> Result<Run, CommandError> {
         let message = format!("{name}: no file is evidence that redolab can read");
         return Err(CommandError::failed(message));
     }
-    let mut run = run::imported(&inputs, import, None, &command_line());
+    let files: Vec<String> = inputs.iter().map(|input| feeding.shown(input)).collect();
+    let mut run = run::imported(&files, import, None, &command_line());
     if cut {
         let detail = "a file could be read only in part; see the diagnostics of `redolab import`";
         run.validity.add("evidence_cut", false, detail);
