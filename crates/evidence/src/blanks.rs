@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(said(b"log\xa0\xa0file"), b"log  file");
         assert!(matches!(plain(b"plain text"), Cow::Borrowed(_)));
         assert_eq!(said(b"> Event   Waits"), b"  Event   Waits");
-        assert_eq!(said(b">> > a > b"), b"     a > b");
+        assert_eq!(said(b"> > a > b"), b"    a > b");
         assert_eq!(said(b">"), b" ");
         assert_eq!(said(b">500ms"), b">500ms");
         assert_eq!(said(b">>>>> PROC: NEWORD"), b">>>>> PROC: NEWORD");

@@ -1,7 +1,8 @@
 //! What became of every line of a file: the regions that were read, by the tables of which they are
 //! rows, and those that were passed over, each with the reason.
 //!
-//! Invariants: regions follow each other without a gap and cover all lines; their number is bounded.
+//! Invariants: regions follow each other without a gap and cover all lines; their number is
+//! bounded.
 
 use super::snapshots::Snapshot;
 use measure::imported::{SourceRegion, Table};
