@@ -130,7 +130,7 @@ impl LoosePassage {
         let values: Vec<GridCell> = values.map(|w| GridCell::of(line, w)).collect();
         let tail = joined(line, &words[last..]);
         let numbers = values.iter().all(|v| is_number(v));
-        if trimmed.len() > 90 || !numbers || name.len() > NAME_MAX || words.len() > 12 {
+        if squashed_len(trimmed) > 90 || !numbers || name.len() > NAME_MAX || words.len() > 12 {
             return PassageLine::Ended;
         }
         let heading = !self.headed && self.rows.is_empty() && self.is_heading(trimmed);
@@ -374,6 +374,12 @@ fn is_average(roles: &[(Role, f64)], values: &[GridCell]) -> bool {
     waits > 0.0 && (ns + half_ns) * waits >= low * 1e9 && (ns - half_ns) * waits <= high * 1e9
 }
 
+/// Characters of a line whose blanks are collapsed: columns are padded.
+fn squashed_len(line: &str) -> usize {
+    let words = line.split_whitespace().map(|w| w.chars().count() + 1);
+    words.sum::<usize>().saturating_sub(1)
+}
+
 /// Headings of a table of wait events in one line, or the lowest line of several.
 struct EventHeadings {
     names: Vec<String>,
@@ -427,6 +433,8 @@ impl EventHeadings {
             (false, true) => "% Total Call Time",
             (false, false) => "% DB time",
         };
+        // 12.2 as text without rules: `Wait Avg(ms)`.
+        let line = line.replace("Wait Avg(ms)", "Avg wait (ms)");
         let mut rest = line.strip_prefix("Event")?.trim_start();
         let (mut names, mut is_stacked) = (Vec::new(), false);
         while !rest.is_empty() {
