@@ -9,8 +9,11 @@
 //! plain data.
 
 pub mod bytes;
+pub mod capacity;
 pub mod compare;
 pub mod envelope;
+pub mod factors;
+pub mod figures;
 pub mod findings;
 pub mod published;
 pub mod report;

@@ -6,9 +6,16 @@
 
 use std::borrow::Cow;
 
-/// The text with a space for each blank that is not ASCII.
+/// The text with a space for each blank that is not ASCII, and for the marks of a line that is
+/// quoted in a mail (`> > text`).
 #[must_use]
 pub fn plain(text: &[u8]) -> Cow<'_, [u8]> {
+    let marks = quote_marks(text);
+    if marks > 0 {
+        let mut own = plain(text.get(marks..).unwrap_or_default()).into_owned();
+        own.splice(0..0, std::iter::repeat_n(b' ', marks));
+        return Cow::Owned(own);
+    }
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -30,6 +37,19 @@ pub fn plain(text: &[u8]) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Bytes of the marks before a quoted line, each with its blank.
+fn quote_marks(text: &[u8]) -> usize {
+    let mut marks = 0;
+    while let [b'>', rest @ ..] = text.get(marks..).unwrap_or_default() {
+        match rest {
+            [] => return marks + 1,
+            [b' ', ..] => marks += 2,
+            _ => break,
+        }
+    }
+    marks
 }
 
 /// Bytes of the blank that the text begins with; 0 if it begins with none.
@@ -56,5 +76,10 @@ mod tests {
         assert_eq!(said("à\u{a0}é".as_bytes()), "à é".as_bytes());
         assert_eq!(said(b"log\xa0\xa0file"), b"log  file");
         assert!(matches!(plain(b"plain text"), Cow::Borrowed(_)));
+        assert_eq!(said(b"> Event   Waits"), b"  Event   Waits");
+        assert_eq!(said(b">> > a > b"), b"     a > b");
+        assert_eq!(said(b">"), b" ");
+        assert_eq!(said(b">500ms"), b">500ms");
+        assert_eq!(said(b">>>>> PROC: NEWORD"), b">>>>> PROC: NEWORD");
     }
 }

@@ -20,7 +20,7 @@ use super::quick::QuickWord;
 use super::snapshots::{ListedBucket, Snapshot};
 use super::wrapped::{Wrapped, WrappedLine, is_heading as is_heading_line};
 use super::{Gathered, Options, Sink};
-use columns::{Columns, ListingLine, MS_NS, US_NS, columns, fields, named, upper};
+use columns::{Columns, ListingLine, MS_NS, US_NS, columns, fields, heads, named, upper};
 use measure::imported::Severity;
 use measure::origin::TextSpan;
 
@@ -203,7 +203,10 @@ impl HistogramLines {
         if self.wrapped(took, line.number, sink) {
             return;
         }
-        if let Some(columns) = columns(text, self.unit_ns) {
+        if let Some(mut columns) = columns(text, self.unit_ns) {
+            if columns.separator.is_none() {
+                columns.heads = heads(line.bytes);
+            }
             // SQL*Plus repeats headings on each page: the same ones go on.
             let same = self
                 .columns
@@ -310,7 +313,12 @@ impl HistogramLines {
             }
             at += run.len() + 1;
         }
-        if ranges.len() == columns.names.len() {
+        // Where blanks were collapsed the names are not above their columns.
+        let overlaps = |(range, head): (&(usize, usize), &(usize, usize))| {
+            range.0 < head.1 && head.0 < range.1
+        };
+        let fits = columns.heads.is_empty() || ranges.iter().zip(&columns.heads).all(overlaps);
+        if ranges.len() == columns.names.len() && fits {
             columns.ranges = ranges;
         }
     }

@@ -121,6 +121,7 @@ impl Import {
                 sources: self.sources,
                 tables: all,
                 series,
+                log_device: None,
             },
             diagnostics: self.diagnostics,
         }

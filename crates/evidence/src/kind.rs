@@ -115,6 +115,36 @@ const KINDS: &[Spec] = &[
         is: listing::is_fio_text,
     },
     Spec {
+        kind: Kind::OracleCounters,
+        name: "oracle-counters",
+        looked_for: "a listing of v$system_event or v$sysstat",
+        is: listing::is_oracle_counters,
+    },
+    Spec {
+        kind: Kind::HammerDb,
+        name: "hammerdb",
+        looked_for: "output of HammerDB (NOPM, time profile)",
+        is: listing::is_hammerdb,
+    },
+    Spec {
+        kind: Kind::Sysbench,
+        name: "sysbench",
+        looked_for: "output of sysbench",
+        is: listing::is_sysbench,
+    },
+    Spec {
+        kind: Kind::EbpfHistogram,
+        name: "ebpf-histogram",
+        looked_for: "a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace)",
+        is: listing::is_ebpf,
+    },
+    Spec {
+        kind: Kind::Diskstats,
+        name: "diskstats",
+        looked_for: "a copy of /proc/diskstats",
+        is: listing::is_diskstats,
+    },
+    Spec {
         kind: Kind::EventHistogram,
         name: "event-histogram",
         looked_for: "WAIT_TIME_MILLI or WAIT_TIME_MICRO with WAIT_COUNT of v$event_histogram",

@@ -42,6 +42,7 @@ mod pgbench_log;
 mod published;
 mod quick;
 mod readers;
+pub mod redact;
 mod refusal;
 mod regions;
 mod series;

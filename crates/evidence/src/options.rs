@@ -39,6 +39,16 @@ pub enum Kind {
     FioText,
     /// A log of fio: latencies, bandwidth, IOPS or bins of latencies.
     FioLog,
+    /// Listings of `v$system_event` and `v$sysstat`.
+    OracleCounters,
+    /// Output of HammerDB.
+    HammerDb,
+    /// Output of sysbench.
+    Sysbench,
+    /// Histograms of eBPF tools.
+    EbpfHistogram,
+    /// Copies of `/proc/diskstats`.
+    Diskstats,
     /// R's `summary` and `t.test`.
     RSummary,
     /// A table of a published study.

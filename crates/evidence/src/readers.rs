@@ -69,6 +69,11 @@ impl KindReader {
             | Kind::RSummary
             | Kind::PgTestFsync
             | Kind::Pgbench
+            | Kind::Diskstats
+            | Kind::EbpfHistogram
+            | Kind::Sysbench
+            | Kind::HammerDb
+            | Kind::OracleCounters
             | Kind::PgStats
             | Kind::FioText
             | Kind::StudyTable => {

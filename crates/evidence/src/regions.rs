@@ -1,7 +1,7 @@
-//! What became of every line of a file: the regions that were read, by the tables of which they are
-//! rows, and those that were passed over, each with the reason.
+//! What became of every line of a file: the regions that were read, by the tables of which they
+//! are rows, and those that were passed over, each with the reason.
 //!
-//! Invariants: regions follow each other without a gap and cover all lines; their number is bounded.
+//! Invariants: regions follow each other without a gap and cover all lines; they are bounded.
 
 use super::snapshots::Snapshot;
 use measure::imported::{SourceRegion, Table};

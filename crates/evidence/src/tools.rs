@@ -21,31 +21,6 @@ const LOG: &str = "import a trace, an AWR report or `iostat -x` of the same time
 /// The most specific first.
 const TOOLS: &[Tool] = &[
     (
-        "output of HammerDB",
-        LOG,
-        &[
-            &[" NOPM from "],
-            &["HammerDB CLI"],
-            &["HAMMERDB RESULT"],
-            &["Vuser 1:", "NOPM"],
-        ],
-    ),
-    (
-        "output of sysbench",
-        LOG,
-        &[
-            &["sysbench 0."],
-            &["sysbench 1."],
-            &["sysbench v0."],
-            &["SQL statistics:", "queries performed:"],
-            &["General statistics:", "total number of events:"],
-            &["Throughput:", "fsyncs/s:"],
-            &["File operations:", "fsyncs/s:"],
-            &["] thds: ", " tps: "],
-            &["Test execution summary:", "per-request statistics:"],
-        ],
-    ),
-    (
         "output of YCSB",
         LOG,
         &[
@@ -86,17 +61,6 @@ const TOOLS: &[Tool] = &[
         "output of pt-diskstats",
         IOSTAT,
         &[&["device", "rd_s", "wr_s", "wr_rt"], &["#ts", "rd_avkb"]],
-    ),
-    (
-        "a histogram of an eBPF tool (biolatency, ext4dist, xfsdist or bpftrace)",
-        "its buckets double, so that they cannot be judged at 10 or 20 ms: import a trace, or fio's \
-         JSON+ of the same device",
-        &[
-            &["usecs ", ": count ", "distribution"],
-            &["msecs ", ": count ", "distribution"],
-            &["nsecs ", ": count ", "distribution"],
-            &["[", ") ", "|@"],
-        ],
     ),
     (
         "output of dstat or pcp-dstat",
@@ -219,56 +183,11 @@ const TOOLS: &[Tool] = &[
     ),
 ];
 
-/// Lines that are looked at where each of them has to fit.
-const LINES: usize = 20;
-
 /// The tool whose output the file is, and what to do.
 pub(super) fn named(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
     let all = |words: &[&str]| words.iter().all(|w| head.has(w));
     let found = TOOLS
         .iter()
         .find(|(_, _, groups)| groups.iter().any(|g| all(g)));
-    found
-        .map(|(what, instead, _)| (*what, *instead))
-        .or_else(|| of_numbers(head))
-}
-
-/// Files of numbers alone: each of the first lines has to fit.
-fn of_numbers(head: &Head<'_>) -> Option<(&'static str, &'static str)> {
-    let lines: Vec<Vec<String>> = head
-        .lines()
-        .filter(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"TS "))
-        .take(LINES)
-        .map(|l| String::from_utf8_lossy(&l[..l.len().min(4096)]).into_owned())
-        .map(|l| {
-            let words = l.split([',', ' ', '\t']).filter(|w| !w.is_empty());
-            words.map(str::to_owned).collect()
-        })
-        .collect();
-    // The head may end inside of the last line.
-    let whole = lines
-        .split_last()
-        .map_or(&lines[..], |(_, before)| match before {
-            [] => &lines[..],
-            before => before,
-        });
-    let each =
-        |fits: &dyn Fn(&[String]) -> bool| !whole.is_empty() && whole.iter().all(|w| fits(w));
-    if each(&|w| is_diskstats(w)) {
-        return Some((
-            "a copy of /proc/diskstats, whose counters run since boot",
-            IOSTAT,
-        ));
-    }
-    None
-}
-
-/// `8 0 sda` and at least eleven counters.
-fn is_diskstats(words: &[String]) -> bool {
-    let number = |w: &String| w.parse::<u64>().is_ok();
-    let [major, minor, name, counters @ ..] = words else {
-        return false;
-    };
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    number(major) && number(minor) && is_name && counters.len() >= 11 && counters.iter().all(number)
+    found.map(|(what, instead, _)| (*what, *instead))
 }

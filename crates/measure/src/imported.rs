@@ -48,6 +48,9 @@ pub struct Imported {
     pub tables: Vec<Table>,
     /// Latency over time or sequence.
     pub series: Vec<Series>,
+    /// The device of the log, as `iostat` names it, where the user named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_device: Option<String>,
 }
 
 /// One file that was read.

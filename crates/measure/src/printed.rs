@@ -102,6 +102,30 @@ fn power(suffix: &str) -> Option<i32> {
     })
 }
 
+/// Whether numbers of a table have decimal commas, and none a decimal point: `66.310` is grouped
+/// there.
+#[must_use]
+pub fn prints_commas<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let numbers = || texts.clone().filter_map(number);
+    // Three digits behind a point may be a group.
+    let has_point = |n: &Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
+    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+}
+
+/// A number with points for its commas and commas for its points; any other text as it is.
+#[must_use]
+pub fn pointed(text: &str) -> String {
+    let other = |c: char| match c {
+        ',' => '.',
+        '.' => ',',
+        c => c,
+    };
+    match number(text) {
+        Some(_) => text.chars().map(other).collect(),
+        None => text.to_owned(),
+    }
+}
+
 /// Reads all of `text` as a number.
 #[must_use]
 pub fn number(text: &str) -> Option<Number<'_>> {
@@ -153,7 +177,9 @@ fn separate(digits: &str) -> Option<(String, u32, bool)> {
         first && parts.all(|p| p.len() == 3)
     };
     // Of one separator alone, a comma before three digits groups them and a point does not.
-    let groups = again || (mark == b',' && !head.contains(other) && tail.len() == 3);
+    // Nothing is grouped behind a zero: `0,257`.
+    let is_grouped = tail.len() == 3 && !head.starts_with('0');
+    let groups = again || (mark == b',' && !head.contains(other) && is_grouped);
     if groups && head.is_empty() {
         return None;
     }

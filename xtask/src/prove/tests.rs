@@ -237,6 +237,23 @@ pub const PROOFS: &[Proof] = &[
         ..PLAIN
     },
     Proof {
+        name: "mutated-evidence",
+        shows: "of 10,000 evidence files that were cut, glued, wrapped, tabbed or quoted no figure is read wrong",
+        takes: "1 min",
+        package: "redolab-evidence",
+        arguments: &["--test", "listings"],
+        filter: &["a_figure_that_is_read_is_right"],
+        env: |round| {
+            let seed = 1 + round * 10_000;
+            vec![
+                ("REDOLAB_MUTATIONS", "10000".to_owned()),
+                ("REDOLAB_SEED", seed.to_string()),
+            ]
+        },
+        repeats: true,
+        ..PLAIN
+    },
+    Proof {
         name: "statistics",
         shows: "tests and intervals keep their promised rates in 20 times the trials",
         takes: "5 min",

@@ -4,6 +4,7 @@
 //! Invariants: findings know nothing of the verdict, which follows from them; an `id` is stable and
 //! its prefix names the [`FindingAxis`] on which it weighs; a theme that has no data says nothing.
 
+pub mod agreement;
 mod block;
 mod cache;
 pub mod catalogue;

@@ -9,6 +9,7 @@ use super::note::Note;
 use super::{Caution, Good, Info};
 use crate::format;
 use crate::rows::{name_of, rows_of, sync_of, workloads, write_of};
+use crate::stats::change::{self, Segment};
 use crate::stats::decay::{decay, plateau};
 use crate::stats::steady::{Criterion, steadiness};
 use crate::thresholds::Thresholds;
@@ -17,6 +18,10 @@ use measure::units::MB_BYTES;
 
 /// Rounds of a window (SNIA Solid State Storage Performance Test Specification).
 const ROUNDS: usize = 5;
+/// Intervals of a level at least: a shorter one is a peak.
+const SEGMENT_MIN: usize = 5;
+/// Levels that a finding names.
+const SEGMENTS_NAMED: usize = 6;
 
 pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
     let longest = run
@@ -26,7 +31,9 @@ pub(super) fn collect(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         .max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((row, elapsed_s)) = longest {
         state(row, elapsed_s, t, notes);
-        fall(row, elapsed_s, t, notes);
+        if !fall(row, elapsed_s, t, notes) {
+            changes(row, elapsed_s, t, notes);
+        }
     }
     for workload in workloads(run) {
         cap(run, workload, t, notes);
@@ -105,12 +112,74 @@ fn state(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
+/// A level that changed and did not stay down: change points of the rate, up or down.
+fn changes(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
+    let limit = &t.decay_pct;
+    let whole: Vec<&Interval> = row.intervals.iter().filter(|i| i.seconds > 0.5).collect();
+    let rates = rates(row);
+    if rates.len() != whole.len() {
+        return;
+    }
+    let found = change::segments(&rates, SEGMENT_MIN).unwrap_or_default();
+    let levels = || found.iter().map(|s| s.level);
+    let (low, high) = levels().fold((f64::INFINITY, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
+    let span = 100.0 * (high / low - 1.0);
+    if found.len() < 2 || !span.is_finite() || span < limit.value {
+        return;
+    }
+    let begins = |s: &Segment| whole.get(s.start).map_or(0.0, |i| i.t_s - i.seconds);
+    let named = found.iter().take(SEGMENTS_NAMED).map(|s| {
+        let level = format::digits(s.level / MB_BYTES);
+        format!(
+            "{level} MB/s from {} s on",
+            format::digits(begins(s).max(0.0))
+        )
+    });
+    let named: Vec<String> = named.collect();
+    let more = match found.len() > SEGMENTS_NAMED {
+        true => ", and more",
+        false => "",
+    };
+    notes.push(
+        Note::of(
+            &catalogue::STEADY_CHANGE,
+            Caution,
+            format!(
+                "The rate of {} changed its level {} in {} s: {}{more}.",
+                name_of(row),
+                times(found.len() - 1),
+                format::digits(elapsed_s),
+                named.join(", ")
+            ),
+        )
+        .number("changes", (found.len() - 1) as f64)
+        .number("first_change_s", found.get(1).map_or(0.0, begins))
+        .number("lowest_mbps", low / MB_BYTES)
+        .number("highest_mbps", high / MB_BYTES)
+        .number("span_pct", span)
+        .limit(
+            format!(
+                "levels at least {} % apart, {SEGMENT_MIN} s or longer",
+                limit.value
+            ),
+            limit,
+        ),
+    );
+}
+
+fn times(n: usize) -> String {
+    match n {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
 /// A level that fell and stayed down: at once, or by and by.
-fn fall(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
+fn fall(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) -> bool {
     let rates = rates(row);
     let found = decay(&rates, t.decay_pct.value / 100.0).ok().flatten();
     let Some(found) = found.filter(|d| d.before > 0.0) else {
-        return;
+        return false;
     };
     let lost = 100.0 * (1.0 - found.after / found.before);
     let at_s = row
@@ -155,6 +224,7 @@ fn fall(row: &Row, elapsed_s: f64, t: &Thresholds, notes: &mut Vec<Note>) {
             .number("levels", found.segments as f64)
             .limit(format!("a fall of at least {} %", limit.value), limit),
     );
+    true
 }
 
 /// Redo held evenly over four times the jobs and in time, while waits grow with the jobs: a

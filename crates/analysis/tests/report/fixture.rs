@@ -330,6 +330,7 @@ pub fn evidence_of(text: &str) -> Run {
         count: 1,
     }];
     run.imported = Some(Imported {
+        log_device: None,
         sources: vec![Source {
             file: some(),
             kind: some(),

@@ -90,6 +90,19 @@ impl GridCell {
         self.span = self.span.or(below.span);
     }
 
+    /// With points for commas and commas for points, if it is a number.
+    #[must_use]
+    pub fn pointed(&self) -> GridCell {
+        match printed::number(&self.text) {
+            Some(_) => GridCell {
+                text: printed::pointed(&self.text),
+                printed: Some(self.text.as_str().into()),
+                ..self.clone()
+            },
+            None => self.clone(),
+        }
+    }
+
     /// As a cell of text.
     #[must_use]
     pub fn sourced(&self) -> SourcedCell {

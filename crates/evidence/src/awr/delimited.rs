@@ -35,6 +35,16 @@ impl DelimitedTable {
     pub fn line(&mut self, line: &str, number: u64, title: &str) -> DelimitedStep {
         let step = |ended, is_taken| DelimitedStep { ended, is_taken };
         let Some((separator, cells)) = cells(SourceLine::new(number, line)) else {
+            // A rule whose columns are one blank apart has no tabs.
+            let is_rule =
+                !line.trim().is_empty() && line.trim().bytes().all(|b| b"- ".contains(&b));
+            let is_begun = self
+                .open
+                .as_ref()
+                .is_some_and(|(_, grid)| grid.rows.is_empty());
+            if is_rule && is_begun {
+                return step(None, true);
+            }
             return step(self.end(), false);
         };
         if let Some((_, grid)) = self.open.as_mut().filter(|(s, _)| *s == separator) {

@@ -98,6 +98,8 @@ pub fn open(grid: &Grid, sheets: &mut Sheets) -> usize {
         ("background_waits", "Background wait events")
     } else if has("class") || title.starts_with("top") {
         ("top_events", "Top timed events")
+    } else if title.is_empty() && !(has("/txn") && has("dbtime")) {
+        ("all_waits", "Wait events of a table without a title")
     } else {
         ("foreground_waits", "Foreground wait events")
     };

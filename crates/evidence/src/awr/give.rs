@@ -3,6 +3,7 @@
 use super::cell::GridCell;
 use super::listed::ListedStatistics;
 use super::over::SharesOver;
+use super::storage::StorageSections;
 use super::{Grid, events, io, squeeze};
 use crate::Notes;
 use crate::gathered::Gathered;
@@ -33,9 +34,6 @@ const PARAMETERS: &[&str] = &[
     "fast_start_mttr_target",
 ];
 
-/// Sections that are named where they are passed over.
-const PASSED_MAX: usize = 32;
-
 /// What the grids gave so far.
 #[derive(Debug, Default)]
 pub struct ReportFigures {
@@ -46,7 +44,7 @@ pub struct ReportFigures {
     profile: BTreeMap<String, f64>,
     statistics: BTreeMap<String, f64>,
     listed: ListedStatistics,
-    passed_over: PassedOver,
+    storage: StorageSections,
     sync_ms: Option<f64>,
     cpu: Option<[f64; 4]>,
     comma_said: bool,
@@ -117,7 +115,8 @@ impl ReportFigures {
         } else if first == "parametername" {
             parameters(grid, sheets, notes);
         } else {
-            self.passed_over.keep(grid);
+            self.storage.take(grid, sheets);
+            // Lines that a table has cells from are read, whatever this says.
             if let Some((last, _)) = grid.rows.last() {
                 let name = grid_name(grid);
                 let why = || format!("section {name}: not read");
@@ -163,8 +162,11 @@ impl ReportFigures {
 
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
-            let name = row.first().map_or("", |c| &**c);
-            let rest: Vec<&str> = row.iter().skip(1).map(|c| c.trim()).collect();
+            let first = row.first().map_or("", |c| &**c);
+            // As text the name stands before the first column: `Begin Snap:  38483`.
+            let (name, number) = first.split_once(':').unwrap_or((first, ""));
+            let more = row.iter().skip(1).map(|c| c.trim());
+            let rest: Vec<&str> = std::iter::once(number.trim()).chain(more).collect();
             let rest = rest.join(" ");
             let at = row.iter().skip(1).find_map(|c| c.span);
             self.snapshot_line(name, rest.trim(), at);
@@ -314,7 +316,7 @@ impl ReportFigures {
         out: &mut Gathered,
     ) -> Vec<(String, String)> {
         self.over.give(sheets);
-        self.passed_over.say(notes);
+        self.storage.say(notes);
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));
         }
@@ -402,80 +404,19 @@ fn grid_name(grid: &Grid) -> String {
 
 /// Whether numbers of a grid have decimal commas, and none a decimal point.
 fn prints_commas(grid: &Grid) -> bool {
-    let cells = || grid.rows.iter().flat_map(|(_, row)| row);
-    let numbers = || cells().filter_map(|c| printed::number(c));
-    // Three digits behind a point may be a group.
-    let has_point = |n: &printed::Number<'_>| n.decimals > 0 && n.decimals != 3 && !n.comma;
-    numbers().any(|n| n.comma) && !numbers().any(|n| has_point(&n))
+    let cells = grid.rows.iter().flat_map(|(_, row)| row);
+    printed::prints_commas(cells.map(GridCell::as_str))
 }
 
 /// The grid with points for commas and commas for points in its numbers.
 fn pointed(grid: &Grid) -> Grid {
-    let cell = |c: &GridCell| match printed::number(c) {
-        Some(_) => GridCell {
-            text: c.chars().map(other_mark).collect(),
-            printed: Some(c.text.as_str().into()),
-            ..c.clone()
-        },
-        None => c.clone(),
+    let row = |(line, row): &(u64, Vec<GridCell>)| {
+        let cells = row.iter().map(GridCell::pointed);
+        (*line, cells.collect())
     };
-    let row = |(line, row): &(u64, Vec<GridCell>)| (*line, row.iter().map(cell).collect());
     Grid {
         rows: grid.rows.iter().map(row).collect(),
         ..grid.clone()
-    }
-}
-
-fn other_mark(c: char) -> char {
-    match c {
-        ',' => '.',
-        '.' => ',',
-        c => c,
-    }
-}
-
-/// Sections of Exadata that were passed over: log writes are decided there.
-#[derive(Debug, Default)]
-struct PassedOver {
-    /// Each with its lines in the report.
-    sections: Vec<String>,
-}
-
-impl PassedOver {
-    /// Keeps a section's title, if it is about the storage of an Exadata machine.
-    fn keep(&mut self, grid: &Grid) {
-        const WORDS: &[&str] = &[
-            "exadata",
-            "flash log",
-            "smart flash",
-            "flash cache",
-            "cell ",
-            "pmem",
-        ];
-        let title = format!("{} ", grid.title.to_lowercase());
-        let mut heads = grid.headings.iter().map(|h| h.to_lowercase());
-        let is_cell = |h: String| h.starts_with("cell name") || h.contains("flash log");
-        let is_named = WORDS.iter().any(|w| title.contains(w)) || heads.any(is_cell);
-        let Some((last, _)) = grid.rows.last().filter(|_| is_named) else {
-            return;
-        };
-        let name = match grid.title.as_str() {
-            "" => grid.headings.join(" "),
-            title => title.to_owned(),
-        };
-        if self.sections.len() < PASSED_MAX {
-            let name = quote(name.as_bytes());
-            let section = format!("{name} (lines {} to {last})", grid.line);
-            self.sections.push(section);
-        }
-    }
-
-    fn say(&self, notes: &mut Notes) {
-        for some in self.sections.chunks(4) {
-            notes.add(Severity::Note, "awr.sections_unread", None, None, || {
-                format!("sections of Exadata that are not read: {}", some.join(", "))
-            });
-        }
     }
 }
 

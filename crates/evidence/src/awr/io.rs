@@ -27,7 +27,7 @@ enum Side {
 }
 
 /// The role of each heading, and the power of 1024 of a number without a suffix below it.
-fn roles(headings: &[String]) -> Vec<Option<(Role, i32)>> {
+fn roles(headings: &[String], by_file: bool) -> Vec<Option<(Role, i32)>> {
     // Pages that lost the reads keep the writes' heading; without either they are reads first.
     let mut side = Side::Reads;
     let mut volumes = 0;
@@ -60,7 +60,26 @@ fn roles(headings: &[String]) -> Vec<Option<(Role, i32)>> {
         };
         Some((role, power))
     });
-    each.collect()
+    let mut roles: Vec<Option<(Role, i32)>> = each.collect();
+    // One group alone without its word may be either: nothing of it is read.
+    let has_word = |h: &String| {
+        ["reads", "writes", "volume"]
+            .iter()
+            .any(|w| squeeze(h).contains(w))
+    };
+    let groups = roles
+        .iter()
+        .flatten()
+        .filter(|(r, _)| matches!(r, Role::Data(_)));
+    let least = usize::from(by_file);
+    if (least..2).contains(&groups.count()) && !headings.iter().any(has_word) {
+        roles.iter_mut().for_each(|role| {
+            if role.is_some_and(|(r, _)| !matches!(r, Role::Waits | Role::Average)) {
+                *role = None;
+            }
+        });
+    }
+    roles
 }
 
 /// A table of I/O by function or file type.
@@ -87,7 +106,7 @@ pub fn by(grid: &Grid, sheets: &mut Sheets) {
         ("implied_window_decimal_s", "Data / rate (s, 1000)"),
     ];
     let table = sheets.open(id, title, grid.line, &columns);
-    let roles = roles(grid.headings.get(1..).unwrap_or_default());
+    let roles = roles(grid.headings.get(1..).unwrap_or_default(), by_file);
     for (number, row) in &grid.rows {
         if row.first().is_none_or(|n| n.is_empty()) {
             continue;

@@ -14,6 +14,7 @@ mod listed;
 pub mod loose;
 mod over;
 mod pages;
+mod storage;
 pub mod text;
 
 use super::gathered::Ended;

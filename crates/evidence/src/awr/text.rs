@@ -179,6 +179,10 @@ impl Text {
     fn remember(&mut self, line: &str, trimmed: &str) {
         // What is underlined is a title and no heading, however far it reaches over the columns.
         let underline = trimmed.len() > 2 && trimmed.bytes().all(|b| b == b'~');
+        // A page may break between the lines of a heading.
+        if line.starts_with('\u{c}') && trimmed.is_empty() {
+            return;
+        }
         if trimmed.is_empty() || underline {
             self.recent.clear();
             return;
@@ -362,7 +366,8 @@ fn of_statements(grid: &Grid) -> bool {
 fn begins_page(line: &str, grid: &Grid, spans: &[(usize, usize)]) -> bool {
     let trimmed = line.trim_start();
     let title = TITLE.is_in(line.as_bytes()) || RULE.is_in(line.as_bytes());
-    if line.starts_with('\u{c}') || trimmed.starts_with("->") || title {
+    let is_page = line.starts_with('\u{c}') && !trimmed.is_empty();
+    if is_page || trimmed.starts_with("->") || title {
         return true;
     }
     let has_it = |h: &&String| {

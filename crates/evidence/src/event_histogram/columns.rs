@@ -24,6 +24,8 @@ pub(super) struct Columns {
     /// Where each column begins and ends; empty for comma-separated values.
     pub(super) ranges: Vec<(usize, usize)>,
     pub(super) names: Vec<String>,
+    /// Where each name begins and ends in the heading.
+    pub(super) heads: Vec<(usize, usize)>,
     pub(super) unit_ns: u64,
     pub(super) separator: Option<u8>,
 }
@@ -38,13 +40,26 @@ pub(super) fn columns(line: &[u8], unit_ns: Option<u64>) -> Option<Columns> {
     if text.contains("SELECT ") {
         return None;
     }
-    let separator = separator(&text);
+    // No name has blanks; tabs may stand for runs of them.
+    let separator = separator(&text).filter(|s| *s != b'\t');
     let bare = |name: &str| name.trim().trim_matches('"').to_owned();
     let names: Vec<String> = match separator {
         Some(s) => text.split(char::from(s)).map(bare).collect(),
         None => text.split_whitespace().map(bare).collect(),
     };
     named(names, separator, unit_ns)
+}
+
+/// Where each word of a heading begins and ends.
+pub(super) fn heads(line: &[u8]) -> Vec<(usize, usize)> {
+    let words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|w| !w.is_empty());
+    let place = |word: &[u8]| {
+        let at = (word.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
+        Some((at, at + word.len()))
+    };
+    words.filter_map(place).collect()
 }
 
 /// The columns of these names, if buckets and counts are among them.
@@ -62,6 +77,7 @@ pub(super) fn named(
     };
     has("WAIT_COUNT").then_some(Columns {
         ranges: Vec::new(),
+        heads: Vec::new(),
         names,
         unit_ns,
         separator,
@@ -124,13 +140,28 @@ pub(super) fn fields(columns: &Columns, line: ListingLine<'_>) -> Option<Vec<Gri
         .split(|b| b.is_ascii_whitespace())
         .filter(|w| !w.is_empty())
         .collect();
+    if words
+        .iter()
+        .any(|w| w.len() > 2 && w.iter().all(|b| *b == b'-'))
+    {
+        return None;
+    }
     let spare = words.len().checked_sub(columns.names.len())?;
+    // A class takes two words if it is one of I/O.
+    let class_at = columns.names.iter().position(|n| n == "WAIT_CLASS");
+    let of_io = class_at.is_some_and(|at| words.get(at + 1) == Some(&&b"I/O"[..]));
+    let of_class = usize::from(of_io);
+    let of_event = spare.checked_sub(of_class)?;
+    let has_event = columns.names.iter().any(|n| n.starts_with("EVENT"));
+    if of_event > 0 && !has_event {
+        return None;
+    }
     let mut words = words.into_iter();
     let each = columns.names.iter().map(|name| {
-        let takes = if name.starts_with("EVENT") {
-            spare + 1
-        } else {
-            1
+        let takes = match name.as_str() {
+            "WAIT_CLASS" => of_class + 1,
+            name if name.starts_with("EVENT") => of_event + 1,
+            _ => 1,
         };
         let mut cell = GridCell::default();
         for word in words.by_ref().take(takes) {

@@ -214,10 +214,17 @@ impl Metrics {
         ];
         let title = "Metrics of the flash log: before and after";
         let table = sheets.open("flash_log_change", title, self.line, &columns);
+        let most = self.values.values().map(Vec::len).max().unwrap_or(0);
+        let mut left_out = Vec::new();
         for ((cell, name), values) in &self.values {
             let (Some(a), Some(b)) = (values.first(), values.last()) else {
                 continue;
             };
+            // Which of the snapshots lacks it is unknown.
+            if values.len() < most {
+                left_out.push(name.as_str());
+                continue;
+            }
             let change = Some(b.value - a.value);
             let row = vec![
                 SourcedCell::label(cell),
@@ -229,6 +236,11 @@ impl Metrics {
             let line = a.span.map_or(self.line, |s| u64::from(s.line));
             sheets.sourced_row(table, line, row);
         }
+        self.flash_first(&left_out, sheets);
+    }
+
+    /// Gives who completed the log write first; `left_out` are metrics that a snapshot lacks.
+    fn flash_first(&self, left_out: &[&str], sheets: &mut Sheets) {
         let columns = [
             ("cell", "Cell"),
             ("flash_first_pct", "Flash first in the run %"),
@@ -250,6 +262,9 @@ impl Metrics {
             let (Some(flash), Some(disk)) = (ends(name), ends("FL_DISK_FIRST")) else {
                 continue;
             };
+            if left_out.iter().any(|n| [name, "FL_DISK_FIRST"].contains(n)) {
+                continue;
+            }
             let spans = [flash.0, flash.1, disk.0, disk.1].map(|v| v.span);
             let inputs = || spans.into_iter().flatten().map(OriginInput::Span).collect();
             let (won, lost) = (flash.1.value - flash.0.value, disk.1.value - disk.0.value);

@@ -46,6 +46,12 @@ pub struct IostatSamples {
     stamp: GridCell,
     label: String,
     alone: Option<GridCell>,
+    /// Last line of the heading.
+    heading_end: u64,
+    /// The heading takes several lines.
+    is_wrapped: bool,
+    /// The begin of a row of several lines.
+    unfinished: Vec<GridCell>,
     devices: IostatDevices,
     /// Devices that had a row, also in a report since boot.
     seen: BTreeSet<String>,
@@ -74,6 +80,7 @@ impl IostatSamples {
         }
         if trimmed.is_empty() {
             self.alone = None;
+            self.give_up(number, sheets, notes);
             return;
         }
         if trimmed.starts_with("Linux ") && trimmed.contains('(') && trimmed.len() < 200 {
@@ -102,7 +109,44 @@ impl IostatSamples {
             return;
         }
         if !self.columns.is_empty() {
-            self.row(source, sheets, notes);
+            let words = line.split_whitespace();
+            let words: Vec<GridCell> = words.map(|w| GridCell::of(source, w)).collect();
+            self.words(words, number, sheets, notes);
+        }
+    }
+
+    /// Takes the words of a line below a heading. Where lines were wrapped, heading and rows take
+    /// several lines.
+    fn words(&mut self, words: Vec<GridCell>, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        let is_name = |w: &GridCell| role(w).is_some() || KNOWN.contains(&w.as_str());
+        if self.heading_end + 1 == number && words.iter().all(is_name) {
+            self.columns.extend(words.into_iter().map(|w| w.text));
+            if let Some(last) = self.tables.last_mut() {
+                self.columns.clone_into(last);
+            }
+            self.heading_end = number;
+            self.is_wrapped = true;
+            return;
+        }
+        if !self.is_wrapped {
+            self.row(&words, number, sheets, notes);
+            return;
+        }
+        if self.unfinished.len() + words.len() > self.columns.len() {
+            self.give_up(number, sheets, notes);
+        }
+        self.unfinished.extend(words);
+        if self.unfinished.len() >= self.columns.len() {
+            let whole = std::mem::take(&mut self.unfinished);
+            self.row(&whole, number, sheets, notes);
+        }
+    }
+
+    /// Leaves out the begin of a wrapped row that does not go on.
+    fn give_up(&mut self, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        if !self.unfinished.is_empty() {
+            let part = std::mem::take(&mut self.unfinished);
+            self.row(&part, number.saturating_sub(1), sheets, notes);
         }
     }
 
@@ -134,6 +178,8 @@ impl IostatSamples {
         }
         self.tables.push(columns.clone());
         self.columns = columns;
+        (self.heading_end, self.is_wrapped) = (number, false);
+        self.unfinished.clear();
         self.is_doubtful = false;
         self.device_at = if words[0].starts_with("Device") {
             0
@@ -189,24 +235,25 @@ impl IostatSamples {
                 || SINCE_BOOT.to_owned(),
             );
         }
+        let is_other = !label.is_empty() && !self.label.is_empty() && label != self.label;
+        if is_other {
+            // A page that names each of its listings: they are tables of their own.
+            self.table = None;
+        }
         label.clone_into(&mut self.label);
     }
 
-    fn row(&mut self, line: SourceLine<'_>, sheets: &mut Sheets, notes: &mut Notes) {
-        let number = line.number;
-        let words: Vec<&str> = line.text.split_whitespace().collect();
+    fn row(&mut self, words: &[GridCell], number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let wanted = self.columns.len();
-        let mut device = words
-            .get(self.device_at)
-            .map(|w| GridCell::of(line, w.trim_end_matches(':')))
-            .unwrap_or_default();
-        let mut values: Vec<&str> = words.clone();
-        if self.is_left_out(&words, &device, number, notes) {
+        let device = words.get(self.device_at).map(|w| w.without_end(':'));
+        let mut device = device.unwrap_or_default();
+        let mut values: Vec<&GridCell> = words.iter().collect();
+        if self.is_left_out(words, &device, number, notes) {
             return;
         }
         if words.len() == wanted {
             values.remove(self.device_at);
-        } else if words.len() == 1 && printed::plain(words[0]).is_none() {
+        } else if words.len() == 1 && printed::plain(&words[0]).is_none() {
             // A long name stands on a line of its own.
             self.alone = Some(device);
             return;
@@ -248,7 +295,7 @@ impl IostatSamples {
                 "G" if heading.contains("kB") => MB,
                 _ => 1.0,
             };
-            let (value, span) = (n.value, line.span(word));
+            let (value, span) = (n.value, word.span);
             pairs.push((heading.as_str(), IostatValue { value, scale, span }));
         }
         let found = reading(pairs.into_iter());
@@ -262,7 +309,7 @@ impl IostatSamples {
     /// of no device that had a row before.
     fn is_left_out(
         &mut self,
-        words: &[&str],
+        words: &[GridCell],
         device: &str,
         number: u64,
         notes: &mut Notes,
@@ -283,7 +330,7 @@ impl IostatSamples {
 
     /// Whether a line has so many words among its values that it is a heading or a row of
     /// another table, whose event is of several words: `log file sync 6,700,242 4,059 1 16.05`.
-    fn is_of_another_table(&self, words: &[&str]) -> bool {
+    fn is_of_another_table(&self, words: &[GridCell]) -> bool {
         let is_word = |w: &str| {
             let plain = decimal(w);
             let has_letter = w.chars().any(char::is_alphabetic);

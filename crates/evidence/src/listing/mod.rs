@@ -6,14 +6,19 @@
 
 mod block_size;
 mod cell_metrics;
+mod diskstats;
+mod ebpf;
 mod fio_text;
+mod hammerdb;
 mod iostat;
 mod iostat_columns;
 mod iostat_devices;
+mod oracle_counters;
 mod outliers;
 mod pg_test_fsync;
 mod pgbench;
 mod psql;
+mod sysbench;
 
 pub use iostat::IostatSamples;
 pub use iostat_columns::{IostatValue, reading as iostat_reading};
@@ -99,6 +104,31 @@ pub(super) fn is_fio_text(head: &Head<'_>) -> bool {
     lines(head).any(|l| fio_text::opens(&l))
 }
 
+/// Whether the head is a listing of v$system_event or v$sysstat.
+pub(super) fn is_oracle_counters(head: &Head<'_>) -> bool {
+    lines(head).any(|l| oracle_counters::opens(&l))
+}
+
+/// Whether the head is output of HammerDB (NOPM, time profile).
+pub(super) fn is_hammerdb(head: &Head<'_>) -> bool {
+    lines(head).any(|l| hammerdb::opens(&l))
+}
+
+/// Whether the head is output of sysbench.
+pub(super) fn is_sysbench(head: &Head<'_>) -> bool {
+    lines(head).any(|l| sysbench::opens(&l))
+}
+
+/// Whether the head is a histogram of an eBPF tool (biolatency, ext4dist, xfsdist, bpftrace).
+pub(super) fn is_ebpf(head: &Head<'_>) -> bool {
+    lines(head).any(|l| ebpf::opens(&l))
+}
+
+/// Whether the head is a copy of /proc/diskstats.
+pub(super) fn is_diskstats(head: &Head<'_>) -> bool {
+    lines(head).any(|l| diskstats::opens(&l))
+}
+
 /// Whether the head holds a table of a published study.
 pub(super) fn is_study(head: &Head<'_>) -> bool {
     lines(head).any(|l| {
@@ -134,6 +164,11 @@ struct State {
     pgbench: pgbench::PgbenchOutput,
     psql: psql::PsqlListings,
     fio: fio_text::FioText,
+    counters: oracle_counters::OracleCounters,
+    hammerdb: hammerdb::HammerDbOutput,
+    sysbench: sysbench::SysbenchOutput,
+    ebpf: ebpf::EbpfHistograms,
+    diskstats: diskstats::DiskStatsSamples,
     published: Published,
     histograms: HistogramLines,
 }
@@ -158,6 +193,11 @@ impl ListingReader {
                 pgbench: pgbench::PgbenchOutput::default(),
                 psql: psql::PsqlListings::new(file),
                 fio: fio_text::FioText::default(),
+                counters: oracle_counters::OracleCounters::new(file),
+                hammerdb: hammerdb::HammerDbOutput::default(),
+                sysbench: sysbench::SysbenchOutput::default(),
+                ebpf: ebpf::EbpfHistograms::default(),
+                diskstats: diskstats::DiskStatsSamples::default(),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
             },
@@ -214,6 +254,11 @@ impl State {
         self.pgbench.line(text, n, sheets);
         self.psql.line(text, n, sheets, notes);
         self.fio.line(text, n, sheets);
+        self.counters.line(text, n, sheets, notes);
+        self.hammerdb.line(text, n, sheets);
+        self.sysbench.line(text, n, sheets);
+        self.ebpf.line(text, n, sheets);
+        self.diskstats.line(text, n, sheets, notes);
         self.published.line(text, n, sheets, notes);
     }
 
@@ -227,6 +272,8 @@ impl State {
         self.psql.end(sheets, notes);
         self.fio.end(sheets);
         out.counters.append(&mut self.psql.listings);
+        self.counters.end(notes);
+        out.counters.append(&mut self.counters.listings);
         self.published.end(sheets, notes, out);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);

@@ -40,6 +40,11 @@ fn result(line: &str) -> Option<TestResult<'_>> {
     })?;
     let us = words.get(behind).and_then(|w| Some((*w, number(w)?)));
     let name = line.split(words[at]).next().unwrap_or_default();
+    // The heading may be glued to its first line.
+    let name = name.trim();
+    let ends = |m: &&&str| name.ends_with(**m) && name.len() > 2 * m.len() + 20;
+    let method = METHODS.iter().find(ends).map_or(name.len(), |m| m.len());
+    let name = name.get(name.len() - method..).unwrap_or(name);
     Some(TestResult {
         method: name.trim().trim_end_matches('*').trim(),
         ops: (words[at].trim_end_matches("/second"), ops),
@@ -66,7 +71,8 @@ impl Tests {
     pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let trimmed = line.trim();
         let source = SourceLine::new(number, line);
-        let heading = trimmed.ends_with(':') && line.starts_with(|c: char| c.is_ascii_uppercase());
+        let heading =
+            trimmed.ends_with(':') && trimmed.starts_with(|c: char| c.is_ascii_uppercase());
         if heading && trimmed.len() < 100 {
             self.section = source.text(trimmed.trim_end_matches(':'));
             return;

@@ -156,9 +156,12 @@ impl Summaries {
             State::Summary => match numbers(source).filter(|n| n.len() == 6 || n.len() == 7) {
                 Some(found) => self.summary(&found, at, sheets, notes),
                 None if trimmed.is_empty() => self.state = State::Summary,
-                None => notes.add(Severity::Warning, "r.no_summary", Some(at), None, || {
-                    "no six numbers stand under the heading of a summary".to_owned()
-                }),
+                None => {
+                    notes.add(Severity::Warning, "r.no_summary", Some(at), None, || {
+                        "no six numbers stand under the heading of a summary".to_owned()
+                    });
+                    self.idle(source);
+                }
             },
             State::Interval => {
                 let found = numbers(source);

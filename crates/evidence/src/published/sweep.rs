@@ -237,6 +237,8 @@ impl Heading {
 
     fn pair(&self, names: &[Name]) -> Vec<SweepPoint> {
         let mut points = Vec::with_capacity(self.rows.len());
+        let all = self.rows.iter().flat_map(|(_, cells)| cells);
+        let has_commas = printed::prints_commas(all.map(GridCell::as_str));
         for (line, cells) in &self.rows {
             let mut point = SweepPoint {
                 line: *line,
@@ -258,7 +260,11 @@ impl Heading {
                     Name::Test => point.test = short,
                     Name::Workload => point.workload = short,
                     Name::Value(i) => {
-                        (point.values[*i], point.spans[*i]) = (printed::plain(cell), cell.span);
+                        let value = match has_commas {
+                            true => printed::plain(&cell.pointed()),
+                            false => printed::plain(cell),
+                        };
+                        (point.values[*i], point.spans[*i]) = (value, cell.span);
                     }
                     Name::Other => {}
                 }

@@ -55,6 +55,24 @@ fn every_release_has_its_load_profile_and_log_waits() {
 }
 
 #[test]
+fn a_report_states_when_it_begins() {
+    for (report, begin) in [
+        (PAGES, "02-Mar-25 10:00:07"),
+        (AWR_11, "11-Apr-12 10:00:02"),
+        (AWR_10, "03-Feb-09 09:00:11"),
+        (STATSPACK_19, "01-Jun-21 10:00:00"),
+        (STATSPACK_9, "03-Feb-05 09:00:11"),
+        (STATSPACK_8, "03-Feb-02 09:00:11"),
+    ] {
+        let out = import(&[report]);
+        let facts = &out.imported.sources[0].facts;
+        let is_it =
+            |(name, value): &&(String, String)| name == "Begin Snap" && value.contains(begin);
+        assert!(facts.iter().find(is_it).is_some(), "{facts:?}");
+    }
+}
+
+#[test]
 fn pages_of_sqlplus_cost_no_line() {
     let out = import(&[PAGES]);
     let top = table(&out, "top_events");

@@ -80,7 +80,7 @@ fn a_page_keeps_every_kind() {
     assert_eq!(buckets(&out).len(), 3);
     assert_eq!(table(&out, "io_outliers").rows.len(), 2);
     assert_eq!(table(&out, "log_write_warnings").rows.len(), 1);
-    assert_eq!(number(table(&out, "foreground_waits"), 0, "waits"), 4410.0);
+    assert_eq!(number(table(&out, "all_waits"), 0, "waits"), 4410.0);
 }
 
 /// The statements of a trace may contain anything, also listings.

@@ -94,18 +94,6 @@ const REFUSED: &[(&str, &str)] = &[
         "alert log",
     ),
     (
-        "Vuser 1:64 Active Virtual Users configured\nVuser 1:TEST RESULT : System achieved 812345 NOPM from 1868000 Oracle TPM\n",
-        "HammerDB",
-    ),
-    (
-        "[ 10s ] thds: 8 tps: 511.3 qps: 10229.5 (r/w/o: 7160/2045/1022) lat (ms,95%): 21.1\n",
-        "sysbench",
-    ),
-    (
-        "SQL statistics:\n    queries performed:\n        read:   1400\n    transactions: 100\n",
-        "sysbench",
-    ),
-    (
         "[OVERALL], RunTime(ms), 10110\n[OVERALL], Throughput(ops/sec), 989.1\n",
         "YCSB",
     ),
@@ -118,20 +106,8 @@ const REFUSED: &[(&str, &str)] = &[
         "zpool iostat",
     ),
     (
-        "   8       0 sda 1200 5 91234 800 99121 512 8123456 61234 0 40123 62034 0 0 0 0 120 33\n   8       1 sda1 100 0 1 8 9 5 8 6 0 4 6\n",
-        "/proc/diskstats",
-    ),
-    (
         "  #ts device    rd_s rd_avkb rd_mb_s rd_mrg rd_cnc   rd_rt    wr_s wr_avkb wr_mb_s wr_mrg wr_cnc   wr_rt\n  1.0 sda 0.0 0.0 0.0 0% 0.0 0.0 812.0 8.0 6.3 0% 0.4 0.5\n",
         "pt-diskstats",
-    ),
-    (
-        "     usecs               : count     distribution\n       128 -> 255        : 8121     |**********|\n",
-        "eBPF",
-    ),
-    (
-        "Attaching 2 probes...\n@usecs:\n[64, 128)            12 |@@@@      |\n[128, 256)           99 |@@@@@@@@@@|\n",
-        "eBPF",
     ),
     (
         "----total-usage---- -dsk/total- -net/total-\nusr sys idl wai stl| read  writ| recv  send\n",

@@ -207,31 +207,49 @@ fn statistics_whose_names_are_cut_alike_are_all_kept() {
     assert_eq!(each.flat_map(totals).collect::<Vec<f64>>(), want);
 }
 
+/// Layouts of Exadata and Data Guard are unverified: the sections are tables by their own headings.
 #[test]
-fn sections_of_exadata_are_named() {
+fn sections_of_exadata_and_data_guard_are_tables_as_printed() {
     let text = "\
 Exadata Smart Flash Log Statistics           DB/Inst: A/a  Snaps: 1-2
 
 Cell Name          Flash First    Disk First
 ---------------- ------------- -------------
-cel01                      812         90123
-cel02                      799         90011
+cel01                      812        90,123
+cel02                      799        90,011
+          -------------------------------------------------------------
+
+Data Guard Redo Transport                    DB/Inst: A/a  Snaps: 1-2
+
+Destination            Waits  Avg wait
+---------------- ----------- ---------
+stby1                  4,391    1.25ms
           -------------------------------------------------------------
 
 Event                                 Waits     Time(s)
 ------------------------------ ------------ -----------
 log file sync                         4,410       1,764
 ";
-    let out = import(&[text]);
-    let note = out
-        .diagnostics
-        .iter()
-        .find(|d| d.id == "awr.sections_unread");
-    let note = note.expect("a note");
-    assert!(
-        note.detail
-            .contains("Exadata Smart Flash Log Statistics` (lines 3 to 6)"),
-        "{}",
-        note.detail
-    );
+    let html = "<html class='awr'><h3>Exadata Smart Flash Log Statistics</h3><table><tr><th>Cell Name</th>\
+        <th>Flash First</th><th>Disk First</th></tr><tr><td>cel01</td><td>812</td><td>90,123</td></tr>\
+        <tr><td>cel02</td><td>799</td><td>90,011</td></tr></table>\
+        <h3>Data Guard Redo Transport</h3><table><tr><th>Destination</th><th>Waits</th><th>Avg wait</th>\
+        </tr><tr><td>stby1</td><td>4,391</td><td>1.25ms</td></tr></table>\
+        <h3>Foreground Wait Events</h3><table><tr><th>Event</th><th>Waits</th><th>Total Wait Time (s)</th>\
+        </tr><tr><td>log file sync</td><td>4,410</td><td>1,764</td></tr></table>";
+    for text in [text, html] {
+        let out = import(&[text]);
+        let cells = table(&out, "exadata_section");
+        let title = "Exadata Smart Flash Log Statistics";
+        assert!(cells.title.starts_with(title), "{}", cells.title);
+        assert_eq!(cells.rows.len(), 2);
+        assert_eq!(number(cells, 0, "flash_first"), 812.0);
+        assert_eq!(number(cells, 1, "disk_first"), 90_011.0);
+        let guard = table(&out, "data_guard_section");
+        assert_eq!(number(guard, 0, "waits"), 4391.0);
+        assert_eq!(guard.rows[0][2], Cell::Text("1.25ms".to_owned()));
+        let said = out.diagnostics.iter().find(|d| d.id == "awr.as_printed");
+        assert!(said.expect("a note").detail.starts_with("2 sections"));
+        assert_eq!(number(table(&out, "foreground_waits"), 0, "waits"), 4410.0);
+    }
 }

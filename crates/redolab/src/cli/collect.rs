@@ -3,6 +3,7 @@
 
 use super::CommandError;
 use super::common::print;
+use super::redact::{self, RedactionArgs};
 use crate::collect::kit::{self, KitFile};
 use crate::collect::place;
 use crate::collect::server::{self, Collected};
@@ -82,6 +83,8 @@ struct ServerArgs {
     /// Directory of the files, which is created if it does not exist and must be empty
     #[arg(short, long, value_name = "DIR", default_value = "redolab-collected")]
     output: PathBuf,
+    #[command(flatten)]
+    redaction: RedactionArgs,
 }
 
 /// Options of `collect linux`.
@@ -99,6 +102,8 @@ struct LinuxArgs {
     /// Write the result into this directory, as iostat.txt or iostat.sh [default: print]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    redaction: RedactionArgs,
 }
 
 /// A time of at most a day.
@@ -197,6 +202,11 @@ fn linux(wanted: &LinuxArgs) -> Result<ExitCode, CommandError> {
     let interrupt = interrupt()?;
     let text = server::watch_devices(&wanted.device, duration(wanted.time), &interrupt);
     let text = text.map_err(|e| CommandError::usage(format!("--device: {e}")))?;
+    let mut files = [(DEVICES_FILE.to_owned(), text)];
+    if let Some(mut redactor) = wanted.redaction.redactor() {
+        redact::texts(&mut files, &mut redactor);
+    }
+    let [(_, text)] = files;
     place(KitFile {
         name: DEVICES_FILE,
         text,
@@ -223,7 +233,10 @@ fn server(
     );
     let collected = server::collect(server.as_mut(), duration(wanted.time), &interrupt);
     let collected = collected.map_err(failed)?;
-    let files = files_of(&collected, server.as_ref());
+    let mut files = files_of(&collected, server.as_ref());
+    if let Some(mut redactor) = wanted.redaction.redactor() {
+        redact::texts(&mut files, &mut redactor);
+    }
     let mut written = Vec::new();
     for (name, text) in &files {
         written.push(place::write(&wanted.output, name, text, Audience::Owner)?);

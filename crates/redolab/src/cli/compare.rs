@@ -1,5 +1,6 @@
 //! `redolab compare`: stored runs beside each other, or targets measured in interleaved rounds.
 
+mod factors;
 mod live;
 mod stored;
 
@@ -43,12 +44,19 @@ pass (2ms, 5000/s).
   redolab compare --on ssd=/u01 --on hdd=/u02 --rounds 8 --jobs 8 --time 10s
   redolab compare --on log=/u01 --on pg=postgres:/u01 --jobs 1,8 --report both.html
   redolab compare --driver postgres --on sync=/u01 --on dsync='/u01?wal_sync_method=open_datasync'
-  redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'")]
+  redolab compare base.json last --fail-if 'log_file_sync.p99 > +10%'
+
+--factor compares the levels of one or two factors: main effects and their interaction. The levels
+are named in the rows or titles of one document, or each source is a cell of the design.
+
+  redolab compare --factor medium=SSD,HDD --factor volume=RAW,ASM report.txt
+  redolab compare --factor medium=ssd,hdd --factor volume=raw,asm --cell ssd,raw=1.html \\
+      --cell hdd,raw=2.html --cell ssd,asm=3.html --cell hdd,asm=4.html")]
 pub(crate) struct CompareArgs {
     /// Stored runs or exported files; the first is the base
     #[arg(
         value_name = "RUN",
-        required_unless_present = "on",
+        required_unless_present_any = ["on", "cell"],
         conflicts_with = "on"
     )]
     runs: Vec<String>,
@@ -56,6 +64,14 @@ pub(crate) struct CompareArgs {
     /// or a private server (postgres:/u01); at least twice
     #[arg(long, value_name = "NAME=PATH")]
     on: Vec<String>,
+    /// A factor of a design with its two levels; once or twice. Rows and titles of the evidence
+    /// that name a level belong to it
+    #[arg(long, value_name = "NAME=LEVEL,LEVEL", conflicts_with_all = ["on", "fail_if", "report"])]
+    factor: Vec<String>,
+    /// A source of one cell of the design: its levels, and a file, directory, pattern or run;
+    /// repeat a cell for an interval
+    #[arg(long, value_name = "LEVEL,LEVEL=SOURCE", requires = "factor")]
+    cell: Vec<String>,
     /// Number of rounds on each target; intervals need at least two
     #[arg(long, value_name = "N", default_value = "5", requires = "on")]
     rounds: u32,
@@ -83,6 +99,9 @@ pub(crate) struct CompareArgs {
 pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let options = options(args)?;
     let output = &args.options.output;
+    if !args.factor.is_empty() {
+        return by_factors(args);
+    }
     args.runs.iter().for_each(|run| output.reads(run.as_ref()));
     let comparison = if args.on.is_empty() {
         let store = args.options.store.open()?;
@@ -110,6 +129,43 @@ pub(crate) fn main(args: &CompareArgs, drivers: &[DriverKind]) -> Result<ExitCod
         say_where(path);
     }
     Ok(ended(&comparison))
+}
+
+fn by_factors(args: &CompareArgs) -> Result<ExitCode, CommandError> {
+    let output = &args.options.output;
+    let sources = args.cell.iter().filter_map(|c| c.split_once('='));
+    let names = sources
+        .map(|(_, name)| name)
+        .chain(args.runs.iter().map(String::as_str));
+    names.for_each(|name| output.reads(name.as_ref()));
+    let format = output.format;
+    if !matches!(format, Format::Table | Format::Json) {
+        let why = "compare --factor: --format accepts table or json";
+        return Err(CommandError::usage(why));
+    }
+    let found = factors::compare(args)?;
+    let bytes = match format {
+        Format::Json => {
+            let mut bytes = serde_json::to_vec_pretty(&found)
+                .map_err(|e| CommandError::failed(format!("formatting the result: {e}")))?;
+            bytes.push(b'\n');
+            bytes
+        }
+        _ => found.text(style(args)).into_bytes(),
+    };
+    output.emit(&bytes, Audience::of(found.is_evidence()))?;
+    Ok(ExitCode::from(if found.is_doubtful() {
+        INCOMPLETE
+    } else {
+        0
+    }))
+}
+
+fn style(args: &CompareArgs) -> table::Style {
+    match args.options.output.output {
+        Some(_) => table::Style::detect(false, None),
+        None => table::Style::of_stdout(),
+    }
 }
 
 fn no_such_format() -> CommandError {
@@ -159,11 +215,7 @@ fn show(args: &CompareArgs, found: &Comparison) -> Result<(), CommandError> {
         Format::Csv => comparison::csv(found, &mut bytes).map_err(|e| failed(e.to_string()))?,
         Format::FioJson | Format::Openmetrics => return Err(no_such_format()),
         Format::Table => {
-            let style = match output.output {
-                Some(_) => table::Style::detect(false, None),
-                None => table::Style::of_stdout(),
-            };
-            bytes = comparison::text(found, style, output.verbose).into_bytes();
+            bytes = comparison::text(found, style(args), output.verbose).into_bytes();
         }
     }
     output.emit(&bytes, audience(found))

@@ -1,18 +1,20 @@
 //! `redolab import`: evidence that people already hold, into a run with the studies' tables.
 
 use super::common::{Format, OutputArgs, StoreArgs, command_line};
+use super::redact::{self, RedactionArgs};
 use super::{CommandError, ended, values};
 use crate::experiment::judge::judge;
-use crate::intake::ahead;
-use crate::intake::feed::{self, Failed};
+use crate::intake::ahead::{self, ReadAhead};
+use crate::intake::feed::{self, Failed, Feeding};
 use crate::intake::find::{self, Input};
-use crate::intake::run;
+use crate::intake::{redacted, run};
 use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::table::Style;
-use crate::signals::{self, Interrupt};
+use crate::signals;
 use analysis::thresholds::Thresholds;
 use clap::Args;
+use evidence::redact::{Redaction, Redactor};
 use evidence::{Import, ImportRefusal, Kind, Options};
 use measure::imported::Severity;
 use measure::run::Run;
@@ -20,7 +22,7 @@ use measure::units::parse_bytes;
 use measure::words::sanitize;
 use std::ffi::OsStr;
 use std::io::{BufWriter, StdoutLock, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of `import`.
@@ -46,7 +48,13 @@ pub(crate) struct ImportArgs {
     /// implies]
     #[arg(long, value_name = "UNIT", value_parser = values::ela_unit())]
     ela_unit: Option<u64>,
-    /// Remove SQL statements and bind values: replace them before anything is stored
+    /// Device of the redo log, as iostat names it, such as sdb or nvme0n1 [default: the only one
+    /// that iostat shows]
+    #[arg(long, value_name = "NAME")]
+    log_device: Option<String>,
+    #[command(flatten)]
+    redaction: RedactionArgs,
+    /// The same as --redact sql
     #[arg(long)]
     redact_sql: bool,
     /// Largest size of a compressed file after decompression, such as 64G
@@ -56,6 +64,21 @@ pub(crate) struct ImportArgs {
     output: OutputArgs,
     #[command(flatten)]
     store: StoreArgs,
+}
+
+impl ImportArgs {
+    fn redaction(&self) -> Redaction {
+        let asked = self.redaction.redaction();
+        Redaction {
+            sql: asked.sql || self.redact_sql,
+            ..asked
+        }
+    }
+
+    fn redactor(&self) -> Option<Redactor> {
+        let redaction = self.redaction();
+        (redaction != Redaction::default()).then(|| Redactor::new(redaction))
+    }
 }
 
 /// What became of the files.
@@ -73,12 +96,11 @@ impl Told {
     fn of_file(
         &mut self,
         args: &ImportArgs,
-        input: &Input,
+        (input, name): (&Input, &str),
         import: &mut Import,
         fed: Result<(), Failed>,
         is_empty: bool,
     ) -> Result<(), CommandError> {
-        let name = input.path.display().to_string();
         if args.csv && is_empty && matches!(fed, Ok(())) {
             let why = format!(
                 "{name}: contains no single waits for '{}'; name another event with --event",
@@ -114,17 +136,17 @@ impl Told {
                         .say(&format!("Skipped: {}", sanitize::line(&why)));
                 }
                 // The diagnostic names the file itself.
-                let why = bare(&why, &name);
-                import.note(Severity::Warning, "import.passed_over", &name, why);
+                let why = bare(&why, name);
+                import.note(Severity::Warning, "import.passed_over", name, why);
             }
             Err(Failed::Refused(refusal)) => {
                 let why = refusal.to_string();
                 self.has_unknown |= matches!(refusal, ImportRefusal::Unknown { .. });
-                import.note(Severity::Error, "import.refused", &name, bare(&why, &name));
+                import.note(Severity::Error, "import.refused", name, bare(&why, name));
                 self.bad.push(why);
             }
             Err(Failed::Open(why)) => {
-                import.note(Severity::Error, "import.unreadable", &name, why.clone());
+                import.note(Severity::Error, "import.unreadable", name, why.clone());
                 self.bad.push(why);
             }
         }
@@ -138,7 +160,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     let options = Options {
         kind: args.kind,
         ela_unit_ns: args.ela_unit,
-        redact_sql: args.redact_sql,
+        redact_sql: args.redaction().sql,
         samples_of: args.csv.then(|| args.event.clone()),
     };
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
@@ -152,11 +174,19 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         args.output.check()?;
     }
     let mut import = Import::new(options);
+    let mut feeding = Feeding {
+        max_unpacked: args.max_unpacked,
+        interrupt: &interrupt,
+        redactor: args.redactor(),
+    };
+    if args.redaction().names {
+        redacted::learn(&inputs, &mut feeding).map_err(|failed| redact::refused(&failed))?;
+    }
     if args.csv && inputs.len() > 1 && !args.output.output.as_ref().is_some_and(|o| o.is_dir()) {
         let message = "--csv with several files: -o must name a directory, for one file per input";
         return Err(CommandError::usage(message));
     }
-    let told = read(args, &inputs, &mut import, args.max_unpacked, &interrupt)?;
+    let told = read(args, &inputs, &mut import, &mut feeding)?;
     if import.sources() == 0 {
         let mut message = told.bad.join("\nredolab: ");
         if message.is_empty() {
@@ -167,7 +197,13 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         }
         return Err(CommandError::failed(message));
     }
-    let mut run = run::imported(&inputs, import, &command_line());
+    let files: Vec<String> = inputs.iter().map(|input| feeding.shown(input)).collect();
+    let command = match args.redaction().names {
+        // The arguments contain names of files and directories.
+        true => ["redolab", "import"].map(str::to_owned).to_vec(),
+        false => command_line(),
+    };
+    let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
@@ -188,37 +224,49 @@ fn read(
     args: &ImportArgs,
     inputs: &[Input],
     import: &mut Import,
-    max_unpacked: u64,
-    interrupt: &Interrupt,
+    feeding: &mut Feeding<'_>,
 ) -> Result<Told, CommandError> {
     let phase = args.output.progress().phase("reading", inputs.len() as u64);
     let mut told = Told::default();
     let options = import.options().clone();
-    ahead::each(
-        inputs,
-        &options,
-        max_unpacked,
-        interrupt,
-        |done, input, ahead| {
-            phase.at(done as u64);
-            let mut samples = samples_to(args, input)?;
-            let mut counted = Counted::new(samples.writer());
-            let begun = match ahead {
-                Some(read) => read,
-                None => feed::begin(input, &options, max_unpacked, interrupt, &mut counted),
-            };
-            let fed = begun.and_then(|fed| feed::finish(fed, input, import, &mut counted));
-            let fed = fed.and_then(|()| counted.flush().map_err(Failed::Samples));
-            let is_empty = counted.bytes == 0;
-            // What was read before a cut is kept; a file that gave nothing makes no file.
-            if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
-                samples.finish()?;
-            }
-            told.of_file(args, input, import, fed, is_empty)
-        },
-    )?;
+    let (max_unpacked, interrupt) = (feeding.max_unpacked, feeding.interrupt);
+    let is_redacted = feeding.redactor.is_some();
+    let mut take = |done: usize, input: &Input, ahead: Option<ReadAhead>| {
+        phase.at(done as u64);
+        let name = feeding.shown(input);
+        say_shown(args, input, &name);
+        let mut samples = samples_to(args, input, &name)?;
+        let mut counted = Counted::new(samples.writer());
+        let begun = match ahead {
+            Some(read) => read,
+            None => feed::begin(input, &options, feeding, &mut counted),
+        };
+        let fed = begun.and_then(|fed| feed::finish(fed, input, import, &mut counted));
+        let fed = fed.and_then(|()| counted.flush().map_err(Failed::Samples));
+        let is_empty = counted.bytes == 0;
+        // What was read before a cut is kept; a file that gave nothing makes no file.
+        if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
+            samples.finish()?;
+        }
+        told.of_file(args, (input, &name), import, fed, is_empty)
+    };
+    if is_redacted {
+        // Names have their pseudonyms in the order of the files.
+        let mut files = inputs.iter().enumerate();
+        files.try_for_each(|(done, input)| take(done, input, None))?;
+    } else {
+        ahead::each(inputs, &options, max_unpacked, interrupt, take)?;
+    }
     phase.done("read");
     Ok(told)
+}
+
+/// Prints which file is shown by another name.
+fn say_shown(args: &ImportArgs, input: &Input, name: &str) {
+    let path = input.path.display().to_string();
+    if args.output.verbose && name != path {
+        args.output.say(&format!("{path} is shown as {name}"));
+    }
 }
 
 /// A refusal without the name of the file before it.
@@ -280,7 +328,7 @@ impl Write for Counted<'_> {
 }
 
 /// Where a file's `count,elapsed` goes: nowhere without `--csv`.
-fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError> {
+fn samples_to(args: &ImportArgs, input: &Input, shown: &str) -> Result<Samples, CommandError> {
     if !args.csv {
         return Ok(Samples::Nowhere(std::io::sink()));
     }
@@ -288,7 +336,11 @@ fn samples_to(args: &ImportArgs, input: &Input) -> Result<Samples, CommandError>
         return Ok(Samples::Stdout(std::io::stdout().lock()));
     };
     let path = if output.is_dir() {
-        let name = input.path.file_name().unwrap_or(OsStr::new("stdin"));
+        let path = match args.redaction().names {
+            true => Path::new(shown),
+            false => &input.path,
+        };
+        let name = path.file_name().unwrap_or(OsStr::new("stdin"));
         let mut name = name.to_owned();
         name.push(".csv");
         output.join(name)

@@ -6,6 +6,7 @@
 //! or the verdict of `check` undetermined; 130 interrupted. Only `check` turns a verdict into an
 //! exit code.
 
+mod capacity;
 mod check;
 mod collect;
 mod common;
@@ -19,11 +20,13 @@ mod inspect;
 mod loads;
 mod need;
 mod probe;
+mod redact;
 mod report;
 mod results;
 mod run;
 mod runs;
 mod shell;
+mod sources;
 mod stored;
 mod summary;
 mod targets;
@@ -98,6 +101,10 @@ enum Command {
     Import(import::ImportArgs),
     /// Print single waits of evidence as R's summary and, with two samples, t.test do
     Summary(summary::SummaryArgs),
+    /// Rewrite files of evidence without names and SQL, so that they can leave the site
+    Redact(redact::RedactArgs),
+    /// Print what a sweep of jobs can carry: knee, scalability law, load at a bound, headroom
+    Capacity(capacity::CapacityArgs),
     /// Print the shape, records, end and damage of a log; changes it only with --accept-loss
     Inspect(inspect::InspectArgs),
     /// Explain the findings: claim, thresholds with their sources, and what to do
@@ -147,6 +154,8 @@ pub fn run_command(
         Command::Collect(args) => collect::main(&args),
         Command::Import(args) => import::main(&args),
         Command::Summary(args) => summary::main(&args),
+        Command::Redact(args) => redact::main(&args),
+        Command::Capacity(args) => capacity::main(&args),
         Command::Inspect(args) => inspect::main(&args),
         Command::Findings(args) => findings::main(&args),
         Command::Runs(args) => runs::main(&args),

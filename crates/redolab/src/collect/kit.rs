@@ -137,7 +137,13 @@ mod tests {
             assert!(text.contains("DBMS_LOCK.SLEEP(30)"), "{name}");
         }
         let views = text_of(&files, "redo-views.sql");
-        for listing in ["histogram", "histogram-micro", "outliers", "statistics"] {
+        for listing in [
+            "histogram",
+            "histogram-micro",
+            "outliers",
+            "statistics",
+            "others",
+        ] {
             for moment in ["begin", "end"] {
                 let spool = format!("SPOOL redo-{moment}-{listing}.lst\n");
                 assert_eq!(views.matches(&spool).count(), 1, "{spool}");

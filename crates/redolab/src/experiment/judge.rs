@@ -72,6 +72,7 @@ pub fn judge(run: &mut Run, thresholds: &Thresholds, not_judged: Vec<String>) {
         if let Some(imported) = &run.imported {
             let is_judged = run.findings.iter().any(|f| f.id == "latency.write_mean");
             found.extend(findings::diagnosis::of(imported, thresholds, is_judged));
+            found.extend(findings::agreement::findings(imported));
         }
         found.append(&mut run.findings);
         found.sort_by_key(|f| std::cmp::Reverse(f.weight));

@@ -4,7 +4,7 @@
 //! A file that is long, or no plain file, is left to the caller: a long trace is read by several
 //! threads of its own ([`super::parallel`]).
 
-use super::feed::{self, Failed, FedFile};
+use super::feed::{self, Failed, FedFile, Feeding};
 use super::find::Input;
 use crate::signals::Interrupt;
 use evidence::Options;
@@ -51,9 +51,13 @@ pub fn each<E>(
             .map(|thread| {
                 let (give, take) = sync_channel(AHEAD);
                 scope.spawn(move || {
+                    let mut feeding = Feeding {
+                        max_unpacked,
+                        interrupt,
+                        redactor: None,
+                    };
                     for input in ahead.iter().skip(thread).step_by(threads) {
-                        let read =
-                            feed::begin(input, options, max_unpacked, interrupt, &mut io::sink());
+                        let read = feed::begin(input, options, &mut feeding, &mut io::sink());
                         if give.send(read).is_err() {
                             return;
                         }

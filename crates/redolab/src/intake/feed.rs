@@ -4,9 +4,11 @@ pub use super::failed::Failed;
 
 use super::find::Input;
 use super::parallel;
+use super::redacted::RedactedReader;
 use super::unpack::Unpacked;
 use super::waiting::Waiting;
 use crate::signals::Interrupt;
+use evidence::redact::Redactor;
 use evidence::{Import, Options, Reading};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -14,9 +16,62 @@ use std::os::unix::fs::FileTypeExt;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// How files are read.
+#[derive(Debug)]
+pub struct Feeding<'a> {
+    /// Bytes of a compressed file after decompression, at most.
+    pub max_unpacked: u64,
+    /// Whether the user asked to stop.
+    pub interrupt: &'a Interrupt,
+    /// What replaces names and statements, where they are to be replaced.
+    pub redactor: Option<Redactor>,
+}
+
+impl Feeding<'_> {
+    /// The name of a file as results show it.
+    pub fn shown(&mut self, input: &Input) -> String {
+        let path = input.path.display().to_string();
+        match &mut self.redactor {
+            Some(redactor) if redactor.redaction().names => redactor.file(&path),
+            _ => path,
+        }
+    }
+
+    /// Opens and unpacks a file.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn open(&mut self, input: &Input) -> Result<Unpacked, Failed> {
+        let name = self.shown(input);
+        let interrupt = self.interrupt;
+        let open = |e: io::Error| Failed::Open(format!("{name}: {e}"));
+        let raw: Box<dyn Read> = if input.path.as_os_str() == "-" {
+            Box::new(Waiting::stdin(interrupt).map_err(open)?)
+        } else {
+            let kind = std::fs::metadata(&input.path).map_err(open)?.file_type();
+            if kind.is_fifo() || kind.is_char_device() {
+                Box::new(Waiting::stream(&input.path, interrupt).map_err(open)?)
+            } else if kind.is_block_device() || kind.is_socket() {
+                return Err(Failed::Open(format!(
+                    "{name}: is a device or socket, not a file"
+                )));
+            } else {
+                Box::new(crate::input::open(&input.path).map_err(open)?)
+            }
+        };
+        let begun = Unpacked::new(raw, self.max_unpacked);
+        if interrupt.requested() {
+            return Err(Failed::Interrupted);
+        }
+        begun.map_err(open)
+    }
+}
+
 /// A file that was read and is not part of the import yet.
 #[derive(Debug)]
 pub struct FedFile {
+    /// Its name, as results show it.
+    name: String,
     reading: Reading,
     /// Why it was read only up to a damage.
     cut: Option<String>,
@@ -31,12 +86,11 @@ pub struct FedFile {
 pub fn file(
     input: &Input,
     import: &mut Import,
-    max_unpacked: u64,
-    interrupt: &Interrupt,
+    feeding: &mut Feeding<'_>,
     samples: &mut dyn Write,
 ) -> Result<(), Failed> {
     let options = import.options().clone();
-    let fed = begin(input, &options, max_unpacked, interrupt, samples)?;
+    let fed = begin(input, &options, feeding, samples)?;
     finish(fed, input, import, samples)
 }
 
@@ -47,33 +101,20 @@ pub fn file(
 pub fn begin(
     input: &Input,
     options: &Options,
-    max_unpacked: u64,
-    interrupt: &Interrupt,
+    feeding: &mut Feeding<'_>,
     samples: &mut dyn Write,
 ) -> Result<FedFile, Failed> {
-    let name = input.path.display().to_string();
-    let open = |e: io::Error| Failed::Open(format!("{name}: {e}"));
-    let raw: Box<dyn Read> = if name == "-" {
-        Box::new(Waiting::stdin(interrupt).map_err(open)?)
-    } else {
-        let kind = std::fs::metadata(&input.path).map_err(open)?.file_type();
-        if kind.is_fifo() || kind.is_char_device() {
-            Box::new(Waiting::stream(&input.path, interrupt).map_err(open)?)
-        } else if kind.is_block_device() || kind.is_socket() {
-            return Err(Failed::Open(format!(
-                "{name}: is a device or socket, not a file"
-            )));
-        } else {
-            Box::new(crate::input::open(&input.path).map_err(open)?)
-        }
-    };
-    let begun = Unpacked::new(raw, max_unpacked);
-    if interrupt.requested() {
-        return Err(Failed::Interrupted);
-    }
-    let mut unpacked = begun.map_err(open)?;
+    let interrupt = feeding.interrupt;
+    let name = feeding.shown(input);
+    let mut unpacked = feeding.open(input)?;
     let mut reading = Reading::open(options, &name, unpacked.packing());
-    let outcome = pump(&mut unpacked, &mut reading, interrupt, samples);
+    let outcome = match &mut feeding.redactor {
+        Some(redactor) => {
+            let mut redacted = RedactedReader::new(&mut unpacked, redactor);
+            pump(&mut redacted, &mut reading, interrupt, samples)
+        }
+        None => pump(&mut unpacked, &mut reading, interrupt, samples),
+    };
     if interrupt.requested() && matches!(outcome, Err(Failed::Cut(_))) {
         return Err(Failed::Interrupted);
     }
@@ -86,6 +127,7 @@ pub fn begin(
         Err(other) => return Err(other),
     };
     Ok(FedFile {
+        name,
         reading,
         cut,
         given: unpacked.given(),
@@ -102,7 +144,7 @@ pub fn finish(
     import: &mut Import,
     samples: &mut dyn Write,
 ) -> Result<(), Failed> {
-    let name = input.path.display().to_string();
+    let name = fed.name;
     let (rest, ended) = import.close(fed.reading);
     let cut = fed.cut;
     match (ended, cut) {
@@ -120,7 +162,7 @@ pub fn finish(
 }
 
 fn pump(
-    from: &mut Unpacked,
+    from: &mut dyn Read,
     to: &mut Reading,
     interrupt: &Interrupt,
     samples: &mut dyn Write,

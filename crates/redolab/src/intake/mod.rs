@@ -10,6 +10,7 @@ pub mod find;
 mod members;
 mod packed;
 mod parallel;
+pub mod redacted;
 pub mod run;
 pub mod unpack;
 pub mod values;

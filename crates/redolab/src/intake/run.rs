@@ -1,33 +1,41 @@
 //! The run that evidence makes.
 
-use super::find::Input;
 use crate::experiment::begin::new_run;
+use analysis::findings;
 use evidence::Import;
 use measure::run::{
     Environment, ImportedFacts, ImportedWorkload, Origin, Run, Target, TargetFacts, WorkloadInfo,
 };
 use measure::stack::Stack;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The run that evidence makes, read by `command`. Its machine is the one of the evidence, and only
-/// the evidence describes it.
+/// The run that evidence makes, read by `command` from files of these names. Its machine is the one
+/// of the evidence, and only the evidence describes it.
 #[must_use]
-pub fn imported(inputs: &[Input], import: Import, command: &[String]) -> Run {
-    let outcome = import.finish();
-    let first = inputs.first().map(|i| i.path.clone()).unwrap_or_default();
+pub fn imported(
+    files: &[String],
+    import: Import,
+    log_device: Option<&str>,
+    command: &[String],
+) -> Run {
+    let mut outcome = import.finish();
+    outcome.imported.log_device = log_device.map(str::to_owned);
+    let agreement = findings::agreement::table(&outcome.imported);
+    outcome.imported.tables.extend(agreement);
+    let first = files.first().cloned().unwrap_or_default();
     let names = outcome.rows.iter().map(|r| r.workload.clone());
     let mut names: Vec<String> = names.collect();
     names.dedup();
-    let shown = match inputs.len() {
+    let shown = match files.len() {
         1 => first,
-        n => PathBuf::from(format!("{} and {} more", first.display(), n - 1)),
+        n => format!("{first} and {} more", n.saturating_sub(1)),
     };
     let begun = new_run(Path::new(""), "evidence", Stack::default(), command);
     Run {
         origin: Origin::Imported,
         target: Target {
             kind: "evidence".to_owned(),
-            path: shown.display().to_string(),
+            path: shown,
             stack: Stack::default(),
             facts: TargetFacts::Imported(ImportedFacts::of(&outcome.imported)),
         },

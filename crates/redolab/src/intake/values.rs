@@ -2,7 +2,7 @@
 //! `count,elapsed` of an import, counted and not kept.
 
 use super::failed::Failed;
-use super::feed;
+use super::feed::{self, Feeding};
 use super::find::Input;
 use crate::signals::Interrupt;
 use analysis::stats::pooled::PooledSample;
@@ -82,8 +82,13 @@ pub fn read(
     report: &mut dyn FnMut(&Input, ValuesOf),
 ) -> Result<PooledSample, Failed> {
     let mut values = Values::default();
+    let mut feeding = Feeding {
+        max_unpacked,
+        interrupt,
+        redactor: None,
+    };
     for input in inputs {
-        let fed = feed::file(input, import, max_unpacked, interrupt, &mut values);
+        let fed = feed::file(input, import, &mut feeding, &mut values);
         let outcome = match fed {
             Ok(()) => ValuesOf::Whole,
             Err(Failed::Cut(why)) => ValuesOf::Cut(why),

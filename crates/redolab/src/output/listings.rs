@@ -158,7 +158,7 @@ mod tests {
     fn a_listing_looks_as_its_client_prints_it() {
         let one = listing(vec![row([Some("2697"), Some("2024-11-23 10:56:20+00")])]);
         let want = "\
- wal_records |      stats_reset       \n\
+\u{20}wal_records |      stats_reset       \n\
 -------------+------------------------\n\
 \u{20}       2697 | 2024-11-23 10:56:20+00\n\
 (1 row)\n\n";

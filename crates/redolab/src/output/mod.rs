@@ -5,11 +5,13 @@
 //! [`csv`]; a file of the user is written by [`file`](mod@file) alone.
 
 pub mod back_end;
+pub mod capacity;
 pub mod catalogue;
 pub mod cells;
 pub mod comparison;
 pub mod csv;
 pub mod devices;
+pub mod factors;
 pub mod file;
 pub mod imported;
 pub mod inspection;

@@ -5,12 +5,14 @@
 
 mod browser;
 mod busy;
+mod capacity;
 mod check;
 mod collect;
 mod compare;
 mod device_list;
 mod driver;
 mod evidence;
+mod factors;
 mod files;
 mod findings;
 mod harness;
@@ -25,6 +27,7 @@ mod limits;
 mod loads;
 mod raw;
 mod recording;
+mod redact;
 mod sessions;
 mod stored;
 mod summary;

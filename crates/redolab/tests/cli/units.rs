@@ -3,9 +3,9 @@
 use crate::harness::Place;
 
 /// The commands that have options of any kind.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "check", "run", "compare", "probe", "devices", "import", "inspect", "findings", "summary",
-    "report",
+    "capacity", "report",
 ];
 /// What an option takes that is a time or a size, and what is good for it.
 const MEASURED: [(&str, &str); 5] = [
@@ -16,7 +16,7 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 20] = [
+const OTHERS: [&str; 22] = [
     "N",
     "LADDER",
     "RATIO",
@@ -34,6 +34,8 @@ const OTHERS: [&str; 20] = [
     "PATH",
     "NAME=PATH",
     "NAME=VALUE",
+    "NAME=LEVEL,LEVEL",
+    "LEVEL,LEVEL=SOURCE",
     "CONDITION",
     "KIND",
     "UNIT",

@@ -49,8 +49,10 @@ fn each_planted_contradiction_is_found_and_nothing_else() {
             let ids: Vec<&str> = findings.iter().map(|f| f.id.as_str()).collect();
             let claims: Vec<&str> = findings.iter().map(|f| f.claim.as_str()).collect();
             assert!(ids.contains(finding), "{what}: {claims:#?}\n{}", made.text);
-            // A claim that holds but for a line says both.
-            let also = |id: &str| *name == "claim-exception" && id == "evidence.claim_holds";
+            // A claim that holds but for a line says both, and the platform that is slower with
+            // few jobs gains more than its jobs behind them.
+            let both = ["evidence.claim_holds", "evidence.sweep_changed"];
+            let also = |id: &str| *name == "claim-exception" && both.contains(&id);
             let others = ids.iter().filter(|id| *id != finding && !also(id));
             assert_eq!(others.count(), 0, "{what}: {claims:#?}\n{}", made.text);
         }
@@ -61,7 +63,9 @@ fn each_planted_contradiction_is_found_and_nothing_else() {
 #[test]
 fn no_check_is_without_a_planted_contradiction() {
     let ids = catalogue::entries().map(|entry| entry.id);
-    let checks: BTreeSet<&str> = ids.filter(|id| id.starts_with("evidence.")).collect();
+    // Two evidences that disagree are made in `agreement`.
+    let one = |id: &&str| id.starts_with("evidence.") && *id != "evidence.agreement";
+    let checks: BTreeSet<&str> = ids.filter(one).collect();
     let planted = DEFECTS.iter().map(|(_, _, id)| *id);
     assert_eq!(checks, planted.collect());
 }

@@ -2,6 +2,7 @@
 //! which only the binary's crate sees together: the figures of the studies from the documents' own
 //! lines, rules that fire and stay silent, and rules that survive whatever evidence they are given.
 
+mod agreement;
 mod diagnosis;
 mod findings;
 mod hostile;

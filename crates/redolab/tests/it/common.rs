@@ -102,6 +102,7 @@ fn imported() -> Imported {
         heading: "h".to_owned(),
     };
     Imported {
+        log_device: None,
         sources: vec![Source {
             file: "lg00.trc".to_owned(),
             kind: "oracle-trace".to_owned(),

@@ -102,4 +102,15 @@ fn mariadb_is_read_twice_and_stays_as_it_is() {
     );
     assert!(server.everything_else() == before, "nothing was made");
     place.run(&["import", "more"]).expect(0, &["iostat"]);
+    let redacted = ["--time", "200ms", "--redact", "names", "-o", "redacted"];
+    place
+        .run(&[&["collect", "mariadb", &address], &redacted[..]].concat())
+        .expect(0, &[]);
+    let path = server.folder().display().to_string();
+    let plain = fs::read_to_string(place.path().join("more/begin-global_variables.txt"));
+    assert!(
+        plain.expect("written").contains(&path),
+        "a path of the server"
+    );
+    expect_no_file_with(&place.path().join("redacted"), &path, Path::new(""));
 }

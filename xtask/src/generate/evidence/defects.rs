@@ -27,6 +27,8 @@ pub const DEFECTS: &[(&str, &str, &str)] = &[
     ("wastage", "study-table", "evidence.wastage"),
     ("block-size", "study-table", "evidence.block_size"),
     ("knee", "study-table", "evidence.knee"),
+    ("sweep-changed", "study-table", "evidence.sweep_changed"),
+    ("tests-left-out", "study-table", "evidence.tests_left_out"),
     ("commit-mode", "study-table", "evidence.commit_mode"),
     ("columns", "study-table", "evidence.columns"),
     ("claim", "study-table", "evidence.claim"),
@@ -36,6 +38,7 @@ pub const DEFECTS: &[(&str, &str, &str)] = &[
     ("load-average", "awr-text", "evidence.load_average"),
     ("thresholds", "study-table", "evidence.thresholds"),
     ("not-alike", "event-histogram", "evidence.not_alike"),
+    ("change", "count-elapsed", "evidence.change"),
 ];
 
 /// Evidence with one contradiction; `None` for a name that is not in [`DEFECTS`].
@@ -53,6 +56,7 @@ pub fn defective(name: &str, seed: u64) -> Option<Generated> {
         "iostat" => queue(&mut r),
         "lgwr-outliers" => clock(&mut r),
         "fio-json" => bins(&mut r),
+        "count-elapsed" => change(&mut r),
         _ => {
             // In microseconds no bound is a millisecond, and the share is not known.
             let layout = ["query", "snapshots"][r.whole(0, 2) as usize];
@@ -303,6 +307,17 @@ fn of_sweep(name: &str, r: &mut Seeded) -> String {
             let peak = one.tps[1];
             (2..5).for_each(|i| one.tps[i] = (peak * (1.0 - 0.01 * i as f64)).round());
         }
+        "sweep-changed" => {
+            // Twice the jobs, and more than twice the throughput.
+            one.tps[3] = (one.tps[2] * 2.0 * r.between(1.05, 1.4)).round();
+            one.tps[4] = (one.tps[3] * r.between(1.1, 1.9)).round();
+        }
+        "tests-left-out" => {
+            // Tests 1, 2, 4, 5 and 6.
+            let text = one.text().replace("\t5\tSTEADY", "\t6\tSTEADY");
+            let text = text.replace("\t4\tSTEADY", "\t5\tSTEADY");
+            return text.replace("\t3\tSTEADY", "\t4\tSTEADY");
+        }
         "commit-mode" => {
             return format!(
                 "STEADY\t[MBps]\tuses COMMIT WRITE NOWAIT BATCH.\n\n{}",
@@ -353,4 +368,16 @@ fn claims(name: &str, mut one: Platform<'_>, r: &mut Seeded) -> String {
     let what = "commit throughput increases by up to a factor of";
     debug_assert_eq!(one.tps.len(), JOBS.len());
     format!("{}{}- {what} {said:.1}\n", one.text(), two.text())
+}
+
+/// Waits whose level changes once.
+fn change(r: &mut Seeded) -> String {
+    let (level, factor) = (r.between(200.0, 2000.0), r.between(1.6, 3.0));
+    let (n, at) = (10_000, r.whole(2_000, 8_000));
+    let mut text = String::new();
+    for i in 0..n {
+        let level = if i < at { level } else { level * factor };
+        let _ = writeln!(text, "{},{:.0}", i + 1, level * r.between(0.8, 1.2));
+    }
+    text
 }

@@ -51,6 +51,18 @@ entries! {
         "Single log writes that were reported because they took long: number, sum, longest.")
         .rule("any", "Oracle V$LGWRIO_OUTLIER and warnings of the log writer, over 500 ms")
         .advice("Compare their times with what else used the device then.");
+    DIAGNOSIS_PEAK_HOUR = CatalogueEntry::new("diagnosis.peak_hour", Medium,
+        "Log writes are slow at one hour of the day.")
+        .rule("half of at least 10 slow writes in one hour on 2 days; or reports with 3 times the middle mean, at most a quarter of at least 6", "a mean over the whole time hides a job of one hour")
+        .advice("Find what runs at that hour on the device (backup, batch, archiving, snapshots), and move it or the redo.");
+    DIAGNOSIS_LOG_DEVICE = CatalogueEntry::new("diagnosis.log_device", Medium,
+        "How busy iostat shows the log's device: utilisation, queue, waits of writes.")
+        .rule("the bands of log file parallel write", "iostat(1): %util is time with requests in flight; on SSDs 100 % is not saturation")
+        .advice("A slow device with a long queue is busy with something else; with a short queue it is slow itself.");
+    DIAGNOSIS_CAP = CatalogueEntry::new("diagnosis.cap", Medium,
+        "The rate of the log's device stands still at a ceiling while writes wait longer.")
+        .rule("30 % of at least 10 intervals within 2 % of the highest rate, and writes wait twice as long there", "a provisioned limit of IOPS or bandwidth cuts the rate and lengthens the queue")
+        .advice("Compare the rate with the provisioned limit of the volume and of the machine.");
     DIAGNOSIS_REDO = CatalogueEntry::new("diagnosis.redo", High,
         "Redo per commit, its rate, and the share of padding.")
         .rule("redo size, user commits, redo wastage", REFERENCE);

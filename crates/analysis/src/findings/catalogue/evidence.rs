@@ -41,6 +41,19 @@ entries! {
     EVIDENCE_NOT_ALIKE = CatalogueEntry::new("evidence.not_alike", Medium,
         "Two histograms differ although the text describes them as similar.")
         .rule("difference in standard errors", RULE);
+    EVIDENCE_CHANGE = CatalogueEntry::new("evidence.change", Medium,
+        "The waits of a trace change their level: one mean does not describe them.")
+        .rule("change points of the mean wait over time; levels at least 25 % apart, each a twentieth of the trace",
+            "optimal partitioning with absolute deviations (Jackson and others 2005)")
+        .advice("Compare the stretches before and after, and look at what happened at this time.");
+    EVIDENCE_SWEEP_CHANGED = CatalogueEntry::new("evidence.sweep_changed", Medium,
+        "More jobs bring more throughput per job with less latency: the system changed between two tests.")
+        .rule("throughput per job up by 1 % and latency down by 1 %, after throughput per job fell with more jobs", RULE)
+        .advice("Do not draw one curve through both tests; measure the sweep again.");
+    EVIDENCE_TESTS_LEFT_OUT = CatalogueEntry::new("evidence.tests_left_out", Medium,
+        "Numbers of tests are missing within a sweep.")
+        .rule("numbers that no line of the platform has, between tests of one sweep", RULE)
+        .advice("Ask for the missing lines before you judge the curve between them.");
     EVIDENCE_QUEUE = CatalogueEntry::new("evidence.queue", Medium,
         "The queue length of iostat is not the rate multiplied by the time.")
         .rule("Little's law", RULE)
@@ -87,6 +100,10 @@ entries! {
     EVIDENCE_KNEE = CatalogueEntry::new("evidence.knee", Medium,
         "The number of jobs at which throughput peaks; beyond it only latency grows.")
         .rule("two lines past the peak", RULE);
+    EVIDENCE_AGREEMENT = CatalogueEntry::new("evidence.agreement", Medium,
+        "Two evidences show the same quantity differently, and nothing in them explains it.")
+        .rule("the intervals that digits and buckets allow overlap, or the windows differ", RULE)
+        .advice("Check that both are of the same instance and the same hours before you believe either.");
     EVIDENCE_CLAIM = CatalogueEntry::new("evidence.claim", Low,
         "A factor that the text claims is not the largest ratio at equal jobs, of the peaks or of the last rows.")
         .rule("within its digits", RULE);

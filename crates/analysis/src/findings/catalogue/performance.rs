@@ -105,6 +105,11 @@ entries! {
         .limit("fall of the level", &["decay_pct", "steady_min_s"])
         .advice("Possible causes are a fast cache that fills, heat, and garbage collection. Plan with the rate at the end, and run a soak.")
         .at(FigureAnchor::Seconds);
+    STEADY_CHANGE = CatalogueEntry::new("steady.change", Medium,
+        "The rate changed its level during the longest row, and did not just fall.")
+        .limit("levels apart (change points of the rate)", &["decay_pct"])
+        .advice("One mean does not describe such a row. Look at what happened at these seconds: other load, destaging, a cap, a cache that filled.")
+        .at(FigureAnchor::Seconds);
     STEADY_STEP = CatalogueEntry::new("steady.step", Medium,
         "The rate fell from one level to another within a row and stayed there.")
         .limit("fall from level to level", &["step_pct", "steady_min_s"])

@@ -17,43 +17,45 @@ const EVENTS: [&str; 4] = [
 
 /// Waits for one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EventWaits {
+pub(in crate::findings) struct EventWaits {
     /// Number.
-    pub(super) waits: f64,
+    pub(in crate::findings) waits: f64,
     /// Their sum in ms.
-    pub(super) total_ms: f64,
+    pub(in crate::findings) total_ms: f64,
     /// How far rounding of the sum may be off, as a share of it.
-    pub(super) off: f64,
+    pub(in crate::findings) off: f64,
 }
 
 impl EventWaits {
     /// Their mean in ms.
-    pub(super) fn mean_ms(&self) -> f64 {
+    pub(in crate::findings) fn mean_ms(&self) -> f64 {
         self.total_ms / self.waits
     }
 }
 
 /// What one report, or a set of traces, contains.
 #[derive(Debug, Default)]
-pub(super) struct ReportFigures<'a> {
+pub(in crate::findings) struct ReportFigures<'a> {
     /// The file; empty where it joins several.
-    pub(super) file: &'a str,
+    pub(in crate::findings) file: &'a str,
     events: BTreeMap<&'a str, EventWaits>,
     statistics: BTreeMap<&'a str, f64>,
+    /// Shares of DB time in percent.
+    db_time: BTreeMap<&'a str, f64>,
     /// Idle processors in percent, the lowest of its tables.
-    pub(super) idle_pct: Option<f64>,
+    pub(in crate::findings) idle_pct: Option<f64>,
     /// Seconds between its snapshots.
-    pub(super) window_s: Option<f64>,
+    pub(in crate::findings) window_s: Option<f64>,
 }
 
 impl<'a> ReportFigures<'a> {
     /// Waits for an event, by the name that Oracle gives it.
-    pub(super) fn event(&self, name: &str) -> Option<EventWaits> {
+    pub(in crate::findings) fn event(&self, name: &str) -> Option<EventWaits> {
         self.events.get(name).copied()
     }
 
     /// The sum of all waits for events of these names.
-    pub(super) fn events(&self, names: &[&str]) -> Option<EventWaits> {
+    pub(in crate::findings) fn events(&self, names: &[&str]) -> Option<EventWaits> {
         let found = names.iter().filter_map(|name| self.event(name));
         found.reduce(|a, b| EventWaits {
             waits: a.waits + b.waits,
@@ -63,8 +65,13 @@ impl<'a> ReportFigures<'a> {
     }
 
     /// The total of a statistic of the instance.
-    pub(super) fn statistic(&self, name: &str) -> Option<f64> {
+    pub(in crate::findings) fn statistic(&self, name: &str) -> Option<f64> {
         self.statistics.get(name).copied()
+    }
+
+    /// An event's share of DB time in percent.
+    pub(in crate::findings) fn db_time_pct(&self, name: &str) -> Option<f64> {
+        self.db_time.get(name).copied()
     }
 
     fn is_of_log(&self) -> bool {
@@ -121,6 +128,9 @@ impl<'a> ReportFigures<'a> {
                 }
                 "stated_window" => self.window_s = line.number("seconds").filter(|s| *s > 0.0),
                 id if EVENTS.contains(&id) => {
+                    if let Some(pct) = line.number("db_time_pct") {
+                        self.db_time.insert(line.text("event"), pct);
+                    }
                     if let Some(waits) = waits_of(&line) {
                         self.keep_finer(line.text("event"), waits);
                     }
@@ -155,7 +165,7 @@ fn waits_of(line: &Line<'_>) -> Option<EventWaits> {
 
 /// The figures of each report; those of traces are of one set, because the log writer and the
 /// sessions have files of their own.
-pub(super) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
+pub(in crate::findings) fn reports<'a>(tables: Tables<'a>) -> Vec<ReportFigures<'a>> {
     let mut out: Vec<ReportFigures<'a>> = Vec::new();
     for table in tables.0 {
         let file = match table.id.as_str() {

@@ -4,7 +4,9 @@
 //! Invariants: a cause is named only where its own figure shows it; what a report cannot show is
 //! said; rules stay silent where rounding can explain a figure.
 
-mod figures;
+mod device;
+pub(super) mod figures;
+mod hours;
 mod waits;
 
 use super::evidence::published::clock;
@@ -26,15 +28,20 @@ pub(super) const SYNC: &str = "log file sync";
 pub fn of(imported: &Imported, thresholds: &Thresholds, has_rows: bool) -> Vec<Finding> {
     let tables = Tables(&imported.tables);
     let mut notes: Vec<Note> = Vec::new();
-    for report in reports(tables) {
+    let reports = reports(tables);
+    for report in &reports {
         if !has_rows {
-            write_mean(&report, thresholds, &mut notes);
+            write_mean(report, thresholds, &mut notes);
         }
-        waits::collect(&report, thresholds, &mut notes);
-        processors(&report, thresholds, &mut notes);
-        redo(&report, &mut notes);
+        waits::collect(report, thresholds, &mut notes);
+        processors(report, thresholds, &mut notes);
+        redo(report, &mut notes);
     }
     outliers(tables, &mut notes);
+    hours::of_slow_writes(tables, &mut notes);
+    hours::of_reports(&reports, &imported.sources, &mut notes);
+    let log_device = imported.log_device.as_deref();
+    device::collect(tables, log_device, thresholds, &mut notes);
     notes.into_iter().map(Note::done).collect()
 }
 
@@ -125,6 +132,11 @@ fn redo(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
             "{wastage:.1} % of the written bytes are padding (redo wastage)"
         ));
     }
+    let switches = report.statistic("log switches (derived)");
+    let switches = switches.zip(report.window_s).map(|(n, s)| n * 3600.0 / s);
+    if let Some(switches) = switches {
+        parts.push(format!("{switches:.1} log switches per hour"));
+    }
     if parts.is_empty() {
         return;
     }
@@ -136,7 +148,8 @@ fn redo(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
         )
         .maybe("redo_per_commit_bytes", per_commit)
         .maybe("redo_gb_per_minute", rate)
-        .maybe("wastage_pct", wastage),
+        .maybe("wastage_pct", wastage)
+        .maybe("log_switches_per_hour", switches),
     );
 }
 

@@ -109,8 +109,10 @@ fn commit_wait(
 ) {
     let ratio = sync.mean_ms() / write.mean_ms();
     let rounding = 1.0 + write.off + sync.off;
+    let share = report.db_time_pct(SYNC);
+    let share = share.map_or_else(String::new, |pct| format!(" ({pct} % of DB time)"));
     let shown = format!(
-        "{SYNC} takes {:.2} ms on average, {ratio:.1} times the {:.2} ms of {WRITE}",
+        "{SYNC} takes {:.2} ms on average{share}, {ratio:.1} times the {:.2} ms of {WRITE}",
         sync.mean_ms(),
         write.mean_ms()
     );
@@ -172,6 +174,7 @@ fn note(report: &ReportFigures<'_>, weight: Weight, claim: String, ratio: f64, l
     )
     .number("sync_per_write", ratio)
     .number("unexplained_ms", left)
+    .maybe("db_time_pct", report.db_time_pct(SYNC))
     .advice_if(weight == Caution)
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Rules stay silent where the figures' rounding can explain a difference.
 
+mod changes;
 mod events;
 mod flash;
 mod iostat;
@@ -31,6 +32,7 @@ pub fn of(imported: &Imported) -> Vec<Finding> {
     iostat::collect(&tables, &mut notes);
     flash::collect(&tables, &mut notes);
     samples::collect(&tables, &mut notes);
+    changes::collect(imported, &mut notes);
     let mut out: Vec<Finding> = notes.into_iter().map(Note::done).collect();
     out.sort_by_key(|f| std::cmp::Reverse(f.weight));
     out

@@ -164,3 +164,32 @@ fn a_flat_plateau_whose_latency_grows_is_a_cap() {
     }
     assert_eq!(judge(&busy), None);
 }
+
+#[test]
+fn a_rate_that_rises_or_comes_back_changed_its_level() {
+    let mut rates = ripple(200.0, 60);
+    rates.extend(ripple(120.0, 40));
+    rates.extend(ripple(201.0, 60));
+    let all = found(&rates);
+    let change = all.iter().find(|f| f.id == "steady.change");
+    let change = change.unwrap_or_else(|| panic!("{all:#?}"));
+    assert_eq!(number(change, "changes"), 2.0);
+    assert!(
+        (number(change, "first_change_s") - 60.0).abs() < 3.0,
+        "{change:?}"
+    );
+    assert!(
+        change.claim.contains("200 MB/s from 0 s on, 120 MB/s"),
+        "{}",
+        change.claim
+    );
+    let mut rises = ripple(100.0, 50);
+    rises.extend(ripple(150.0, 50));
+    assert!(found(&rises).iter().any(|f| f.id == "steady.change"));
+    // A fall that stays is a step, and said once.
+    let mut falls = ripple(200.0, 60);
+    falls.extend(ripple(100.0, 60));
+    let all = found(&falls);
+    assert!(all.iter().any(|f| f.id == "steady.step"), "{all:#?}");
+    assert!(all.iter().all(|f| f.id != "steady.change"), "{all:#?}");
+}

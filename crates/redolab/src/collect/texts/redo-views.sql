@@ -40,6 +40,7 @@ COLUMN event FORMAT A64
 COLUMN wait_class FORMAT A20
 COLUMN wait_event FORMAT A64
 COLUMN name FORMAT A64
+COLUMN db_name FORMAT A30
 COLUMN value FORMAT A100
 COLUMN statistic FORMAT A64
 COLUMN stat_name FORMAT A64
@@ -56,7 +57,7 @@ COLUMN total FORMAT 99999999999999999999
 -- What it is: once.
 SPOOL redo-settings.lst
 SELECT inst_id, instance_name, host_name, version, startup_time, status FROM gv$instance;
-SELECT inst_id, name, log_mode, force_logging, protection_mode, platform_name FROM gv$database;
+SELECT inst_id, name AS db_name, log_mode, force_logging, protection_mode, platform_name FROM gv$database;
 SELECT inst_id, name, value, isdefault FROM gv$parameter
  WHERE name IN ('log_buffer', 'commit_wait', 'commit_logging', 'commit_write',
                 'log_checkpoint_interval', 'log_checkpoint_timeout', 'fast_start_mttr_target',
@@ -76,6 +77,7 @@ SELECT thread#, TRUNC(first_time, 'HH24') AS hour, COUNT(*) AS switches
   FROM v$log_history WHERE first_time > SYSDATE - 7
  GROUP BY thread#, TRUNC(first_time, 'HH24') ORDER BY 1, 2;
 SPOOL OFF
+COLUMN value CLEAR
 
 @BEGIN@PROMPT The second reading follows in @INTERVAL@.
 @SLEEP@

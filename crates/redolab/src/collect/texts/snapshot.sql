@@ -31,15 +31,6 @@ SPOOL redo-@MOMENT@-outliers.lst
 SELECT inst_id, io_size, io_latency, wait_event, file_name FROM gv$lgwrio_outlier;
 SPOOL OFF
 SPOOL redo-@MOMENT@-statistics.lst
-SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS') AS snap_id, inst_id, name AS statistic,
-       value AS total
-  FROM gv$sysstat
- WHERE name LIKE 'redo%' OR name LIKE 'messages %'
-    OR name IN ('user commits', 'user rollbacks', 'user calls', 'transaction rollbacks',
-                'commit wait performed', 'commit wait/nowait performed',
-                'physical write total IO requests', 'physical write total bytes',
-                'background checkpoints started', 'background checkpoints completed')
- ORDER BY inst_id, name;
 SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS') AS snap_id, inst_id, event, wait_class,
        total_waits, total_timeouts, time_waited_micro
   FROM gv$system_event
@@ -47,6 +38,17 @@ SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS') AS snap_id, inst_id, event, w
     OR event LIKE 'log %' OR event LIKE 'LGWR%' OR event LIKE 'target log%'
     OR event LIKE '%Remote Write'
  ORDER BY inst_id, event;
+SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS') AS snap_id, inst_id, name, value
+  FROM gv$sysstat
+ WHERE name LIKE 'redo%' OR name LIKE 'messages %'
+    OR name IN ('user commits', 'user rollbacks', 'user calls', 'transaction rollbacks',
+                'commit wait performed', 'commit wait/nowait performed',
+                'physical write total IO requests', 'physical write total bytes',
+                'background checkpoints started', 'background checkpoints completed')
+ ORDER BY inst_id, name;
+SPOOL OFF
+-- For people.
+SPOOL redo-@MOMENT@-others.lst
 SELECT TO_CHAR(SYSDATE, 'YYYY-MM-DD"T"HH24:MI:SS') AS snap_id, inst_id, name, gets, misses, sleeps,
        immediate_gets, immediate_misses, wait_time
   FROM gv$latch WHERE name LIKE 'redo%' ORDER BY inst_id, name;

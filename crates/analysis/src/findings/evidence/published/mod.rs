@@ -9,6 +9,7 @@ pub(in crate::findings) mod clock;
 mod shares;
 mod sweep;
 mod sweep_claims;
+mod sweep_order;
 mod window;
 
 use super::view::Tables;
@@ -20,5 +21,6 @@ pub(super) fn collect(tables: &Tables<'_>, notes: &mut Vec<Note>) {
     window::collect(tables, notes);
     shares::collect(tables, notes);
     sweep::collect(tables, notes);
+    sweep_order::collect(tables, notes);
     sweep_claims::collect(tables, notes);
 }

@@ -1,0 +1,160 @@
+//! What `iostat` shows of the log's device: how busy it is, its queue, its writes; and whether its
+//! rate stands still at a ceiling while writes take longer, as a provisioned limit makes it.
+
+use super::super::evidence::view::{Line, Tables, lines, place, show};
+use super::super::latency::band;
+use super::super::note::Note;
+use super::super::{Caution, Good, Info, catalogue};
+use crate::thresholds::Thresholds;
+use measure::imported::Table;
+
+/// Intervals from which a ceiling is judged.
+const CAP_SAMPLES: usize = 10;
+/// How near the highest rate an interval is at the ceiling.
+const CAP_NEAR: f64 = 0.02;
+/// Share of the intervals that are at the ceiling.
+const CAP_SHARE: f64 = 0.3;
+/// How much longer writes take at the ceiling than below it.
+const CAP_SLOWER: f64 = 2.0;
+
+/// Intervals of one device.
+struct DeviceSamples<'a> {
+    device: &'a str,
+    table: &'a Table,
+    lines: Vec<Line<'a>>,
+}
+
+impl DeviceSamples<'_> {
+    fn values(&self, key: &str) -> Vec<f64> {
+        self.lines.iter().filter_map(|l| l.number(key)).collect()
+    }
+
+    /// How long a write waits, in ms: by its own column, or by that of all requests.
+    fn await_of(&self, line: &Line<'_>) -> Option<f64> {
+        let own = line.number("write_await_ms");
+        own.or_else(|| line.number("await_ms"))
+    }
+}
+
+/// The device that the user named, or else the only one.
+pub(super) fn collect(
+    tables: Tables<'_>,
+    log_device: Option<&str>,
+    t: &Thresholds,
+    notes: &mut Vec<Note>,
+) {
+    for table in tables.of("iostat") {
+        let mut devices: Vec<&str> = lines(table).map(|line| line.text("device")).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let device = match (log_device, devices.as_slice()) {
+            (Some(name), _) => name,
+            (None, [one]) => one,
+            _ => continue,
+        };
+        let is_sample = |l: &Line<'_>| l.text("device") == device && l.text("covers") == "interval";
+        let samples = DeviceSamples {
+            device,
+            table,
+            lines: lines(table).filter(is_sample).collect(),
+        };
+        if !samples.lines.is_empty() {
+            busy(&samples, t, notes);
+            capped(&samples, notes);
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Utilisation, queue and waits of writes.
+fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
+    let waits: Vec<f64> = samples
+        .lines
+        .iter()
+        .filter_map(|l| samples.await_of(l))
+        .collect();
+    let util = mean(&samples.values("util_pct"));
+    let queue = mean(&samples.values("queue"));
+    let wait = mean(&waits);
+    let mut parts = Vec::new();
+    parts.extend(util.map(|u| format!("{u:.1} % utilised")));
+    parts.extend(queue.map(|q| format!("{q:.2} requests in its queue")));
+    let longest = waits.iter().copied().fold(0.0, f64::max);
+    parts.extend(wait.map(|w| format!("{} ms per write, {} ms at most", show(w), show(longest))));
+    if parts.is_empty() {
+        return;
+    }
+    let weight = match wait.map(|w| band(w, t).0) {
+        Some(Good) | None => Info,
+        Some(weight) => weight,
+    };
+    let count = match samples.lines.len() {
+        1 => "1 interval".to_owned(),
+        n => format!("{n} intervals"),
+    };
+    let claim = format!(
+        "{}: {}, on average of {count} ({})",
+        samples.device,
+        parts.join(", "),
+        place(samples.table)
+    );
+    notes.push(
+        Note::of(&catalogue::DIAGNOSIS_LOG_DEVICE, weight, claim)
+            .maybe("util_pct", util)
+            .maybe("queue", queue)
+            .maybe("write_await_ms", wait)
+            .advice_if(weight != Info),
+    );
+}
+
+/// A rate that stands still at its highest value while writes wait longer.
+fn capped(samples: &DeviceSamples<'_>, notes: &mut Vec<Note>) {
+    for (key, name) in [
+        ("writes_per_s", "writes/s"),
+        ("write_mb_per_s", "MiB/s of writes"),
+    ] {
+        let each: Vec<(f64, f64)> = samples
+            .lines
+            .iter()
+            .filter_map(|l| Some((l.number(key)?, samples.await_of(l)?)))
+            .collect();
+        let top = each.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
+        let is_at = |rate: f64| rate >= (1.0 - CAP_NEAR) * top;
+        let (at, below): (Vec<_>, Vec<_>) = each.iter().partition(|(rate, _)| is_at(*rate));
+        let share = at.len() as f64 / each.len().max(1) as f64;
+        if each.len() < CAP_SAMPLES || share < CAP_SHARE || below.is_empty() {
+            continue;
+        }
+        let waits = |of: &[&(f64, f64)]| mean(&of.iter().map(|(_, w)| *w).collect::<Vec<_>>());
+        let refs = |of: &[(f64, f64)]| waits(&of.iter().collect::<Vec<_>>());
+        let (Some(slow), Some(quick)) = (refs(&at), refs(&below)) else {
+            continue;
+        };
+        if slow < CAP_SLOWER * quick {
+            continue;
+        }
+        let claim = format!(
+            "{}: {} of {} intervals have {} {name}, within {:.0} %, and writes wait {} ms then, {} ms \
+             otherwise: the rate is capped ({})",
+            samples.device,
+            at.len(),
+            each.len(),
+            show(top),
+            100.0 * CAP_NEAR,
+            show(slow),
+            show(quick),
+            place(samples.table)
+        );
+        notes.push(
+            Note::of(&catalogue::DIAGNOSIS_CAP, Caution, claim)
+                .number("rate", top)
+                .number("share", share)
+                .number("await_at_cap_ms", slow)
+                .number("await_below_ms", quick),
+        );
+        return;
+    }
+}

@@ -1,0 +1,268 @@
+//! Copies of `/proc/diskstats`, one or more in a file, with `TS` lines of seconds between them as
+//! pt-diskstats collects them: two copies are subtracted to operations, latencies and utilisation.
+//!
+//! Columns are those of the kernel's `Documentation/admin-guide/iostats.rst`: reads, merged,
+//! sectors of 512 bytes, milliseconds; the same of writes; in flight, milliseconds of I/O, weighted
+//! milliseconds; since 4.18 discards, since 5.5 flushes and their milliseconds.
+
+use crate::Notes;
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
+use measure::imported::{Cell, Severity};
+use measure::origin::{OriginInput, TextSpan};
+use std::collections::BTreeMap;
+
+/// Devices of a file that are kept.
+const DEVICES_MAX: usize = 4096;
+/// Counters of a line that are kept.
+const COUNTERS: usize = 17;
+/// Counters that a line has at least.
+const COUNTERS_MIN: usize = 11;
+
+const READS: usize = 0;
+const READ_MS: usize = 3;
+const WRITES: usize = 4;
+const WRITE_SECTORS: usize = 6;
+const WRITE_MS: usize = 7;
+const IN_FLIGHT: usize = 8;
+const BUSY_MS: usize = 9;
+const FLUSHES: usize = 15;
+const FLUSH_MS: usize = 16;
+
+/// Whether a line is of such a copy.
+pub fn opens(line: &str) -> bool {
+    sample(SourceLine::new(1, line)).is_some()
+}
+
+type Counter = Option<(u64, Option<TextSpan>)>;
+
+/// The device and its counters.
+fn sample(source: SourceLine<'_>) -> Option<(&str, [Counter; COUNTERS])> {
+    let mut words = source.text.split_ascii_whitespace();
+    let whole = |w: &str| w.parse::<u64>().ok();
+    let (_, _) = (whole(words.next()?)?, whole(words.next()?)?);
+    let name = words.next()?;
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name.len() > 128 {
+        return None;
+    }
+    let mut counters = [None; COUNTERS];
+    let mut met = 0;
+    for word in words {
+        let value = whole(word)?;
+        if let Some(slot) = counters.get_mut(met) {
+            *slot = Some((value, source.span(word)));
+        }
+        met += 1;
+    }
+    (COUNTERS_MIN..=32)
+        .contains(&met)
+        .then_some((name, counters))
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    at: Option<(f64, SourcedCell)>,
+    counters: [Counter; COUNTERS],
+}
+
+/// The copies of a file.
+#[derive(Debug, Default)]
+pub struct DiskStatsSamples {
+    table: Option<usize>,
+    devices: BTreeMap<String, Sample>,
+    at: Option<(f64, SourcedCell)>,
+}
+
+impl DiskStatsSamples {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        match line.as_bytes().first() {
+            Some(b' ' | b'0'..=b'9') => {}
+            Some(b'T') => {
+                self.stamp(line, number);
+                return;
+            }
+            _ => return,
+        }
+        let first = line.trim_ascii_start().as_bytes().first();
+        if !first.is_some_and(u8::is_ascii_digit) {
+            return;
+        }
+        let source = SourceLine::new(number, line);
+        let Some((name, counters)) = sample(source) else {
+            return;
+        };
+        let sample = Sample {
+            at: self.at.clone(),
+            counters,
+        };
+        let is_known = self.devices.contains_key(name) || self.devices.len() < DEVICES_MAX;
+        let before = is_known.then(|| self.devices.insert(name.to_owned(), sample.clone()));
+        let before = before.flatten();
+        // The first copy is since boot: it is shown with its counts, and has no rates.
+        self.give(source, name, before.as_ref(), &sample, sheets, notes);
+    }
+
+    /// `TS 1281367519`, and what stands behind it.
+    fn stamp(&mut self, line: &str, number: u64) {
+        let Some(word) = line
+            .strip_prefix("TS ")
+            .and_then(|r| r.split_whitespace().next())
+        else {
+            return;
+        };
+        let plain = word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        if let Some(seconds) = word.parse::<f64>().ok().filter(|_| plain) {
+            let source = SourceLine::new(number, line);
+            self.at = Some((seconds, source.scaled(word, seconds, 1.0)));
+        }
+    }
+
+    fn give(
+        &mut self,
+        source: SourceLine<'_>,
+        name: &str,
+        before: Option<&Sample>,
+        after: &Sample,
+        sheets: &mut Sheets,
+        notes: &mut Notes,
+    ) {
+        let is_idle = |s: &Sample| s.counters.iter().flatten().all(|(n, _)| *n == 0);
+        if is_idle(after) {
+            return;
+        }
+        if let Some(at) = before.and_then(|b| goes_back(b, after)) {
+            let line = Some(source.number);
+            notes.add(Severity::Warning, "diskstats.goes_back", line, None, || {
+                format!(
+                    "{}: counter {} goes back: the machine or the device was restarted, or the \
+                     counter began again; not subtracted",
+                    crate::notes::quote(name.as_bytes()),
+                    at + 1
+                )
+            });
+            return;
+        }
+        let row = match before {
+            Some(before) => row(source, name, before, after),
+            None => {
+                let mut row = vec![
+                    source.text(name),
+                    after
+                        .at
+                        .clone()
+                        .map_or_else(SourcedCell::blank, |(_, cell)| cell),
+                    SourcedCell::label("since boot"),
+                ];
+                row.resize(4, SourcedCell::blank());
+                let counts = [READS, WRITES, WRITE_SECTORS, FLUSHES];
+                row.extend(counts.map(|c| {
+                    let found = after.counters[c];
+                    found.map_or_else(SourcedCell::blank, |(n, s)| {
+                        SourcedCell::read(Cell::Count(n), s)
+                    })
+                }));
+                row
+            }
+        };
+        let table = *self
+            .table
+            .get_or_insert_with(|| open(source.number, sheets));
+        sheets.sourced_row(table, source.number, row);
+    }
+}
+
+fn open(number: u64, sheets: &mut Sheets) -> usize {
+    let columns = [
+        ("device", "Device"),
+        ("at_s", "TS"),
+        ("covers", "Covers"),
+        ("seconds", "Seconds"),
+        ("reads", "Reads"),
+        ("writes", "Writes"),
+        ("write_sectors", "Sectors written (512)"),
+        ("flushes", "Flushes"),
+        ("reads_per_s", "r/s"),
+        ("writes_per_s", "w/s"),
+        ("write_mb_per_s", "wMB/s"),
+        ("flushes_per_s", "f/s"),
+        ("read_await_ms", "r_await"),
+        ("write_await_ms", "w_await"),
+        ("flush_await_ms", "f_await"),
+        ("util_pct", "%util"),
+        ("in_flight", "In flight"),
+    ];
+    sheets.open("diskstats", "Samples of /proc/diskstats", number, &columns)
+}
+
+/// The counter that goes back. What is in flight is no counter.
+fn goes_back(before: &Sample, after: &Sample) -> Option<usize> {
+    let pairs = before.counters.iter().zip(&after.counters).enumerate();
+    let back = |(i, (a, b)): &(usize, (&Counter, &Counter))| match (a, b) {
+        (Some((a, _)), Some((b, _))) => *i != IN_FLIGHT && b < a,
+        _ => false,
+    };
+    pairs.into_iter().find(back).map(|(i, _)| i)
+}
+
+/// The row of what happened between two samples of a device.
+fn row(source: SourceLine<'_>, name: &str, before: &Sample, after: &Sample) -> Vec<SourcedCell> {
+    let seconds = before.at.as_ref().zip(after.at.as_ref());
+    let seconds = seconds.map(|((a, _), (b, _))| b - a).filter(|s| *s > 0.0);
+    let grew = |at: usize| match (before.counters[at], after.counters[at]) {
+        (Some((a, first)), Some((b, second))) => Some((b.saturating_sub(a), first, second)),
+        _ => None,
+    };
+    let inputs = |all: &[usize]| -> Vec<OriginInput> {
+        let spans = all.iter().filter_map(|at| grew(*at));
+        spans
+            .flat_map(|(_, a, b)| [b, a])
+            .flatten()
+            .map(OriginInput::Span)
+            .collect()
+    };
+    let count = |at: usize| {
+        let cell = grew(at).map_or(Cell::Blank, |(n, ..)| Cell::Count(n));
+        SourcedCell::derived(cell, "after - before", inputs(&[at]))
+    };
+    let rate = |at: usize, scale: f64| {
+        let value = grew(at)
+            .zip(seconds)
+            .map(|((n, ..), s)| n as f64 * scale / s);
+        SourcedCell::computed(value, "(after - before) * unit / seconds", inputs(&[at]))
+    };
+    let mean = |ms: usize, n: usize| {
+        let both = grew(ms).zip(grew(n)).filter(|(_, (n, ..))| *n > 0);
+        let value = both.map(|((ms, ..), (n, ..))| ms as f64 / n as f64);
+        SourcedCell::computed(
+            value,
+            "milliseconds / operations, of differences",
+            inputs(&[ms, n]),
+        )
+    };
+    let in_flight = after.counters[IN_FLIGHT];
+    vec![
+        source.text(name),
+        after
+            .at
+            .clone()
+            .map_or_else(SourcedCell::blank, |(_, cell)| cell),
+        SourcedCell::label("interval"),
+        SourcedCell::computed(seconds, "difference of the TS lines", Vec::new()),
+        count(READS),
+        count(WRITES),
+        count(WRITE_SECTORS),
+        count(FLUSHES),
+        rate(READS, 1.0),
+        rate(WRITES, 1.0),
+        rate(WRITE_SECTORS, 512.0 / 1_048_576.0),
+        rate(FLUSHES, 1.0),
+        mean(READ_MS, READS),
+        mean(WRITE_MS, WRITES),
+        mean(FLUSH_MS, FLUSHES),
+        rate(BUSY_MS, 0.1),
+        in_flight.map_or_else(SourcedCell::blank, |(n, s)| {
+            SourcedCell::read(Cell::Count(n), s)
+        }),
+    ]
+}

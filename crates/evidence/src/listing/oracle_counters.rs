@@ -1,0 +1,422 @@
+//! Listings of `v$system_event` and `v$sysstat` and their forms of all instances and snapshots
+//! (`gv$`, `dba_hist_`), as SQL*Plus prints them above a rule, or as separated values.
+//!
+//! Counts are since the start of the instance: [`crate::counters`] subtracts listings of the same
+//! instance. Rows that take several lines are not read. A heading `NAME VALUE` is of many views:
+//! unless the query names `sysstat`, only names of statistics about redo and commits are taken.
+
+use crate::Notes;
+use crate::awr::text::spans;
+use crate::counters::{CounterListing, CounterView};
+use crate::origin::{SourceLine, SourcedCell};
+use crate::sheets::Sheets;
+use crate::tables::column;
+use measure::imported::{Cell, Severity};
+use measure::printed;
+
+/// Columns of a listing at most.
+const COLUMNS_MAX: usize = 64;
+/// Nanoseconds of a hundredth of a second, in microseconds: the unit of `TIME_WAITED`.
+const HUNDREDTH_US: f64 = 10_000.0;
+
+static EVENTS: CounterView = CounterView {
+    id: "system_event_change",
+    title: "v$system_event",
+    name: ("event", "EVENT"),
+    mean_of: Some(("waits", "time_us")),
+};
+static STATISTICS: CounterView = CounterView {
+    id: "sysstat_change",
+    title: "v$sysstat",
+    name: ("statistic", "NAME"),
+    mean_of: None,
+};
+
+/// Our keys, the headings of the view, and the factor to our unit; the first heading that a
+/// listing has is read.
+type Figure = (&'static str, &'static [(&'static str, f64)]);
+
+const EVENT_FIGURES: [Figure; 5] = [
+    ("waits", &[("TOTAL_WAITS", 1.0)]),
+    ("timeouts", &[("TOTAL_TIMEOUTS", 1.0)]),
+    (
+        "time_us",
+        &[("TIME_WAITED_MICRO", 1.0), ("TIME_WAITED", HUNDREDTH_US)],
+    ),
+    ("waits_fg", &[("TOTAL_WAITS_FG", 1.0)]),
+    (
+        "time_fg_us",
+        &[
+            ("TIME_WAITED_MICRO_FG", 1.0),
+            ("TIME_WAITED_FG", HUNDREDTH_US),
+        ],
+    ),
+];
+const STATISTIC_FIGURES: [Figure; 1] = [("value", &[("VALUE", 1.0)])];
+const EVENT_NAMES: &[&str] = &["EVENT", "EVENT_NAME"];
+const STATISTIC_NAMES: &[&str] = &["NAME", "STAT_NAME"];
+const INSTANCES: &[&str] = &["INSTANCE_NUMBER", "INST_ID"];
+
+/// Whether a line begins such a listing.
+pub fn opens(line: &str) -> bool {
+    names_sysstat(line) || Layout::of(line).is_some_and(|l| l.is_event)
+}
+
+/// Whether a line is part of a query of statistics.
+fn names_sysstat(line: &str) -> bool {
+    let first = line.as_bytes().iter().find(|b| !b.is_ascii_whitespace());
+    let may = first.is_some_and(|b| matches!(b, b'S' | b's' | b'F' | b'f' | b'0'..=b'9'));
+    let has = |word: &[u8]| memchr::memmem::find(line.as_bytes(), word).is_some();
+    if !may || line.len() > 400 || !(has(b"sysstat") || has(b"SYSSTAT")) {
+        return false;
+    }
+    let small = line.to_ascii_lowercase();
+    let from = small.contains("from ") || small.contains("select");
+    from && (small.contains("v$sysstat") || small.contains("dba_hist_sysstat"))
+}
+
+/// Where the columns of a listing are.
+#[derive(Clone, Debug, PartialEq)]
+struct Layout {
+    is_event: bool,
+    names: Vec<String>,
+    /// First character of each column and the one behind it, of aligned listings.
+    spans: Vec<(usize, usize)>,
+    separator: Option<char>,
+}
+
+impl Layout {
+    /// The layout of a heading: names of columns in capitals, and nothing else.
+    fn of(line: &str) -> Option<Layout> {
+        let is_heading =
+            |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b"_#$ \t,\"|;".contains(&b);
+        if line.len() < 8 || !line.bytes().all(is_heading) {
+            return None;
+        }
+        let separator = [',', ';', '|'].into_iter().find(|s| line.contains(*s));
+        let names: Vec<String> = match separator {
+            Some(separator) => parts(line, separator).map(str::to_owned).collect(),
+            None => line.split_whitespace().map(str::to_owned).collect(),
+        };
+        let has = |wanted: &[&str]| names.iter().any(|n| wanted.contains(&n.as_str()));
+        let is_event =
+            has(EVENT_NAMES) && has(&["TOTAL_WAITS"]) && has(&["TIME_WAITED", "TIME_WAITED_MICRO"]);
+        let is_statistic = has(STATISTIC_NAMES) && has(&["VALUE"]);
+        let fits = (2..=COLUMNS_MAX).contains(&names.len()) && (is_event || is_statistic);
+        fits.then_some(Layout {
+            is_event,
+            names,
+            spans: Vec::new(),
+            separator,
+        })
+    }
+
+    /// The cells of a row.
+    fn cells<'a>(&self, line: &'a str) -> Option<Vec<&'a str>> {
+        if let Some(separator) = self.separator {
+            let cells: Vec<&str> = parts(line, separator).collect();
+            return (cells.len() == self.names.len()).then_some(cells);
+        }
+        if self.spans.is_empty() {
+            return None;
+        }
+        cut(line, &self.spans)
+    }
+
+    fn at(&self, wanted: &[&str]) -> Option<usize> {
+        self.names.iter().position(|n| wanted.contains(&n.as_str()))
+    }
+}
+
+/// The values of a line of separated values; quotes are no part of them.
+fn parts(line: &str, separator: char) -> impl Iterator<Item = &str> {
+    let parts = line.split(separator).map(str::trim);
+    parts.map(|p| {
+        p.strip_prefix('"')
+            .and_then(|p| p.strip_suffix('"'))
+            .unwrap_or(p)
+    })
+}
+
+/// Cuts a line at the columns of its rule; a tab goes to the next multiple of eight. `None` if a
+/// character is between two columns.
+fn cut<'a>(line: &'a str, spans: &[(usize, usize)]) -> Option<Vec<&'a str>> {
+    let mut bounds = vec![None::<(usize, usize)>; spans.len()];
+    let (mut at, mut column) = (0, 0);
+    for (byte, c) in line.char_indices() {
+        let place = at;
+        at = if c == '\t' { (at / 8 + 1) * 8 } else { at + 1 };
+        if c.is_whitespace() {
+            continue;
+        }
+        while spans.get(column).is_some_and(|(_, end)| place >= *end) {
+            column += 1;
+        }
+        let (start, _) = spans.get(column)?;
+        if place < *start {
+            return None;
+        }
+        let end = byte + c.len_utf8();
+        let bound = bounds.get_mut(column)?;
+        *bound = Some((bound.map_or(byte, |(from, _)| from), end));
+    }
+    let cell = |bound: Option<(usize, usize)>| bound.map_or(Some(""), |(a, b)| line.get(a..b));
+    bounds.into_iter().map(cell).collect()
+}
+
+/// Whether a name is a statistic about redo and commits, which no other view has.
+fn is_known(name: &str) -> bool {
+    const KNOWN: [&str; 6] = [
+        "user commits",
+        "user rollbacks",
+        "user calls",
+        "transaction rollbacks",
+        "background timeouts",
+        "IMU commits",
+    ];
+    name.starts_with("redo ") || KNOWN.contains(&name)
+}
+
+/// The listings of a file.
+#[derive(Debug, Default)]
+pub struct OracleCounters {
+    file: String,
+    layout: Option<Layout>,
+    /// The line before was the heading.
+    is_after_heading: bool,
+    /// The query names the view of statistics.
+    is_sysstat: bool,
+    tables: [Option<usize>; 2],
+    /// First of the listings of the query that is being read.
+    block: usize,
+    passed: u64,
+    /// Listings, for their differences.
+    pub listings: Vec<CounterListing>,
+}
+
+impl OracleCounters {
+    /// Of the file of that name.
+    #[must_use]
+    pub fn new(file: &str) -> OracleCounters {
+        OracleCounters {
+            file: file.to_owned(),
+            ..OracleCounters::default()
+        }
+    }
+
+    /// Takes a line.
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
+        let is_after_heading = std::mem::take(&mut self.is_after_heading);
+        if is_after_heading
+            && let Some(layout) = &mut self.layout
+            && layout.separator.is_none()
+        {
+            let spans = spans(line).filter(|s| s.len() == layout.names.len());
+            match spans {
+                Some(spans) => layout.spans = spans,
+                None => self.layout = None,
+            }
+            return;
+        }
+        let first = line.as_bytes().iter().find(|b| !b.is_ascii_whitespace());
+        let Some(first) = first else {
+            return;
+        };
+        if (first.is_ascii_uppercase() || *first == b'"')
+            && let Some(layout) = Layout::of(line)
+        {
+            self.is_after_heading = true;
+            // SQL*Plus repeats headings on each page.
+            let goes_on = self
+                .layout
+                .as_ref()
+                .is_some_and(|l| l.names == layout.names);
+            if !goes_on {
+                self.block = self.listings.len();
+            }
+            self.layout = Some(layout);
+            return;
+        }
+        if names_sysstat(line) {
+            self.is_sysstat = true;
+            self.close(number, notes);
+            return;
+        }
+        if self.layout.is_none() {
+            return;
+        }
+        let is_end = line.contains("selected.") || line.starts_with("SQL>");
+        if is_end || !self.row(SourceLine::new(number, line), sheets) {
+            self.is_sysstat &= !is_end;
+            self.close(number, notes);
+        }
+    }
+
+    /// Ends the file.
+    pub fn end(&mut self, notes: &mut Notes) {
+        self.close(0, notes);
+    }
+
+    fn close(&mut self, number: u64, notes: &mut Notes) {
+        self.layout = None;
+        self.block = self.listings.len();
+        let passed = std::mem::take(&mut self.passed);
+        if passed > 0 {
+            let at = Some(number).filter(|n| *n > 0);
+            notes.add(Severity::Note, "sysstat.other_names", at, None, || {
+                format!(
+                    "{passed} lines of NAME and VALUE are not known statistics about redo and \
+                     commits: left out, because the query does not name v$sysstat"
+                )
+            });
+        }
+    }
+
+    /// Whether a line is a row of the listing.
+    fn row(&mut self, source: SourceLine<'_>, sheets: &mut Sheets) -> bool {
+        let Some(layout) = self.layout.clone() else {
+            return false;
+        };
+        let Some(cells) = layout.cells(source.text) else {
+            return false;
+        };
+        let of = |wanted: &[&str]| layout.at(wanted).and_then(|i| cells.get(i).copied());
+        let (names, figures): (&[&str], &[Figure]) = match layout.is_event {
+            true => (EVENT_NAMES, &EVENT_FIGURES),
+            false => (STATISTIC_NAMES, &STATISTIC_FIGURES),
+        };
+        let name = of(names).unwrap_or_default();
+        let figures: Vec<(&str, &str, SourcedCell)> = figures
+            .iter()
+            .map(|(key, headings)| figure(key, headings, &of, source))
+            .collect();
+        let is_number = |i: usize| {
+            let cell = figures.get(i).map(|(.., cell)| &cell.cell);
+            matches!(cell, Some(Cell::Count(_) | Cell::Real(_)))
+        };
+        let is_whole = is_number(0) && (!layout.is_event || is_number(2));
+        if name.is_empty() || !is_whole {
+            // A value that is no number is of another view.
+            self.passed += u64::from(!layout.is_event && !name.is_empty());
+            return !layout.is_event && !name.is_empty();
+        }
+        if !layout.is_event && !self.is_sysstat && !is_known(name) {
+            self.passed += 1;
+            return true;
+        }
+        self.give(&layout, name, &figures, &of, source, sheets);
+        true
+    }
+
+    fn give<'a>(
+        &mut self,
+        layout: &Layout,
+        name: &str,
+        figures: &[(&str, &str, SourcedCell)],
+        of: &dyn Fn(&[&str]) -> Option<&'a str>,
+        source: SourceLine<'a>,
+        sheets: &mut Sheets,
+    ) {
+        let view = if layout.is_event {
+            &EVENTS
+        } else {
+            &STATISTICS
+        };
+        let mut columns = vec![
+            ("snap", "SNAP_ID"),
+            ("begin", "BEGIN_INTERVAL_TIME"),
+            ("instance", "INSTANCE_NUMBER"),
+            ("container", "CON_ID"),
+            view.name,
+        ];
+        columns.extend(figures.iter().map(|(key, heading, _)| (*key, *heading)));
+        let id = if layout.is_event {
+            "system_event"
+        } else {
+            "sysstat"
+        };
+        let open = || sheets.open(id, view.title, source.number, &columns);
+        let table = *self.tables[usize::from(layout.is_event)].get_or_insert_with(open);
+        let part = |wanted: &[&str]| of(wanted).filter(|p| !p.is_empty());
+        let keys = [
+            part(&["SNAP_ID"]),
+            part(&["BEGIN_INTERVAL_TIME"]),
+            part(INSTANCES),
+            part(&["CON_ID"]),
+        ];
+        let cell = |word: Option<&str>| word.map_or_else(SourcedCell::blank, |w| label(w, source));
+        let mut row: Vec<SourcedCell> = keys.iter().map(|k| cell(*k)).collect();
+        row.push(source.text(name));
+        row.extend(figures.iter().map(|(.., cell)| cell.clone()));
+        sheets.sourced_row(table, source.number, row);
+
+        let [snap, begin, instance, container] = keys;
+        let instance = [("instance", instance), ("container", container)];
+        let instance: Vec<String> = instance
+            .iter()
+            .filter_map(|(what, number)| Some(format!("{what} {}", (*number)?)))
+            .collect();
+        let snap_label = snap
+            .map(|s| format!("snap {s}"))
+            .or(begin.map(str::to_owned));
+        let listing = self.listing(view, instance.join(", "), snap_label, name, source.number);
+        for (key, heading, cell) in figures {
+            listing.add(name, &column(key, heading), cell);
+        }
+    }
+
+    /// The listing of this query that has the instance and the snapshot, and not yet the name.
+    fn listing(
+        &mut self,
+        view: &'static CounterView,
+        instance: String,
+        label: Option<String>,
+        name: &str,
+        line: u64,
+    ) -> &mut CounterListing {
+        let label = label.unwrap_or_default();
+        let block = self.block.min(self.listings.len());
+        let fits = |l: &CounterListing| {
+            l.view == view && l.instance == instance && l.label == label && !l.has(name)
+        };
+        // The last one is nearly always it.
+        let found = self.listings[block..].iter().rposition(fits);
+        let at = found.map_or(self.listings.len(), |i| block + i);
+        if found.is_none() {
+            let mut listing = CounterListing::new(view, &self.file, line);
+            (listing.instance, listing.label) = (instance, label);
+            self.listings.push(listing);
+        }
+        &mut self.listings[at]
+    }
+}
+
+/// The figure of a column, by the first of its headings that the listing has.
+fn figure<'a>(
+    key: &'static str,
+    headings: &'static [(&'static str, f64)],
+    of: &dyn Fn(&[&str]) -> Option<&'a str>,
+    source: SourceLine<'a>,
+) -> (&'static str, &'static str, SourcedCell) {
+    let found = headings
+        .iter()
+        .find_map(|(h, factor)| Some((*h, *factor, of(&[*h])?)));
+    let Some((heading, factor, word)) = found else {
+        return (key, headings[0].0, SourcedCell::blank());
+    };
+    let number = printed::number(word).filter(|n| n.suffix.is_empty());
+    let cell = match number {
+        Some(n) if factor != 1.0 => source.scaled(word, n.value, factor),
+        Some(_) => source.cell(word),
+        None => SourcedCell::blank(),
+    };
+    (key, heading, cell)
+}
+
+/// A number of a snapshot or an instance, or its text.
+fn label(word: &str, source: SourceLine<'_>) -> SourcedCell {
+    match word.parse::<u64>() {
+        Ok(_) => source.cell(word),
+        Err(_) => source.text(word),
+    }
+}
