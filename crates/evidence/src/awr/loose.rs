@@ -4,6 +4,7 @@
 use super::cell::GridCell;
 use super::events::{self, Role};
 use super::give::ReportFigures;
+use super::loose_headings::EventHeadings;
 use super::{Grid, io};
 use crate::Notes;
 use crate::origin::SourceLine;
