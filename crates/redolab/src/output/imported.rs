@@ -6,6 +6,7 @@
 use super::cells;
 use super::csv::safe;
 use super::table::{self, Style};
+use analysis::findings::agreement;
 use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, SourceRegion, Table};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
@@ -99,7 +100,11 @@ pub fn text(run: &Run, style: Style, verbose: bool) -> String {
     }
     let limit = if verbose { usize::MAX } else { LINES_SHOWN };
     for table in &imported.tables {
-        out.push_str(&format!("\n{}", one(table, limit, style)));
+        let shown = match table.id.as_str() {
+            agreement::TABLE => paragraphs(table),
+            _ => one(table, limit, style),
+        };
+        out.push_str(&format!("\n{shown}"));
     }
     if !imported.series.is_empty() {
         out.push_str(&format!("\n{}", over_time(run, &imported.series)));
@@ -133,6 +138,31 @@ fn region(region: &SourceRegion) -> String {
         read => format!("read as {}", sanitize::line(read)),
     };
     format!("    {lines}: {what}\n")
+}
+
+/// What evidences show of the same quantity, a paragraph each: as a table it is too wide to read.
+fn paragraphs(t: &Table) -> String {
+    let mut out = format!("{}\n", sanitize::line(&t.title));
+    for row in &t.rows {
+        let cell = |key: &str| {
+            let at = t.columns.iter().position(|c| c.key == key);
+            at.and_then(|at| row.get(at))
+                .filter(|c| **c != Cell::Blank)
+                .map(short)
+        };
+        let text = |key: &str| cell(key).unwrap_or_default();
+        let why = cell("explanation").map_or_else(String::new, |why| format!(": {why}"));
+        let off = cell("difference_pct").map_or_else(String::new, |pct| format!(" by {pct} %"));
+        out.push_str(&format!(
+            "  {}: {}{off}{why}\n",
+            text("quantity"),
+            text("agreement")
+        ));
+        for (value, evidence) in [("value_a", "evidence_a"), ("value_b", "evidence_b")] {
+            out.push_str(&format!("    {:>16}  {}\n", text(value), text(evidence)));
+        }
+    }
+    out
 }
 
 fn one(t: &Table, limit: usize, style: Style) -> String {

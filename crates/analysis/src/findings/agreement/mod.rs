@@ -119,7 +119,8 @@ fn pairs<'a>(all: &'a [Observation], sources: &[Source]) -> Vec<ComparedPair<'a>
     let mut out = Vec::new();
     for quantity in quantities {
         let mut of: Vec<&Observation> = all.iter().filter(|o| o.quantity == quantity).collect();
-        of.sort_by_key(|o| o.source);
+        // What has enough waits comes first, so that others are not compared with an excerpt.
+        of.sort_by_key(|o| (is_excerpt(o), o.source));
         let Some((first, others)) = of.split_first() else {
             continue;
         };
@@ -140,6 +141,11 @@ fn pairs<'a>(all: &'a [Observation], sources: &[Source]) -> Vec<ComparedPair<'a>
     out
 }
 
+/// Whether an evidence has only a few waits.
+fn is_excerpt(of: &Observation) -> bool {
+    of.waits.is_some_and(|n| n < WAITS_MIN)
+}
+
 /// How two values of a quantity relate, and why.
 fn relate(a: &Observation, b: &Observation, sources: &[Source]) -> (Agreement, String) {
     if let (Some(one), Some(other)) = (instance(a, sources), instance(b, sources))
@@ -148,10 +154,7 @@ fn relate(a: &Observation, b: &Observation, sources: &[Source]) -> (Agreement, S
         let why = format!("other instances: {one} and {other}");
         return (Agreement::NotComparable, why);
     }
-    if let Some(few) = [a, b]
-        .into_iter()
-        .find(|o| o.waits.is_some_and(|n| n < WAITS_MIN))
-    {
+    if let Some(few) = [a, b].into_iter().find(|o| is_excerpt(o)) {
         let waits = crate::format::count(few.waits.unwrap_or(0.0) as u64);
         let why = format!("the {} has {waits} waits only", named(few));
         return (Agreement::NotComparable, why);
