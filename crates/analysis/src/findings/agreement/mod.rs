@@ -11,8 +11,11 @@ use super::catalogue;
 use super::note::Note;
 use measure::imported::{Cell, Column, Imported, Source, Table};
 use measure::judgement::Finding;
+use measure::origin::{CellOrigin, RowOrigin};
 use observe::{EvidenceSource, Observation, SharedQuantity};
 
+/// How the cells of the table are made.
+const COMPARED: &str = "comparison of the evidences that the row names";
 /// Id of the table.
 pub const TABLE: &str = "agreement";
 /// Files of one kind that are compared with another kind.
@@ -67,8 +70,11 @@ pub fn table(imported: &Imported) -> Option<Table> {
         heading: heading.to_owned(),
     };
     let rows: Vec<Vec<Cell>> = pairs.iter().map(row).collect();
+    let origins = pairs.iter().zip(&rows).map(origin).collect();
     (!rows.is_empty()).then(|| Table {
         id: TABLE.to_owned(),
+        formulas: vec![COMPARED.to_owned()],
+        origins,
         title: "Do the evidences agree?".to_owned(),
         columns: vec![
             column("quantity", "Quantity"),
@@ -288,6 +294,21 @@ fn value(of: &Observation) -> String {
         SharedQuantity::Outliers if low == high => crate::format::count(low as u64),
         _ if low == high => show(low),
         _ => format!("{} to {}", show(low), show(high)),
+    }
+}
+
+/// Where a row comes from: the tables of both evidences.
+fn origin((pair, cells): (&ComparedPair<'_>, &Vec<Cell>)) -> RowOrigin {
+    let line = pair.a.line.or(pair.b.line).unwrap_or(1);
+    let cell = |cell: &Cell| match cell {
+        Cell::Blank => CellOrigin::Given,
+        _ => CellOrigin::Derived(Box::default()),
+    };
+    let of = [pair.a, pair.b].into_iter().find(|o| !o.file.is_empty());
+    RowOrigin {
+        file: of.map_or_else(String::new, |o| o.file.clone()),
+        lines: (line, line),
+        cells: cells.iter().map(cell).collect(),
     }
 }
 
