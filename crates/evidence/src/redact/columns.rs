@@ -42,6 +42,8 @@ const HEADINGS: &[(&str, MarkKind)] = &[
     ("member", MarkKind::Name(NameKind::Path)),
     ("tracefile", MarkKind::Name(NameKind::Path)),
     ("clientaddr", MarkKind::Name(NameKind::Address)),
+    ("release", MarkKind::Kept),
+    ("version", MarkKind::Kept),
     ("sqltext", MarkKind::Statement),
     ("query", MarkKind::Statement),
     ("info", MarkKind::Statement),
@@ -69,7 +71,7 @@ fn plain(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-fn of_heading(heading: &str) -> Option<MarkKind> {
+pub(super) fn of_heading(heading: &str) -> Option<MarkKind> {
     let name = plain(heading);
     let found = HEADINGS.iter().find(|(known, _)| *known == name);
     found.map(|(_, kind)| *kind)

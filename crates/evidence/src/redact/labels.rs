@@ -13,6 +13,11 @@ const LINES: &[(&str, NameKind)] = &[
     ("Database Name:", NameKind::Database),
     ("Module:", NameKind::Module),
     ("Host Name:", NameKind::Host),
+    ("Host name:", NameKind::Host),
+    ("DB Name:", NameKind::Database),
+    ("DB name:", NameKind::Database),
+    ("DB Unique Name:", NameKind::Database),
+    ("Instance:", NameKind::Instance),
     ("Instance Name:", NameKind::Instance),
 ];
 
@@ -44,7 +49,14 @@ const KEYS: &[(&str, NameKind)] = &[
     ("module", NameKind::Module),
     ("user", NameKind::User),
     ("username", NameKind::User),
-    ("password", NameKind::User),
+    ("mysql-host", NameKind::Host),
+    ("mysql-user", NameKind::User),
+    ("mysql-db", NameKind::Database),
+    ("pgsql-host", NameKind::Host),
+    ("pgsql-user", NameKind::User),
+    ("pgsql-db", NameKind::Database),
+    ("filename", NameKind::Path),
+    ("directory", NameKind::Path),
 ];
 
 /// The places of a line.
@@ -143,7 +155,10 @@ fn keys(text: &str) -> Vec<Mark> {
             let before = small
                 .get(..at)
                 .and_then(|before| before.chars().next_back());
-            if before.is_some_and(|c| c.is_ascii_alphanumeric() || "_-%/$#.".contains(c)) {
+            let is_option = small.get(..at).is_some_and(|before| before.ends_with("--"));
+            let is_inside =
+                before.is_some_and(|c| c.is_ascii_alphanumeric() || "_-%/$#.".contains(c));
+            if is_inside && !is_option {
                 continue;
             }
             if let Some(value) = value_at(text, at + key.len(), before == Some('"')) {

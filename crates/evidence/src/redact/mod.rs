@@ -11,8 +11,12 @@
 //! is room. A name that no line labels cannot be recognised.
 
 mod columns;
+mod connections;
+mod hammerdb;
+mod headings;
 mod labels;
 mod names;
+mod passwords;
 mod shapes;
 mod statements;
 mod vocabulary;
@@ -20,14 +24,30 @@ mod vocabulary;
 pub use names::NameKind;
 
 use columns::Columns;
+use headings::Headings;
 use names::Pseudonyms;
 use statements::Statements;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What takes the place of a statement or a value.
 pub const STATEMENT: &str = "[redacted]";
+/// What takes the place of a password.
+pub const PASSWORD: &str = "[password]";
 
-/// What is replaced.
+/// Names of which it is reported how many were replaced.
+const COUNTED: [(&str, NameKind); 8] = [
+    ("hosts", NameKind::Host),
+    ("instances", NameKind::Instance),
+    ("databases", NameKind::Database),
+    ("services", NameKind::Service),
+    ("modules", NameKind::Module),
+    ("users", NameKind::User),
+    ("paths", NameKind::Path),
+    ("addresses", NameKind::Address),
+];
+
+/// What is replaced; passwords always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
     /// Names of hosts, instances, databases, services, modules and users, paths, IP addresses.
@@ -47,6 +67,9 @@ struct Mark {
 enum MarkKind {
     Name(NameKind),
     Statement,
+    Password,
+    /// A version of a program, which is no address.
+    Kept,
 }
 
 impl Mark {
@@ -64,7 +87,11 @@ pub struct Redactor {
     redaction: Redaction,
     names: Pseudonyms,
     columns: Columns,
+    headings: Headings,
     statements: Statements,
+    is_inside: bool,
+    passwords_replaced: u64,
+    statements_replaced: u64,
 }
 
 impl Redactor {
@@ -86,43 +113,54 @@ impl Redactor {
     /// A file begins, in the first reading or in the second.
     pub fn begin(&mut self) {
         self.columns = Columns::default();
+        self.headings = Headings::default();
+        self.is_inside = false;
         self.statements = Statements::default();
     }
 
     /// Learns the names of a line, which has no line end.
     pub fn learn(&mut self, line: &[u8]) {
-        if !self.redaction.names || is_wait(line) {
+        if is_wait(line) {
             return;
         }
-        let text = String::from_utf8_lossy(line);
+        let (text, _) = decoded(line);
         for mark in self.marks(&text) {
-            if let (MarkKind::Name(kind), Some(name)) = (mark.kind, text.get(mark.at)) {
-                self.names.learn(name, kind);
+            let Some(name) = text.get(mark.at) else {
+                continue;
+            };
+            match mark.kind {
+                MarkKind::Name(kind) => self.names.learn(name, kind),
+                MarkKind::Password => self.names.password(name),
+                MarkKind::Statement | MarkKind::Kept => {}
             }
         }
     }
 
     /// The line without names and statements.
     pub fn line(&mut self, line: &[u8]) -> Vec<u8> {
-        let text = String::from_utf8_lossy(line);
+        let (text, is_latin) = decoded(line);
         if self.redaction.sql && self.statements.is_inside(&text) {
+            // The lines of a statement are one.
+            self.statements_replaced += u64::from(!self.is_inside);
+            self.is_inside = true;
             return STATEMENT.as_bytes().to_vec();
         }
+        self.is_inside = false;
         if is_wait(line) {
             return line.to_vec();
         }
         let marks = self.marks(&text);
         let replaced = self.replaced(&text, marks);
-        let replaced = match self.redaction.names {
-            true => self.names.known(&replaced),
-            false => replaced,
-        };
-        replaced.into_bytes()
+        let replaced = self.names.known(&replaced);
+        match is_latin {
+            true => replaced.chars().flat_map(latin).collect(),
+            false => replaced.into_bytes(),
+        }
     }
 
     /// Any text, such as a path, without the names that were learnt, paths and addresses.
     pub fn text(&mut self, text: &str) -> String {
-        let marks = shapes::marks(text);
+        let marks = self.apart(shapes::marks(text), text);
         let replaced = self.replaced(text, marks);
         self.names.known(&replaced)
     }
@@ -132,20 +170,53 @@ impl Redactor {
         self.names.file(path)
     }
 
+    /// What was replaced so far, such as `hosts 2, passwords 1, statements 12`: of names how many
+    /// there are, of passwords and statements at how many places.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut counts: Vec<String> = Vec::new();
+        if self.redaction.names {
+            let of =
+                |(class, kind): &(&str, NameKind)| format!("{class} {}", self.names.count(*kind));
+            counts.extend(COUNTED.iter().map(of));
+        }
+        counts.push(format!("passwords {}", self.passwords_replaced));
+        if self.redaction.sql {
+            counts.push(format!("statements {}", self.statements_replaced));
+        }
+        counts.join(", ")
+    }
+
     /// All places of a line, in order and apart.
     fn marks(&mut self, text: &str) -> Vec<Mark> {
-        let mut marks = self.columns.marks(text);
+        let mut marks = hammerdb::marks(text);
+        marks.extend(connections::marks(text));
+        marks.extend(passwords::marks(text));
+        marks.extend(self.columns.marks(text));
+        marks.extend(self.headings.marks(text));
         marks.extend(labels::marks(text));
         marks.extend(shapes::marks(text));
         if self.redaction.sql {
             marks.extend(statements::marks(text));
         }
+        self.apart(marks, text)
+    }
+
+    /// What is wanted, and does not overlap.
+    fn apart(&self, mut marks: Vec<Mark>, text: &str) -> Vec<Mark> {
+        let is_version = |mark: &Mark| {
+            let value = text.get(mark.at.clone()).unwrap_or_default();
+            value.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        };
         let is_wanted = |mark: &Mark| match mark.kind {
             MarkKind::Name(_) => self.redaction.names,
             MarkKind::Statement => self.redaction.sql,
+            MarkKind::Password => true,
+            MarkKind::Kept => is_version(mark),
         };
         marks.retain(|mark| is_wanted(mark) && !mark.at.is_empty());
-        // The first kind of place that found it decides.
+        // A statement contains names; else the first kind of place that found it decides.
+        marks.sort_by_key(|mark| mark.kind != MarkKind::Statement);
         let mut apart: Vec<Mark> = Vec::new();
         for mark in marks {
             let overlaps =
@@ -171,13 +242,37 @@ impl Redactor {
             match mark.kind {
                 // A count under such a heading is a figure.
                 MarkKind::Statement if vocabulary::is_common(old) => out.push(old),
-                MarkKind::Statement => out.replace(old, STATEMENT),
+                MarkKind::Statement => {
+                    self.statements_replaced += u64::from(old != STATEMENT);
+                    out.replace(old, STATEMENT);
+                }
+                MarkKind::Password => {
+                    self.passwords_replaced += u64::from(old != PASSWORD);
+                    self.names.password(old);
+                    out.replace(old, PASSWORD);
+                }
+                MarkKind::Kept => out.push(old),
                 MarkKind::Name(kind) => out.replace(old, &self.names.of(old, kind)),
             }
             from = mark.at.end;
         }
         out.push(text.get(from..).unwrap_or_default());
         out.text
+    }
+}
+
+/// The text of a line, and whether each byte is a character, as in Latin-1.
+fn decoded(line: &[u8]) -> (Cow<'_, str>, bool) {
+    match std::str::from_utf8(line) {
+        Ok(text) => (Cow::Borrowed(text), false),
+        Err(_) => (line.iter().map(|byte| char::from(*byte)).collect(), true),
+    }
+}
+
+fn latin(c: char) -> Vec<u8> {
+    match u8::try_from(c) {
+        Ok(byte) => vec![byte],
+        Err(_) => c.to_string().into_bytes(),
     }
 }
 

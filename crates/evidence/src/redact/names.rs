@@ -1,8 +1,9 @@
 //! Names and their pseudonyms.
 
-use super::Spaced;
 use super::vocabulary::is_common;
-use std::collections::BTreeMap;
+use super::{PASSWORD, Spaced};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Names that are kept; further ones have a pseudonym only where they are labelled.
 const NAMES_MAX: usize = 100_000;
@@ -12,6 +13,9 @@ const PHRASES_MAX: usize = 1_000;
 const PARTS_MAX: usize = 8;
 /// Characters of a name that is looked for everywhere, at least.
 const LETTERS_MIN: usize = 3;
+
+/// Characters of a password that is looked for everywhere, at least.
+const PASSWORD_MIN: usize = 6;
 
 /// What a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +75,10 @@ impl Pseudonyms {
     /// The pseudonym of a name at a place that labels it.
     pub(super) fn of(&mut self, name: &str, kind: NameKind) -> String {
         let plain = name.trim();
-        if plain.is_empty() || is_common(plain) || is_pseudonym(plain) {
+        let is_address = plain.parse::<IpAddr>().is_ok();
+        let kind = if is_address { NameKind::Address } else { kind };
+        let is_kept = is_common(plain) && !is_address;
+        if plain.is_empty() || is_kept || is_pseudonym(plain) {
             return name.to_owned();
         }
         if kind == NameKind::Path {
@@ -100,6 +107,34 @@ impl Pseudonyms {
             self.given.insert(key, pseudonym.clone());
         }
         pseudonym
+    }
+
+    /// Looks for a password everywhere, unless it may be a word of the format.
+    pub(super) fn password(&mut self, password: &str) {
+        let plain = password.trim_matches('"');
+        let has = |is: fn(&u8) -> bool| plain.bytes().any(|b| is(&b));
+        let is_strong = plain.chars().count() >= PASSWORD_MIN
+            && has(u8::is_ascii_digit)
+            && has(u8::is_ascii_alphabetic);
+        if !is_strong || self.given.len() >= NAMES_MAX {
+            return;
+        }
+        let key = plain.to_lowercase();
+        if self.given.insert(key, PASSWORD.to_owned()).is_none()
+            && plain.contains(|c: char| !is_in_name(c))
+            && self.phrases.len() < PHRASES_MAX
+        {
+            self.phrases.push((plain.to_owned(), PASSWORD.to_owned()));
+        }
+    }
+
+    /// How many names of a kind have a pseudonym.
+    pub(super) fn count(&self, kind: NameKind) -> usize {
+        let given = self
+            .given
+            .values()
+            .filter(|name| name.starts_with(kind.begin()));
+        given.collect::<BTreeSet<&String>>().len()
     }
 
     /// A path keeps the process of a trace, by which its reader knows the log writer.
@@ -195,7 +230,9 @@ impl Pseudonyms {
                 let is_long = part.chars().count() >= LETTERS_MIN;
                 let is_number = part.bytes().all(|b| b.is_ascii_digit());
                 let pseudonym = self.given.get(&part.to_lowercase())?;
-                (is_long && !is_number).then_some((last, part, pseudonym))
+                let end = start + part.len();
+                (is_long && !is_number && is_apart(word, start, end))
+                    .then_some((last, part, pseudonym))
             });
             match found {
                 Some((last, part, pseudonym)) => {
@@ -214,6 +251,19 @@ impl Pseudonyms {
             at += 1;
         }
     }
+}
+
+/// An IPv4 address has no further part: a version may begin with it.
+fn is_apart(word: &str, start: usize, end: usize) -> bool {
+    let is_address = word
+        .get(start..end)
+        .is_some_and(|part| part.parse::<Ipv4Addr>().is_ok());
+    let before = word
+        .get(..start)
+        .is_some_and(|before| before.ends_with('.'));
+    let after = word.get(end..).and_then(|after| after.strip_prefix('.'));
+    let is_more = after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()));
+    !is_address || !(before || is_more)
 }
 
 fn is_in_name(c: char) -> bool {

@@ -1,10 +1,17 @@
-//! Names that have a form of their own: IP addresses, paths, hosts behind `@` and in addresses.
+//! Names that have a form of their own: IP addresses, paths, hosts behind `@`.
 
 use super::{Mark, NameKind};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Words before numbers with four parts that are the versions of programs.
-const OF_VERSIONS: [&str; 4] = ["release", "version", "compatible", "build"];
+const OF_VERSIONS: [&str; 6] = [
+    "release",
+    "version",
+    "compatible",
+    "build",
+    "patch",
+    "optimizer_features_enable",
+];
 
 /// The places of a line.
 pub(super) fn marks(text: &str) -> Vec<Mark> {
@@ -32,26 +39,52 @@ fn runs(text: &str, is_inside: impl Fn(char) -> bool) -> Vec<(usize, &str)> {
 }
 
 fn addresses(text: &str) -> Vec<Mark> {
-    let small = text.to_ascii_lowercase();
-    let is_version = OF_VERSIONS.iter().any(|word| small.contains(word));
-    let is_inside = |c: char| c.is_ascii_hexdigit() || c == '.' || c == ':';
     let mut marks = Vec::new();
+    let is_inside = |c: char| c.is_ascii_hexdigit() || c == '.' || c == ':';
     for (at, run) in runs(text, is_inside) {
         let bare = run.trim_end_matches(['.', ':']);
         let colons = bare.matches(':').count();
         if (bare.contains("::") || colons == 7) && bare.parse::<Ipv6Addr>().is_ok() {
             marks.push(Mark::name(at..at + bare.len(), NameKind::Address));
-            continue;
         }
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let is_begin = !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-');
-        // An address and its port.
-        let address = bare.split(':').next().unwrap_or_default();
-        if !is_version && is_begin && colons <= 1 && address.parse::<Ipv4Addr>().is_ok() {
+    }
+    for (at, run) in runs(text, |c| c.is_ascii_digit() || c == '.') {
+        let address = run.trim_end_matches('.');
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + run.len()..).unwrap_or_default();
+        let is_apart =
+            !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
+        let is_address = is_apart && address.parse::<Ipv4Addr>().is_ok();
+        if is_address && !is_of_version(before) && !is_of_time(before, after) {
             marks.push(Mark::name(at..at + address.len(), NameKind::Address));
         }
     }
     marks
+}
+
+/// Whether the word before says that a version follows.
+fn is_of_version(before: &str) -> bool {
+    let mut before = before.trim_end();
+    while let Some(tag) = before.strip_suffix('>').and_then(|tag| tag.rfind('<')) {
+        before = before.get(..tag).unwrap_or_default().trim_end();
+    }
+    let before = before.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let word = before
+        .rsplit(|c: char| !c.is_alphanumeric() && c != '_')
+        .next();
+    let word = word.unwrap_or_default().to_ascii_lowercase();
+    OF_VERSIONS.iter().any(|known| word.ends_with(known))
+}
+
+/// Whether it is a time such as `02-JAN-26 11.12.13.123 AM`.
+fn is_of_time(before: &str, after: &str) -> bool {
+    let next = after.split_whitespace().next().unwrap_or_default();
+    let is_half = next.eq_ignore_ascii_case("am") || next.eq_ignore_ascii_case("pm");
+    let date = before.split_whitespace().next_back().unwrap_or_default();
+    let is_date = date.matches(['-', '/']).count() == 2
+        && date.starts_with(|c: char| c.is_ascii_digit())
+        && date.ends_with(|c: char| c.is_ascii_digit());
+    is_half || is_date && before.ends_with(' ')
 }
 
 fn is_in_path(c: char) -> bool {
@@ -76,6 +109,13 @@ fn paths(text: &str) -> Vec<Mark> {
         let Some(path) = run.get(skip..) else {
             continue;
         };
+        // `job-/data/fio`: a name, and the path that was put behind it.
+        let named = ["-/", "_/", "=/"]
+            .iter()
+            .filter_map(|mark| path.find(mark))
+            .min();
+        skip += named.map_or(0, |at| at + 1);
+        let path = run.get(skip..).unwrap_or_default();
         let path = path.trim_end_matches([':', '.', '@']);
         let before = text
             .get(..at + skip)
@@ -96,7 +136,7 @@ fn paths(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// `user@host`, and the host of `scheme://user@host:port/`.
+/// `user@host`.
 fn hosts(text: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     let is_host = |c: char| c.is_alphanumeric() || "-._".contains(c);
@@ -112,21 +152,6 @@ fn hosts(text: &str) -> Vec<Mark> {
         if before.is_some_and(char::is_alphanumeric) && is_name {
             marks.push(Mark::name(at + 1..at + 1 + host.len(), NameKind::Host));
         }
-    }
-    for (at, scheme) in text.match_indices("://") {
-        let start = at + scheme.len();
-        let rest = text.get(start..).unwrap_or_default();
-        let end = rest.find(|c| !is_host(c)).unwrap_or(rest.len());
-        let is_user = rest
-            .get(end..)
-            .is_some_and(|after| after.starts_with(['@', ':']))
-            && rest.contains('@');
-        let kind = if is_user {
-            NameKind::User
-        } else {
-            NameKind::Host
-        };
-        marks.push(Mark::name(start..start + end, kind));
     }
     marks
 }
@@ -155,10 +180,19 @@ mod tests {
             ),
             ("image: oracle@dbhost (LGWR)", vec!["dbhost"]),
             ("sp_report @?/rdbms", vec![]),
+            ("to 10.1.2.3", vec!["10.1.2.3"]),
             (
-                "at postgres://ann@db.example:5432/x",
-                vec!["db.example", "ann"],
+                "added '10.1.2.4' (ECDSA), tcp:10.1.2.5:80.",
+                vec!["10.1.2.4", "10.1.2.5"],
             ),
+            ("Version 5.7 from 10.1.2.3.", vec!["10.1.2.3"]),
+            ("Release 12.1.0.2 <td>Version</td><td>12.1.0.2</td>", vec![]),
+            (
+                "\"version\" : \"10.1.2.3\" 5.4.17-101.103.2.1.el9uek",
+                vec![],
+            ),
+            ("02-JAN-26 11.12.13.123 AM and 256.1.2.3 v10.1.2.3", vec![]),
+            ("job-/acme/fio: (g=0): rw=read", vec!["/acme/fio"]),
         ] {
             let marks = marks(text);
             let parts: Vec<&str> = marks.iter().map(|mark| &text[mark.at.clone()]).collect();

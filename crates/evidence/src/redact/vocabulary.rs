@@ -5,6 +5,7 @@
 const COMMON: &[&str] = &[
     "",
     "(null)",
+    "aarch64",
     "activity",
     "administrator",
     "all",
@@ -86,6 +87,8 @@ const COMMON: &[&str] = &[
     "template1",
     "time",
     "total",
+    "tpcc",
+    "tpch",
     "unknown",
     "unnamed",
     "user",
@@ -95,6 +98,7 @@ const COMMON: &[&str] = &[
     "worker",
     "write",
     "writes",
+    "x86_64",
     "yes",
 ];
 

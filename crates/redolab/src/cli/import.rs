@@ -217,6 +217,9 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     judge(&mut run, &Thresholds::default(), Vec::new());
     store.begin(&run.run_id)?.finish(&run)?;
     print(args, &run)?;
+    if let Some(redactor) = &feeding.redactor {
+        redact::note(redactor);
+    }
     for line in &told.bad {
         eprintln!("redolab: {}", sanitize::line(line));
     }

@@ -59,8 +59,10 @@ A name is recognised where the evidence labels it: a line `Node name:`, a column
 `hostname`, user@host, paths, IP addresses. It is then replaced in all files, and the same name has the
 same pseudonym in all files of one command. A name that nothing labels, such as a customer in a comment,
 cannot be recognised: read the files before they leave the site. Names of devices, events, statistics and
-accounts that every server has (SYS, root, postgres) stay. Figures stay, so that the files import with
-the same figures. Compressed files are written uncompressed.")]
+accounts that every server has (SYS, root, postgres) stay. Passwords are replaced whatever
+--redact lists. Figures stay, so that the files import with the same figures. Compressed files are
+written uncompressed; binary files are refused. How many hosts, databases, users, addresses and so on
+were replaced is printed on standard error, of passwords and statements at how many places.")]
 pub(crate) struct RedactArgs {
     /// Files, directories, or patterns (in quotes)
     #[arg(required = true, value_name = "FILE")]
@@ -102,7 +104,15 @@ pub(crate) fn main(args: &RedactArgs) -> Result<ExitCode, CommandError> {
         let to = to.display().to_string();
         eprintln!("{} -> {}", sanitize::line(&from), sanitize::line(&to));
     }
+    if let Some(redactor) = &feeding.redactor {
+        note(redactor);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what was replaced, also where it is nothing.
+pub(crate) fn note(redactor: &Redactor) {
+    eprintln!("Replaced: {}", redactor.summary());
 }
 
 /// What each file is called, none as another one.
@@ -180,4 +190,5 @@ pub(crate) fn texts(files: &mut [(String, String)], redactor: &mut Redactor) {
         }
         *text = String::from_utf8_lossy(&out).into_owned();
     }
+    note(redactor);
 }

@@ -16,8 +16,6 @@ const LINE_MAX: usize = 16 << 20;
 const TOO_LONG: &[u8] = b"[redacted: a line of over 16 MiB]";
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Bytes at the begin of a file in which a zero byte shows that it is not text.
-const HEAD_BYTES: usize = 4 << 10;
 
 /// Reads lines and gives them redacted.
 pub struct RedactedReader<'a, R: Read> {
@@ -72,7 +70,7 @@ fn apart(line: &[u8]) -> (&[u8], &[u8]) {
 struct Lines<R: Read> {
     from: BufReader<R>,
     line: Vec<u8>,
-    is_begun: bool,
+    text: TextCheck,
 }
 
 impl<R: Read> Lines<R> {
@@ -80,7 +78,7 @@ impl<R: Read> Lines<R> {
         Lines {
             from: BufReader::with_capacity(CHUNK_BYTES, from),
             line: Vec::new(),
-            is_begun: false,
+            text: TextCheck::default(),
         }
     }
 
@@ -94,10 +92,7 @@ impl<R: Read> Lines<R> {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             };
-            if !self.is_begun {
-                check_text(chunk)?;
-                self.is_begun = true;
-            }
+            self.text.chunk(chunk)?;
             let end = chunk.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(chunk.len(), |end| end + 1);
             if self.line.len() + taken <= LINE_MAX && !is_long {
@@ -112,24 +107,50 @@ impl<R: Read> Lines<R> {
                 if is_long && end.is_some() {
                     self.line.push(b'\n');
                 }
+                self.text.line(&self.line)?;
                 return Ok((!self.line.is_empty()).then_some(self.line.as_slice()));
             }
         }
     }
 }
 
-/// Refuses what is not text of one byte per character of ASCII.
-fn check_text(head: &[u8]) -> io::Result<()> {
-    let head = head.get(..HEAD_BYTES).unwrap_or(head);
-    let is_utf16 = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
-    if is_utf16 || head.contains(&0) {
-        return Err(io::Error::new(
-            ErrorKind::InvalidData,
-            "names and statements cannot be recognised in UTF-16 or binary files: convert it to \
-             UTF-8 first",
-        ));
+/// Refuses what is not text of one byte per character of ASCII, wherever a file shows it: by a zero
+/// byte, or by control characters and bytes that are not UTF-8 in the same file.
+#[derive(Debug, Default)]
+struct TextCheck {
+    is_begun: bool,
+    has_control: bool,
+    has_other_bytes: bool,
+}
+
+impl TextCheck {
+    fn chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let is_wide = chunk.starts_with(&[0xff, 0xfe]) || chunk.starts_with(&[0xfe, 0xff]);
+        if chunk.contains(&0) || is_wide && !self.is_begun {
+            return Err(not_text());
+        }
+        self.is_begun = true;
+        Ok(())
     }
-    Ok(())
+
+    fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        // Tabulators, backspaces, bells, page ends and escapes are in text.
+        let is_control = |byte: &u8| matches!(byte, 1..=6 | 14..=26 | 28..=31 | 127);
+        self.has_control |= line.iter().any(is_control);
+        self.has_other_bytes |= std::str::from_utf8(line).is_err();
+        match self.has_control && self.has_other_bytes {
+            true => Err(not_text()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn not_text() -> io::Error {
+    io::Error::new(
+        ErrorKind::InvalidData,
+        "names and statements cannot be recognised in UTF-16 or binary files: convert it to UTF-8 \
+         first",
+    )
 }
 
 /// Learns the names of files, before any of them is given on. Files that cannot be read are left
@@ -199,9 +220,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_redacted_is_not_given() {
-        for text in [&b"\xff\xfeN\0o\0"[..], b"\xfe\xff\0N", b"PK\x03\x04\0\0"] {
+        let late = [&[b'x'; 2 * CHUNK_BYTES][..], b"\nx\0"].concat();
+        for text in [
+            &b"\xff\xfeN\0o\0"[..],
+            b"\xfe\xff\0N",
+            b"PK\x03\x04\0\0",
+            b"a line\n\x89PNG\x1a\n\x8f\xc3",
+            &late,
+        ] {
             assert!(redacted(text).is_err());
         }
+        let latin = b"Ger\xe4t of web1\nNode name: web1";
+        let shown = b"Ger\xe4t of host-1\nNode name: host-1";
+        assert_eq!(redacted(latin).expect("Latin-1"), shown, "bytes stay");
         let mut long = vec![b'x'; LINE_MAX + 2];
         long.extend_from_slice(b"\nnext\n");
         let shown = [TOO_LONG, b"\nnext\n"].concat();

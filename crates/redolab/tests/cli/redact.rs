@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Names and values of the site; none may be in a result.
-const SECRETS: [&str; 18] = [
+const SECRETS: [&str; 25] = [
     "acmeprod",
     "acme01",
     "acmedb",
@@ -26,6 +26,13 @@ const SECRETS: [&str; 18] = [
     "acmeapp",
     "2001:db8::17",
     "acmejob",
+    "10.17.8.8",
+    "10.17.9.9",
+    "acmekiosk",
+    "Pq7Acme",
+    "acmefio",
+    "10.17.5.5",
+    "acmetiger",
 ];
 
 const TRACE: &str = "\
@@ -115,6 +122,52 @@ Device            r/s     w/s     rkB/s     wkB/s  w_await  %util
 sda              2.00   17.00      4.00     68.00     0.25   9.00
 ";
 
+/// The layout of a report without rules below its headings.
+const BARE_REPORT: &str = "\
+WORKLOAD REPOSITORY report for
+
+DB Name          DB Id        Instance         Inst num Startup Time       Release      RAC
+ACMEKIOSKDB      7700112233   acmekiosk7       7        02-Feb-26 09:30    19.20.0.0.0  NO
+
+Host Name        Platform                 CPUs   Cores  Sockets  Memory (GB)
+acmekiosk-box    Linux x86 64-bit         4      2      1        8.00
+
+Snap Id            Snap Time              Sessions   Cursors/Session   CDB
+Begin Snap: 71     03-Mar-26 09:00:00     12         1.5               NO
+End Snap:   72     03-Mar-26 09:30:00     14         1.5               NO
+Elapsed:     30.00 (mins)
+DB Time:    17.00 (mins)
+
+Load Profile
+
+Per Second       Per Transaction  Per Exec     Per Call
+DB Time (s):             0.6              0.0              0.00         0.01
+Redo size (bytes):       120,000          4,000.0
+Transactions:            30
+
+Top 10 Foreground Events by Total Wait Time
+Event                                      Waits     Total Wait Time (sec) Wait Avg(ms) % DB time Wait Class
+DB CPU                                     1.1K       620.0
+log file sync                              54,000     87.4                   1.62         8.6        Commit
+";
+
+const HAMMERDB: &str = "\
+Database set to MySQL
+
+Benchmark set to TPC-C for MySQL
+
+Changed connection:mysql_host from 127.0.0.1 to 10.17.8.8 for MySQL
+
+Changed tpcc:mysql_pass from mysql to Pq7Acme-4 for MySQL
+
+Changed tpcc:mysql_user from root to acmebob for MySQL
+
+Changed tpcc:mysql_count_ware from 1 to 20 for MySQL
+Connected as scott/acmetiger@//10.17.9.9:1521/acmesvc and mysql://root:Pq7Acme-4@10.17.9.9
+Vuser 1:4 Active Virtual Users configured
+Vuser 1:TEST RESULT : System achieved 4711 NOPM from 9342 MySQL TPM
+";
+
 /// The files of the site, in a folder whose name is a secret as well.
 fn site(place: &Place) -> &'static str {
     let folder = place.path().join("acmejob");
@@ -126,6 +179,8 @@ fn site(place: &Place) -> &'static str {
         ("histogram-acme01.txt", HISTOGRAM),
         ("status-acmeweb.txt", STATUS),
         ("iostat-acmeweb.txt", IOSTAT),
+        ("report-bare.txt", BARE_REPORT),
+        ("hammerdb.log", HAMMERDB),
     ] {
         fs::write(folder.join(name), text).expect("written");
     }
@@ -210,11 +265,12 @@ fn files_are_rewritten_so_that_they_import_with_the_same_figures() {
     let site = site(&place);
     let plain = place.run(&["import", site, "--format", "json"]);
     let before = figures(&plain.expect(0, &[]).json());
-    place
-        .run(&["redact", site, "-o", "out"])
-        .expect(0, &["-> out/"]);
+    place.run(&["redact", site, "-o", "out"]).expect(
+        0,
+        &["-> out/", "Replaced: hosts 4,", "passwords 4, statements 4"],
+    );
     let out = place.path().join("out");
-    assert_eq!(expect_no_secret_below(&out), 6);
+    assert_eq!(expect_no_secret_below(&out), 8);
     let names = entries(&out);
     assert!(
         names.iter().any(|name| name.ends_with("_lgwr_4711.trc")),
@@ -289,4 +345,63 @@ fn what_cannot_be_redacted_is_refused() {
     place
         .run(&["redact", "wide.trc", "-o", "out", "--redact", "figures"])
         .expect(2, &["names", "sql"]);
+}
+
+const FIO: &str = r#"<7> connected
+hostname=acmeweb, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.7, flags=1
+{
+  "fio version" : "fio-3.36",
+  "timestamp" : 1767319445,
+  "time" : "Fri Jan  2 02:04:05 2026",
+  "client_stats" : [
+    {
+      "jobname" : "job-/acmefio/redo",
+      "groupid" : 0,
+      "error" : 0,
+      "job options" : { "rw" : "write", "numjobs" : "1", "filename" : "/acmefio/redo" },
+      "write" : {
+        "io_bytes" : 4096000, "bw_bytes" : 409600, "iops" : 100.0, "runtime" : 10000,
+        "total_ios" : 1000,
+        "clat_ns" : { "min" : 1000, "max" : 9000, "mean" : 2000.0, "stddev" : 17.0,
+          "percentile" : { "99.000000" : 4000 } }
+      },
+      "hostname" : "acmeweb",
+      "port" : 8765
+    }
+  ]
+}
+"#;
+
+#[test]
+fn paths_in_the_names_of_fio_jobs_are_replaced() {
+    let place = Place::new();
+    fs::write(place.path().join("fio.json"), FIO).expect("written");
+    let plain = place.run(&["import", "fio.json", "--format", "json"]);
+    let before = figures(&plain.expect(0, &[]).json());
+    let json = place.run(&[
+        "import", "fio.json", "--redact", "names", "--format", "json",
+    ]);
+    let json = json.expect(0, &["Replaced: hosts 1, instances 0", "passwords 0"]);
+    expect_no_secret(&json.out, "JSON");
+    assert_eq!(figures(&json.json()), before);
+}
+
+#[test]
+fn passwords_are_replaced_whatever_was_asked_for() {
+    let place = Place::new();
+    fs::write(place.path().join("hammerdb.log"), HAMMERDB).expect("written");
+    for what in ["names", "sql"] {
+        place
+            .run(&["redact", "hammerdb.log", "-o", what, "--redact", what])
+            .expect(0, &["passwords 4"]);
+        let out = place.path().join(what);
+        let name = entries(&out).pop().expect("a file");
+        let text = fs::read_to_string(out.join(name)).expect("written");
+        assert!(
+            !text.contains("Pq7Acme") && !text.contains("acmetiger"),
+            "{text}"
+        );
+        assert_eq!(text.contains("10.17.9.9"), what == "sql", "{text}");
+        assert!(text.contains("achieved 4711 NOPM"), "{text}");
+    }
 }
