@@ -24,6 +24,22 @@ pub enum ImportRefusal {
         /// What to do.
         instead: &'static str,
     },
+    /// It contains nothing.
+    #[error("{file}: the file is empty")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// It begins as `count,elapsed`, and a line of it is something else.
+    #[error("{file}: line {line}: {what}; --kind count-elapsed leaves such lines out")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Its kind was not recognised.
     #[error("{file}: {found}; it is of no kind that redolab reads: state its kind with --kind")]
     Unknown {
