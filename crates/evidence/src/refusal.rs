@@ -49,7 +49,7 @@ pub enum ImportRefusal {
         found: String,
     },
     /// It holds nothing of its kind.
-    #[error("{file}: read as {kind}, but it contains none: looked for {looked_for}{more}")]
+    #[error("{file}: no {kind} in it: looked for {looked_for}{more}")]
     Nothing {
         /// The file.
         file: String,
