@@ -12,6 +12,7 @@ pub mod html;
 pub mod io;
 mod listed;
 pub mod loose;
+mod loose_headings;
 mod over;
 mod pages;
 mod storage;

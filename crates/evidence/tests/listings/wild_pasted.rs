@@ -74,6 +74,47 @@ fn reports_without_rules_or_blanks_keep_their_events() {
     }
 }
 
+/// Columns that were padded, and the headings of 12.2.
+#[test]
+fn padded_columns_without_rules_are_read() {
+    let report = "\
+WORKLOAD REPOSITORY report for
+
+Top 10 Foreground Events by Total Wait Time
+Event                                      Waits     Total Wait Time (sec) Wait Avg(ms) % DB time Wait Class
+DB CPU                                     5.1K      71.0
+db file scattered read                     11,000    333.3                  0.80         6.1        User I/O
+log file sync                              12,000    205.2                  17.10        3.8        Commit
+
+Back to Top
+
+Foreground Wait Events
+
+Event                                      Waits   %Time-outs Total Wait Time (s) Avg wait (ms) Waits /txn % DB time
+log file sync                              12,000    0            205                17.10          0.06       3.80
+db file scattered read                     11,000    0            333                0.80           0.08       6.10
+";
+    let out = import(&[report]);
+    assert_eq!(
+        event(&out, "top_events", "log file sync", "waits"),
+        12_000.0
+    );
+    assert_eq!(event(&out, "top_events", "log file sync", "time_s"), 205.2);
+    assert_eq!(
+        event(&out, "top_events", "log file sync", "avg_wait_ms"),
+        17.1
+    );
+    assert_eq!(
+        event(&out, "foreground_waits", "log file sync", "waits"),
+        12_000.0
+    );
+    assert_eq!(
+        event(&out, "foreground_waits", "log file sync", "db_time_pct"),
+        3.8
+    );
+    assert_eq!(table(&out, "foreground_waits").rows.len(), 2);
+}
+
 #[test]
 fn other_releases_without_rules_keep_theirs() {
     for (report, name, waits) in [

@@ -75,8 +75,8 @@ mod tests {
         let count = |id| chosen(id).map(|found| found.len()).map_err(|e| e.message);
         assert!(count(None).expect("all") > 90);
         assert_eq!(count(Some("latency.peaks")), Ok(1));
-        assert_eq!(count(Some("steady")), Ok(4));
-        assert_eq!(count(Some("steady.")), Ok(4));
+        assert_eq!(count(Some("steady")), Ok(5));
+        assert_eq!(count(Some("steady.")), Ok(5));
         let wrong = count(Some("latency.peak")).expect_err("a part of a word is none");
         assert!(wrong.contains("did you mean latency.peaks?"), "{wrong}");
         assert!(count(Some("\u{1b}[2Jx")).is_err_and(|e| !e.contains('\u{1b}')));

@@ -209,6 +209,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         false => command_line(),
     };
     let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
+    known_device(args, &run)?;
     if told.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
@@ -272,6 +273,23 @@ fn say_shown(args: &ImportArgs, input: &Input, name: &str) {
     if args.output.verbose && name != path {
         args.output.say(&format!("{path} is shown as {name}"));
     }
+}
+
+/// Whether the device that the user named is in the evidence.
+fn known_device(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
+    let Some(name) = &args.log_device else {
+        return Ok(());
+    };
+    let devices = imported::devices(run);
+    if devices.contains(name.as_str()) {
+        return Ok(());
+    }
+    let known: Vec<&str> = devices.into_iter().take(20).collect();
+    let known = match known.as_slice() {
+        [] => "there is no iostat or /proc/diskstats among the files".to_owned(),
+        known => format!("the evidence shows {}", known.join(", ")),
+    };
+    Err(CommandError::usage(format!("--log-device {name}: {known}")))
 }
 
 /// A refusal without the name of the file before it.

@@ -158,6 +158,20 @@ fn many_files_keep_their_order() {
 }
 
 #[test]
+fn a_device_that_no_evidence_shows_is_refused() {
+    let place = Place::new();
+    let iostat = "Device            w/s     wkB/s   w_await  aqu-sz  %util\n\
+                  sda              1.00      8.00      0.20    0.00   0.10\n";
+    write(&place.path().join("io.txt"), iostat.as_bytes());
+    let args = ["import", "io.txt", "-q", "--log-device"];
+    let with = |name| [&args[..], &[name]].concat();
+    place
+        .run(&with("nosuch"))
+        .expect(2, &["--log-device nosuch", "shows sda"]);
+    place.run(&with("sda")).expect(0, &["diagnosis.log_device"]);
+}
+
+#[test]
 fn without_values_no_csv_is_written() {
     let place = Place::new();
     let (text, _) = long_trace();

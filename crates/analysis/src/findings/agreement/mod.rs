@@ -21,6 +21,10 @@ const FILES_MAX: usize = 8;
 const SAME_WINDOW: f64 = 0.02;
 /// Requests that `V$LGWRIO_OUTLIER` keeps; study 000.
 const VIEW_KEEPS: f64 = 180.0;
+/// Ranges that are narrower, as a share of the value, have a middle worth a difference.
+const CLOSE: f64 = 0.1;
+/// Waits from which an evidence is compared: an excerpt of a few lines shows no rate.
+const WAITS_MIN: f64 = 30.0;
 /// What measured means may differ by where windows are the same but sampled differently.
 const SLACK: f64 = 0.05;
 
@@ -144,12 +148,22 @@ fn relate(a: &Observation, b: &Observation, sources: &[Source]) -> (Agreement, S
         let why = format!("other instances: {one} and {other}");
         return (Agreement::NotComparable, why);
     }
+    if let Some(few) = [a, b]
+        .into_iter()
+        .find(|o| o.waits.is_some_and(|n| n < WAITS_MIN))
+    {
+        let waits = crate::format::count(few.waits.unwrap_or(0.0) as u64);
+        let why = format!("the {} has {waits} waits only", named(few));
+        return (Agreement::NotComparable, why);
+    }
     if a.low <= b.high && b.low <= a.high {
-        let exact = a.low == a.high && b.low == b.high;
-        let why = if exact {
-            ""
-        } else {
-            "within digits or buckets"
+        let why = match (
+            a.low == a.high && b.low == b.high,
+            a.high.max(b.high) > 2.0 * a.low.min(b.low),
+        ) {
+            (true, _) => "",
+            (false, false) => "within digits or buckets",
+            (false, true) => "buckets are wide: not contradicted, no more",
         };
         return (Agreement::Agrees, why.to_owned());
     }
@@ -277,7 +291,13 @@ fn value(of: &Observation) -> String {
 fn row(pair: &ComparedPair<'_>) -> Vec<Cell> {
     let middle = |o: &Observation| f64::midpoint(o.low, o.high);
     let difference = 100.0 * (middle(pair.b) / middle(pair.a) - 1.0);
-    let is_shown = pair.a.quantity != SharedQuantity::Boot && difference.is_finite();
+    // The middle of a range is no figure: a difference is shown of values that are known closely.
+    let is_close = |o: &Observation| o.high - o.low <= CLOSE * o.high.abs();
+    let is_shown = pair.a.quantity != SharedQuantity::Boot
+        && difference.is_finite()
+        && is_close(pair.a)
+        && is_close(pair.b)
+        && pair.agreement != Agreement::NotComparable;
     vec![
         Cell::Text(pair.a.quantity.name()),
         Cell::Text(named(pair.a)),

@@ -3,6 +3,7 @@
 //! Invariant: a value is the interval in which rounding and buckets leave the true one; what an
 //! evidence does not show is absent.
 
+use super::super::diagnosis::device;
 use super::super::diagnosis::figures::{EventWaits, reports};
 use super::super::evidence::published::clock;
 use super::super::evidence::view::{Line, Tables, lines};
@@ -385,7 +386,11 @@ fn boot(rows: &[Line<'_>], column: &str) -> Option<(f64, f64)> {
 
 /// The log's device, or the only one that there is.
 fn of_iostat(tables: Tables<'_>, log_device: Option<&str>, out: &mut Vec<Observation>) {
-    for table in tables.of("iostat") {
+    for table in tables
+        .0
+        .iter()
+        .filter(|t| device::TABLES.contains(&t.id.as_str()))
+    {
         let mut devices: Vec<&str> = lines(table).map(|line| line.text("device")).collect();
         devices.sort_unstable();
         devices.dedup();

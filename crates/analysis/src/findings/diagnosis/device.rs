@@ -8,6 +8,8 @@ use super::super::{Caution, Good, Info, catalogue};
 use crate::thresholds::Thresholds;
 use measure::imported::Table;
 
+/// Tables of devices over time.
+pub(in crate::findings) const TABLES: [&str; 2] = ["iostat", "diskstats"];
 /// Intervals from which a ceiling is judged.
 const CAP_SAMPLES: usize = 10;
 /// How near the highest rate an interval is at the ceiling.
@@ -43,7 +45,7 @@ pub(super) fn collect(
     t: &Thresholds,
     notes: &mut Vec<Note>,
 ) {
-    for table in tables.of("iostat") {
+    for table in tables.0.iter().filter(|t| TABLES.contains(&t.id.as_str())) {
         let mut devices: Vec<&str> = lines(table).map(|line| line.text("device")).collect();
         devices.sort_unstable();
         devices.dedup();
@@ -71,19 +73,30 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// Utilisation, queue and waits of writes.
 fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
-    let waits: Vec<f64> = samples
+    // An interval without writes has no wait, and one with few counts little.
+    let waits: Vec<(f64, f64)> = samples
         .lines
         .iter()
-        .filter_map(|l| samples.await_of(l))
+        .filter_map(|l| Some((l.number("writes_per_s")?, samples.await_of(l)?)))
+        .filter(|(rate, _)| *rate > 0.0)
         .collect();
     let util = mean(&samples.values("util_pct"));
-    let queue = mean(&samples.values("queue"));
-    let wait = mean(&waits);
+    let queue = mean(&samples.values("queue")).or_else(|| mean(&samples.values("in_flight")));
+    let rates: f64 = waits.iter().map(|(rate, _)| rate).sum();
+    let weighted = waits.iter().map(|(rate, wait)| rate * wait);
+    let wait = (rates > 0.0).then(|| weighted.sum::<f64>() / rates);
     let mut parts = Vec::new();
     parts.extend(util.map(|u| format!("{u:.1} % utilised")));
     parts.extend(queue.map(|q| format!("{q:.2} requests in its queue")));
-    let longest = waits.iter().copied().fold(0.0, f64::max);
-    parts.extend(wait.map(|w| format!("{} ms per write, {} ms at most", show(w), show(longest))));
+    let longest = waits.iter().map(|(_, wait)| *wait).fold(0.0, f64::max);
+    let each = |w| {
+        format!(
+            "{} ms per write (largest mean of an interval {} ms)",
+            show(w),
+            show(longest)
+        )
+    };
+    parts.extend(wait.map(each));
     if parts.is_empty() {
         return;
     }

@@ -4,7 +4,7 @@
 //! Invariants: a cause is named only where its own figure shows it; what a report cannot show is
 //! said; rules stay silent where rounding can explain a figure.
 
-mod device;
+pub(super) mod device;
 pub(super) mod figures;
 mod hours;
 mod waits;

@@ -57,7 +57,8 @@ COLUMN total FORMAT 99999999999999999999
 -- What it is: once.
 SPOOL redo-settings.lst
 SELECT inst_id, instance_name, host_name, version, startup_time, status FROM gv$instance;
-SELECT inst_id, name AS db_name, log_mode, force_logging, protection_mode, platform_name FROM gv$database;
+SELECT inst_id, name AS db_name, log_mode, force_logging, protection_mode, platform_name
+  FROM gv$database;
 SELECT inst_id, name, value, isdefault FROM gv$parameter
  WHERE name IN ('log_buffer', 'commit_wait', 'commit_logging', 'commit_write',
                 'log_checkpoint_interval', 'log_checkpoint_timeout', 'fast_start_mttr_target',
