@@ -91,8 +91,11 @@ pub struct FittedLaw {
     pub peak_interval: Option<(f64, Option<f64>)>,
     /// The peak lies within the measured points.
     pub is_peak_measured: bool,
-    /// Throughput at the peak, or what the law levels out to, commits per second.
+    /// Throughput at the peak, or what the law levels out to, commits per second; `None` if it
+    /// grows for ever, or if a measured point is above it.
     pub ceiling: Option<f64>,
+    /// Why a ceiling of the law is not given: a measured point is above it.
+    pub no_ceiling: Option<String>,
     /// Root mean square of the relative residuals.
     pub relative_residual: f64,
 }
@@ -235,6 +238,7 @@ pub fn anomalies(points: &[CapacityPoint]) -> Vec<[CapacityPoint; 2]> {
 /// The law with intervals from resampled residuals (Efron 1979), relative to the fit.
 fn fit(n: &[f64], x: &[f64], seed: u64) -> Result<FittedLaw, StatsRefusal> {
     let found = scaling::usl(n, x)?;
+    let (ceiling, no_ceiling) = ceiling(&found, x);
     let fitted: Vec<f64> = x.iter().zip(&found.residuals).map(|(x, r)| x - r).collect();
     let drawn = (n.len() >= INTERVAL_MIN)
         .then(|| resampled(n, &fitted, &found, seed))
@@ -265,9 +269,22 @@ fn fit(n: &[f64], x: &[f64], seed: u64) -> Result<FittedLaw, StatsRefusal> {
         peak_jobs: found.peak_at,
         peak_interval: peak_interval.filter(|(low, _)| low.is_finite()),
         is_peak_measured: found.peak_seen,
-        ceiling: found.ceiling,
+        ceiling,
+        no_ceiling,
         relative_residual: found.relative_residual,
     })
+}
+
+/// The ceiling of a law, or why there is none: what was measured was reached.
+fn ceiling(found: &scaling::Usl, x: &[f64]) -> (Option<f64>, Option<String>) {
+    let highest = x.iter().copied().fold(0.0, f64::max);
+    match found.ceiling {
+        Some(ceiling) if ceiling < highest => {
+            let why = "the ceiling of the fitted law is below the highest measured rate";
+            (None, Some(why.to_owned()))
+        }
+        ceiling => (ceiling, None),
+    }
 }
 
 fn at(sorted: &[f64], q: f64) -> f64 {
@@ -405,6 +422,30 @@ mod tests {
             "{low} {high:?}"
         );
         assert!(law.is_peak_measured);
+    }
+
+    #[test]
+    fn a_ceiling_below_a_measured_rate_is_not_given() {
+        let each = [
+            (2.0, 6_800.0, 0.2),
+            (8.0, 12_500.0, 0.5),
+            (16.0, 14_100.0, 1.0),
+            (24.0, 14_700.0, 1.5),
+            (32.0, 20_100.0, 1.4),
+        ];
+        let found = curve("x", points(&each), &CapacityNeed::default()).expect("a sweep");
+        let law = found.law.expect("a law");
+        assert!(law.ceiling.is_none(), "{law:?}");
+        let why = law.no_ceiling.expect("a measured point is above it");
+        assert!(why.contains("highest measured rate"), "{why}");
+        assert!(found.knee.is_none() && found.no_knee.is_some_and(|w| w.contains("first point")));
+        let clean = curve("x", self::law(0.05, 0.0, 0.0), &CapacityNeed::default());
+        let law = clean.and_then(|c| c.law).expect("a law");
+        assert!(
+            law.ceiling.is_some_and(|c| (c - 1e5).abs() < 1.0),
+            "{law:?}"
+        );
+        assert!(law.no_ceiling.is_none());
     }
 
     #[test]

@@ -46,6 +46,57 @@ pub(super) fn recognise(head: &Head<'_>) -> bool {
     lines.len() > first && lines[first..].iter().all(told)
 }
 
+/// The first line that keeps a file from being `count,elapsed`, and what is wrong with it: the
+/// heading names elapsed times, or there is none, and most lines have them.
+pub(super) fn malformed(head: &Head<'_>) -> Option<(u64, String)> {
+    let is_whole = head.bytes.ends_with(b"\n");
+    let mut lines: Vec<(u64, &[u8])> = (1..)
+        .zip(head.lines())
+        .filter(|(_, l)| !l.trim_ascii().is_empty())
+        .take(TOLD_FROM + 1)
+        .collect();
+    if !is_whole && lines.len() > TOLD_FROM {
+        lines.pop();
+    }
+    let (_, first) = lines.first()?;
+    let named = heading(first);
+    if named.is_some_and(|_| !names_elapsed(first)) {
+        return None;
+    }
+    let under = lines.get(usize::from(named.is_some())..)?;
+    let is_pair = |line: &[u8]| pair(line, named.or_else(|| plain(line)), 1).is_some();
+    let pairs = under.iter().filter(|(_, l)| is_pair(l)).count();
+    if 2 * pairs <= under.len() {
+        return None;
+    }
+    let (number, line) = under.iter().find(|(_, l)| !is_pair(l))?;
+    let layout = named.or_else(|| plain(line));
+    Some((*number, wrong(line, layout)))
+}
+
+/// Whether a heading has a word for elapsed times.
+fn names_elapsed(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    words.any(|w| ELAPSED.contains(&w))
+}
+
+/// What is wrong with a line that is not of this layout: its field that is not a number.
+fn wrong(line: &[u8], layout: Option<Layout>) -> String {
+    let named = |field: &[u8]| format!("'{}'", quote(field).trim_matches('`'));
+    let columns = layout.map_or(2, |l| l.columns);
+    let fields = layout.and_then(|l| fields(line, l.separator, l.columns));
+    let Some((layout, fields)) = layout.zip(fields) else {
+        return format!("{} does not have {columns} columns", named(line));
+    };
+    let count = layout.count.and_then(|at| fields.get(at));
+    let elapsed = fields.get(layout.elapsed).copied().unwrap_or_default();
+    match count.filter(|f| number::whole_u64(f).is_none()) {
+        Some(count) => format!("{} is not a count", named(count)),
+        None => format!("{} is not a number", named(elapsed)),
+    }
+}
+
 /// The layout of a line without a heading: two numbers.
 fn plain(line: &[u8]) -> Option<Layout> {
     let separator = separator(line)?;
@@ -328,6 +379,34 @@ mod tests {
             "1,99999999999999999999",
         ] {
             assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_pair_is_named() {
+        let of = |text: &str| {
+            malformed(&Head {
+                bytes: text.as_bytes(),
+            })
+        };
+        for (text, want) in [
+            (
+                "count,elapsed\n1,5\n2,6\n3,xx\n",
+                Some((4, "'xx' is not a number")),
+            ),
+            (
+                "count,elapsed\n1,5\n\n2,6\n3\n",
+                Some((5, "'3' does not have 2 columns")),
+            ),
+            ("1;5\n2;6\nb;7\n", Some((3, "'b' is not a count"))),
+            ("elapsed_us\n5\n6\n-7\n", Some((4, "'-7' is not a number"))),
+            ("name,size\na,5\nb,6\nc,7\n", None),
+            ("name,size\n1,5\n2,6\nc,x\n", None),
+            ("count,elapsed\nx\ny\n", None),
+            ("hello\n", None),
+        ] {
+            let want = want.map(|(line, what)| (line, what.to_owned()));
+            assert_eq!(of(text), want, "{text}");
         }
     }
 

@@ -22,6 +22,42 @@ pub struct Gathered {
     pub yielded: u64,
 }
 
+/// How much was gathered before a file.
+#[derive(Clone, Copy, Debug)]
+pub struct GatheredMark {
+    rows: usize,
+    tables: usize,
+    series: usize,
+    snapshots: usize,
+    counters: usize,
+    yielded: u64,
+}
+
+impl Gathered {
+    /// How much there is now.
+    #[must_use]
+    pub fn mark(&self) -> GatheredMark {
+        GatheredMark {
+            rows: self.rows.len(),
+            tables: self.tables.len(),
+            series: self.series.len(),
+            snapshots: self.snapshots.len(),
+            counters: self.counters.len(),
+            yielded: self.yielded,
+        }
+    }
+
+    /// Takes back what was added since: its file is not of the kind that was asked for.
+    pub fn take_back(&mut self, to: GatheredMark) {
+        self.rows.truncate(to.rows);
+        self.tables.truncate(to.tables);
+        self.series.truncate(to.series);
+        self.snapshots.truncate(to.snapshots);
+        self.counters.truncate(to.counters);
+        self.yielded = to.yielded;
+    }
+}
+
 /// What a reader knows of its file at the end.
 #[derive(Debug, Default)]
 pub struct Ended {

@@ -230,6 +230,9 @@ impl Reading {
         let file = &self.source.file;
         let head = &self.head[..self.head.len().min(HEAD_BYTES)];
         let kind = match self.options.kind {
+            Some(_) if is_whole && head.trim_ascii().is_empty() => {
+                return Err(ImportRefusal::Empty { file: file.clone() });
+            }
             Some(kind) => kind,
             None => kind::recognise(file, head)?,
         };

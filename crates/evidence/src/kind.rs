@@ -285,16 +285,20 @@ pub fn recognise(file: &str, head: &[u8]) -> Result<Kind, ImportRefusal> {
     if let Some(found) = tools::named(&head) {
         return Err(not_read(found));
     }
+    if let Some((line, what)) = count_elapsed::malformed(&head) {
+        let file = file.to_owned();
+        return Err(ImportRefusal::Malformed { file, line, what });
+    }
+    let file = file.to_owned();
     let first = head.lines().find(|l| !l.trim_ascii().is_empty());
+    let Some(line) = first else {
+        return Err(ImportRefusal::Empty { file });
+    };
     Err(ImportRefusal::Unknown {
-        file: file.to_owned(),
-        found: match first {
-            _ if archive(head.bytes).is_some() => {
-                let what = archive(head.bytes).unwrap_or_default();
-                format!("the file is {what}: unpack it, and import what is in it")
-            }
-            Some(line) => format!("the file begins with {}", quote(line)),
-            None => "the file is empty".to_owned(),
+        file,
+        found: match archive(head.bytes) {
+            Some(what) => format!("the file is {what}: unpack it, and import what is in it"),
+            None => format!("the file begins with {}", quote(line)),
         },
     })
 }
@@ -364,8 +368,7 @@ mod tests {
     #[test]
     fn what_no_kind_fits_says_what_was_looked_for() {
         for (head, word) in [
-            (&b""[..], "empty"),
-            (b"\n \nhello\x1b[2J", "`hello"),
+            (&b"\n \nhello\x1b[2J"[..], "`hello"),
             (b"PK\x03\x04", "zip"),
         ] {
             let refused = recognise("f.txt", head)
@@ -379,6 +382,10 @@ mod tests {
                 !refused.contains('\x1b') && refused.len() < 200,
                 "{refused}"
             );
+        }
+        for empty in [&b""[..], b"\n \r\n"] {
+            let refused = recognise("f.txt", empty).expect_err("contains nothing");
+            assert_eq!(refused.to_string(), "f.txt: the file is empty");
         }
         assert!(KINDS.iter().all(|s| looked_for().contains(s.looked_for)));
     }

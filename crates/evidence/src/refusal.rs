@@ -24,6 +24,22 @@ pub enum ImportRefusal {
         /// What to do.
         instead: &'static str,
     },
+    /// It contains nothing.
+    #[error("{file}: the file is empty")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// It begins as `count,elapsed`, and a line of it is something else.
+    #[error("{file}: line {line}: {what}; --kind count-elapsed leaves such lines out")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Its kind was not recognised.
     #[error("{file}: {found}; it is of no kind that redolab reads: state its kind with --kind")]
     Unknown {
@@ -33,7 +49,7 @@ pub enum ImportRefusal {
         found: String,
     },
     /// It holds nothing of its kind.
-    #[error("{file}: read as {kind}, but it contains none: looked for {looked_for}{more}")]
+    #[error("{file}: no {kind} in it: looked for {looked_for}{more}")]
     Nothing {
         /// The file.
         file: String,

@@ -66,32 +66,37 @@ fn write_mean(run: &Run, t: &Thresholds, notes: &mut Vec<Note>) {
         }
         _ => catalogue::LATENCY_WRITE_MEAN.advice,
     };
+    let claim = match rows.as_slice() {
+        [(row, write)] => format!(
+            "The mean log file parallel write is {} over {} ({}). Band: {words}.",
+            format::latency(write.mean_ns),
+            format::plural(write.count, "wait"),
+            name_of(row),
+        ),
+        _ => format!(
+            "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the \
+             slowest: {words}.",
+            format::latency(fast.mean_ns),
+            name_of(best),
+            format::latency(slow.mean_ns),
+            name_of(worst),
+        ),
+    };
     notes.push(
-        Note::of(
-            &catalogue::LATENCY_WRITE_MEAN,
-            weight,
-            format!(
-                "The mean log file parallel write ranges from {} ({}) to {} ({}). Band of the \
-                 slowest: {words}.",
-                format::latency(fast.mean_ns),
-                name_of(best),
-                format::latency(slow.mean_ns),
-                name_of(worst),
-            ),
-        )
-        .number("worst_mean_ms", slow.mean_ns / 1e6)
-        .number("best_mean_ms", fast.mean_ns / 1e6)
-        .limit(
-            format!(
-                "bands of the mean: under {} ms, to {} ms, to {} ms, over {} ms",
-                t.write_mean_good_ms.value,
-                t.write_mean_fair_ms.value,
-                t.write_mean_problem_ms.value,
-                t.write_mean_problem_ms.value
-            ),
-            limit,
-        )
-        .advice(advice),
+        Note::of(&catalogue::LATENCY_WRITE_MEAN, weight, claim)
+            .number("worst_mean_ms", slow.mean_ns / 1e6)
+            .number("best_mean_ms", fast.mean_ns / 1e6)
+            .limit(
+                format!(
+                    "bands of the mean: under {} ms, to {} ms, to {} ms, over {} ms",
+                    t.write_mean_good_ms.value,
+                    t.write_mean_fair_ms.value,
+                    t.write_mean_problem_ms.value,
+                    t.write_mean_problem_ms.value
+                ),
+                limit,
+            )
+            .advice(advice),
     );
 }
 

@@ -223,8 +223,8 @@ fn solve(m: [[f64; 3]; 3], v: [f64; 3]) -> Option<[f64; 3]> {
 /// The knee of a curve: the place of the largest X²/N.
 ///
 /// # Errors
-/// Fewer than three points; figures that are not positive; the largest at the last point, behind
-/// which nobody looked.
+/// Fewer than three points; figures that are not positive; the largest at the first or at the last
+/// point, beyond which nothing was measured.
 pub fn knee(n: &[f64], x: &[f64]) -> Result<usize, StatsRefusal> {
     checked(n, 3)?;
     checked(x, 3)?;
@@ -236,14 +236,18 @@ pub fn knee(n: &[f64], x: &[f64]) -> Result<usize, StatsRefusal> {
     let power = |i: &usize| x[*i] / n[*i] * x[*i];
     let best = (0..n.len()).max_by(|a, b| power(a).total_cmp(&power(b)));
     let best = best.ok_or(StatsRefusal::Empty)?;
-    let beyond = n.iter().any(|v| *v > n[best]);
-    if beyond {
-        Ok(best)
-    } else {
-        Err(StatsRefusal::Unsuitable(
+    if !n.iter().any(|v| *v > n[best]) {
+        return Err(StatsRefusal::Unsuitable(
             "throughput still rises at the last point: no knee was reached",
-        ))
+        ));
     }
+    // A curve that bends before its first point shows where it bent only with fewer jobs.
+    if !n.iter().any(|v| *v < n[best]) {
+        return Err(StatsRefusal::Unsuitable(
+            "throughput over latency is largest at the first point: no knee lies within the points",
+        ));
+    }
+    Ok(best)
 }
 
 #[cfg(test)]
@@ -297,5 +301,11 @@ mod tests {
         ];
         assert_eq!(knee(&N, &x), Ok(3));
         assert!(knee(&N, &N).is_err() && knee(&N[..2], &N[..2]).is_err());
+        // The first point is no knee either: less was not measured.
+        let flat = [
+            6835.0, 9000.0, 12_509.0, 14_125.0, 14_682.0, 15_000.0, 15_100.0, 15_200.0,
+        ];
+        let refused = knee(&N, &flat).expect_err("the largest is the first");
+        assert!(refused.to_string().contains("first point"), "{refused}");
     }
 }

@@ -34,7 +34,7 @@ use super::head::Head;
 use super::lines::{Line, Lines};
 use super::published::{self, Published};
 use super::sheets::Sheets;
-use super::{Gathered, Options, Sink};
+use super::{Gathered, Kind, Options, Sink};
 use measure::imported::Severity;
 
 /// Bytes of a line of a listing.
@@ -192,12 +192,39 @@ struct State {
     prometheus: prometheus::PrometheusHistograms,
     published: Published,
     histograms: HistogramLines,
+    asked: AskedKind,
+}
+
+/// Rows of the kind that was asked for, among those of all kinds that a file has.
+#[derive(Debug)]
+struct AskedKind {
+    kind: Option<Kind>,
+    /// Rows of that kind.
+    rows: u64,
+    /// Rows of all kinds that were attributed.
+    seen: u64,
+}
+
+impl AskedKind {
+    /// The rows since the last time are of these kinds.
+    fn took(&mut self, kinds: &[Kind], sheets: &Sheets) {
+        if self.kind.is_some_and(|kind| kinds.contains(&kind)) {
+            // A row may be taken back.
+            self.rows = (self.rows + sheets.found).saturating_sub(self.seen);
+        }
+        self.seen = sheets.found;
+    }
+
+    /// A kind was asked for, and the file has none of it.
+    fn is_missing(&self) -> bool {
+        self.kind.is_some() && self.rows == 0
+    }
 }
 
 impl ListingReader {
     /// A reader of the file of that name.
     #[must_use]
-    pub fn new(_options: &Options, file: &str) -> ListingReader {
+    pub fn new(options: &Options, file: &str) -> ListingReader {
         ListingReader {
             lines: Lines::default(),
             state: State {
@@ -224,6 +251,11 @@ impl ListingReader {
                 prometheus: prometheus::PrometheusHistograms::new(file),
                 published: Published::default(),
                 histograms: HistogramLines::new(file, true),
+                asked: AskedKind {
+                    kind: options.kind,
+                    rows: 0,
+                    seen: 0,
+                },
             },
         }
     }
@@ -266,48 +298,81 @@ impl State {
         let text = String::from_utf8_lossy(&plain);
         let text = text.as_ref();
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
+        let asked = &mut self.asked;
         if self.label != self.report.label() {
             self.report.label().clone_into(&mut self.label);
         }
         self.report.line(text, n, &mut self.give, sheets, notes);
+        asked.took(&[Kind::AwrText], sheets);
         self.iostat.line(text, n, &self.label, sheets, notes);
+        asked.took(&[Kind::Iostat], sheets);
         self.outliers.line(text, n, sheets, notes);
+        asked.took(&[Kind::LgwrOutliers], sheets);
         self.metrics.line(text, n, sheets);
+        asked.took(&[Kind::CellMetrics], sheets);
         self.fsync.line(text, n, sheets, notes);
+        asked.took(&[Kind::PgTestFsync], sheets);
         self.blocks.line(text, n, sheets);
+        asked.took(&[Kind::StudyTable], sheets);
         self.pgbench.line(text, n, sheets);
+        asked.took(&[Kind::Pgbench], sheets);
         self.psql.line(text, n, sheets, notes);
+        asked.took(&[Kind::PgStats], sheets);
         self.fio.line(text, n, sheets);
+        asked.took(&[Kind::FioText], sheets);
         self.counters.line(text, n, sheets, notes);
+        asked.took(&[Kind::OracleCounters], sheets);
         self.hammerdb.line(text, n, sheets);
+        asked.took(&[Kind::HammerDb], sheets);
         self.sysbench.line(text, n, sheets);
+        asked.took(&[Kind::Sysbench], sheets);
         self.ebpf.line(text, n, sheets);
+        asked.took(&[Kind::EbpfHistogram], sheets);
         self.diskstats.line(text, n, sheets, notes);
+        asked.took(&[Kind::Diskstats], sheets);
         self.innodb.line(text, n, sheets);
+        asked.took(&[Kind::Innodb], sheets);
         self.sqlserver.line(text, n, sheets);
+        asked.took(&[Kind::SqlServerWaits], sheets);
         self.prometheus.line(text, n, sheets);
+        asked.took(&[Kind::Prometheus], sheets);
         self.published.line(text, n, sheets, notes);
+        asked.took(&[Kind::RSummary, Kind::StudyTable], sheets);
     }
 
     fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Vec<(String, String)> {
         let (sheets, notes) = (&mut self.sheets, &mut sink.notes);
+        let (asked, before) = (&mut self.asked, out.mark());
         self.report.end(&mut self.give, sheets, notes);
+        asked.took(&[Kind::AwrText], sheets);
         self.iostat.end(sheets, notes);
+        asked.took(&[Kind::Iostat], sheets);
         self.metrics.end(sheets);
+        asked.took(&[Kind::CellMetrics], sheets);
         self.outliers.end(notes);
         self.pgbench.end(sheets);
+        asked.took(&[Kind::Pgbench], sheets);
         self.psql.end(sheets, notes);
+        asked.took(&[Kind::PgStats], sheets);
         self.fio.end(sheets);
+        asked.took(&[Kind::FioText], sheets);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);
         self.innodb.end(sheets);
+        asked.took(&[Kind::Innodb], sheets);
         out.counters.append(&mut self.innodb.listings);
         out.counters.append(&mut self.sqlserver.listings);
         out.counters.append(&mut self.prometheus.listings);
         self.published.end(sheets, notes, out);
+        asked.took(&[Kind::RSummary, Kind::StudyTable], sheets);
         self.histograms.end(out);
         let mut facts = self.give.end(&self.file, sheets, notes, out);
+        asked.took(&[Kind::AwrText], sheets);
+        if asked.is_missing() {
+            out.take_back(before);
+            return Vec::new();
+        }
         facts.append(&mut self.iostat.facts);
         out.yielded += sheets.found;
         out.tables.extend(self.sheets.into_tables(notes));

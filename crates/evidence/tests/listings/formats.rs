@@ -348,10 +348,11 @@ fn kinds_are_told_and_what_is_none_is_refused() {
     };
     assert!(refused("nothing here\n", None).contains("nothing here"));
     let nothing = refused("nothing here\n", Some(Kind::Iostat));
-    assert!(
-        nothing.contains("read as iostat, but it contains none"),
-        "{nothing}"
-    );
+    assert!(nothing.contains("no iostat in it: looked for"), "{nothing}");
+    // Another kind than the one that was asked for is none of it.
+    let sysbench = include_str!("real/sysbench-oltp.txt");
+    assert!(refused(sysbench, Some(Kind::Pgbench)).contains("no pgbench in it"));
+    assert!(import_in(&[sysbench.as_bytes()], 64, Some(Kind::Sysbench)).is_ok());
     let other = "2024 LOG:  duration: 3 ms\nDevice r/s w/s %util\nsda 1 2 3\n";
     assert!(refused(other, None).contains("PostgreSQL"));
     for kind in Kind::all() {

@@ -9,11 +9,14 @@ use analysis::capacity::{CapacityNeed, curves};
 use clap::Args;
 use measure::Nanos;
 use measure::words::sanitize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Nanoseconds of a millisecond.
 const NS_PER_MS: f64 = 1e6;
+/// Workloads that are listed if none has the asked name.
+const NAMES: usize = 20;
 
 /// Options of `capacity`.
 #[derive(Debug, Args)]
@@ -61,13 +64,31 @@ pub(crate) fn main(args: &CapacityArgs) -> Result<ExitCode, CommandError> {
         seed: args.bootstrap_seed,
     };
     let mut view = CapacityView::new(&need);
+    let mut known: Vec<String> = Vec::new();
     for name in &args.sources {
         let run = source(name, &store, &interrupt)?;
         let mut found = curves(&run, &need);
         if let Some(part) = &args.workload {
+            known.extend(found.iter().map(|curve| curve.name.clone()));
             found.retain(|curve| curve.name.contains(part.as_str()));
         }
         view.add(name, &run, found, args.workload.is_some());
+    }
+    if let Some(part) = &args.workload
+        && view.is_empty()
+        && !known.is_empty()
+    {
+        let mut listed = known.iter().collect::<BTreeSet<_>>().into_iter();
+        let shown: Vec<&str> = listed.by_ref().take(NAMES).map(String::as_str).collect();
+        let more = match listed.count() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let message = format!(
+            "no workload named {part}; there are {}{more}",
+            shown.join(", ")
+        );
+        return Err(CommandError::usage(sanitize::line(&message)));
     }
     if view.is_empty() {
         return Err(CommandError::failed(format!(

@@ -10,6 +10,7 @@ use crate::output::r_format::TestDigits;
 use crate::output::samples::{SampleMethod, SampleSummary};
 use crate::signals::{self, Interrupt};
 use analysis::samples::describe;
+use analysis::stats::StatsRefusal;
 use analysis::stats::bootstrap::BootstrapPlan;
 use analysis::stats::pooled::PooledSample;
 use clap::Args;
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 
 /// Events that are tried in this order if `--event` names none.
 const EVENTS: [&str; 2] = ["log file sync", "log file parallel write"];
+/// Files of a sample that a message names.
+const FILES_SHOWN: usize = 3;
 /// What the values of files are called that name no event.
 const NAMELESS: &str = "elapsed";
 /// The only sample without a label.
@@ -126,7 +129,8 @@ pub(crate) fn main(args: &SummaryArgs) -> Result<ExitCode, CommandError> {
     for (i, (name, sample)) in found.samples.iter().enumerate() {
         let seed = plan.seed.wrapping_add(i as u64);
         let one = describe(name, sample, &BootstrapPlan { seed, ..plan });
-        described.push(one.map_err(|e| nothing(name, &event, &found, &e.to_string()))?);
+        let refused = |e: StatsRefusal| nothing(args, &named, name, &found, &e);
+        described.push(one.map_err(refused)?);
     }
     let method = SampleMethod {
         level,
@@ -257,11 +261,27 @@ fn of_event(
     Ok(found)
 }
 
-/// No values: what there is instead.
-fn nothing(name: &str, event: &str, found: &Found, why: &str) -> CommandError {
+/// No values: which files and events were tried, and what there is instead.
+fn nothing(
+    args: &SummaryArgs,
+    named: &[Named],
+    name: &str,
+    found: &Found,
+    why: &StatsRefusal,
+) -> CommandError {
     let mut lines = found.bad.clone();
     if lines.is_empty() {
-        lines.push(format!("{name}: {why} of `{event}` in these files"));
+        let tried = match &args.event {
+            Some(event) => format!("`{event}`"),
+            None => EVENTS.map(|event| format!("`{event}`")).join(" or "),
+        };
+        let sample = named.iter().find(|n| n.name == name);
+        let files = sample.map_or(String::new(), shown_files);
+        let whose = match args.label.is_empty() {
+            true => files,
+            false => format!("{name} ({files})"),
+        };
+        lines.push(format!("{whose}: {why} of {tried}"));
         let known = |d: &&Diagnostic| d.id == "trace.no_samples";
         let others = found.diagnostics.iter().filter(known).take(3);
         lines.extend(others.map(|d| format!("{}: {}", d.file, d.detail)));
@@ -272,4 +292,17 @@ fn nothing(name: &str, event: &str, found: &Found, why: &str) -> CommandError {
         message = format!("{message}\n{}", evidence::kind::looked_for());
     }
     CommandError::failed(message)
+}
+
+/// The files of a sample, the first ones by name.
+fn shown_files(sample: &Named) -> String {
+    let shown = sample.inputs.iter().take(FILES_SHOWN);
+    let names: Vec<String> = shown
+        .map(|i| sanitize::line(&i.path.display().to_string()))
+        .collect();
+    let more = match sample.inputs.len().saturating_sub(FILES_SHOWN) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", names.join(", "))
 }

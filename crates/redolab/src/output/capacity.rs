@@ -221,20 +221,23 @@ fn of_law(law: &FittedLaw, curve: &CapacityCurve) -> Vec<String> {
                 true => String::new(),
                 false => format!(", extrapolated: the last point has {last} jobs"),
             };
-            let ceiling = law
-                .ceiling
-                .map_or(String::new(), |c| format!(" with {} commits/s", digits(c)));
+            let ceiling = match (law.ceiling, &law.no_ceiling) {
+                (Some(c), _) => format!(" with {} commits/s", digits(c)),
+                (None, Some(why)) => format!(", without its rate: {why}"),
+                (None, None) => String::new(),
+            };
             format!(
                 "Peak of the law: {} jobs{interval}{ceiling}{where_it_is}.",
                 digits(jobs)
             )
         }
-        None => match law.ceiling {
-            Some(ceiling) => format!(
+        None => match (law.ceiling, &law.no_ceiling) {
+            (Some(ceiling), _) => format!(
                 "Peak of the law: none; it levels out to {} commits/s (extrapolated).",
                 digits(ceiling)
             ),
-            None => "Peak of the law: none; it grows with the jobs.".to_owned(),
+            (None, Some(why)) => format!("Peak of the law: none, and no ceiling: {why}."),
+            (None, None) => "Peak of the law: none; it grows with the jobs.".to_owned(),
         },
     });
     lines

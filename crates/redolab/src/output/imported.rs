@@ -7,7 +7,9 @@ use super::cells;
 use super::csv::safe;
 use super::table::{self, Style};
 use analysis::findings::agreement;
-use measure::imported::{Axis, Cell, Diagnostic, Imported, Series, Severity, SourceRegion, Table};
+use measure::imported::{
+    Axis, Cell, Column, Diagnostic, Imported, Series, Severity, SourceRegion, Table,
+};
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
 use measure::words::sanitize;
@@ -40,6 +42,8 @@ const SHOWN: &[&str] = &[
 ];
 /// Diagnostics that are shown unless more is asked for.
 const DIAGNOSTICS_SHOWN: usize = 12;
+/// Seconds since 1970 that a column of moments has at least: September 2001.
+const EPOCH_MIN: u64 = 1_000_000_000;
 
 /// How the ids of findings begin that hold figures of the evidence against each other.
 const EVIDENCE: &str = "evidence.";
@@ -185,9 +189,18 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
         .map(|i| sanitize::line(&t.columns[*i].heading))
         .collect();
     let names: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let below = t.columns.iter().position(|c| c.key == "p_is_below");
     let line = |row: &Vec<Cell>| {
-        let cells = columns.iter().map(|i| row.get(*i).unwrap_or(&Cell::Blank));
-        cells.map(short).collect()
+        let is_below = below.and_then(|i| row.get(i)) == Some(&Cell::Text("yes".to_owned()));
+        let cell = |i: &usize| {
+            let (column, cell) = (&t.columns[*i], row.get(*i).unwrap_or(&Cell::Blank));
+            match is_moment(column, cell) {
+                true => plain(cell),
+                false if is_below && column.key == "p_value" => format!("<{}", short(cell)),
+                false => short(cell),
+            }
+        };
+        columns.iter().map(cell).collect()
     };
     let lines = t.rows.iter().take(limit).map(line).collect();
     let is_text = |i: usize| {
@@ -205,11 +218,34 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
     out
 }
 
+/// Seconds since 1970, or a finer unit of them: a moment, of which thousands are not set apart.
+fn is_moment(column: &Column, cell: &Cell) -> bool {
+    let is_named = [&column.key, &column.heading].iter().any(|name| {
+        let name = name.to_ascii_lowercase();
+        name == "ts" || name == "at_s" || name.contains("timestamp") || name == "epoch"
+    });
+    is_named
+        && match cell {
+            Cell::Count(n) => *n > EPOCH_MIN,
+            Cell::Real(x) => *x > EPOCH_MIN as f64,
+            Cell::Blank | Cell::Text(_) => false,
+        }
+}
+
+fn plain(cell: &Cell) -> String {
+    match cell {
+        Cell::Count(n) => n.to_string(),
+        Cell::Real(x) => x.to_string(),
+        Cell::Blank | Cell::Text(_) => short(cell),
+    }
+}
+
 fn short(cell: &Cell) -> String {
     match cell {
         Cell::Blank => "-".to_owned(),
         Cell::Count(n) => cells::grouped(*n),
         // What is not zero is not shown as zero.
+        Cell::Real(x) if x.abs() < 1e-6 && *x != 0.0 => format!("{x:e}"),
         Cell::Real(x) if x.abs() < 0.1 && *x != 0.0 => {
             let digits = (1.0 - x.abs().log10().floor()).clamp(3.0, 6.0) as usize;
             format!("{x:.digits$}")
@@ -369,5 +405,54 @@ fn exact(cell: &Cell) -> String {
         Cell::Count(n) => n.to_string(),
         Cell::Real(x) => x.to_string(),
         Cell::Text(text) => safe(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(id: &str, columns: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Table {
+        let column = |(key, heading): &(&str, &str)| Column {
+            key: (*key).to_owned(),
+            heading: (*heading).to_owned(),
+        };
+        Table {
+            id: id.to_owned(),
+            columns: columns.iter().map(column).collect(),
+            rows,
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn a_tiny_p_value_is_printed_as_its_source_has_it() {
+        let columns = [("p_value", "p-value"), ("p_is_below", "p is below")];
+        let row = |p, below: &str| vec![Cell::Real(p), Cell::Text(below.to_owned())];
+        let rows = vec![row(2.2e-16, "yes"), row(3.5e-9, "no"), row(0.04, "no")];
+        let text = one(&table("t", &columns, rows), 9, Style::detect(false, None));
+        let cells: Vec<&str> = text.split_whitespace().collect();
+        for cell in ["<2.2e-16", "3.5e-9", "0.040"] {
+            assert!(cells.contains(&cell), "{cell}: {text}");
+        }
+        assert!(!text.contains("0.000000"), "{text}");
+    }
+
+    #[test]
+    fn moments_have_no_thousands_apart() {
+        let columns = [
+            ("timestamp", "TIMESTAMP"),
+            ("at_s", "TS"),
+            ("wait_count", "WAIT_COUNT"),
+        ];
+        let rows = vec![vec![
+            Cell::Count(1_394_586_600),
+            Cell::Real(1_394_586_600.5),
+            Cell::Count(1_394_586_600),
+        ]];
+        let text = one(&table("t", &columns, rows), 9, Style::detect(false, None));
+        for cell in ["1394586600 ", "1394586600.5", "1,394,586,600"] {
+            assert!(text.contains(cell), "{cell}: {text}");
+        }
     }
 }

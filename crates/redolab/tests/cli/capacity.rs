@@ -54,6 +54,30 @@ fn study_003_has_its_loads_knees_and_odd_tests() {
     let one = place.run(&["capacity", &study, "--workload", "LAT25 on x86"]);
     one.expect(0, &["LGWR-LAT25 on x86 Server"]);
     assert!(!one.out.contains("LGWR-LAT1 "), "{}", one.out);
+    place
+        .run(&["capacity", &study, "--workload", "NOPE"])
+        .expect(
+            2,
+            &[
+                "no workload named NOPE; there are LGWR-LAT1 on ",
+                "LGWR-LAT25 on x86 Server",
+            ],
+        );
+}
+
+/// The last test of study 003 on its x86 server is above the ceiling of the law that is fitted.
+#[test]
+fn a_ceiling_below_a_measured_rate_is_not_printed() {
+    let place = Place::new();
+    let found = place.run(&["capacity", &study_003(), "--workload", "LGWR-LAT1 on x86"]);
+    found.expect(
+        0,
+        &[
+            "Knee: none, throughput over latency is largest at the first point",
+            "no ceiling: the ceiling of the fitted law is below the highest",
+        ],
+    );
+    assert!(!found.out.contains("levels out to"), "{}", found.out);
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn what_is_no_evidence_is_an_error_or_passed_over() {
         .expect(2, &["not a kind of evidence"]);
     place
         .run(&["import", "--kind", "event-histogram", "traces/a.trc"])
-        .expect(1, &["read as event-histogram", "WAIT_COUNT"]);
+        .expect(1, &["no event-histogram in it", "WAIT_COUNT"]);
     // A damage is said, not that nothing was found behind it.
     write(&place.path().join("cut.xz"), b"\xfd7zXZ\0\0\x04");
     let done = place.run(&["import", "cut.xz", "-q"]);
@@ -284,7 +284,7 @@ fn nesting_without_an_end_is_refused_in_words() {
     ] {
         write(&place.path().join(name), text.as_bytes());
         let done = place.run(&["import", name, "--kind", kind, "-q"]);
-        done.expect(1, &[name, "it contains none"]);
+        done.expect(1, &[name, &format!("no {kind} in it")]);
     }
 }
 

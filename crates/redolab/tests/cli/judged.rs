@@ -102,6 +102,19 @@ fn evidence_of_slow_log_writes_is_judged_without_a_verdict() {
         let found = found.expect("the rule of thumb");
         assert_eq!(found.weight == Weight::Bad, slow, "{found:?}");
         assert!(table.out.contains(&found.claim), "{}", table.out);
+        // One process has one mean, and no jobs.
+        let says = |words: &str| found.claim.contains(words);
+        assert!(
+            says(" over 200 waits (") && !says("ranges"),
+            "{}",
+            found.claim
+        );
+        let all = run.findings.iter().map(|f| &f.claim);
+        assert!(
+            all.clone().all(|c| !c.contains("with 1 job")),
+            "{:?}",
+            run.findings
+        );
         let report = ["report", &run.run_id, "-o", "report.html"];
         place.run(&report).expect(0, &[]);
         let html = std::fs::read_to_string(place.path().join("report.html")).expect("written");

@@ -146,6 +146,48 @@ fn the_event_is_what_every_sample_has() {
                 "there are: log file parallel write",
             ],
         );
+    let reads = trace("db file sequential read", &waits(300, 2, 60));
+    write(&place, "reads.trc", &reads);
+    let tried = "no values of `log file sync` or `log file parallel write`";
+    place.run(&["summary", "reads.trc"]).expect(
+        1,
+        &["reads.trc: there are ", tried, "db file sequential read"],
+    );
+    place
+        .run(&[
+            "summary",
+            "--label",
+            "on=lgwr.trc",
+            "--label",
+            "off=reads.trc",
+        ])
+        .expect(1, &["off (reads.trc): there are ", tried]);
+}
+
+#[test]
+fn a_line_that_is_not_a_number_and_an_empty_file_are_named() {
+    let place = Place::new();
+    write(
+        &place,
+        "bad.csv",
+        "count,elapsed\n1,500\n2,501\n3,xx\n4,503\n",
+    );
+    write(&place, "empty.csv", "");
+    for command in ["summary", "import"] {
+        let bad = place.run(&[command, "bad.csv"]);
+        bad.expect(1, &["bad.csv: line 4: 'xx' is not a number"]);
+        let empty = place.run(&[command, "empty.csv"]);
+        empty.expect(1, &["empty.csv: the file is empty"]);
+        for done in [bad, empty] {
+            assert!(!done.err.contains("looked for"), "{}", done.err);
+        }
+        let asked = place.run(&[command, "empty.csv", "--kind", "count-elapsed"]);
+        asked.expect(1, &["empty.csv: the file is empty"]);
+        assert!(!asked.err.contains("--kind"), "{}", asked.err);
+    }
+    place
+        .run(&["summary", "bad.csv", "--kind", "count-elapsed"])
+        .expect(0, &["3 values"]);
 }
 
 #[test]

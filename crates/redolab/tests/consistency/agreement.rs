@@ -148,6 +148,11 @@ fn a_nightly_peak_shows_in_warnings() {
         "{}",
         peak.claim
     );
+    assert!(
+        peak.claim.contains("something recurs at that hour") && !peak.claim.contains("job"),
+        "{}",
+        peak.claim
+    );
     // The same number over all hours is no peak, and neither is one bad night.
     let spread: Vec<String> = (0..12)
         .map(|i| format!("2026-03-10 {:02}:00:00.000", 2 * i))

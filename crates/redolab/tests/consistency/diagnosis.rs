@@ -183,6 +183,37 @@ fn other_loads_and_lengths_of_a_case_have_its_key() {
     }
 }
 
+/// Figures are rounded and not cut, and writes of which few are commits are not shared.
+#[test]
+fn redo_per_commit_is_rounded_and_unshared_writes_are_no_group_commit() {
+    let claim = |case: &Case, id: &str| {
+        let found = diagnosis(&report(case, 1.0, None));
+        let found = found.into_iter().find(|f| f.id == id);
+        found.expect("the report has these figures").claim
+    };
+    let few = Case {
+        statistics: &[
+            ("redo size", 629_145_600),
+            ("redo writes", 70_000),
+            ("user commits", 30_800),
+        ],
+        ..CASES[0].clone()
+    };
+    // 20,426.8 bytes, and 0.44 commits per log write.
+    let redo = claim(&few, "diagnosis.redo");
+    assert!(redo.contains("20,427 bytes of redo per commit"), "{redo}");
+    let group = claim(&few, "diagnosis.group_commit");
+    assert!(
+        group.starts_with("no group commit: 0.44 commits per log write"),
+        "{group}"
+    );
+    let shared = claim(&CASES[0], "diagnosis.group_commit");
+    assert!(
+        shared.starts_with("1.10 commits share a log write"),
+        "{shared}"
+    );
+}
+
 /// What evidence does not contain is neither invented nor concluded from.
 #[test]
 fn a_report_without_the_log_writer_gets_no_diagnosis_of_it() {

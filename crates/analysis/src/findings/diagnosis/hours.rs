@@ -80,8 +80,8 @@ fn peak(moments: &[DayHour], name: &str, table: &Table) -> Option<Note> {
         return None;
     }
     let claim = format!(
-        "{count} of {} slow log writes ({name}) were between {hour:02}:00 and {:02}:00, on {} days: a job \
-         of that hour delays them ({})",
+        "{count} of {} slow log writes ({name}) were between {hour:02}:00 and {:02}:00, on {} days: \
+         something recurs at that hour ({})",
         moments.len(),
         (hour + 1) % 24,
         days.len(),

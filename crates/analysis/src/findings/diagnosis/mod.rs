@@ -117,7 +117,7 @@ fn redo(report: &ReportFigures<'_>, notes: &mut Vec<Note>) {
     if let Some(bytes) = per_commit {
         parts.push(format!(
             "{} bytes of redo per commit",
-            crate::format::count(bytes as u64)
+            crate::format::count(bytes.round() as u64)
         ));
     }
     let rate = report.window_s.map(|seconds| size * 60.0 / seconds / 1e9);

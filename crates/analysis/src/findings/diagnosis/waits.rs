@@ -199,6 +199,9 @@ fn unseen(report: &ReportFigures<'_>) -> String {
     }
 }
 
+/// Commits per log write under which no log write is shared, other than by rounding.
+const SHARED_MIN: f64 = 1.05;
+
 fn group_commit(
     report: &ReportFigures<'_>,
     (write, sync): (EventWaits, EventWaits),
@@ -210,11 +213,15 @@ fn group_commit(
         return;
     }
     let each = commits / writes;
-    let words = match report.statistic("user commits") {
-        Some(_) => "commits share a log write",
-        None => "waits for log file sync share a log write",
+    let what = match report.statistic("user commits") {
+        Some(_) => "commits",
+        None => "waits for log file sync",
     };
-    let claim = claim_of(report, format!("{each:.2} {words} on average"));
+    let claim = match each < SHARED_MIN {
+        true => format!("no group commit: {each:.2} {what} per log write on average"),
+        false => format!("{each:.2} {what} share a log write on average"),
+    };
+    let claim = claim_of(report, claim);
     notes.push(
         Note::of(&catalogue::DIAGNOSIS_GROUP_COMMIT, Info, claim).number("commits_per_write", each),
     );
