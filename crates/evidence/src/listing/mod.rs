@@ -281,7 +281,7 @@ impl State {
         self.counters.line(text, n, sheets, notes);
         self.hammerdb.line(text, n, sheets);
         self.sysbench.line(text, n, sheets);
-        self.ebpf.line(text, n, sheets);
+        self.ebpf.line(text, n, sheets, notes);
         self.diskstats.line(text, n, sheets, notes);
         self.innodb.line(text, n, sheets);
         self.sqlserver.line(text, n, sheets);
