@@ -2,8 +2,9 @@
 //!
 //! A histogram's buckets are percent of the event's waits, so what is over a bound is the sum of
 //! the buckets behind it, where the last one is open. Each is rounded to a tenth: `.0` is under
-//! 0.05 and a blank is no wait, so a sum of `.0` alone is left blank. Bounds are powers of two of a millisecond (of 1024 µs from 12.2
-//! on, as the report says); 10 and 20 ms are none of them, and are not guessed.
+//! 0.05 and a blank is no wait, so a sum of `.0` alone is left blank. Bounds are powers of two of
+//! a millisecond (of 1024 µs from 12.2 on, as the report says); 10 and 20 ms are none of them, and
+//! are not guessed.
 
 use crate::Notes;
 use crate::origin::{CellSource, SourcedCell};

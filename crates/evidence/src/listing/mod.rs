@@ -298,6 +298,7 @@ impl State {
         self.pgbench.end(sheets);
         self.psql.end(sheets, notes);
         self.fio.end(sheets);
+        self.diskstats.end(notes);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);

@@ -413,3 +413,30 @@ fn counters_of_disks_without_times_and_after_a_restart() {
         );
     }
 }
+
+/// Times of whole seconds bound what rates are worth, and idle devices are named.
+#[test]
+fn whole_seconds_and_idle_devices_of_diskstats_are_named() {
+    let copies = |first: &str, second: &str| {
+        let idle = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n";
+        format!(
+            "TS {first}\n{idle}   8       0 sdq 9 0 72 4 100 0 800 60 0 900 64\n\
+             TS {second}\n{idle}   8       0 sdq 9 0 72 4 300 0 2400 90 0 2678 99\n"
+        )
+    };
+    let noted = |text: &str, id: &str| {
+        let out = import(&[text]);
+        let found = out.diagnostics.into_iter().find(|d| d.id == id);
+        found.map(|d| d.detail)
+    };
+    let whole = copies("1795406400", "1795406401");
+    let detail = noted(&whole, "diskstats.whole_seconds").expect("a warning");
+    assert!(
+        detail.contains("the shortest interval has 1 s (100 %)"),
+        "{detail}"
+    );
+    let idle = noted(&whole, "diskstats.no_io").expect("a note");
+    assert_eq!(idle, "1 devices had no I/O and have no rows: loop0");
+    let exact = copies("1795406400.25", "1795406402.03");
+    assert_eq!(noted(&exact, "diskstats.whole_seconds"), None);
+}
