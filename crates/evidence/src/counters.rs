@@ -24,8 +24,8 @@ pub struct CounterView {
     pub title: &'static str,
     /// Our key and the evidence's heading for what a line is about; empty if a listing is one line.
     pub name: (&'static str, &'static str),
-    /// Keys of a count and of the time of all that it counts, in microseconds: their quotient is
-    /// the mean of the stretch.
+    /// Keys of a count and of the time of all that it counts, in microseconds, or in milliseconds
+    /// where the key ends in `_ms`: their quotient is the mean of the stretch.
     pub mean_of: Option<(&'static str, &'static str)>,
 }
 
@@ -129,7 +129,12 @@ pub fn join(
             let [before, after] = pair else { continue };
             match growth(before, after) {
                 Ok(lines) if lines.is_empty() => {}
-                Ok(lines) => pairs.push((*before, *after, lines)),
+                Ok(mut lines) => {
+                    if leave_out_untimed(&mut lines) {
+                        diagnostics.push(untimed(before, after));
+                    }
+                    pairs.push((*before, *after, lines));
+                }
                 Err(back) => diagnostics.push(goes_back(before, after, &back)),
             }
         }
@@ -220,7 +225,7 @@ fn table_of(pairs: &[(&CounterListing, &CounterListing, Growth)]) -> Option<Tabl
             columns.push(column.clone());
         }
     }
-    columns.extend(view.mean_of.map(|_| column("mean_us", "Mean (us)")));
+    columns.extend(mean_column(view, &columns));
     let of = match first.instance.as_str() {
         "" => String::new(),
         instance => format!(" of {instance}"),
@@ -242,7 +247,7 @@ fn table_of(pairs: &[(&CounterListing, &CounterListing, Growth)]) -> Option<Tabl
                 let found = counters.iter().find(|(c, _)| c == column);
                 row.push(match (found, view.mean_of) {
                     (Some((_, cell)), _) => cell.clone(),
-                    (None, Some(mean)) if column.key == "mean_us" => mean_us(mean, counters),
+                    (None, Some(mean)) if is_mean(column) => mean_of(mean, counters),
                     (None, _) => SourcedCell::blank(),
                 });
             }
@@ -252,17 +257,70 @@ fn table_of(pairs: &[(&CounterListing, &CounterListing, Growth)]) -> Option<Tabl
     Some(table)
 }
 
-fn mean_us(
+fn mean_of(
     (count, time): (&'static str, &'static str),
     counters: &[(Column, SourcedCell)],
 ) -> SourcedCell {
     let of = |key: &str| {
         let found = counters.iter().find(|(c, _)| c.key == key);
+        let found = found.filter(|(_, v)| v.cell != Cell::Blank);
         found.map(|(_, v)| value(&v.cell))
     };
     let both = of(count).zip(of(time)).filter(|(count, _)| *count > 0.0);
     let mean = both.map(|(count, time)| time / count);
     SourcedCell::computed(mean, "a / b", vec![time.into(), count.into()])
+}
+
+/// The column of the mean. A view whose times are in milliseconds has it where it has the times.
+fn mean_column(view: &CounterView, columns: &[Column]) -> Option<Column> {
+    let (_, time) = view.mean_of?;
+    if !time.ends_with("_ms") {
+        return Some(column("mean_us", "Mean (us)"));
+    }
+    let has_time = columns.iter().any(|c| c.key == time);
+    has_time.then(|| column("mean_ms", "Mean (ms)"))
+}
+
+fn is_mean(column: &Column) -> bool {
+    matches!(column.key.as_str(), "mean_us" | "mean_ms")
+}
+
+/// Leaves out times of WAL that did not grow although writes or syncs did: whether it did.
+fn leave_out_untimed(lines: &mut Growth) -> bool {
+    let mut is_left_out = false;
+    for (_, counters) in lines {
+        let times = ["wal_write_time_ms", "wal_sync_time_ms"];
+        let is_of = |c: &Column, keys: &[&str]| keys.contains(&c.key.as_str());
+        let grew = |keys: &[&str]| {
+            let mut of = counters.iter().filter(|(c, _)| is_of(c, keys));
+            of.any(|(_, cell)| value(&cell.cell) > 0.0)
+        };
+        let has_time = counters.iter().any(|(c, _)| is_of(c, &times));
+        if has_time && !grew(&times) && grew(&["wal_write", "wal_sync"]) {
+            is_left_out = true;
+            for (_, cell) in counters.iter_mut().filter(|(c, _)| is_of(c, &times)) {
+                *cell = SourcedCell::blank();
+            }
+        }
+    }
+    is_left_out
+}
+
+fn untimed(before: &CounterListing, after: &CounterListing) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Note,
+        id: "counters.wal_not_timed".to_owned(),
+        file: after.file.clone(),
+        line: Some(after.line),
+        column: None,
+        detail: format!(
+            "times of WAL did not grow between {} and {} although writes or syncs did: \
+             track_wal_io_timing was off, so they are left blank",
+            before.name(),
+            after.name()
+        ),
+        count: 1,
+    }
 }
 
 fn goes_back(before: &CounterListing, after: &CounterListing, back: &Back) -> Diagnostic {

@@ -314,7 +314,7 @@ impl ReportFigures {
         notes: &mut Notes,
         out: &mut Gathered,
     ) -> Vec<(String, String)> {
-        self.over.give(sheets);
+        self.over.give(sheets, notes);
         self.storage.say(notes);
         if sheets.found > 0 && !(self.statistics.is_empty() && self.profile.is_empty()) {
             out.rows.push(self.row(file));

@@ -1,12 +1,15 @@
 //! What the histograms of a report say of redo: the share of its waits over 1, 8, 16 and 32 ms.
 //!
-//! A histogram's buckets are percent of the event's waits, so what is over a bound is what the
-//! buckets up to it leave of 100. Bounds are powers of two of a millisecond (of 1024 µs from 12.2
-//! on, as the report says); 10 and 20 ms are none of them, and are not guessed.
+//! A histogram's buckets are percent of the event's waits, so what is over a bound is the sum of
+//! the buckets behind it, where the last one is open. Each is rounded to a tenth: `.0` is under
+//! 0.05 and a blank is no wait, so a sum of `.0` alone is left blank. Bounds are powers of two of
+//! a millisecond (of 1024 µs from 12.2 on, as the report says); 10 and 20 ms are none of them, and
+//! are not guessed.
 
+use crate::Notes;
 use crate::origin::{CellSource, SourcedCell};
 use crate::sheets::Sheets;
-use measure::imported::Cell;
+use measure::imported::{Cell, Severity};
 use measure::origin::{OriginInput, TextSpan};
 
 /// The bounds, in milliseconds.
@@ -21,7 +24,8 @@ const EVENTS: [&str; 3] = [
 /// A share and the buckets that it was computed of.
 #[derive(Debug)]
 struct ShareOver {
-    pct: f64,
+    /// `None` where each bucket is printed as `.0`.
+    pct: Option<f64>,
     buckets: Vec<TextSpan>,
 }
 
@@ -45,26 +49,16 @@ impl SharesOver {
         let Some(slot) = EVENTS.iter().position(|e| e == event) else {
             return;
         };
-        let (mut sum, mut buckets) = (0.0, Vec::new());
-        for (heading, cell) in headings.iter().zip(cells).skip(2) {
-            sum += match &cell.cell {
-                Cell::Real(x) => *x,
-                Cell::Count(n) => *n as f64,
-                Cell::Blank | Cell::Text(_) => 0.0,
-            };
-            if let CellSource::Read(span) = cell.source {
-                buckets.push(span);
-            }
+        if !headings.last().is_some_and(|h| h.starts_with('>')) {
+            return;
+        }
+        for (i, heading) in headings.iter().enumerate().skip(2) {
             let bound = heading.strip_prefix('<').filter(|h| !h.starts_with('='));
             let ms = bound.and_then(|b| b.strip_suffix("ms")?.parse::<f64>().ok());
             let at = ms.and_then(|ms| BOUNDS_MS.iter().position(|b| *b == ms));
             if let Some(share) = at.and_then(|at| self.found[slot].get_mut(at)) {
                 self.line.get_or_insert(line);
-                // Percent are rounded to a tenth each: their sum may pass 100.
-                share.get_or_insert_with(|| ShareOver {
-                    pct: (100.0 - sum).max(0.0),
-                    buckets: buckets.clone(),
-                });
+                share.get_or_insert_with(|| over(cells.get(i + 1..).unwrap_or_default()));
                 if self.names[slot].cell == Cell::Blank {
                     self.names[slot] = name.clone();
                 }
@@ -73,7 +67,7 @@ impl SharesOver {
     }
 
     /// Gives the table, if there is anything to give.
-    pub fn give(&self, sheets: &mut Sheets) {
+    pub fn give(&self, sheets: &mut Sheets, notes: &mut Notes) {
         let Some(line) = self.line else {
             return;
         };
@@ -86,15 +80,24 @@ impl SharesOver {
         ];
         let title = "Redo waits: share over a bound, from the report's histograms";
         let table = sheets.open("redo_waits_over", title, line, &columns);
-        let formula = "100 - the sum of the buckets up to the bound, at least 0";
+        let formula = "sum of the buckets over the bound, each rounded to a tenth";
         for (name, found) in self.names.iter().zip(&self.found) {
             if found.iter().all(Option::is_none) {
                 continue;
             }
+            let is_tiny = |s: &ShareOver| s.pct.is_none();
+            if found.iter().flatten().any(is_tiny) {
+                let at = Some(line);
+                notes.add(Severity::Note, "awr.share_under_a_tenth", at, None, || {
+                    "a share over a bound is blank where each bucket over it is printed as `.0`: \
+                     each of them is under 0.05 percent"
+                        .to_owned()
+                });
+            }
             let cells = found.iter().map(|share| match share {
                 Some(share) => {
                     let buckets = share.buckets.iter().copied().map(OriginInput::Span);
-                    SourcedCell::computed(Some(share.pct), formula, buckets.collect())
+                    SourcedCell::computed(share.pct, formula, buckets.collect())
                 }
                 None => SourcedCell::blank(),
             });
@@ -102,5 +105,27 @@ impl SharesOver {
             sheets.sourced_row(table, line, cells);
             sheets.found -= 1;
         }
+    }
+}
+
+/// The share of the buckets behind a bound. No bucket is 0: a blank one had no wait.
+fn over(tail: &[SourcedCell]) -> ShareOver {
+    let (mut sum, mut buckets) = (0.0, Vec::new());
+    for cell in tail {
+        sum += match &cell.cell {
+            Cell::Real(x) => *x,
+            Cell::Count(n) => *n as f64,
+            Cell::Blank | Cell::Text(_) => 0.0,
+        };
+        if let CellSource::Read(span) = cell.source {
+            buckets.push(span);
+        }
+    }
+    // Sums of tenths have one decimal.
+    let pct = (sum * 10.0).round() / 10.0;
+    let is_known = buckets.is_empty() || pct > 0.0;
+    ShareOver {
+        pct: is_known.then_some(pct),
+        buckets,
     }
 }

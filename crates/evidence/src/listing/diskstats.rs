@@ -10,7 +10,7 @@ use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
 use measure::imported::{Cell, Severity};
 use measure::origin::{OriginInput, TextSpan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Devices of a file that are kept.
 const DEVICES_MAX: usize = 4096;
@@ -71,6 +71,10 @@ pub struct DiskstatsCopies {
     table: Option<usize>,
     devices: BTreeMap<String, Sample>,
     at: Option<(f64, SourcedCell)>,
+    /// The shortest interval between times of whole seconds, and a line that it ends at.
+    whole: Option<(f64, u64)>,
+    /// Devices without I/O in the last copy.
+    idle: BTreeSet<String>,
 }
 
 impl DiskstatsCopies {
@@ -118,6 +122,45 @@ impl DiskstatsCopies {
         }
     }
 
+    /// Keeps the shortest interval between two times without decimals.
+    fn times(&mut self, before: Option<&Sample>, after: &Sample, number: u64) {
+        let at = |s: &Sample| {
+            s.at.as_ref()
+                .map(|(at, _)| *at)
+                .filter(|a| a.fract() == 0.0)
+        };
+        let seconds = before.and_then(at).zip(at(after)).map(|(a, b)| b - a);
+        if let Some(seconds) = seconds.filter(|s| *s > 0.0)
+            && self.whole.is_none_or(|(least, _)| seconds < least)
+        {
+            self.whole = Some((seconds, number));
+        }
+    }
+
+    /// Ends the file.
+    pub fn end(&self, notes: &mut Notes) {
+        if let Some((seconds, line)) = self.whole {
+            let at = Some(line);
+            notes.add(Severity::Warning, "diskstats.whole_seconds", at, None, || {
+                format!(
+                    "TS has whole seconds: rates and %util of an interval of n seconds may be off \
+                     by up to 1/n; the shortest interval has {seconds} s ({:.0} %)",
+                    100.0 / seconds
+                )
+            });
+        }
+        if !self.idle.is_empty() {
+            notes.add(Severity::Note, "diskstats.no_io", None, None, || {
+                let names: Vec<&str> = self.idle.iter().map(String::as_str).collect();
+                let count = names.len();
+                format!(
+                    "{count} devices had no I/O and have no rows: {}",
+                    names.join(", ")
+                )
+            });
+        }
+    }
+
     fn give(
         &mut self,
         source: SourceLine<'_>,
@@ -129,8 +172,13 @@ impl DiskstatsCopies {
     ) {
         let is_idle = |s: &Sample| s.counters.iter().flatten().all(|(n, _)| *n == 0);
         if is_idle(after) {
+            if self.idle.len() < DEVICES_MAX {
+                self.idle.insert(name.to_owned());
+            }
             return;
         }
+        self.idle.remove(name);
+        self.times(before, after, source.number);
         if let Some(at) = before.and_then(|b| goes_back(b, after)) {
             let line = Some(source.number);
             notes.add(Severity::Warning, "diskstats.goes_back", line, None, || {

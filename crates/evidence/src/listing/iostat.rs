@@ -57,6 +57,8 @@ pub struct IostatSamples {
     seen: BTreeSet<String>,
     /// A line of something else was met below the heading: only devices that were seen have rows.
     is_doubtful: bool,
+    /// First and last line of the stretch that is being left out.
+    left_out: Option<(u64, u64)>,
     /// What the banner says.
     pub facts: Vec<(String, String)>,
     comma: bool,
@@ -171,6 +173,7 @@ impl IostatSamples {
         sheets: &mut Sheets,
         notes: &mut Notes,
     ) {
+        self.note_left_out(notes);
         let columns: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
         let goes_on = !self.tables.is_empty() && !self.tables.contains(&columns);
         if !goes_on {
@@ -305,7 +308,7 @@ impl IostatSamples {
         self.hold(device, found, number, sheets);
     }
 
-    /// Whether a line is left out, with a warning: it is of another table, or below such a line and
+    /// Whether a line is left out, with a note: it is of another table, or below such a line and
     /// of no device that had a row before.
     fn is_left_out(
         &mut self,
@@ -318,14 +321,28 @@ impl IostatSamples {
         self.is_doubtful |= !is_known && self.is_of_another_table(words);
         let is_left_out = self.is_doubtful && !is_known;
         if is_left_out {
-            let at = Some(number);
-            notes.add(Severity::Warning, "iostat.other_table", at, None, || {
-                "words are where iostat prints numbers: lines from here to the next heading are left \
-                 out, unless a device is named that was read before"
-                    .to_owned()
-            });
+            let first = self.left_out.map_or(number, |(first, _)| first);
+            self.left_out = Some((first, number));
+        } else if is_known {
+            self.note_left_out(notes);
         }
         is_left_out
+    }
+
+    /// Names the stretch of lines that was left out.
+    fn note_left_out(&mut self, notes: &mut Notes) {
+        let Some((first, last)) = self.left_out.take() else {
+            return;
+        };
+        let at = Some(first);
+        let why = || "see `iostat.other_table`".to_owned();
+        notes.lines.passed(first, last, why);
+        notes.add(Severity::Note, "iostat.other_table", at, None, || {
+            format!(
+                "lines {first} to {last} are not rows of iostat: words are where it prints \
+                 numbers, and no device is named that was read before"
+            )
+        });
     }
 
     /// Whether a line has so many words among its values that it is a heading or a row of
@@ -418,6 +435,7 @@ impl IostatSamples {
     /// Gives each device's intervals in short.
     pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
         self.separate(sheets);
+        self.note_left_out(notes);
         if self.comma {
             notes.add(Severity::Note, "iostat.decimal_comma", None, None, || {
                 "numbers have decimal commas, and are read as such".to_owned()

@@ -326,7 +326,7 @@ impl State {
         asked.took(&[Kind::HammerDb], sheets);
         self.sysbench.line(text, n, sheets);
         asked.took(&[Kind::Sysbench], sheets);
-        self.ebpf.line(text, n, sheets);
+        self.ebpf.line(text, n, sheets, notes);
         asked.took(&[Kind::EbpfHistogram], sheets);
         self.diskstats.line(text, n, sheets, notes);
         asked.took(&[Kind::Diskstats], sheets);
@@ -355,7 +355,9 @@ impl State {
         self.psql.end(sheets, notes);
         asked.took(&[Kind::PgStats], sheets);
         self.fio.end(sheets);
-        asked.took(&[Kind::FioText], sheets);
+        asked.took(&[Kind::Sysbench], sheets);
+        self.ebpf.line(text, n, sheets, notes);
+        asked.took(&[Kind::EbpfHistogram], sheets);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);

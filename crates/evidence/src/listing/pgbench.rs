@@ -33,8 +33,9 @@ const FIGURES: &[(&str, usize)] = &[
     ("latency stddev", 12),
     ("initial connection time", 13),
     ("average connection time", 13),
+    ("maximum number of tries: ", MAX_TRIES),
 ];
-const COLUMNS: [(&str, &str); 16] = [
+const COLUMNS: [(&str, &str); 20] = [
     ("transaction_type", "transaction type"),
     ("scale", "scaling factor"),
     ("query_mode", "query mode"),
@@ -44,7 +45,7 @@ const COLUMNS: [(&str, &str); 16] = [
         "transactions_per_client",
         "number of transactions per client",
     ),
-    ("duration_s", "duration"),
+    ("duration_s", "duration (s)"),
     ("transactions", "number of transactions actually processed"),
     ("failed", "number of failed transactions"),
     ("skipped", "number of transactions skipped"),
@@ -52,17 +53,24 @@ const COLUMNS: [(&str, &str); 16] = [
         "above_limit",
         "number of transactions above the latency limit",
     ),
-    ("latency_avg_ms", "latency average"),
-    ("latency_stddev_ms", "latency stddev"),
-    ("connection_ms", "connection time"),
+    ("latency_avg_ms", "latency average (ms)"),
+    ("latency_stddev_ms", "latency stddev (ms)"),
+    ("connection_ms", "connection time (ms)"),
     ("tps_with_connecting", "tps including connections"),
-    ("tps", "tps"),
+    ("tps", "tps excluding connections"),
+    ("lag_avg_ms", "rate limit schedule lag: avg (ms)"),
+    ("lag_max_ms", "rate limit schedule lag: max (ms)"),
+    ("latency_limit_ms", "latency limit (ms)"),
+    ("max_tries", "maximum number of tries"),
 ];
 const TYPE: usize = 0;
 const TRANSACTIONS: usize = 7;
 const LATENCY: usize = 11;
 const TPS_WITH: usize = 14;
 const TPS: usize = 15;
+const LAG: usize = 16;
+const LIMIT: usize = 18;
+const MAX_TRIES: usize = 19;
 
 /// The tables of a file.
 #[derive(Debug, Default)]
@@ -224,6 +232,15 @@ impl Summary {
             if let Some(slot) = self.cells.get_mut(at).filter(|c| c.cell == Cell::Blank) {
                 *slot = figure(at, value, source);
             }
+            // `20.0 ms latency limit: 3/561 (0.535%)`
+            let limit = value.split_once(" ms latency limit").filter(|_| at == 10);
+            if let Some((word, ms)) = limit.and_then(|(w, _)| Some((w, real(w)?))) {
+                self.cells[LIMIT] = source.scaled(word, ms, 1.0);
+            }
+            return true;
+        }
+        if let Some(rest) = line.strip_prefix("rate limit schedule lag: avg ") {
+            self.lag(rest, source);
             return true;
         }
         if let Some(script) = line.strip_prefix("SQL script ") {
@@ -235,12 +252,26 @@ impl Summary {
         let others = [
             "- ",
             "rate limit",
-            "maximum number of tries: ",
             "partition",
             "number of transactions retried: ",
             "total number of retries: ",
         ];
         others.iter().any(|o| line.starts_with(o))
+    }
+
+    /// `0.112 (max 5.093) ms`.
+    fn lag(&mut self, rest: &str, source: SourceLine<'_>) {
+        let words = rest
+            .strip_suffix(") ms")
+            .and_then(|r| r.split_once(" (max "));
+        let Some((mean, max)) = words else {
+            return;
+        };
+        for (at, word) in [(LAG, mean), (LAG + 1, max)] {
+            if let Some(ms) = real(word) {
+                self.cells[at] = source.scaled(word, ms, 1.0);
+            }
+        }
     }
 
     /// `12.580114 (including connections establishing)`.
@@ -286,6 +317,11 @@ fn progress(line: &str, source: SourceLine<'_>) -> Option<Vec<SourcedCell>> {
     let mut parts = line.strip_prefix(PROGRESS)?.split(", ");
     let figure = |word: &str, value: f64| source.scaled(word, value, 1.0);
     let exact = |word: &str, wanted| Some(figure(word, decimals(word, wanted)?));
+    // Without a transaction in the interval there is no latency: `NaN`, of some libraries `-nan`.
+    let latency_of = |word: &str| match word.trim_start_matches('-') {
+        "NaN" | "nan" => Some(SourcedCell::blank()),
+        _ => exact(word, 3),
+    };
     let at = parts.next()?.strip_suffix(" s")?;
     let tps = parts.next()?.strip_suffix(" tps")?;
     let latency = parts.next()?.strip_prefix("lat ")?;
@@ -293,8 +329,8 @@ fn progress(line: &str, source: SourceLine<'_>) -> Option<Vec<SourcedCell>> {
     let mut row = vec![
         figure(at, real(at)?),
         exact(tps, 1)?,
-        exact(mean, 3)?,
-        exact(stddev, 3)?,
+        latency_of(mean)?,
+        latency_of(stddev)?,
     ];
     row.resize(7, SourcedCell::blank());
     for part in parts {
@@ -304,7 +340,7 @@ fn progress(line: &str, source: SourceLine<'_>) -> Option<Vec<SourcedCell>> {
         };
         let lag = part
             .strip_prefix("lag ")
-            .and_then(|l| exact(l.strip_suffix(" ms")?, 3));
+            .and_then(|l| latency_of(l.strip_suffix(" ms")?));
         let found = [count(" failed"), lag, count(" skipped")];
         for (slot, cell) in row[4..].iter_mut().zip(found) {
             if let Some(cell) = cell {

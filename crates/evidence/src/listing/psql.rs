@@ -7,7 +7,7 @@
 
 use crate::Notes;
 use crate::counters::{CounterListing, CounterView};
-use crate::origin::{SourceLine, SourcedCell};
+use crate::origin::{CellSource, SourceLine, SourcedCell};
 use crate::sheets::{Sheets, text};
 use crate::tables::column;
 use measure::imported::{Cell, Column, Severity};
@@ -51,7 +51,10 @@ static VIEWS: [View; 4] = [
             "wal_sync_time",
         ],
         names: &[],
-        changes: changes("pg_stat_wal_change", "pg_stat_wal", ("", "")),
+        changes: CounterView {
+            mean_of: Some(("wal_sync", "wal_sync_time_ms")),
+            ..changes("pg_stat_wal_change", "pg_stat_wal", ("", ""))
+        },
     },
     View {
         id: "pg_stat_io",
@@ -215,7 +218,7 @@ impl PsqlListings {
             return;
         }
         if line.starts_with("-[ RECORD ") {
-            self.give_record(sheets);
+            self.give_record(sheets, notes);
             self.open = None;
             self.record = Some((number, Vec::new()));
             return;
@@ -227,7 +230,7 @@ impl PsqlListings {
                 record.push((key.to_owned(), value));
                 return;
             }
-            self.give_record(sheets);
+            self.give_record(sheets, notes);
             self.expanded = None;
         }
         if self.row(SourceLine::new(number, line), sheets, notes) {
@@ -252,7 +255,7 @@ impl PsqlListings {
 
     /// Ends the file.
     pub fn end(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
-        self.give_record(sheets);
+        self.give_record(sheets, notes);
         if let Some(open) = self.open.take() {
             note_cut(&open, notes);
         }
@@ -267,10 +270,13 @@ impl PsqlListings {
         sheets: &mut Sheets,
     ) -> Open {
         let keys: Vec<Column> = names.iter().map(|n| key_of(n)).collect();
-        let columns: Vec<(&str, &str)> = keys
+        let mut columns: Vec<(&str, &str)> = keys
             .iter()
             .map(|c| (c.key.as_str(), c.heading.as_str()))
             .collect();
+        if has_sync_mean(names.iter().map(String::as_str)) {
+            columns.push(("wal_sync_mean_ms", "wal_sync_time / wal_sync"));
+        }
         let at = VIEWS
             .iter()
             .position(|v| v.id == view.id)
@@ -304,7 +310,8 @@ impl PsqlListings {
             let cells = values
                 .iter()
                 .map(|v| SourcedCell::read(cell(v), source.span(v)));
-            let pairs = open.names.iter().map(String::as_str).zip(cells).collect();
+            let pairs = open.names.iter().map(String::as_str).zip(cells);
+            let pairs = timed(pairs.collect(), source.number, notes);
             let cells = take(&VIEWS[open.view], pairs, self.listings.last_mut());
             open.rows += 1;
             sheets.sourced_row(open.table, source.number, cells);
@@ -319,7 +326,7 @@ impl PsqlListings {
     }
 
     /// Gives the record of an expanded listing.
-    fn give_record(&mut self, sheets: &mut Sheets) {
+    fn give_record(&mut self, sheets: &mut Sheets, notes: &mut Notes) {
         let Some((number, fields)) = self.record.take() else {
             return;
         };
@@ -340,6 +347,7 @@ impl PsqlListings {
             .iter()
             .map(|(k, v)| (k.as_str(), v.clone()))
             .collect();
+        let pairs = timed(pairs, number, notes);
         let cells = take(view, pairs, self.listings.last_mut());
         sheets.sourced_row(open.table, number, cells);
     }
@@ -372,7 +380,63 @@ fn take(
             }
         }
     }
-    pairs.into_iter().map(|(_, cell)| cell).collect()
+    let mean = has_sync_mean(pairs.iter().map(|(k, _)| *k)).then(|| sync_mean(&pairs));
+    pairs.into_iter().map(|(_, c)| c).chain(mean).collect()
+}
+
+/// Whether a listing has what the mean time of a sync is computed of.
+fn has_sync_mean<'a>(names: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let has = |wanted: &str| names.clone().any(|n| n == wanted);
+    has("wal_sync") && has("wal_sync_time")
+}
+
+fn amount(pairs: &[(&str, SourcedCell)], name: &str) -> Option<(f64, SourcedCell)> {
+    let (_, cell) = pairs.iter().find(|(k, _)| *k == name)?;
+    match cell.cell {
+        Cell::Count(n) => Some((n as f64, cell.clone())),
+        Cell::Real(x) => Some((x, cell.clone())),
+        Cell::Blank | Cell::Text(_) => None,
+    }
+}
+
+fn sync_mean(pairs: &[(&str, SourcedCell)]) -> SourcedCell {
+    let both = amount(pairs, "wal_sync_time").zip(amount(pairs, "wal_sync"));
+    let Some(((time, of_time), (syncs, of_syncs))) = both.filter(|(_, (n, _))| *n > 0.0) else {
+        return SourcedCell::blank();
+    };
+    let spans = [of_time, of_syncs]
+        .into_iter()
+        .filter_map(|c| match c.source {
+            CellSource::Read(span) => Some(span.into()),
+            _ => None,
+        });
+    SourcedCell::computed(Some(time / syncs), "a / b", spans.collect())
+}
+
+/// Leaves out times of WAL that are all 0 beside writes or syncs: they were not measured.
+fn timed<'a>(
+    mut pairs: Vec<(&'a str, SourcedCell)>,
+    number: u64,
+    notes: &mut Notes,
+) -> Vec<(&'a str, SourcedCell)> {
+    let of = |name: &str| amount(&pairs, name).map(|(n, _)| n);
+    let times = ["wal_write_time", "wal_sync_time"];
+    let mut known = times.iter().filter_map(|t| of(t)).peekable();
+    let is_met = known.peek().is_some();
+    let is_zero = is_met && known.all(|t| t == 0.0);
+    let has_work = ["wal_write", "wal_sync"].iter().any(|n| of(n) > Some(0.0));
+    if is_zero && has_work {
+        for (_, cell) in pairs.iter_mut().filter(|(k, _)| times.contains(k)) {
+            *cell = SourcedCell::blank();
+        }
+        let line = Some(number);
+        notes.add(Severity::Note, "psql.wal_not_timed", line, None, || {
+            "times of WAL writes and syncs are 0 although there were writes or syncs: \
+             track_wal_io_timing was off, so they are left blank"
+                .to_owned()
+        });
+    }
+    pairs
 }
 
 /// Our key has the unit.

@@ -1,7 +1,7 @@
 //! Figures that no line of the source states: absent columns, and rows of a neighbouring table.
 
 use crate::{cell, import, number, table};
-use measure::imported::Cell;
+use measure::imported::{Cell, Severity};
 
 /// A column that `iostat` did not print has no mean, and the longest wait is that of any kind.
 #[test]
@@ -46,8 +46,11 @@ fn a_list_of_events_below_iostat_holds_no_devices() {
     assert_eq!(*cell(samples, 0, "device"), Cell::Text("sdc".to_owned()));
     let said = out.diagnostics.iter();
     let said = said.filter(|d| d.id == "iostat.other_table");
-    let lines: Vec<Option<u64>> = said.map(|d| d.line).collect();
-    assert_eq!(lines, [Some(3), Some(4), Some(5)], "{:?}", out.diagnostics);
+    let said: Vec<_> = said.map(|d| (d.severity, d.line, &d.detail)).collect();
+    let [(Severity::Note, Some(3), detail)] = said[..] else {
+        panic!("the stretch is named once: {:?}", out.diagnostics);
+    };
+    assert!(detail.starts_with("lines 3 to 5 are"), "{detail}");
 }
 
 const STATSPACK: &str = "STATSPACK report for\n\n";

@@ -626,3 +626,43 @@ fn other_numbers_are_no_log_of_fio() {
     );
     assert!(!has(&out, "fio_log_bins"));
 }
+
+/// An interval without a transaction has a row, and what limits a run is kept with its unit.
+#[test]
+fn pgbench_keeps_intervals_without_latency_and_the_limits_of_a_run() {
+    let text = "progress: 1.0 s, 7.0 tps, lat 435.396 ms stddev 120.347\n\
+        progress: 2.0 s, 0.0 tps, lat NaN ms stddev NaN, lag -nan ms, 0 skipped\n\
+        progress: 3.0 s, 0.0 tps, lat -nan ms stddev -nan\n\
+        transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 1\nduration: 5 s\n\
+        maximum number of tries: 10\nnumber of transactions actually processed: 77\n\
+        number of transactions above the 20.5 ms latency limit: 3/77 (3.896%)\n\
+        latency average = 11.418 ms\nlatency stddev = 7.944 ms\n\
+        rate limit schedule lag: avg 0.112 (max 5.093) ms\n\
+        tps = 15.062579 (without initial connection time)\n";
+    let out = import(&[text]);
+    let progress = table(&out, "pgbench_progress");
+    assert_eq!(progress.rows.len(), 3);
+    assert_eq!(number(progress, 1, "tps"), 0.0);
+    for row in [1, 2] {
+        assert_eq!(*cell(progress, row, "latency_avg_ms"), Cell::Blank);
+        assert_eq!(*cell(progress, row, "latency_stddev_ms"), Cell::Blank);
+    }
+    assert_eq!(number(progress, 1, "skipped"), 0.0);
+    let run = table(&out, "pgbench");
+    let keys = [
+        "lag_avg_ms",
+        "lag_max_ms",
+        "latency_limit_ms",
+        "max_tries",
+        "above_limit",
+    ];
+    let figures = keys.map(|key| number(run, 0, key));
+    assert_eq!(figures, [0.112, 5.093, 20.5, 10.0, 3.0]);
+    let heading = |key: &str| {
+        let found = run.columns.iter().find(|c| c.key == key);
+        found.expect("a column").heading.as_str()
+    };
+    assert_eq!(heading("latency_avg_ms"), "latency average (ms)");
+    assert_eq!(heading("duration_s"), "duration (s)");
+    assert_eq!(heading("tps"), "tps excluding connections");
+}

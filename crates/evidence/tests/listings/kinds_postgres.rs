@@ -145,8 +145,10 @@ fn counters_that_go_back_are_not_subtracted() {
     let out = import(&[&listing(500, 40), &listing(600, 41)]);
     let changes = table(&out, "pg_stat_wal_change");
     assert_eq!(number(changes, 0, "wal_records"), 100.0);
-    assert_eq!(number(changes, 0, "wal_sync_time_ms"), 0.0);
-    assert!(noted(&out, "counters.no_instance"));
+    // A sync without time: it was not measured.
+    assert_eq!(*cell(changes, 0, "wal_sync_time_ms"), Cell::Blank);
+    assert_eq!(*cell(changes, 0, "mean_ms"), Cell::Blank);
+    assert!(noted(&out, "counters.no_instance") && noted(&out, "counters.wal_not_timed"));
     // Two clusters by the time of their statistics.
     let since = |day: u32, records: u32| {
         format!(
@@ -159,6 +161,38 @@ fn counters_that_go_back_are_not_subtracted() {
     assert_eq!(
         number(table(&out, "pg_stat_wal_change"), 0, "wal_records"),
         1.0
+    );
+}
+
+/// Times of 0 beside syncs were not measured; where they were, the mean of a sync is given.
+#[test]
+fn wal_times_that_were_not_measured_are_blank() {
+    let listing = |records: u32, syncs: u32, ms: &str| {
+        format!("{HEAD} {records} | {syncs} | {ms}\n(1 row)\n\n")
+    };
+    let out = import(&[&(listing(500, 40, "0") + &listing(600, 44, "0"))]);
+    let wal = table(&out, "pg_stat_wal");
+    assert_eq!(*cell(wal, 0, "wal_sync_time_ms"), Cell::Blank);
+    assert_eq!(*cell(wal, 0, "wal_sync_mean_ms"), Cell::Blank);
+    assert!(noted(&out, "psql.wal_not_timed"));
+    let changes = table(&out, "pg_stat_wal_change");
+    assert_eq!(number(changes, 0, "wal_sync"), 4.0);
+    assert!(!changes.columns.iter().any(|c| c.key == "wal_sync_time_ms"));
+
+    let out = import(&[&(listing(500, 40, "10") + &listing(600, 44, "16"))]);
+    assert_eq!(
+        number(table(&out, "pg_stat_wal"), 0, "wal_sync_mean_ms"),
+        0.25
+    );
+    let changes = table(&out, "pg_stat_wal_change");
+    assert_eq!(number(changes, 0, "wal_sync_time_ms"), 6.0);
+    assert_eq!(number(changes, 0, "mean_ms"), 1.5);
+    assert!(!noted(&out, "psql.wal_not_timed") && !noted(&out, "counters.wal_not_timed"));
+    // Nothing happened: 0 is measured.
+    let out = import(&[&listing(500, 0, "0")]);
+    assert_eq!(
+        number(table(&out, "pg_stat_wal"), 0, "wal_sync_time_ms"),
+        0.0
     );
 }
 

@@ -253,6 +253,66 @@ fn histograms_of_ebpf_inside_of_prose() {
     assert_eq!(unit, ["usecs", "usecs", "usecs", "usecs", "usecs", "msecs"]);
 }
 
+const EBPF_RUNS: &str = "# ./biolatency -F\n\
+    Tracing block device I/O... Hit Ctrl-C to end.\n^C\n\n10:20:30\nflags = Read\n\
+    \x20    msecs               : count     distribution\n\
+    \x20        0 -> 1          : 180      |*************    |\n\nwhich is quick.\n\n\
+    # ./biolatency -e\n^C\n\
+    \x20    usecs               : count     distribution\n\
+    \x20      512 -> 1023       : 25       |*****************|\n\n\
+    avg = 663 usecs, total: 16575 usecs, count: 25\n\n\
+    # ./biolatency -j\n^C\n\
+    {'ts': '2026-12-30 14:33:03', 'val_type': 'usecs', 'data': [{'interval-start': 0, \
+    'interval-end': 1, 'count': 7}]}\n\n\
+    $ bpftrace -e sync\nAttaching 2 probes...\n\
+    @diff_us:\n(..., 0)               3 |@@@  |\n[0]                    2 |@@   |\n\
+    [1]                    5 |@@@@@|\n[2, 4)                 1 |@    |\n\n\
+    @ms[sync]:\n[0, 100)               4 |@@@@ |\n[100, ...)              1 |@    |\n\
+    [x, 9)              1 |@    |\n\n\
+    [8, 16)             1 |@    |\n";
+
+/// A label and a time end with their run, open buckets are read, and what is not read is named.
+#[test]
+fn runs_of_ebpf_tools_are_apart_and_nothing_is_dropped_silently() {
+    assert!(crate::places::checked(EBPF_RUNS) > 10);
+    let out = import(&[EBPF_RUNS]);
+    let buckets = table(&out, "ebpf_histogram");
+    assert_eq!(*cell(buckets, 0, "of"), Cell::Text("flags = Read".into()));
+    assert_eq!(*cell(buckets, 0, "time"), Cell::Text("10:20:30".into()));
+    assert_eq!(*cell(buckets, 1, "of"), Cell::Blank, "of a later run");
+    assert_eq!(*cell(buckets, 1, "time"), Cell::Blank);
+    let summary = table(&out, "ebpf_summary");
+    assert_eq!(text_of(summary, 0, "histogram"), "2");
+    assert_eq!(*cell(summary, 0, "of"), Cell::Blank);
+    let figures = ["avg", "total", "count"].map(|key| number(summary, 0, key));
+    assert_eq!(figures, [663.0, 16_575.0, 25.0]);
+    assert_eq!(text_of(summary, 0, "unit"), "usecs");
+    assert_eq!(buckets.rows.len(), 8);
+    assert_eq!(*cell(buckets, 2, "from"), Cell::Blank);
+    assert_eq!(number(buckets, 2, "to"), 0.0);
+    let row = |i| (number(buckets, i, "from"), number(buckets, i, "to"));
+    assert_eq!(
+        [row(3), row(4), row(5)],
+        [(0.0, 1.0), (1.0, 2.0), (2.0, 4.0)]
+    );
+    assert_eq!(row(6), (0.0, 100.0));
+    assert_eq!(number(buckets, 7, "from"), 100.0);
+    assert_eq!(*cell(buckets, 7, "to"), Cell::Blank);
+    let lines = |id: &str| {
+        let of = out.diagnostics.iter().filter(|d| d.id == id);
+        of.map(|d| d.line.expect("a line")).collect::<Vec<_>>()
+    };
+    let line = |begin: &str| {
+        let at = EBPF_RUNS.lines().position(|l| l.starts_with(begin));
+        at.expect("a line") as u64 + 1
+    };
+    assert_eq!(lines("ebpf.json_left_out"), [line("{'ts'")]);
+    assert_eq!(
+        lines("ebpf.bucket_left_out"),
+        [line("[x, 9)"), line("[8, 16)")]
+    );
+}
+
 #[test]
 fn what_only_looks_like_a_histogram_gives_nothing() {
     for text in [
@@ -352,4 +412,31 @@ fn counters_of_disks_without_times_and_after_a_restart() {
             "{text}"
         );
     }
+}
+
+/// Times of whole seconds bound what rates are worth, and idle devices are named.
+#[test]
+fn whole_seconds_and_idle_devices_of_diskstats_are_named() {
+    let copies = |first: &str, second: &str| {
+        let idle = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n";
+        format!(
+            "TS {first}\n{idle}   8       0 sdq 9 0 72 4 100 0 800 60 0 900 64\n\
+             TS {second}\n{idle}   8       0 sdq 9 0 72 4 300 0 2400 90 0 2678 99\n"
+        )
+    };
+    let noted = |text: &str, id: &str| {
+        let out = import(&[text]);
+        let found = out.diagnostics.into_iter().find(|d| d.id == id);
+        found.map(|d| d.detail)
+    };
+    let whole = copies("1795406400", "1795406401");
+    let detail = noted(&whole, "diskstats.whole_seconds").expect("a warning");
+    assert!(
+        detail.contains("the shortest interval has 1 s (100 %)"),
+        "{detail}"
+    );
+    let idle = noted(&whole, "diskstats.no_io").expect("a note");
+    assert_eq!(idle, "1 devices had no I/O and have no rows: loop0");
+    let exact = copies("1795406400.25", "1795406402.03");
+    assert_eq!(noted(&exact, "diskstats.whole_seconds"), None);
 }

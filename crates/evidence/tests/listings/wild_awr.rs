@@ -231,3 +231,61 @@ fn statspack_says_the_same_in_other_words() {
         5.0
     );
 }
+
+/// Shares over a bound are sums of the printed buckets, and a sum of `.0` alone is no figure.
+#[test]
+fn shares_over_a_bound_are_sums_of_what_is_printed() {
+    let bounds = [
+        "&lt;1ms", "&lt;8ms", "&lt;16ms", "&lt;32ms", "&lt;=1s", "&gt;1s",
+    ];
+    let row = |cells: &[&str]| {
+        let each: String = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
+        format!("<tr>{each}</tr>")
+    };
+    let head: String = bounds.iter().map(|b| format!("<th>{b}</th>")).collect();
+    let none = "&#160;";
+    let page = format!(
+        "<html><title>AWR Report</title><h3>Wait Event Histogram</h3><table><tr><td>&#160;</td>\
+         <td>&#160;</td><th colspan=\"8\">% of Waits</th></tr><tr><th>Event</th>\
+         <th>Total Waits</th>{head}</tr>{}{}</table>",
+        row(&[
+            "log file sync",
+            "12.5K",
+            "90.0",
+            "9.0",
+            ".6",
+            ".3",
+            ".0",
+            ".0"
+        ]),
+        row(&[
+            "log file parallel write",
+            "900",
+            "99.9",
+            ".1",
+            none,
+            none,
+            none,
+            none
+        ]),
+    );
+    let out = import(&[&page]);
+    let over = table(&out, "redo_waits_over");
+    let of = |event: &str| {
+        let event = Cell::Text(event.to_owned());
+        let found = over.rows.iter().position(|r| r[0] == event);
+        found.expect("the event")
+    };
+    let (sync, write) = (of("log file sync"), of("log file parallel write"));
+    assert_eq!(number(over, sync, "over_1ms_pct"), 9.9);
+    assert_eq!(number(over, sync, "over_8ms_pct"), 0.9);
+    assert_eq!(number(over, sync, "over_16ms_pct"), 0.3);
+    assert_eq!(*cell(over, sync, "over_32ms_pct"), Cell::Blank);
+    assert_eq!(number(over, write, "over_1ms_pct"), 0.1);
+    assert_eq!(number(over, write, "over_16ms_pct"), 0.0);
+    assert!(
+        out.diagnostics
+            .iter()
+            .any(|d| d.id == "awr.share_under_a_tenth")
+    );
+}

@@ -227,17 +227,12 @@ fn number_formula(
         "0, as a blank count is" => 0.0,
         "a, as a bucket that is not listed before is 0" => row.number(first)?,
         "0 - a, as a bucket that is not listed behind is 0" => -row.number(first)?,
-        "100 - the sum of the buckets up to the bound, at least 0" => {
-            let mut left = 100.0;
+        "sum of the buckets over the bound, each rounded to a tenth" => {
+            let mut over = 0.0;
             for input in inputs {
-                left -= row
-                    .numbers(Some(input))?
-                    .first()
-                    .copied()
-                    .flatten()
-                    .unwrap_or(0.0);
+                over += sum(&row.numbers(Some(input))?);
             }
-            f64::max(left, 0.0)
+            over
         }
         "sum of a" => sum(&row.numbers(first)?),
         "100 * a / sum of b" => {
