@@ -355,9 +355,8 @@ impl State {
         self.psql.end(sheets, notes);
         asked.took(&[Kind::PgStats], sheets);
         self.fio.end(sheets);
-        asked.took(&[Kind::Sysbench], sheets);
-        self.ebpf.line(text, n, sheets, notes);
-        asked.took(&[Kind::EbpfHistogram], sheets);
+        asked.took(&[Kind::FioText], sheets);
+        self.diskstats.end(notes);
         out.counters.append(&mut self.psql.listings);
         self.counters.end(notes);
         out.counters.append(&mut self.counters.listings);
