@@ -22,6 +22,10 @@ impl Headings {
             self.columns = columns;
             return Vec::new();
         }
+        // Under a rule, the columns are those of the rule.
+        if text.contains("--") && text.bytes().all(|b| b"-+ \t".contains(&b)) {
+            self.columns.clear();
+        }
         if self.columns.is_empty() {
             return Vec::new();
         }
@@ -127,6 +131,9 @@ mod tests {
                 "KIOSK       77001122   kiosk2    2         12.1.0.2    NO",
                 vec![],
             ),
+            ("DB Name  DB Id  Instance", vec![]),
+            ("-------  -----  --------", vec![]),
+            ("KIOSK    77     kiosk2", vec![]),
             ("Host Name     Platform          CPUs  Cores", vec![]),
             ("kiosk-db07    Linux x86 64-bit  16", vec!["kiosk-db07"]),
             ("", vec![]),
