@@ -7,6 +7,8 @@ use std::ops::Range;
 
 /// Words of a heading, at least: fewer are prose.
 const WORDS_MIN: usize = 3;
+/// Columns by which a value may begin before or behind its heading.
+const SHIFT_MAX: usize = 2;
 
 /// The heading that is in force.
 #[derive(Debug, Default)]
@@ -21,6 +23,10 @@ impl Headings {
         if let Some(columns) = heading(text, &cells) {
             self.columns = columns;
             return Vec::new();
+        }
+        // Under a rule, the columns are those of the rule.
+        if text.contains("--") && text.bytes().all(|b| b"-+ \t".contains(&b)) {
+            self.columns.clear();
         }
         if self.columns.is_empty() {
             return Vec::new();
@@ -97,13 +103,19 @@ fn cells(text: &str) -> Vec<Range<usize>> {
     cells
 }
 
-/// The word that begins at a place.
+/// The word that begins nearest to a place: values may be a little wider than their headings.
 fn word_at(text: &str, start: usize) -> Option<Range<usize>> {
-    let before = text.get(..start)?;
-    let rest = text.get(start..)?;
-    let is_begin = before.is_empty() || before.ends_with([' ', '\t']);
-    let length = rest.find([' ', '\t']).unwrap_or(rest.len());
-    (is_begin && length > 0).then_some(start..start + length)
+    let mut at = 0_usize;
+    let mut words = Vec::new();
+    for word in text.split([' ', '\t']) {
+        if !word.is_empty() && at.abs_diff(start) <= SHIFT_MAX {
+            words.push(at..at + word.len());
+        }
+        at += word.len() + 1;
+    }
+    words
+        .into_iter()
+        .min_by_key(|word| word.start.abs_diff(start))
 }
 
 #[cfg(test)]
@@ -127,12 +139,19 @@ mod tests {
                 "KIOSK       77001122   kiosk2    2         12.1.0.2    NO",
                 vec![],
             ),
+            ("DB Name  DB Id  Instance", vec![]),
+            ("-------  -----  --------", vec![]),
+            ("KIOSK    77     kiosk2", vec![]),
             ("Host Name     Platform          CPUs  Cores", vec![]),
             ("kiosk-db07    Linux x86 64-bit  16", vec!["kiosk-db07"]),
             ("", vec![]),
             ("Time (s)  %Total  %user  SQL Module  PDB Name", vec![]),
             (
                 "1.5       2.50    3.50   kioskapp    KPDB",
+                vec!["kioskapp", "KPDB"],
+            ),
+            (
+                "1.5       2.50     13.500 kioskapp    KPDB",
                 vec!["kioskapp", "KPDB"],
             ),
             ("", vec![]),
