@@ -9,6 +9,7 @@ mod cell_metrics;
 mod diskstats;
 mod ebpf;
 mod fio_text;
+mod fio_words;
 mod hammerdb;
 mod innodb;
 mod iostat;
@@ -277,7 +278,7 @@ impl State {
         self.blocks.line(text, n, sheets);
         self.pgbench.line(text, n, sheets);
         self.psql.line(text, n, sheets, notes);
-        self.fio.line(text, n, sheets);
+        self.fio.line(text, n, sheets, notes);
         self.counters.line(text, n, sheets, notes);
         self.hammerdb.line(text, n, sheets);
         self.sysbench.line(text, n, sheets);
