@@ -72,6 +72,8 @@ pub struct Fio {
     /// The machine that the job ran on, of a client of `fio --client`.
     host: GridCell,
     port: GridCell,
+    /// The number of the error that ended the job.
+    error: Option<Figure>,
     /// The tables of the sums over all clients, apart from those of their parts.
     all_tables: Option<[usize; 3]>,
     /// What the file says of itself.
@@ -135,6 +137,7 @@ impl Fio {
             span: v.span,
         });
         match (a, b, c, d) {
+            ("error", None, _, _) => self.error = number,
             ("jobname", None, _, _) => self.name = v.kept(100),
             ("hostname", None, _, _) => self.host = v.kept(100),
             ("port", None, _, _) => self.port = v.kept(10),
@@ -217,6 +220,7 @@ impl Fio {
                 rate,
                 Figure::scaled(get("runtime"), 0.001),
                 said.clone(),
+                Figure::count(self.error),
                 self.host_cell(),
             ];
             sheets.sourced_row(rates, self.line(), row);
@@ -408,6 +412,7 @@ pub(super) fn tables_of(is_all: bool, line: u64, sheets: &mut Sheets) -> [usize;
         ("mb_per_s", "MB/s (1024)"),
         ("runtime_s", "Runtime (s)"),
         ("method", "Options"),
+        ("err", "err"),
         ("host", "Host"),
     ];
     let latencies = [

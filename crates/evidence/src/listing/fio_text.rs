@@ -4,9 +4,12 @@
 //! A job begins with `NAME: (groupid=…, jobs=…): err=`; lines that fit none of its parts are passed
 //! over, and the sums of a group (`Run status group`) end it. Sums over all clients are apart.
 
+use super::fio_words::{err_of, host_line, host_of, job, mebibytes, sourced, thousands, unit_us};
+use crate::Notes;
 use crate::fio::{ALL_CLIENTS, tables_of};
 use crate::origin::{SourceLine, SourcedCell};
 use crate::sheets::Sheets;
+use measure::imported::{Cell, Severity};
 use std::collections::BTreeMap;
 
 /// Jobs whose options are kept.
@@ -15,6 +18,8 @@ const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 const LATENCIES: [&str; 4] = ["slat", "clat", "lat", "sync"];
 /// Percentiles that have a column, in the order of the columns.
 const PERCENTILES: [&str; 5] = ["50.00", "90.00", "99.00", "99.90", "99.99"];
+/// Percentiles of a latency that are kept besides; fio prints at most 20.
+const PERCENTILES_MAX: usize = 32;
 /// Shares of a job that are kept.
 const SHARES_MAX: usize = 64;
 /// Columns of `fio_latency` from the percentiles to the host, which text has blank between.
@@ -25,34 +30,13 @@ pub fn opens(line: &str) -> bool {
     job(line).is_some()
 }
 
-/// `redo: (groupid=0, jobs=1): err= 0: pid=19788: …`, also behind `<host> `: host and name.
-fn job(line: &str) -> Option<(Option<&str>, &str)> {
-    let at = memchr::memmem::find(line.as_bytes(), b": (groupid=")?;
-    let (name, rest) = line.split_at_checked(at)?;
-    if !rest.contains(", jobs=") || !rest.contains("): err=") {
-        return None;
-    }
-    let (host, name) = host_of(name);
-    Some((host, name))
-}
-
-/// `<host> rest`.
-fn host_of(line: &str) -> (Option<&str>, &str) {
-    let parts = line.strip_prefix('<').and_then(|l| l.split_once("> "));
-    parts.map_or((None, line), |(host, rest)| (Some(host), rest))
-}
-
-/// The client whose results follow: `Jobs: 4 (f=4)<host> `, with the blank that fio prints.
-fn host_line(line: &str) -> Option<&str> {
-    let (_, host) = line.strip_suffix("> ")?.rsplit_once('<')?;
-    (!host.is_empty() && !host.contains(' ') && host.len() < 256).then_some(host)
-}
-
 #[derive(Debug, Default)]
 struct Latency {
     /// Minimum, mean, deviation, maximum, in microseconds.
     figures: Option<[SourcedCell; 4]>,
     percentiles: BTreeMap<&'static str, SourcedCell>,
+    /// Those that have no column: their names and values.
+    others: Vec<[SourcedCell; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +60,10 @@ struct Job {
     /// The direction whose lines are being read; `None` in the part of the syncs.
     at: Option<usize>,
     sync: Latency,
+    /// How many syncs were issued.
+    syncs: SourcedCell,
+    /// The number of the error that ended it; 0 is none.
+    err: SourcedCell,
     /// The latency whose percentiles follow, and the microseconds of their unit.
     percentiles: Option<(usize, f64)>,
     /// Bound from above, bound from below, percent.
@@ -93,11 +81,12 @@ pub struct FioText {
     methods: BTreeMap<String, SourcedCell>,
     tables: [Option<[usize; 3]>; 2],
     shares: [Option<usize>; 2],
+    others: [Option<usize>; 2],
 }
 
 impl FioText {
     /// Takes a line.
-    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets) {
+    pub fn line(&mut self, line: &str, number: u64, sheets: &mut Sheets, notes: &mut Notes) {
         let has_mark = |mark: &[u8]| memchr::memmem::find(line.as_bytes(), mark).is_some();
         if self.job.is_none()
             && (line.starts_with(' ') || memchr::memchr2(b'=', b'<', line.as_bytes()).is_none())
@@ -109,7 +98,9 @@ impl FioText {
             self.give(sheets);
             let host = host.map(|h| source.text(h)).or_else(|| self.host.clone());
             self.host_is_new = false;
-            self.job = Some(Job::new(name, host, source));
+            let job = Job::new(name, host, source);
+            job.note_error(notes);
+            self.job = Some(job);
             return;
         }
         if !line.starts_with(' ') {
@@ -180,6 +171,7 @@ impl FioText {
                 direction.mb_per_s.clone(),
                 direction.runtime_s.clone(),
                 method.clone(),
+                job.err.clone(),
                 host.clone(),
             ];
             sheets.sourced_row(rates, job.line, row);
@@ -189,13 +181,29 @@ impl FioText {
                 let row = latency.row(leads, &host);
                 row.into_iter()
                     .for_each(|row| sheets.sourced_row(latencies, job.line, row));
+                let of = [leads[0], leads[1], leads[2], &host];
+                give_others(
+                    &mut self.others[usize::from(is_all)],
+                    latency,
+                    of,
+                    job.line,
+                    sheets,
+                );
             }
         }
         let labels = ["sync", "lat"].map(SourcedCell::label);
-        let leads = [&job.shown, &labels[0], &labels[1], &SourcedCell::blank()];
+        let leads = [&job.shown, &labels[0], &labels[1], &job.syncs];
         let row = job.sync.row(leads, &host);
         row.into_iter()
             .for_each(|row| sheets.sourced_row(latencies, job.line, row));
+        let of = [leads[0], leads[1], leads[2], &host];
+        give_others(
+            &mut self.others[usize::from(is_all)],
+            &job.sync,
+            of,
+            job.line,
+            sheets,
+        );
         self.give_shares(&job, is_all, &host, sheets);
     }
 
@@ -236,8 +244,24 @@ impl Job {
             directions: Default::default(),
             at: None,
             sync: Latency::default(),
+            syncs: SourcedCell::blank(),
+            err: err_of(source),
             percentiles: None,
             shares: Vec::new(),
+        }
+    }
+
+    /// Reports that the job ended with an error: its figures are of what it did before.
+    fn note_error(&self, notes: &mut Notes) {
+        let Cell::Count(err) = self.err.cell else {
+            return;
+        };
+        if err > 0 {
+            let line = Some(self.line);
+            notes.add(Severity::Error, "fio.job_failed", line, None, || {
+                let name = crate::notes::quote(self.name.as_bytes());
+                format!("job {name} ended with err={err}: its figures are not of a whole run")
+            });
         }
     }
 
@@ -363,9 +387,18 @@ impl Job {
             let percentile = percentile.trim_start_matches([',', ' ']);
             let known = PERCENTILES.iter().find(|p| **p == percentile);
             let value = sourced(value.trim(), unit, source);
-            if let (Some(known), Some(value), Some(latency)) = (known, value, self.latency_of(kind))
-            {
-                latency.percentiles.insert(known, value);
+            let name = source.cell(percentile);
+            let (Some(value), Some(latency)) = (value, self.latency_of(kind)) else {
+                continue;
+            };
+            match known {
+                Some(known) => {
+                    latency.percentiles.insert(known, value);
+                }
+                None if latency.others.len() < PERCENTILES_MAX => {
+                    latency.others.push([name, value]);
+                }
+                None => {}
             }
         }
     }
@@ -380,7 +413,14 @@ impl Job {
         };
         let counts = total.trim_end_matches(',').split([',', '/']);
         let counts = counts.map(|c| c.rsplit('=').next().unwrap_or_default());
-        for (at, count) in counts.enumerate().take(3) {
+        for (at, count) in counts.enumerate().take(4) {
+            if at == 3 {
+                // Releases that print 0 beside latencies of syncs did not count them.
+                if count != "0" {
+                    self.syncs = source.cell(count);
+                }
+                break;
+            }
             // Reads and writes that are reported together are counted as reads.
             let at = if at == 0 && self.directions[3].is_met {
                 3
@@ -408,51 +448,36 @@ impl Latency {
     }
 }
 
-/// Microseconds of the unit that a text begins with or that is in its parentheses.
-fn unit_us(text: &str) -> Option<f64> {
-    let unit = text.trim_start_matches('(').split(')').next()?;
-    match unit {
-        "nsec" => Some(1e-3),
-        "usec" => Some(1.0),
-        "msec" => Some(1e3),
-        "sec" => Some(1e6),
-        _ => None,
+/// Gives the percentiles that have no column of their own; job, direction, latency and host lead.
+fn give_others(
+    table: &mut Option<usize>,
+    latency: &Latency,
+    [job, direction, kind, host]: [&SourcedCell; 4],
+    line: u64,
+    sheets: &mut Sheets,
+) {
+    if latency.others.is_empty() || latency.figures.is_none() {
+        return;
     }
-}
-
-/// A figure in a unit of so many of the column's.
-fn sourced(word: &str, unit: f64, source: SourceLine<'_>) -> Option<SourcedCell> {
-    let (value, scale) = thousands(word)?;
-    Some(source.scaled(word, value, scale * unit))
-}
-
-/// A number, and fio's suffix of thousands: `17746k`, `1.2M`.
-fn thousands(word: &str) -> Option<(f64, f64)> {
-    let (digits, scale) = match word.as_bytes().last()? {
-        b'k' | b'K' => (&word[..word.len() - 1], 1e3),
-        b'M' => (&word[..word.len() - 1], 1e6),
-        b'G' => (&word[..word.len() - 1], 1e9),
-        _ => (word, 1.0),
+    let columns = [
+        ("job", "Job"),
+        ("direction", "Direction"),
+        ("latency", "Latency"),
+        ("percentile", "Percentile"),
+        ("value_us", "µs"),
+        ("host", "Host"),
+    ];
+    let open = || {
+        sheets.open(
+            "fio_percentiles",
+            "fio: further percentiles",
+            line,
+            &columns,
+        )
     };
-    let is_plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let number = digits
-        .parse()
-        .ok()
-        .filter(|_| is_plain && digits.len() < 32);
-    number.map(|n: f64| (n, scale))
-}
-
-/// `2218KiB/s` and `7848.2KB/s` (of 1024, of fio 2), `37.1MiB/s`, `24.1Mi` of all clients: a
-/// number, and the mebibytes of its unit.
-fn mebibytes(word: &str) -> Option<(f64, f64)> {
-    let is_digit = |b: &u8| b.is_ascii_digit() || *b == b'.';
-    let (digits, unit) = word.split_at(word.bytes().take_while(is_digit).count());
-    let scale = match unit.trim_end_matches("/s").trim_end_matches('B') {
-        "" => 1.0 / 1_048_576.0,
-        "Ki" | "K" => 1.0 / 1024.0,
-        "Mi" | "M" => 1.0,
-        "Gi" | "G" => 1024.0,
-        _ => return None,
-    };
-    thousands(digits).map(|(n, _)| (n, scale))
+    let table = *table.get_or_insert_with(open);
+    for [percentile, value] in &latency.others {
+        let row = [job, direction, kind, percentile, value, host];
+        sheets.sourced_row(table, line, row.map(Clone::clone).to_vec());
+    }
 }

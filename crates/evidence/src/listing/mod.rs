@@ -9,6 +9,7 @@ mod cell_metrics;
 mod diskstats;
 mod ebpf;
 mod fio_text;
+mod fio_words;
 mod hammerdb;
 mod innodb;
 mod iostat;
@@ -318,7 +319,7 @@ impl State {
         asked.took(&[Kind::Pgbench], sheets);
         self.psql.line(text, n, sheets, notes);
         asked.took(&[Kind::PgStats], sheets);
-        self.fio.line(text, n, sheets);
+        self.fio.line(text, n, sheets, notes);
         asked.took(&[Kind::FioText], sheets);
         self.counters.line(text, n, sheets, notes);
         asked.took(&[Kind::OracleCounters], sheets);
