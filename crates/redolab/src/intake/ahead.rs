@@ -2,7 +2,7 @@
 //! their order, so that the result is the same as that of one thread.
 //!
 //! A file that is long, or no plain file, is left to the caller: a long trace is read by several
-//! threads of its own ([`super::parallel`]).
+//! threads of its own (`parallel`).
 
 use super::feed::{self, Failed, FedFile, Feeding};
 use super::find::Input;

@@ -1,6 +1,6 @@
 //! Evidence on its way to its reader, or to a file, without the names and statements of a site.
 //!
-//! Invariants: lines stay lines, whatever the chunks; a line is held in memory up to [`LINE_MAX`]
+//! Invariants: lines stay lines, whatever the chunks; a line is held in memory up to `LINE_MAX`
 //! bytes; text that is not in one byte per character of ASCII is refused, because no name would be
 //! recognised in it.
 
