@@ -9,14 +9,27 @@ use super::server::{QueryRows, SCHEMA, SchemaConnection, SchemaState, SchemaUse}
 use measure::driver::DriverError;
 use measure::run::ConsistencyCondition;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// How long a lock is tried: a server notices a moment later that a connection was closed.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How long is waited between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Locks the schema until the connection ends.
 ///
 /// # Errors
 /// Others use it, or of the server.
 pub fn lock(connection: &mut dyn SchemaConnection, usage: SchemaUse) -> Result<(), DriverError> {
-    if connection.lock(usage)? {
-        return Ok(());
+    let begun = Instant::now();
+    loop {
+        if connection.lock(usage)? {
+            return Ok(());
+        }
+        if begun.elapsed() >= LOCK_PATIENCE {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
     }
     Err(DriverError::unusable(format!(
         "another redolab uses the schema {SCHEMA} (a load, a run or a removal): wait until it has \

@@ -366,15 +366,23 @@ fn what_does_not_serialize_is_run_again() {
         .expect("altered");
     let target = open(&address);
     let before = counts(&*target.driver);
-    let done = run_users(&target, Duration::from_secs(3), || {});
-    assert_eq!(done.errors, [""; 0]);
-    let after = counts(&*target.driver);
+    // On a busy machine users hardly meet in three seconds.
+    let (mut new_orders, mut after) = (0, counts(&*target.driver));
+    for _ in 0..5 {
+        let done = run_users(&target, Duration::from_secs(3), || {});
+        assert_eq!(done.errors, [""; 0]);
+        new_orders += done.kinds[0];
+        after = counts(&*target.driver);
+        if after.retries > 0 {
+            break;
+        }
+    }
     assert!(after.retries > 0);
     let grown = after
         .next_orders
         .zip(before.next_orders)
         .map(|(a, b)| a - b);
-    assert_eq!(grown, Some(done.kinds[0] - after.rolled_back));
+    assert_eq!(grown, Some(new_orders - after.rolled_back));
     assert_eq!(violated(&address), [0; 0]);
 }
 

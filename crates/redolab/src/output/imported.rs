@@ -196,7 +196,10 @@ fn one(t: &Table, limit: usize, style: Style) -> String {
             let (column, cell) = (&t.columns[*i], row.get(*i).unwrap_or(&Cell::Blank));
             match is_moment(column, cell) {
                 true => plain(cell),
-                false if is_below && column.key == "p_value" => format!("<{}", short(cell)),
+                false if column.key == "p_value" => match is_below {
+                    true => format!("<{}", p_value(cell)),
+                    false => p_value(cell),
+                },
                 false => short(cell),
             }
         };
@@ -240,12 +243,19 @@ fn plain(cell: &Cell) -> String {
     }
 }
 
+/// A p-value, which is of interest however small it is.
+fn p_value(cell: &Cell) -> String {
+    match cell {
+        Cell::Real(x) if x.abs() < 1e-6 && *x != 0.0 => format!("{x:e}"),
+        cell => short(cell),
+    }
+}
+
 fn short(cell: &Cell) -> String {
     match cell {
         Cell::Blank => "-".to_owned(),
         Cell::Count(n) => cells::grouped(*n),
         // What is not zero is not shown as zero.
-        Cell::Real(x) if x.abs() < 1e-6 && *x != 0.0 => format!("{x:e}"),
         Cell::Real(x) if x.abs() < 0.1 && *x != 0.0 => {
             let digits = (1.0 - x.abs().log10().floor()).clamp(3.0, 6.0) as usize;
             format!("{x:.digits$}")
