@@ -48,7 +48,7 @@ pub struct CounterListing {
 #[derive(Clone, Debug)]
 struct Counter {
     heading: String,
-    /// Where it stands among the others of its line.
+    /// Its position among the others of its line.
     place: usize,
     value: Cell,
     span: Option<TextSpan>,

@@ -2,7 +2,7 @@
 //! I/O or window) and `--write_hist_log` (a line of bins for each window). They are lines of
 //! numbers, so a file is recognised only if each of its first lines fits.
 //!
-//! What the values are stands in the name of the file alone (`redo_clat.1.log`). fio 3 writes
+//! Only the name of the file shows what the values are (`redo_clat.1.log`). fio 3 writes
 //! nanoseconds and fio 2 wrote microseconds; bins differ in number by that, single values in
 //! nothing, so that they keep the unit of the log.
 
@@ -145,10 +145,7 @@ impl FioLogReader {
     /// Ends the file. A last line without an end may be cut in a number, and is left out.
     pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         let lines = self.lines.end(|line| {
-            let at = Some(line.number);
-            let what = || "the last line has no end, so that it may be cut: left out".to_owned();
-            sink.notes
-                .add(Severity::Note, "fio_log.last_line", at, None, what);
+            sink.notes.last_line("fio_log.last_line", line.number);
         });
         let mut state = self.state;
         state.give_values(sink);

@@ -32,6 +32,13 @@ impl Notes {
         }
     }
 
+    /// Reports a last line without an end, which is left out.
+    pub fn last_line(&mut self, id: &'static str, line: u64) {
+        self.add(Severity::Note, id, Some(line), None, || {
+            "the last line has no end, so that it may be cut: left out".to_owned()
+        });
+    }
+
     /// Adds one. `line` and `column` count from 1; `detail` is only made where it is kept.
     pub fn add(
         &mut self,

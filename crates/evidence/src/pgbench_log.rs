@@ -189,10 +189,7 @@ impl PgbenchLogReader {
     /// Ends the file. A last line without an end may be cut in a number, and is left out.
     pub fn end(mut self, sink: &mut Sink, out: &mut Gathered) -> Ended {
         let lines = self.lines.end(|line| {
-            let at = Some(line.number);
-            let what = || "the last line has no end, so that it may be cut: left out".to_owned();
-            sink.notes
-                .add(Severity::Note, "pgbench_log.last_line", at, None, what);
+            sink.notes.last_line("pgbench_log.last_line", line.number);
         });
         self.state.give(sink, out);
         Ended {

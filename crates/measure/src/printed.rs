@@ -74,7 +74,7 @@ impl Number<'_> {
         })
     }
 
-    /// What its suffix stands for, with K, M, G, T, P as powers of `base` (1000 or 1024).
+    /// The factor of its suffix, with K, M, G, T, P as powers of `base` (1000 or 1024).
     #[must_use]
     pub fn unit(&self, base: f64) -> Option<f64> {
         Some(base.powi(power(self.suffix)?))

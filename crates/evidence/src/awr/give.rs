@@ -162,7 +162,7 @@ impl ReportFigures {
     fn snapshots(&mut self, grid: &Grid) {
         for (_, row) in &grid.rows {
             let first = row.first().map_or("", |c| &**c);
-            // As text the name stands before the first column: `Begin Snap:  38483`.
+            // Reports as text print the name before the first column: `Begin Snap:  38483`.
             let (name, number) = first.split_once(':').unwrap_or((first, ""));
             let more = row.iter().skip(1).map(|c| c.trim());
             let rest: Vec<&str> = std::iter::once(number.trim()).chain(more).collect();

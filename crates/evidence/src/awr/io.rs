@@ -136,7 +136,7 @@ impl<'a> IoValue<'a> {
         printed::number(&self.cell.text)
     }
 
-    /// What one of the number stands for, with suffixes as powers of `base`.
+    /// The unit of the number, with suffixes as powers of `base`.
     fn unit(&self, base: f64) -> Option<f64> {
         match self.number()? {
             n if n.suffix.is_empty() => Some(base.powi(self.power)),

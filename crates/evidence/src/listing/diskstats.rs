@@ -107,7 +107,7 @@ impl DiskstatsCopies {
         self.give(source, name, before.as_ref(), &sample, sheets, notes);
     }
 
-    /// `TS 1281367519`, and what stands behind it.
+    /// The line `TS 1281367519`, and the text behind it.
     fn stamp(&mut self, line: &str, number: u64) {
         let Some(word) = line
             .strip_prefix("TS ")

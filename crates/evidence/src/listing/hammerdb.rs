@@ -45,7 +45,7 @@ fn user(line: &str) -> Option<(&str, &str)> {
     (known && printed::plain(ms).is_some()).then_some((who, ms))
 }
 
-/// Figures of a procedure, in the order of the columns: what stands before the number, and after.
+/// Figures of a procedure, in the order of the columns: the text before the number, and behind it.
 const FIGURES: [(&str, &str); 10] = [
     ("CALLS: ", ""),
     ("MIN: ", "ms"),

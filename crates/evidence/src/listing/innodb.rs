@@ -59,7 +59,7 @@ const GAUGES: [&str; 5] = [
     "Innodb_redo_log_logical_size",
 ];
 
-/// Columns of a status, and what stands before the figure of each that is alone on its line.
+/// Columns of a status, and the text before the figure of each that is alone on its line.
 const COLUMNS: [(&str, &str); 14] = [
     ("time", "Time"),
     ("lsn", "Log sequence number"),

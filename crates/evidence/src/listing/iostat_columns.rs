@@ -140,7 +140,7 @@ pub type IostatFields = [SourcedCell; FIELDS.len()];
 pub struct IostatValue {
     /// The digits.
     pub value: f64,
-    /// What its suffix stands for.
+    /// The factor of its suffix.
     pub scale: f64,
     /// Where it is.
     pub span: Option<TextSpan>,

@@ -301,7 +301,7 @@ impl OracleCounters {
         };
         let is_whole = is_number(0) && (!layout.is_event || is_number(2));
         if name.is_empty() || !is_whole {
-            // A value that is no number is of another view.
+            // A value that is not a number is of another view.
             self.passed += u64::from(!layout.is_event && !name.is_empty());
             return !layout.is_event && !name.is_empty();
         }

@@ -94,7 +94,7 @@ fn is_in_path(c: char) -> bool {
 fn paths(text: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (at, run) in runs(text, is_in_path) {
-        // What stands before it: a label, `=`, a quote.
+        // The text before it: a label, `=`, a quote.
         let mut skip = 0;
         if let Some(colon) = run.find(":/") {
             // `http://host/` is an address, not a path.

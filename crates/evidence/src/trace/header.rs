@@ -85,7 +85,7 @@ pub fn read(line: &[u8]) -> HeaderFact {
     }
     match text.split_once(':') {
         Some((name, value)) if !value.trim().is_empty() => {
-            // The release of the operating system; that of the database stands in the banner.
+            // The release of the operating system; the banner has that of the database.
             let name = match name.trim() {
                 "Release" => "System release",
                 name => name,

@@ -12,6 +12,7 @@ use crate::output::file::{Audience, Existing, OutputError, OutputFile};
 use crate::output::imported;
 use crate::output::table::Style;
 use crate::signals;
+use analysis::findings::diagnosis;
 use analysis::thresholds::Thresholds;
 use clap::Args;
 use evidence::redact::{Redaction, Redactor};
@@ -87,7 +88,7 @@ impl ImportArgs {
 
 /// What became of the files.
 #[derive(Default)]
-struct Told {
+struct ReadFiles {
     /// Named files that gave nothing, or were cut: each with why.
     bad: Vec<String>,
     cut: bool,
@@ -95,7 +96,7 @@ struct Told {
     has_unknown: bool,
 }
 
-impl Told {
+impl ReadFiles {
     /// Takes what became of a file.
     fn of_file(
         &mut self,
@@ -124,7 +125,7 @@ impl Told {
                     message: "interrupted; nothing was stored".to_owned(),
                 });
             }
-            // Whoever read the values has seen enough.
+            // The reader of the pipe has seen enough.
             Err(Failed::Samples(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(Failed::Samples(e)) => {
                 return Err(CommandError::failed(format!("writing count,elapsed: {e}")));
@@ -169,7 +170,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         samples_of: args.csv.then(|| args.event.clone()),
     };
     let inputs = find::inputs(&args.files).map_err(|e| CommandError::usage(e.to_string()))?;
-    // A store that cannot be used is told before hours of reading.
+    // A store that cannot be used is reported before hours of reading.
     let store = args.store.open()?;
     args.output.spares(&store);
     inputs
@@ -191,13 +192,13 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
         let message = "--csv with several files: -o must name a directory, for one file per input";
         return Err(CommandError::usage(message));
     }
-    let told = read(args, &inputs, &mut import, &mut feeding)?;
+    let read_files = read(args, &inputs, &mut import, &mut feeding)?;
     if import.sources() == 0 {
-        let mut message = told.bad.join("\nredolab: ");
+        let mut message = read_files.bad.join("\nredolab: ");
         if message.is_empty() {
             message = "no file is evidence that redolab can read; -v prints why".to_owned();
         }
-        if told.has_unknown {
+        if read_files.has_unknown {
             message = format!("{message}\n{}", evidence::kind::looked_for());
         }
         return Err(CommandError::failed(message));
@@ -210,7 +211,7 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     };
     let mut run = run::imported(&files, import, args.log_device.as_deref(), &command);
     known_device(args, &run)?;
-    if told.cut {
+    if read_files.cut {
         let detail = "a file could be read only in part; see the diagnostics";
         run.validity.add("evidence_cut", false, detail);
     }
@@ -220,13 +221,13 @@ pub(crate) fn main(args: &ImportArgs) -> Result<ExitCode, CommandError> {
     if let Some(redactor) = &feeding.redactor {
         redact::note(redactor);
     }
-    for line in &told.bad {
+    for line in &read_files.bad {
         eprintln!("redolab: {}", sanitize::line(line));
     }
-    if told.has_unknown {
+    if read_files.has_unknown {
         eprintln!("{}", evidence::kind::looked_for());
     }
-    Ok(ended(&run, told.bad.is_empty() && !told.cut))
+    Ok(ended(&run, read_files.bad.is_empty() && !read_files.cut))
 }
 
 fn read(
@@ -234,9 +235,9 @@ fn read(
     inputs: &[Input],
     import: &mut Import,
     feeding: &mut Feeding<'_>,
-) -> Result<Told, CommandError> {
+) -> Result<ReadFiles, CommandError> {
     let phase = args.output.progress().phase("reading", inputs.len() as u64);
-    let mut told = Told::default();
+    let mut read_files = ReadFiles::default();
     let options = import.options().clone();
     let (max_unpacked, interrupt) = (feeding.max_unpacked, feeding.interrupt);
     let is_redacted = feeding.redactor.is_some();
@@ -257,7 +258,7 @@ fn read(
         if !is_empty && matches!(fed, Ok(()) | Err(Failed::Cut(_))) {
             samples.finish()?;
         }
-        told.of_file(args, (input, &name), import, fed, is_empty)
+        read_files.of_file(args, (input, &name), import, fed, is_empty)
     };
     if is_redacted {
         // Names have their pseudonyms in the order of the files.
@@ -267,7 +268,7 @@ fn read(
         ahead::each(inputs, &options, max_unpacked, interrupt, take)?;
     }
     phase.done("read");
-    Ok(told)
+    Ok(read_files)
 }
 
 /// Prints which file is shown by another name.
@@ -283,7 +284,8 @@ fn known_device(args: &ImportArgs, run: &Run) -> Result<(), CommandError> {
     let Some(name) = &args.log_device else {
         return Ok(());
     };
-    let devices = imported::devices(run);
+    let shown = run.imported.as_ref();
+    let devices = shown.map(diagnosis::devices).unwrap_or_default();
     if devices.contains(name.as_str()) {
         return Ok(());
     }

@@ -13,7 +13,6 @@ use measure::imported::{
 use measure::judgement::{Finding, Weight};
 use measure::run::Run;
 use measure::words::sanitize;
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Lines of a table that are shown unless more is asked for.
@@ -52,23 +51,6 @@ const HEADINGS: [(&str, bool); 2] = [
     ("Figures that contradict each other", true),
     ("What the figures show", false),
 ];
-
-/// Devices over time that the evidence shows.
-#[must_use]
-pub fn devices(run: &Run) -> BTreeSet<&str> {
-    const TABLES: [&str; 2] = ["iostat", "diskstats"];
-    let tables = run.imported.iter().flat_map(|i| &i.tables);
-    let mut found = BTreeSet::new();
-    for table in tables.filter(|t| TABLES.contains(&t.id.as_str())) {
-        let at = table.columns.iter().position(|c| c.key == "device");
-        let names = table.rows.iter().filter_map(|row| row.get(at?));
-        found.extend(names.filter_map(|cell| match cell {
-            Cell::Text(name) => Some(name.as_str()),
-            _ => None,
-        }));
-    }
-    found
-}
 
 /// The tables of an imported run, its series in short, and what is wrong with it.
 #[must_use]

@@ -134,7 +134,7 @@ fn many_files_keep_their_order() {
     let place = Place::new();
     let folder = place.path().join("traces");
     std::fs::create_dir(&folder).expect("a folder");
-    // Files of very different lengths, and one that is no evidence among them.
+    // Files of very different lengths, and one among them that is not evidence.
     let name = |i: u64| format!("t{i:02}.trc");
     for i in 0..12_u64 {
         let ela = 1000 + i;

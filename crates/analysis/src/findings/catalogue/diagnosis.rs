@@ -60,7 +60,7 @@ entries! {
         .rule("the bands of log file parallel write", "iostat(1): %util is time with requests in flight; on SSDs 100 % is not saturation")
         .advice("A slow device with a long queue is busy with something else; with a short queue it is slow itself.");
     DIAGNOSIS_CAP = CatalogueEntry::new("diagnosis.cap", Medium,
-        "The rate of the log's device stands still at a ceiling while writes wait longer.")
+        "The rate of the log's device stays at a ceiling while writes wait longer.")
         .rule("30 % of at least 10 intervals within 2 % of the highest rate, and writes wait twice as long there", "a provisioned limit of IOPS or bandwidth cuts the rate and lengthens the queue")
         .advice("Compare the rate with the provisioned limit of the volume and of the machine.");
     DIAGNOSIS_REDO = CatalogueEntry::new("diagnosis.redo", High,

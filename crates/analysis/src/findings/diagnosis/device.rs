@@ -1,12 +1,13 @@
 //! What `iostat` shows of the log's device: how busy it is, its queue, its writes; and whether its
-//! rate stands still at a ceiling while writes take longer, as a provisioned limit makes it.
+//! rate stays at a ceiling while writes take longer, as a provisioned limit makes it.
 
 use super::super::evidence::view::{Line, Tables, lines, place, show};
 use super::super::latency::band;
 use super::super::note::Note;
 use super::super::{Caution, Good, Info, catalogue};
 use crate::thresholds::Thresholds;
-use measure::imported::Table;
+use measure::imported::{Imported, Table};
+use std::collections::BTreeSet;
 
 /// Tables of devices over time.
 pub(in crate::findings) const TABLES: [&str; 2] = ["iostat", "diskstats"];
@@ -18,6 +19,14 @@ const CAP_NEAR: f64 = 0.02;
 const CAP_SHARE: f64 = 0.3;
 /// How much longer writes take at the ceiling than below it.
 const CAP_SLOWER: f64 = 2.0;
+
+/// Devices over time that the evidence shows.
+#[must_use]
+pub fn devices(imported: &Imported) -> BTreeSet<&str> {
+    let tables = imported.tables.iter();
+    let of = tables.filter(|t| TABLES.contains(&t.id.as_str()));
+    of.flat_map(lines).map(|line| line.text("device")).collect()
+}
 
 /// Intervals of one device.
 struct DeviceSamples<'a> {
@@ -123,7 +132,7 @@ fn busy(samples: &DeviceSamples<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
     );
 }
 
-/// A rate that stands still at its highest value while writes wait longer.
+/// A rate that stays at its highest value while writes wait longer.
 fn capped(samples: &DeviceSamples<'_>, notes: &mut Vec<Note>) {
     for (key, name) in [
         ("writes_per_s", "writes/s"),

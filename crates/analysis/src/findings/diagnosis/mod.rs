@@ -15,6 +15,7 @@ use super::latency::band;
 use super::note::Note;
 use super::{Caution, Info, catalogue};
 use crate::thresholds::Thresholds;
+pub use device::devices;
 use figures::{ReportFigures, reports};
 use measure::imported::{Imported, Table};
 use measure::judgement::Finding;
