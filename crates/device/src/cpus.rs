@@ -47,9 +47,102 @@ pub fn check(cpus: &[usize], allowed: &[usize]) -> std::io::Result<()> {
     ))
 }
 
+/// Whether this thread has more than one processor to itself, as far as the system says: by its
+/// affinity and by the quota of its control groups. What is not known is no limit.
+#[must_use]
+pub fn several() -> bool {
+    let allowed = allowed().map_or(1, |cpus| cpus.len());
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    allowed > 1 && quota(&groups, read).is_none_or(|quota| quota >= allowed as f64)
+}
+
+/// Processors that control groups allow, the least of all levels, from the text of
+/// /proc/self/cgroup (cgroups(7)); `None` without a limit.
+fn quota(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<f64> {
+    let mut least: Option<f64> = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let unified = controllers.is_empty();
+        if !unified && !controllers.split(',').any(|c| c == "cpu") {
+            continue;
+        }
+        let mut path = path.trim_end_matches('/');
+        loop {
+            let found = if unified {
+                max_of(&read, path)
+            } else {
+                quota_of(&read, controllers, path)
+            };
+            least = match (least, found) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            match path.rfind('/') {
+                Some(at) => path = &path[..at],
+                None => break,
+            }
+        }
+    }
+    least
+}
+
+/// Version 2: `cpu.max` has microseconds, or `max`, of each period.
+fn max_of(read: &impl Fn(&str) -> Option<String>, path: &str) -> Option<f64> {
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+    let text = roots
+        .iter()
+        .find_map(|root| read(&format!("{root}{path}/cpu.max")))?;
+    let mut words = text.split_whitespace().map(str::parse::<f64>);
+    let (quota, period) = (words.next()?.ok()?, words.next()?.ok()?);
+    (period > 0.0).then_some(quota / period)
+}
+
+/// Version 1: a quota of -1 is none.
+fn quota_of(read: &impl Fn(&str) -> Option<String>, of: &str, path: &str) -> Option<f64> {
+    let number = |file: &str| {
+        let text = ["cpu", of]
+            .iter()
+            .find_map(|root| read(&format!("/sys/fs/cgroup/{root}{path}/{file}")))?;
+        text.trim().parse::<f64>().ok()
+    };
+    let (quota, period) = (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?);
+    (quota > 0.0 && period > 0.0).then_some(quota / period)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_quota_of_all_levels_counts() {
+        let files = |path: &str| {
+            let text = match path {
+                "/sys/fs/cgroup/a/b/cpu.max" => "max 100000",
+                "/sys/fs/cgroup/a/cpu.max" => "150000 100000",
+                "/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us" => "50000",
+                "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us" => "100000",
+                "/sys/fs/cgroup/cpu/d/cpu.cfs_quota_us" => "-1",
+                "/sys/fs/cgroup/cpu/d/cpu.cfs_period_us" => "100000",
+                _ => return None,
+            };
+            Some(format!("{text}\n"))
+        };
+        for (groups, quota_there) in [
+            ("", None),
+            ("0::/", None),
+            ("0::/a/b", Some(1.5)),
+            ("4:cpu,cpuacct:/c\n3:memory:/c\n0::/a/b\n", Some(0.5)),
+            ("4:cpu:/d\n", None),
+            ("4:cpu\nnonsense\n::\n", None),
+        ] {
+            assert_eq!(quota(groups, files), quota_there, "{groups:?}");
+        }
+    }
 
     #[test]
     fn a_thread_stays_where_it_is_put() {

@@ -17,7 +17,7 @@ pub use crate::recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan
 pub use crate::sync::EngineClock;
 pub use crate::tickets::{Completion, QueueFull, Ticket};
 pub use crate::triggers::Triggers;
-pub use crate::writer::{Adaptive, Cause, Learned, LogFileSync, Policy, SyncSwitch};
+pub use crate::writer::{Adaptive, Cause, CommitWay, Learned, LogFileSync, Policy, SyncSwitch};
 pub use device::file::Directory;
 pub use device::pool::WorkerStats;
 pub use device::queue::IoOrDevice;

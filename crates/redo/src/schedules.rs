@@ -134,7 +134,7 @@ fn beside(world: &World, log: &Log, case: Case) {
             }
         }
         if case.polls {
-            log.set_polling(below(2) == 0);
+            log.change_mind(below(2) == 0, below(2) == 0);
         }
         match log.checkpoint(log.durable()) {
             Ok(()) | Err(Error::Poisoned(_)) => thread::yield_now(),
@@ -280,6 +280,7 @@ fn workers(log_writer: LogWriter) -> Case {
 #[test]
 fn foregrounds_lead_for_each_other() {
     draw(4_000, || history(healthy(LogWriter::Inline)));
+    draw(2_000, || history(healthy(LogWriter::Auto)));
 }
 
 #[test]
@@ -312,6 +313,7 @@ fn workers_end_what_they_are_given_in_any_order() {
 #[test]
 fn foregrounds_begin_and_cease_to_poll_at_any_moment() {
     for case in [
+        healthy(LogWriter::Auto),
         healthy(LogWriter::Inline),
         healthy(LogWriter::Lgwr),
         workers(LogWriter::Workers(2)),
@@ -353,6 +355,7 @@ fn who_looks_at_the_history_hands_the_baton_on() {
 #[test]
 fn a_failure_is_told_to_all() {
     for (log_writer, depth, blocking) in [
+        (LogWriter::Auto, 1, false),
         (LogWriter::Inline, 1, false),
         (LogWriter::Lgwr, 1, false),
         (LogWriter::Lgwr, 4, false),
@@ -376,6 +379,8 @@ fn planted_bugs_are_found() {
     for (bug, log_writer) in [
         (Bug::MissingBump, LogWriter::Inline),
         (Bug::NoHandOff, LogWriter::Inline),
+        (Bug::NoHandOff, LogWriter::Auto),
+        (Bug::MissingBump, LogWriter::Auto),
         (Bug::LostChain, LogWriter::Lgwr),
         (Bug::SlotReuse, LogWriter::Inline),
         (Bug::AcknowledgeBeforeFlush, LogWriter::Lgwr),

@@ -29,7 +29,7 @@ use crate::planted::Bug;
 use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
-use crate::writer::{Cause, Learner, LogFileSync};
+use crate::writer::{Cause, Learner};
 use std::sync::Arc;
 #[cfg(not(feature = "loom"))]
 use std::sync::PoisonError;
@@ -71,10 +71,11 @@ pub(crate) struct SharedBaton<H> {
     cause: Mutex<Option<Cause>>,
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
+    /// Foregrounds write for themselves (1), or the log writer's thread does (0). It decides whom a
+    /// committer turns to, and nothing hangs on it: whoever was asked for redo sees to it.
+    leading: AtomicU32,
     /// Only the holder of the baton feeds it.
     learner: Option<Mutex<Learner>>,
-    /// Foregrounds lead; otherwise a dedicated log writer does.
-    pub(crate) inline: bool,
     /// The dedicated log writer has batches in flight while it waits.
     pub(crate) pipelined: bool,
     pub(crate) rules: Rules,
@@ -99,7 +100,10 @@ impl<H> SharedBaton<H> {
         rules: Rules,
     ) -> SharedBaton<H> {
         let room = buffer.ring_blocks() * u64::from(geometry.payload());
-        let learns = rules.log_file_sync;
+        let learner = rules.learner();
+        let way = learner
+            .as_ref()
+            .map_or_else(|| rules.fixed(), |l| l.learned().way);
         SharedBaton {
             buffer,
             baton: Mutex::new(holder),
@@ -110,9 +114,9 @@ impl<H> SharedBaton<H> {
             post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
-            polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
-            learner: (learns == LogFileSync::Adaptive).then(|| Mutex::new(Learner::default())),
-            inline: rules.way == Leadership::Inline,
+            polling: AtomicU32::new(way.polling.into()),
+            leading: AtomicU32::new(way.inline.into()),
+            learner: learner.map(Mutex::new),
             pipelined: rules.way == Leadership::Pipelined,
             rules,
         }
@@ -285,12 +289,17 @@ impl<H> SharedBaton<H> {
     /// on. Commits that post nobody (BATCH) don't want it.
     #[inline]
     fn hand_off(&self) {
-        if !self.inline || self.rules.planted.has(Bug::NoHandOff) {
+        if !self.rules.way.may_lead() || self.rules.planted.has(Bug::NoHandOff) {
             return;
         }
         let (open, bytes) = self.buffer.open_batch();
         let slot = self.buffer.slot(open);
         if rules::hands_on(bytes, || slot.asked.load(Ordering::SeqCst), open) {
+            if !self.foregrounds_lead() {
+                // Who asked while foregrounds led waits, and leads no more.
+                self.post();
+                return;
+            }
             let word = &slot.wake;
             if !self.rules.planted.has(Bug::MissingBump) {
                 word.bump();
@@ -354,7 +363,7 @@ impl<H> SharedBaton<H> {
         lead: impl FnOnce(&mut H) -> LeadOutcome,
     ) -> Result<(), Error> {
         self.check()?;
-        if self.inline
+        if self.foregrounds_lead()
             && let Some(holder) = self.try_baton()
         {
             self.lead(holder, lead);

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Scratch, assert_prefixes, open, options, record, recovered};
+use common::{Scratch, assert_prefixes, options, record, recovered};
 use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
 use redo::control::CONTROL_BYTES;
@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-const WRITERS: [LogWriter; 4] = [
+const WRITERS: [LogWriter; 5] = [
+    LogWriter::Auto,
     LogWriter::Inline,
     LogWriter::Lgwr,
     LogWriter::Workers(2),
@@ -563,9 +564,11 @@ fn adaptive_learning_tries_both_and_loses_nobody() {
             "{learned:?}"
         );
     }
-    assert_eq!(
-        open(&Scratch::with_log().0).learned(),
-        None,
-        "nothing to learn"
-    );
+    let scratch = Scratch::with_log();
+    let fixed = options().log_writer(LogWriter::Inline);
+    let (log, _) = Log::builder(&scratch.0)
+        .options(fixed)
+        .open()
+        .expect("healthy");
+    assert_eq!(log.learned(), None, "nothing to learn");
 }

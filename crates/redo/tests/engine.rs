@@ -212,6 +212,7 @@ fn wait_for_the_checkpoint(stay: Duration) -> Duration {
 #[test]
 fn a_full_log_closes_and_says_what_was_not_written() {
     for (log_writer, close) in [
+        (LogWriter::Auto, true),
         (LogWriter::Inline, true),
         (LogWriter::Lgwr, true),
         (LogWriter::Lgwr, false),
@@ -451,6 +452,7 @@ fn every_engine_recovers_what_it_acknowledged() {
         .flat_map(|method| [(method, IoEngine::IoUring), (method, IoEngine::Threads)])
     {
         for (log_writer, linked, depth) in [
+            (LogWriter::Auto, false, 1),
             (LogWriter::Inline, false, 1),
             (LogWriter::Lgwr, true, 1),
             (LogWriter::Lgwr, false, 4),

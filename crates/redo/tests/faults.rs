@@ -157,6 +157,8 @@ fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
     for (target, fault) in faults {
         for (nth, for_good) in [(1, true), (2, false), (3, false), (7, false), (20, true)] {
             for (log_writer, sessions) in [
+                (LogWriter::Auto, 1),
+                (LogWriter::Auto, 4),
                 (LogWriter::Inline, 1),
                 (LogWriter::Inline, 4),
                 (LogWriter::Lgwr, 4),

@@ -28,7 +28,8 @@ use std::time::{Duration, SystemTime};
 const SESSIONS: u32 = 4;
 /// Commits that each session has in flight; one is waited for.
 const IN_FLIGHT: [usize; SESSIONS as usize] = [1, 1, 8, 100];
-const WRITERS: [LogWriter; 4] = [
+const WRITERS: [LogWriter; 5] = [
+    LogWriter::Auto,
     LogWriter::Inline,
     LogWriter::Lgwr,
     LogWriter::Workers(3),

@@ -49,9 +49,10 @@ pub struct Mode {
 /// under way where that is not post/wait and one (`lgwr`, `inline+polling`, `inline+async=1024`).
 pub fn mode(variant: &str) -> Result<Mode, AnyError> {
     let mut parts = variant.split('+');
+    let writer: LogWriter = parts.next().unwrap_or("").parse()?;
     let mut mode = Mode {
-        writer: parts.next().unwrap_or("").parse()?,
-        learn: LogFileSync::PostWait,
+        writer,
+        learn: writer.usual_log_file_sync(),
         under_way: 1,
     };
     for part in parts {

@@ -123,7 +123,8 @@ impl EmbeddedLog {
         let learnt = self.log.learned()?;
         let recent = learnt.recent.iter().map(|switch| LearntSwitch {
             at_ns: switch.at.0,
-            to_polling: switch.to_polling,
+            to_polling: switch.to.polling,
+            to_inline: switch.to.inline,
             left_per_s: switch.left_per_s,
             taken_per_s: switch.taken_per_s,
         });

@@ -112,10 +112,10 @@ impl ArrivalRecord {
     }
 }
 
-/// What adaptive sessions learnt: whether to poll for durable redo or to sleep.
+/// What adaptive sessions learnt: whether to poll for durable redo or to sleep, and who writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearningRecord {
-    /// Changes between post/wait and polling that stayed.
+    /// Changes of the way of waiting, or of who writes, that stayed.
     pub switches: u64,
     /// Commits of all log writes.
     pub commits: u64,
@@ -132,6 +132,9 @@ pub struct LearntSwitch {
     pub at_ns: u64,
     /// They began.
     pub to_polling: bool,
+    /// They write for themselves since then; otherwise the log writer's thread does.
+    #[serde(default)]
+    pub to_inline: bool,
     /// Commits per second of the mode that was left.
     pub left_per_s: f64,
     /// Commits per second of the mode that was taken, in its trial.

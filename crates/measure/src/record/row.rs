@@ -1,7 +1,10 @@
 //! The figures of a row, from its recording.
 
+use super::interval;
 use super::observed::{DeviceCounts, ProcessorTicks};
-use super::{ArrivalRecord, Background, Foreground, Recording, ServerRecord, WaitSum, interval};
+use super::{
+    ArrivalRecord, Background, Foreground, LearntSwitch, Recording, ServerRecord, WaitSum,
+};
 use crate::run::{
     CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop, OpenLoopFigures,
     ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, WaitStats, Worker, measured,
@@ -138,10 +141,14 @@ impl Recording {
     fn learning_figures(&self) -> Option<LearningFigures> {
         let learning = self.learning.as_ref()?;
         let (commits, polled) = (learning.commits, learning.polled);
-        let name = |polls| if polls { "polling" } else { "post-wait" };
+        let name = |switch: &LearntSwitch| match (switch.to_polling, switch.to_inline) {
+            (true, _) => "polling",
+            (false, true) => "inline",
+            (false, false) => "post-wait",
+        };
         let switches = learning.recent.iter().map(|switch| RecordedSyncSwitch {
             t_s: self.since_start(switch.at_ns).as_secs(),
-            to: name(switch.to_polling).to_owned(),
+            to: name(switch).to_owned(),
             left_per_s: switch.left_per_s,
             taken_per_s: switch.taken_per_s,
         });

@@ -135,7 +135,7 @@ pub struct OpenLoopFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LearningFigures {
-    /// Changes between post/wait and polling that stayed.
+    /// Changes of the way of waiting, or of who writes, that stayed.
     pub log_file_sync_switches: Option<u64>,
     /// Commits while foregrounds polled, percent of all.
     pub log_file_sync_polled_pct: Option<f64>,
@@ -233,12 +233,12 @@ pub struct OpenLoop {
     pub lab_busy_pct: Option<f64>,
 }
 
-/// Foregrounds began or ceased to poll.
+/// Foregrounds began or ceased to poll, or to write for themselves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedSyncSwitch {
     /// Seconds after the row's measured window began.
     pub t_s: f64,
-    /// `polling` or `post-wait`.
+    /// `polling` or `post-wait`; `inline` where sessions write for themselves from then on.
     pub to: String,
     /// Commits a second of the mode that was left.
     pub left_per_s: f64,

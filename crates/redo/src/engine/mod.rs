@@ -102,8 +102,8 @@ impl Log {
 
     /// For schedules: the policy of adaptive learning changed its mind.
     #[cfg(all(test, feature = "shuttle"))]
-    pub(crate) fn set_polling(&self, polls: bool) {
-        self.core.set_polling(polls);
+    pub(crate) fn change_mind(&self, polling: bool, inline: bool) {
+        self.core.change_mind(polling, inline);
     }
 
     /// What has redo written.

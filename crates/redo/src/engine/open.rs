@@ -181,6 +181,7 @@ impl Pipe {
 
     fn way(&self, log_writer: LogWriter) -> Leadership {
         match (log_writer, &self.queue) {
+            (LogWriter::Auto, _) => Leadership::Either,
             (LogWriter::Inline, _) => Leadership::Inline,
             (_, None) => Leadership::Dedicated,
             (_, Some(_)) => Leadership::Pipelined,

@@ -16,9 +16,14 @@ use device::{Caps, DeviceError, IoEngine, UringOptions};
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogWriter {
+    /// A session that commits alone writes for itself, as with [`LogWriter::Inline`]. For several a
+    /// dedicated thread writes, as with [`LogWriter::Lgwr`], or one of them does, whatever commits
+    /// more under the load that there is.
+    #[default]
+    Auto,
     /// A committing foreground takes the baton and writes for all (the leader). A fallback log
     /// writer serves commits that nobody waits for.
     Inline,
@@ -37,7 +42,7 @@ pub enum LogWriter {
 const ADAPTIVE_WORKERS: u32 = 4;
 
 impl LogWriter {
-    /// Its name in options and results: `inline`, `lgwr`, `workers=3`, `adaptive`.
+    /// Its name in options and results: `auto`, `inline`, `lgwr`, `workers=3`, `adaptive`.
     #[must_use]
     pub fn name(self) -> String {
         self.to_string()
@@ -47,9 +52,18 @@ impl LogWriter {
     #[must_use]
     pub const fn workers(self) -> Option<u32> {
         match self {
-            LogWriter::Inline | LogWriter::Lgwr => None,
+            LogWriter::Auto | LogWriter::Inline | LogWriter::Lgwr => None,
             LogWriter::Workers(count) => Some(count),
             LogWriter::Adaptive => Some(ADAPTIVE_WORKERS),
+        }
+    }
+
+    /// How foregrounds wait with it unless asked otherwise.
+    #[must_use]
+    pub const fn usual_log_file_sync(self) -> LogFileSync {
+        match self {
+            LogWriter::Auto => LogFileSync::Adaptive,
+            _ => LogFileSync::PostWait,
         }
     }
 }
@@ -57,6 +71,7 @@ impl LogWriter {
 impl std::fmt::Display for LogWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            LogWriter::Auto => f.pad("auto"),
             LogWriter::Inline => f.pad("inline"),
             LogWriter::Lgwr => f.pad("lgwr"),
             LogWriter::Workers(count) => f.pad(&format!("workers={count}")),
@@ -71,6 +86,7 @@ impl std::str::FromStr for LogWriter {
     fn from_str(text: &str) -> Result<LogWriter, String> {
         let most = MAX_DEPTH as u32;
         match (text, text.strip_prefix("workers=")) {
+            ("auto", _) => Ok(LogWriter::Auto),
             ("inline", _) => Ok(LogWriter::Inline),
             ("lgwr", _) => Ok(LogWriter::Lgwr),
             ("adaptive", _) => Ok(LogWriter::Adaptive),
@@ -81,7 +97,7 @@ impl std::str::FromStr for LogWriter {
                 )),
             },
             (other, None) => Err(format!(
-                "unknown log writer `{other}`; use inline, lgwr, workers=N (1 to {most}) or \
+                "unknown log writer `{other}`; use auto, inline, lgwr, workers=N (1 to {most}) or \
                  adaptive"
             )),
         }
@@ -214,8 +230,9 @@ pub struct Options {
     /// Put the log buffer in huge pages that were reserved, if any. Without it it has transparent
     /// ones where the system gives them ([`device::RegionOptions`]).
     pub huge_pages: bool,
-    /// How foregrounds learn that their redo is durable.
-    pub log_file_sync: LogFileSync,
+    /// How foregrounds wait until their redo is durable; `None` for what is usual with the log
+    /// writer ([`LogWriter::usual_log_file_sync`]).
+    pub log_file_sync: Option<LogFileSync>,
     /// What has redo written.
     pub triggers: Triggers,
     /// Lock the log buffer in memory where the limit of locked memory allows it.
@@ -241,10 +258,10 @@ impl Default for Options {
             io: IoEngine::Auto,
             uring: UringOptions::default(),
             probe: false,
-            log_writer: LogWriter::Inline,
+            log_writer: LogWriter::Auto,
             buffer_bytes: 16 << 20,
             huge_pages: false,
-            log_file_sync: LogFileSync::default(),
+            log_file_sync: None,
             triggers: Triggers::default(),
             lock_memory: false,
             policy: Policy::default(),
@@ -271,8 +288,6 @@ setters!(Options {
     buffer_bytes: usize,
     /// These options, with or without reserved huge pages for the log buffer.
     huge_pages: bool,
-    /// These options with another way in which foregrounds learn of durable redo.
-    log_file_sync: LogFileSync,
     /// These options with other triggers of log writes.
     triggers: Triggers,
     /// These options, with the log buffer locked in memory or not.
@@ -289,6 +304,13 @@ setters!(Options {
 });
 
 impl Options {
+    /// These options with another way in which foregrounds wait for durable redo.
+    #[must_use]
+    pub fn log_file_sync(mut self, log_file_sync: LogFileSync) -> Options {
+        self.log_file_sync = Some(log_file_sync);
+        self
+    }
+
     /// These options with an observer, which the holder of the baton calls for each log
     /// write: it must be quick and must not call the log. Logs that are opened with clones of
     /// these options share it, and take a lock for each call.
@@ -303,7 +325,10 @@ impl Options {
         Rules {
             way,
             triggers: self.triggers,
-            log_file_sync: self.log_file_sync,
+            log_file_sync: self
+                .log_file_sync
+                .unwrap_or(self.log_writer.usual_log_file_sync()),
+            may_poll: device::cpus::several(),
             planted: self.planted,
         }
     }

@@ -182,11 +182,65 @@ fn sleepers_and_pollers_lead_for_each_other() {
             };
             let changes = {
                 let log = loom::sync::Arc::clone(&log);
-                thread::spawn(move || log.set_polling(to_polling))
+                thread::spawn(move || log.change_mind(to_polling, true))
             };
             commit(&log, b"bc").expect("durable");
             other.join().expect("no panic");
             changes.join().expect("no panic");
+        });
+    }
+}
+
+/// Who writes changes while two wait: one may have turned to the log writer, and the other to
+/// nobody.
+#[test]
+fn who_leads_changes_while_two_wait() {
+    for to_inline in [true, false] {
+        explore(2, move || {
+            let log = shared(Leadership::Either, LogFileSync::PostWait, Planted::none());
+            log.change_mind(false, !to_inline);
+            who_leads_changes(log, to_inline);
+        });
+    }
+}
+
+fn who_leads_changes(log: loom::sync::Arc<Log>, to_inline: bool) {
+    let server = serving(&log);
+    let other = {
+        let log = loom::sync::Arc::clone(&log);
+        thread::spawn(move || {
+            log.change_mind(false, to_inline);
+            commit(&log, b"a").expect("durable");
+        })
+    };
+    commit(&log, b"bc").expect("durable");
+    other.join().expect("no panic");
+    log.close();
+    server.join().expect("no panic");
+    let records = log.baton().expect("whole").records();
+    assert_eq!(sorted(records), [b"a".to_vec(), b"bc".to_vec()]);
+}
+
+/// The log writer leads now, and nobody tells it of redo that was asked for while foregrounds led.
+#[test]
+fn a_baton_that_is_not_handed_to_the_log_writer_is_found_as_a_deadlock() {
+    let test = "tickets::a_baton_that_is_not_handed_to_the_log_writer_is_found_as_a_deadlock";
+    let reason = failure(test, 2, || {
+        let planted = Planted::with(Bug::NoHandOff);
+        let log = shared(Leadership::Either, LogFileSync::PostWait, planted);
+        who_leads_changes(log, false);
+    });
+    assert!(reason.contains("deadlock"), "{reason}");
+}
+
+/// Pollers miss the hand-off that comes last before they are the log writer's.
+#[test]
+fn who_leads_changes_while_two_poll() {
+    for to_inline in [true, false] {
+        explore(2, move || {
+            let log = shared(Leadership::Either, LogFileSync::Polling, Planted::none());
+            log.change_mind(true, !to_inline);
+            who_leads_changes(log, to_inline);
         });
     }
 }

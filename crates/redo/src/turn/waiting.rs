@@ -9,7 +9,7 @@ use crate::planted::{Bug, Planted};
 use crate::rules;
 use crate::sync::{Ordering, fence, yield_now};
 use crate::triggers::Triggers;
-use crate::writer::{Learned, LogFileSync};
+use crate::writer::{CommitWay, Learned, Learner, LogFileSync};
 use measure::Nanos;
 
 /// Who leads.
@@ -22,6 +22,15 @@ pub(crate) enum Leadership {
     Dedicated,
     /// A log writer that holds the baton around its steps only ([`SharedBaton::pipeline`]).
     Pipelined,
+    /// Foregrounds or a log writer, as it is learned: one alone writes for itself.
+    Either,
+}
+
+impl Leadership {
+    /// Foregrounds lead, always or at times.
+    pub(crate) const fn may_lead(self) -> bool {
+        matches!(self, Leadership::Inline | Leadership::Either)
+    }
 }
 
 /// How turns are taken.
@@ -30,10 +39,39 @@ pub(crate) struct Rules {
     pub(crate) way: Leadership,
     pub(crate) triggers: Triggers,
     pub(crate) log_file_sync: LogFileSync,
+    /// There are processors to poll on.
+    pub(crate) may_poll: bool,
     pub(crate) planted: Planted,
 }
 
+impl Rules {
+    /// What learns how foregrounds wait and who writes for them; nothing where that is fixed.
+    pub(crate) fn learner(&self) -> Option<Learner> {
+        let inline = match self.way {
+            Leadership::Either => None,
+            Leadership::Inline => Some(true),
+            Leadership::Dedicated | Leadership::Pipelined => Some(false),
+        };
+        let learns = inline.is_none() || self.log_file_sync == LogFileSync::Adaptive;
+        learns.then(|| Learner::new(inline, self.log_file_sync, self.may_poll))
+    }
+
+    /// How foregrounds wait and who writes for them where that is fixed.
+    pub(crate) fn fixed(&self) -> CommitWay {
+        CommitWay {
+            inline: self.way == Leadership::Inline,
+            polling: self.log_file_sync == LogFileSync::Polling,
+        }
+    }
+}
+
 impl<H> SharedBaton<H> {
+    /// Foregrounds write for themselves now.
+    #[inline]
+    pub(crate) fn foregrounds_lead(&self) -> bool {
+        self.leading.load(Ordering::Relaxed) != 0
+    }
+
     /// Says that somebody wants `batch` written. True for the first who says so while the batch is
     /// open: once sealed it is on its way.
     ///
@@ -67,7 +105,7 @@ impl<H> SharedBaton<H> {
             return;
         }
         self.buffer.register(batch);
-        if immediate && !self.inline {
+        if immediate && !self.foregrounds_lead() {
             self.request(batch);
         }
     }
@@ -97,7 +135,10 @@ impl<H> SharedBaton<H> {
         let willing = willing && self.rules.triggers.commit;
         // A hand-off from now on moves it.
         let begun = word.read();
-        if self.inline {
+        // Who turned to the log writer does not lead unless it is handed the baton: others of its
+        // batch may have turned to nobody, and are woken through the same word.
+        let leads = self.foregrounds_lead();
+        if leads {
             let _ = willing && self.ask(batch);
         } else if willing {
             self.request(batch);
@@ -114,8 +155,10 @@ impl<H> SharedBaton<H> {
             }
             self.check()?;
             let polls = self.polling.load(Ordering::Relaxed) != 0;
-            if self.inline
-                && rules::tries_to_lead(willing, seen != begun, polls, || self.may_be_led(batch))
+            if self.rules.way.may_lead()
+                && rules::tries_to_lead(willing && leads, seen != begun, polls, || {
+                    self.may_be_led(batch)
+                })
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);
@@ -151,16 +194,27 @@ impl<H> SharedBaton<H> {
             return;
         };
         let commits = (first..upto).map(|b| u64::from(self.buffer.commits(b)));
+        let carried = self.buffer.commits(self.buffer.open_batch().0);
         if let Ok(mut learner) = learner.lock() {
-            let polls = learner.published(Nanos(stations.durable_ns), commits.sum());
-            self.polling.store(polls.into(), Ordering::Relaxed);
+            let durable = Nanos(stations.durable_ns);
+            let way = learner.published(durable, commits.sum(), carried.into());
+            self.set_way(way);
         }
+    }
+
+    fn set_way(&self, way: CommitWay) {
+        self.polling.store(way.polling.into(), Ordering::Relaxed);
+        self.leading.store(way.inline.into(), Ordering::Relaxed);
     }
 
     /// For models: the policy of adaptive learning changed its mind.
     #[cfg(all(test, any(feature = "loom", feature = "shuttle")))]
-    pub(crate) fn set_polling(&self, polls: bool) {
-        self.polling.store(polls.into(), Ordering::Relaxed);
+    pub(crate) fn change_mind(&self, polling: bool, inline: bool) {
+        let inline = match self.rules.way {
+            Leadership::Either => inline,
+            way => way == Leadership::Inline,
+        };
+        self.set_way(CommitWay { inline, polling });
     }
 
     /// What adaptive learning came to; `None` where the way is fixed.

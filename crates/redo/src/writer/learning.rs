@@ -1,79 +1,54 @@
-//! How foregrounds learn that their redo is durable, and when to change it: policy, fed with the
-//! commits of each log write and its time, deterministic in these.
+//! How foregrounds wait and who writes for them: policy, fed with the commits of each log write and
+//! its time, deterministic in these.
 //!
-//! Post/wait: a foreground sleeps and is woken. Polling: it looks again and again, and nobody wakes
-//! it. Which one commits more depends on the device, the processors and the load, so it is tried:
-//! now and then one window of the other mode runs between two of the present one
-//! (docs/decisions/2026-11-20-how-foregrounds-learn.md).
+//! A [`CommitWay`] is one of a few: foregrounds sleep and a log writer's thread wakes them
+//! (post/wait), they look again and again and nobody wakes them (polling), or one of them writes
+//! for all (inline). Which one commits more depends on the device, the processors and the load, so
+//! it is tried: now and then one window of another way runs between two of the present one
+//! (docs/decisions/2026-11-23-one-default.md). A trial that is clearly worse is broken off.
+//!
+//! A session that commits alone needs none of this: it writes for itself. [`Company`] says when
+//! there are others.
 
+mod company;
+mod ways;
+mod window;
+
+use company::Company;
 use measure::Nanos;
+pub use ways::{CommitWay, LogFileSync};
+use window::{Seen, Window};
 
-/// How foregrounds learn that their redo is durable (Oracle: `_use_adaptive_log_file_sync`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LogFileSync {
-    /// They sleep, and are woken.
-    #[default]
-    PostWait,
-    /// They look, and let others run between two looks.
-    Polling,
-    /// One or the other, as the commits of each show.
-    Adaptive,
-}
-
-impl LogFileSync {
-    /// Its name in options and results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            LogFileSync::PostWait => "post-wait",
-            LogFileSync::Polling => "polling",
-            LogFileSync::Adaptive => "adaptive",
-        }
-    }
-}
-
-impl std::str::FromStr for LogFileSync {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<LogFileSync, String> {
-        let all = [
-            LogFileSync::PostWait,
-            LogFileSync::Polling,
-            LogFileSync::Adaptive,
-        ];
-        all.into_iter().find(|m| m.name() == text).ok_or_else(|| {
-            format!("no way to learn of durable redo `{text}`; use post-wait, polling or adaptive")
-        })
-    }
-}
-
-/// A change from one mode to the other that stays.
+/// A change from one way to another that stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SyncSwitch {
     /// When, on the log's clock.
     pub at: Nanos,
-    /// To polling, or back to post/wait.
-    pub to_polling: bool,
-    /// Commits a second of the mode that was left, the better of its two windows.
+    /// What was taken.
+    pub to: CommitWay,
+    /// Commits a second of the way that was left, the better of its two windows.
     pub left_per_s: f64,
-    /// Commits a second of the mode that was taken.
+    /// Commits a second of the way that was taken.
     pub taken_per_s: f64,
 }
 
 /// What adaptive learning did so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
-    /// Foregrounds poll now.
-    pub polling: bool,
-    /// Changes that stayed.
+    /// The present way.
+    pub way: CommitWay,
+    /// Changes that stayed, not counting those between one session and several.
     pub switches: u64,
-    /// Windows in which the other mode was tried.
+    /// Windows in which another way was tried.
     pub trials: u64,
+    /// Trials that were broken off because the other way was clearly worse.
+    pub broken_off: u64,
     /// Commits of all log writes.
     pub commits: u64,
     /// Those while foregrounds polled.
     pub polled: u64,
+    /// Those of sessions that committed alone and wrote for themselves.
+    pub alone: u64,
     /// The last changes, oldest first, at most [`RECENT_SWITCHES`].
     pub recent: Vec<SyncSwitch>,
 }
@@ -82,270 +57,412 @@ pub struct Learned {
 pub const RECENT_SWITCHES: usize = 64;
 
 /// A window is over after so many log writes...
-const WINDOW_WRITES: u64 = 64;
+const WINDOW_WRITES: u64 = 16;
 /// ...and so much time.
-const WINDOW: Nanos = Nanos::from_millis(20);
-/// A log without a write for so long was idle: the window begins again.
-const IDLE: Nanos = Nanos::from_millis(500);
-/// Windows between two trials, at first and at most.
-const REST_MIN: u32 = 8;
+const WINDOW: Nanos = Nanos::from_millis(8);
+/// Where two windows of the same way differ by more than so many percent, windows take so many times
+/// as long, until two agree again.
+const UNSTEADY_PCT: f64 = 25.0;
+const UNSTEADY_WINDOWS: u64 = 4;
+/// What is not counted after a change: what still sleeps or polls.
+const SETTLE_WRITES: u64 = 4;
+const SETTLE: Nanos = Nanos::from_millis(1);
+/// Windows between two trials: before the first ones, at first, at most.
+const REST_FIRST: u32 = 1;
+const REST_MIN: u32 = 4;
+/// Windows before a trial is repeated where windows differ.
+const REST_UNSTEADY: u32 = 16;
 const REST_MAX: u32 = 512;
 /// Polling takes processor time that others may need: it must commit this much more, in percent,
 /// to be taken, and to be kept.
 const POLLING_MUST_GAIN_PCT: f64 = 5.0;
+/// Any other change is not made for less.
+const CHANGE_MUST_GAIN_PCT: f64 = 3.0;
+/// A trial is broken off after so much time if it committed less than this part of what the present
+/// way commits in that time: earlier where foregrounds poll, which may cost them a slice of the
+/// processor for each look.
+const CLEARLY_WORSE_AFTER: Nanos = Nanos::from_millis(16);
+const POLLING_CLEARLY_WORSE_AFTER: Nanos = Nanos::from_millis(3);
+/// The same of a way at home in which foregrounds poll.
+const COLLAPSED_AFTER: Nanos = Nanos::from_millis(12);
+/// Polling that commits less than this part of what another way did in its trial is left at once.
+const COLLAPSED: f64 = 0.5;
+const CLEARLY_WORSE: f64 = 0.5;
+/// Windows of the present way that commit less than this part of what it used to show another load,
+/// and so do those with so many times the commits of each write: the other ways are tried soon. Both
+/// are means over about so many windows.
+const CHANGED_RATE: (f64, f64) = (0.6, 1.7);
+const CHANGED_COMMITS: f64 = 2.0;
+const MEAN_WINDOWS: f64 = 4.0;
+/// Such a change is looked for so many windows after a trial at the earliest, unless foregrounds
+/// poll: what they lose when other work comes is too much to wait.
+const CHANGED_AFTER: u64 = 32;
+/// Polling that commits this much more, in percent, is taken at once. Any other gain has to be seen
+/// twice in a row: windows beside other work differ by that much.
+const CLEARLY_BETTER_PCT: f64 = 20.0;
+/// A way that was left within so many windows had been taken in error: a trial flatters what has not
+/// used its share of the processors for a while. Such a way, and one whose trial was broken off, is
+/// not tried for so many windows, doubled each time, unless the load changes.
+const PROBATION: u64 = 64;
+const AVOID_MIN: u64 = 32;
+const AVOID_MAX: u64 = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// The present mode, for so many windows yet.
+    /// The present way, for so many windows yet.
     Rest(u32),
-    /// The first window after a change: what still sleeps or polls is not counted.
+    /// After a change.
     SettleTrial,
     Trial,
     SettleBack,
-    /// The present mode once more, to know that the load is still the same.
+    /// The present way once more, to know that the load is still the same.
     Back,
 }
 
-/// Decides between the modes.
+/// Decides between the ways.
 #[derive(Clone, Debug)]
 pub(crate) struct Learner {
-    /// The present mode; the other one only while it is tried.
-    home_polls: bool,
+    /// Those that may be taken, and which of them is the present one.
+    ways: Vec<CommitWay>,
+    home: usize,
+    /// The one that is tried, or will be next.
+    other: usize,
     phase: Phase,
     rest: u32,
+    /// Trials in vain since the last change.
+    in_vain: u32,
+    /// The last trial was won, and is repeated.
+    won: bool,
+    /// The present way's windows differ much.
+    unsteady: bool,
+    /// Windows at rest so far, at the last change, and at the last trial.
+    windows: u64,
+    changed_at: u64,
+    tried_at: u64,
+    /// Of each way: until which window it is not tried, and for how long it was not the last time.
+    avoided: Vec<(u64, u64)>,
     window: Window,
+    /// When the trial began, and its commits so far, those not counted included.
+    trial: (Nanos, u64),
     /// Commits a second in the last windows: at home, of the trial.
     before: f64,
     tried: f64,
+    /// At home, when the ways were compared last, and as a moving mean since.
+    compared: Option<Seen>,
+    recent: Option<Seen>,
+    /// Of a log whose foregrounds may write for themselves.
+    company: Option<Company>,
     learned: Learned,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    since: Option<Nanos>,
-    last: Nanos,
-    writes: u64,
-    commits: u64,
-}
-
-impl Default for Learner {
-    fn default() -> Learner {
+impl Learner {
+    /// Which ways are tried: of a log whose foregrounds write, or not, or may do either (`None`).
+    /// Without `may_poll` nobody polls.
+    pub(crate) fn new(inline: Option<bool>, sync: LogFileSync, may_poll: bool) -> Learner {
+        let polls: &[bool] = match sync {
+            LogFileSync::PostWait => &[false],
+            LogFileSync::Polling => &[true],
+            LogFileSync::Adaptive if may_poll => &[false, true],
+            LogFileSync::Adaptive => &[false],
+        };
+        let of = |inline| {
+            polls
+                .iter()
+                .map(move |&polling| CommitWay { inline, polling })
+        };
+        let mut ways: Vec<CommitWay> = of(inline.unwrap_or(false)).collect();
+        if inline.is_none() && sync != LogFileSync::Polling {
+            ways.push(CommitWay {
+                inline: true,
+                polling: false,
+            });
+        }
+        let company = inline.is_none().then(Company::default);
+        let way = if company.is_some() {
+            ALONE_WAY
+        } else {
+            ways[0]
+        };
         Learner {
-            home_polls: false,
-            phase: Phase::Rest(REST_MIN),
-            rest: REST_MIN,
+            home: 0,
+            other: 1 % ways.len(),
+            avoided: vec![(0, 0); ways.len()],
+            ways,
+            phase: Phase::Rest(REST_FIRST),
+            rest: REST_FIRST,
+            in_vain: 0,
+            won: false,
+            unsteady: false,
+            windows: 0,
+            changed_at: 0,
+            tried_at: 0,
             window: Window::default(),
+            trial: (Nanos::ZERO, 0),
             before: 0.0,
             tried: 0.0,
-            learned: Learned::default(),
+            compared: None,
+            recent: None,
+            company,
+            learned: Learned {
+                way,
+                ..Learned::default()
+            },
         }
     }
-}
 
-impl Learner {
-    /// A log write with `commits` commits became durable at `now`. Whether foregrounds poll from
-    /// now on.
-    pub(crate) fn published(&mut self, now: Nanos, commits: u64) -> bool {
-        self.learned.commits += commits;
-        self.learned.polled += if self.learned.polling { commits } else { 0 };
-        if let Some(rate) = self.window.add(now, commits) {
-            self.window_over(now, rate);
+    /// A log write with `commits` commits became durable at `now`, and `carried` more had come
+    /// while it was on its way. The way from now on.
+    pub(crate) fn published(&mut self, now: Nanos, commits: u64, carried: u64) -> CommitWay {
+        let learned = &mut self.learned;
+        learned.commits += commits;
+        learned.polled += if learned.way.polling { commits } else { 0 };
+        if let Some(company) = &mut self.company {
+            let before = company.several;
+            if !company.wrote(commits, carried) {
+                learned.alone += if before { 0 } else { commits };
+                if before {
+                    self.abandon();
+                }
+                self.learned.way = ALONE_WAY;
+                return ALONE_WAY;
+            }
+            if !before {
+                self.window = Window::default();
+                self.learned.way = self.ways[self.home];
+            }
         }
-        self.learned.polling
+        if self.ways.len() > 1 {
+            self.compare(now, commits);
+        }
+        self.learned.way
     }
 
     pub(crate) fn learned(&self) -> &Learned {
         &self.learned
     }
 
-    fn window_over(&mut self, now: Nanos, rate: f64) {
-        let away = !self.home_polls;
-        let (phase, polling) = match self.phase {
-            Phase::Rest(left) if left > 1 => (Phase::Rest(left - 1), self.home_polls),
-            Phase::Rest(_) => {
-                self.before = rate;
-                self.learned.trials += 1;
-                (Phase::SettleTrial, away)
-            }
-            Phase::SettleTrial => (Phase::Trial, away),
-            Phase::Trial => {
-                self.tried = rate;
-                (Phase::SettleBack, self.home_polls)
-            }
-            Phase::SettleBack => (Phase::Back, self.home_polls),
-            Phase::Back => {
-                self.decide(now, self.before.max(rate));
-                (Phase::Rest(self.rest), self.home_polls)
-            }
-        };
-        (self.phase, self.learned.polling) = (phase, polling);
+    /// Ends a trial without a result.
+    fn abandon(&mut self) {
+        self.window = Window::default();
+        self.phase = Phase::Rest(self.rest);
     }
 
-    fn decide(&mut self, now: Nanos, home: f64) {
-        let gain = 1.0 + POLLING_MUST_GAIN_PCT / 100.0;
-        let (polled, waited) = if self.home_polls {
-            (home, self.tried)
-        } else {
-            (self.tried, home)
-        };
-        let polls = polled > waited * gain;
-        if polls == self.home_polls {
-            self.rest = (self.rest * 2).min(REST_MAX);
+    fn compare(&mut self, now: Nanos, commits: u64) {
+        if matches!(self.phase, Phase::SettleTrial | Phase::Trial) {
+            self.trial.1 += commits;
+            let took = now.since(self.trial.0);
+            let expected = self.before * took.as_secs() * CLEARLY_WORSE;
+            let patience = if self.learned.way.polling {
+                POLLING_CLEARLY_WORSE_AFTER
+            } else {
+                CLEARLY_WORSE_AFTER
+            };
+            if took >= patience && (self.trial.1 as f64) < expected {
+                self.learned.broken_off += 1;
+                self.tried = 0.0;
+                self.avoid(self.other);
+                self.go(Phase::SettleBack, self.home);
+                return;
+            }
+        }
+        if self.has_collapsed(now) {
+            self.window_over(now, self.window.seen(now));
             return;
         }
-        self.rest = REST_MIN;
-        self.home_polls = polls;
-        self.learned.switches += 1;
-        if self.learned.recent.len() == RECENT_SWITCHES {
-            self.learned.recent.remove(0);
+        let settles = matches!(self.phase, Phase::SettleTrial | Phase::SettleBack);
+        let many = if self.unsteady { UNSTEADY_WINDOWS } else { 1 };
+        let length = match (settles, self.phase) {
+            (true, _) => (SETTLE_WRITES, SETTLE),
+            (_, Phase::Rest(left)) if left > 1 => (WINDOW_WRITES, WINDOW),
+            _ => (WINDOW_WRITES, Nanos(WINDOW.0 * many)),
+        };
+        if let Some(seen) = self.window.add(now, commits, length) {
+            self.window_over(now, seen);
         }
-        self.learned.recent.push(SyncSwitch {
+    }
+
+    /// Foregrounds poll, and other work has taken their processors: the window ends early.
+    fn has_collapsed(&self, now: Nanos) -> bool {
+        let took = self
+            .window
+            .since
+            .map_or(Nanos::ZERO, |since| now.since(since));
+        let polls = self.ways[self.home].polling && matches!(self.phase, Phase::Rest(_));
+        let then = self.compared.filter(|_| polls && took >= COLLAPSED_AFTER);
+        then.is_some_and(|then| self.window.seen(now).per_s < then.per_s * CLEARLY_WORSE)
+    }
+
+    /// Goes on with this phase in this way.
+    fn go(&mut self, phase: Phase, way: usize) {
+        self.phase = phase;
+        if self.learned.way != self.ways[way] {
+            self.learned.way = self.ways[way];
+            self.window = Window::default();
+        }
+    }
+
+    fn window_over(&mut self, now: Nanos, seen: Seen) {
+        match self.phase {
+            Phase::Rest(left) => self.rested(now, left, seen),
+            Phase::SettleTrial => self.go(Phase::Trial, self.other),
+            Phase::Trial => {
+                self.tried = seen.per_s;
+                if self.ways[self.home].polling && self.before < self.tried * COLLAPSED {
+                    let (per_s, per_write) = (self.before, seen.per_write);
+                    self.decide(now, Seen { per_s, per_write });
+                    self.go(Phase::Rest(self.rest), self.home);
+                } else {
+                    self.go(Phase::SettleBack, self.home);
+                }
+            }
+            Phase::SettleBack => self.go(Phase::Back, self.home),
+            Phase::Back => {
+                self.decide(now, seen);
+                self.go(Phase::Rest(self.rest), self.home);
+            }
+        }
+    }
+
+    /// A window of the present way at rest: begins a trial when it is time.
+    fn rested(&mut self, now: Nanos, left: u32, seen: Seen) {
+        self.windows += 1;
+        let changed = self.has_changed(seen);
+        if left > 1 && !changed {
+            self.phase = Phase::Rest(left - 1);
+            return;
+        }
+        if changed {
+            (self.rest, self.in_vain, self.won) = (REST_MIN, 0, false);
+            self.avoided.fill((0, 0));
+        }
+        if !self.won && !self.choose() {
+            self.phase = Phase::Rest(REST_MIN);
+            return;
+        }
+        self.before = seen.per_s;
+        self.compared = self.recent;
+        self.tried_at = self.windows;
+        self.learned.trials += 1;
+        self.trial = (now, 0);
+        self.go(Phase::SettleTrial, self.other);
+    }
+
+    /// Chooses the next way to try; false where all are avoided.
+    fn choose(&mut self) -> bool {
+        let many = self.ways.len();
+        let mut next = (0..many).map(|n| (self.other + n) % many);
+        let windows = self.windows;
+        let found = next.find(|&way| way != self.home && self.avoided[way].0 <= windows);
+        self.other = found.unwrap_or(self.other);
+        found.is_some()
+    }
+
+    /// The load is no longer that under which the ways were compared.
+    fn has_changed(&mut self, seen: Seen) -> bool {
+        let mean = |old: f64, new: f64| old + (new - old) / MEAN_WINDOWS;
+        let recent = self.recent.map_or(seen, |old| Seen {
+            per_s: mean(old.per_s, seen.per_s),
+            per_write: mean(old.per_write, seen.per_write),
+        });
+        self.recent = Some(recent);
+        let polls = self.ways[self.home].polling;
+        if !polls && self.windows < self.tried_at + CHANGED_AFTER {
+            return false;
+        }
+        self.compared.is_some_and(|then| {
+            if polls && seen.per_s < then.per_s * CLEARLY_WORSE {
+                return true;
+            }
+            let more = recent.per_write / then.per_write.max(1.0);
+            let rate = then.per_s * CHANGED_RATE.0..=then.per_s * CHANGED_RATE.1;
+            !rate.contains(&recent.per_s)
+                || !(1.0 / CHANGED_COMMITS..=CHANGED_COMMITS).contains(&more)
+        })
+    }
+
+    /// Has a way not tried for a while, the next time for twice as long.
+    fn avoid(&mut self, way: usize) {
+        let (until, last) = &mut self.avoided[way];
+        *last = (*last * 2).clamp(AVOID_MIN, AVOID_MAX);
+        *until = self.windows + *last;
+    }
+
+    fn decide(&mut self, now: Nanos, back: Seen) {
+        let (here, there) = (self.ways[self.home], self.ways[self.other]);
+        let gain = |pct: f64| 1.0 + pct / 100.0;
+        let (least, most) = (self.before.min(back.per_s), self.before.max(back.per_s));
+        self.unsteady = most > least * gain(UNSTEADY_PCT);
+        // Polling must be better than the better of both. A way that is on probation, or whose
+        // windows differ, may be flattered behind a trial, too: only its window before counts.
+        let on_probation = self.changed_at > 0 && self.windows < self.changed_at + PROBATION;
+        let home = match there.polling {
+            true => most,
+            false if on_probation || self.unsteady => self.before,
+            false => (least + most) / 2.0,
+        };
+        let better = match (here.polling, there.polling) {
+            (false, true) => self.tried > home * gain(POLLING_MUST_GAIN_PCT),
+            (true, false) => self.tried * gain(POLLING_MUST_GAIN_PCT) > home,
+            _ => self.tried > home * gain(CHANGE_MUST_GAIN_PCT),
+        };
+        let clearly = here.polling || there.polling && self.tried > home * gain(CLEARLY_BETTER_PCT);
+        if better && !self.won && !clearly {
+            self.won = true;
+            self.rest = if self.unsteady {
+                REST_UNSTEADY
+            } else {
+                REST_FIRST
+            };
+            return;
+        }
+        self.won = false;
+        if better {
+            self.switched(now, home);
+            if on_probation {
+                self.avoid(self.home);
+            }
+            self.changed_at = self.windows;
+            self.home = self.other;
+            let taken = Seen {
+                per_s: self.tried,
+                per_write: back.per_write,
+            };
+            (self.compared, self.recent) = (Some(taken), None);
+            self.in_vain = 0;
+            self.rest = REST_MIN;
+            return;
+        }
+        self.in_vain += 1;
+        // Each of the others first, then ever more rarely.
+        let others = self.ways.len() as u32 - 1;
+        self.rest = match self.in_vain {
+            n if n < others => REST_FIRST,
+            n if n == others => REST_MIN,
+            _ => (self.rest * 2).clamp(REST_MIN, REST_MAX),
+        };
+        self.other = (self.other + 1) % self.ways.len();
+    }
+
+    fn switched(&mut self, now: Nanos, home: f64) {
+        let learned = &mut self.learned;
+        learned.switches += 1;
+        if learned.recent.len() == RECENT_SWITCHES {
+            learned.recent.remove(0);
+        }
+        learned.recent.push(SyncSwitch {
             at: now,
-            to_polling: polls,
+            to: self.ways[self.other],
             left_per_s: home,
             taken_per_s: self.tried,
         });
     }
 }
 
-impl Window {
-    /// Counts a log write; commits per second when the window is over.
-    fn add(&mut self, now: Nanos, commits: u64) -> Option<f64> {
-        let Some(since) = self.since.filter(|_| now.since(self.last) < IDLE) else {
-            // The commits of the first write came before the window.
-            *self = Window {
-                since: Some(now),
-                last: now,
-                ..Window::default()
-            };
-            return None;
-        };
-        self.last = now;
-        self.writes += 1;
-        self.commits += commits;
-        let took = now.since(since);
-        if self.writes < WINDOW_WRITES || took < WINDOW {
-            return None;
-        }
-        let rate = self.commits as f64 / took.as_secs();
-        *self = Window {
-            since: Some(now),
-            last: now,
-            ..Window::default()
-        };
-        Some(rate)
-    }
-}
+/// A session that commits alone writes for itself.
+const ALONE_WAY: CommitWay = CommitWay {
+    inline: true,
+    polling: false,
+};
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A log on which a log write takes `ns[polling]`, with `commits` commits each.
-    struct Model {
-        learner: Learner,
-        now: u64,
-        polls: bool,
-    }
-
-    impl Model {
-        fn new() -> Model {
-            Model {
-                learner: Learner::default(),
-                now: 1,
-                polls: false,
-            }
-        }
-
-        fn writes(&mut self, n: u64, ns: [u64; 2], commits: u64) {
-            for _ in 0..n {
-                self.now += ns[usize::from(self.polls)];
-                self.polls = self.learner.published(Nanos(self.now), commits);
-            }
-        }
-
-        fn learned(&self) -> &Learned {
-            self.learner.learned()
-        }
-    }
-
-    #[test]
-    fn the_better_mode_is_taken_and_left_when_it_is_worse() {
-        let mut model = Model::new();
-        model.writes(10_000, [100_000, 80_000], 8);
-        assert_eq!(model.learned().switches, 1, "{:?}", model.learned());
-        assert!(model.learner.home_polls);
-        let first = model.learned().recent[0];
-        assert!(first.to_polling && first.taken_per_s > first.left_per_s * 1.2);
-        let polled = model.learned().polled;
-        assert!(polled > model.learned().commits / 2, "{polled} polled");
-        model.writes(300_000, [100_000, 200_000], 8);
-        assert_eq!(model.learned().switches, 2, "{:?}", model.learned());
-        assert!(!model.learner.home_polls);
-        assert!(!model.learned().recent[1].to_polling);
-    }
-
-    #[test]
-    fn polling_that_gains_little_is_not_worth_its_processor_time() {
-        let mut model = Model::new();
-        model.writes(100_000, [100_000, 97_000], 8);
-        assert_eq!(model.learned().switches, 0);
-        // Nor is it kept when its gain has gone.
-        model.writes(100_000, [100_000, 50_000], 8);
-        assert_eq!(model.learned().switches, 1);
-        model.writes(400_000, [100_000, 100_000], 8);
-        assert_eq!(model.learned().switches, 2);
-    }
-
-    #[test]
-    fn trials_in_vain_become_rare() {
-        let mut model = Model::new();
-        model.writes(1_000_000, [50_000, 500_000], 4);
-        let learned = model.learned();
-        assert_eq!(learned.switches, 0);
-        assert!((5..20).contains(&learned.trials), "{learned:?}");
-        let share = learned.polled as f64 / learned.commits as f64;
-        assert!(share < 0.02, "{share} of the commits were experiments");
-    }
-
-    /// The load doubles while the other mode is tried: the second window at home shows it.
-    #[test]
-    fn a_load_that_changes_is_no_evidence() {
-        let mut model = Model::new();
-        let mut guard = 0;
-        while model.learner.phase != Phase::Trial {
-            model.writes(1, [400_000, 400_000], 8);
-            guard += 1;
-            assert!(guard < 100_000, "a trial comes");
-        }
-        model.writes(2_000, [400_000, 400_000], 16);
-        assert_eq!(model.learned().switches, 0, "{:?}", model.learned());
-    }
-
-    #[test]
-    fn a_pause_belongs_to_no_window() {
-        let mut window = Window::default();
-        let mut now = 0;
-        for _ in 0..WINDOW_WRITES {
-            now += 1_000_000;
-            assert_eq!(window.add(Nanos(now), 1), None);
-        }
-        now += IDLE.0;
-        assert_eq!(window.add(Nanos(now), 1), None, "idle");
-        let mut rate = None;
-        while rate.is_none() {
-            now += 1_000_000;
-            rate = window.add(Nanos(now), 2);
-        }
-        assert_eq!(rate, Some(2000.0));
-    }
-
-    #[test]
-    fn equal_inputs_give_equal_decisions() {
-        let (mut a, mut b) = (Model::new(), Model::new());
-        for model in [&mut a, &mut b] {
-            model.writes(7_000, [90_000, 70_000], 3);
-        }
-        assert_eq!(a.learned(), b.learned());
-    }
-}
+mod tests;

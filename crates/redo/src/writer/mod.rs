@@ -22,7 +22,7 @@ pub use adaptive::Adaptive;
 pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
 pub(crate) use learning::Learner;
-pub use learning::{Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
+pub use learning::{CommitWay, Learned, LogFileSync, RECENT_SWITCHES, SyncSwitch};
 pub use policy::Policy;
 pub(crate) use protocol::Out;
 pub use protocol::{Action, Actions, Cause, Event, Io, MAX_ACTIONS, MAX_DEPTH, Member};

@@ -46,7 +46,8 @@ pub const SMALL: Shape = Shape::new()
     .file_bytes(512 << 10);
 
 /// Every kind of log writer; of workers, one and several.
-pub const WRITERS: [LogWriter; 5] = [
+pub const WRITERS: [LogWriter; 6] = [
+    LogWriter::Auto,
     LogWriter::Inline,
     LogWriter::Lgwr,
     LogWriter::Workers(1),

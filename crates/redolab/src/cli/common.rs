@@ -182,13 +182,14 @@ pub(crate) struct LogArgs {
         value_parser = values::sync_method()
     )]
     pub(crate) sync_method: SyncChoice,
-    /// What writes the log: inline (a committing session writes for all that wait), lgwr (a
+    /// What writes the log: auto (a session that commits alone writes for itself, for several the
+    /// faster of lgwr and inline), inline (a committing session writes for all that wait), lgwr (a
     /// dedicated log writer), workers=N (a log writer with N workers, from 1 to 8) or adaptive
     /// (lgwr or workers, whichever is faster)
     #[arg(
         long,
         value_name = "MODE",
-        default_value = "inline",
+        default_value = "auto",
         help_heading = "The log",
         value_parser = values::log_writer()
     )]
@@ -196,15 +197,15 @@ pub(crate) struct LogArgs {
     /// Bind the threads of the log writer to these CPUs, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST", help_heading = "The log", value_parser = CpuList::read)]
     pub(crate) log_writer_cpu: Option<CpuList>,
-    /// How sessions wait until their redo is durable: post-wait, polling or adaptive
+    /// How sessions wait until their redo is durable: post-wait, polling or adaptive [default:
+    /// adaptive with --log-writer auto, post-wait with any other]
     #[arg(
         long,
         value_name = "MODE",
-        default_value = "post-wait",
         help_heading = "The log",
         value_parser = values::log_file_sync()
     )]
-    pub(crate) log_file_sync: LogFileSync,
+    pub(crate) log_file_sync: Option<LogFileSync>,
     /// What makes the log writer write: commit (a commit with IMMEDIATE), third (a third of the log
     /// buffer is full), a size, a time, several of these, or none. Commits that WAIT for a trigger
     /// that never fires end when the row ends
@@ -283,7 +284,9 @@ impl LogArgs {
             sync_method: self.sync_method.0,
             log_writer: self.log_writer,
             log_writer_cpus: self.log_writer_cpus()?,
-            log_file_sync: self.log_file_sync,
+            log_file_sync: self
+                .log_file_sync
+                .unwrap_or(self.log_writer.usual_log_file_sync()),
             triggers: self.flush_triggers,
             buffer_bytes: usize::try_from(self.log_buffer).unwrap_or(usize::MAX),
             huge_pages: self.huge_pages,
@@ -318,8 +321,7 @@ impl LogArgs {
         };
         let refused = |why: String| CommandError::usage(format!("--log-writer-cpu: {why}"));
         if self.log_writer == LogWriter::Inline {
-            let why =
-                "with --log-writer inline the sessions write; use lgwr, workers=N or adaptive";
+            let why = "with --log-writer inline the sessions write; use auto, lgwr, workers=N or adaptive";
             return Err(refused(why.to_owned()));
         }
         let allowed = device::cpus::allowed().map_err(|e| refused(e.to_string()))?;

@@ -62,10 +62,10 @@ pub(super) fn sync_method() -> Words<SyncChoice> {
     })
 }
 
-/// `inline`, `lgwr`, `workers=1` and so on, or `adaptive`.
+/// `auto`, `inline`, `lgwr`, `workers=1` and so on, or `adaptive`.
 pub(super) fn log_writer() -> Words<LogWriter> {
     let workers = (1..=redo::writer::MAX_DEPTH).map(|n| format!("workers={n}"));
-    let first = ["inline", "lgwr"].map(str::to_owned).into_iter();
+    let first = ["auto", "inline", "lgwr"].map(str::to_owned).into_iter();
     Words {
         words: first
             .chain(workers)

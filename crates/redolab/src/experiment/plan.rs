@@ -226,8 +226,8 @@ impl Default for LogPlan {
         LogPlan {
             shape: Shape::default(),
             sync_method: None,
-            log_writer: LogWriter::Inline,
-            log_file_sync: LogFileSync::default(),
+            log_writer: LogWriter::default(),
+            log_file_sync: LogWriter::default().usual_log_file_sync(),
             triggers: Triggers::default(),
             log_writer_cpus: Vec::new(),
             buffer_bytes: 16 << 20,
@@ -263,7 +263,7 @@ mod tests {
             ..Spec::closed(workload, 7, Nanos::from_secs(3), Nanos::from_millis(5))
         };
         let methods = SyncMethod::ALL.map(Some).into_iter().chain([None]);
-        for (sync_method, writer) in methods.zip(["inline", "lgwr", "workers=3", "adaptive"]) {
+        for (sync_method, writer) in methods.zip(["auto", "lgwr", "workers=3", "adaptive"]) {
             let plan = ExperimentPlan {
                 target: PlannedTarget::Path {
                     path: PathBuf::from("/u01"),

@@ -92,7 +92,7 @@ fn modes_of_the_log_that_make_no_sense() {
             &[
                 "--log-writer",
                 "`dbwr`",
-                "inline, lgwr, workers=N",
+                "auto, inline, lgwr, workers=N",
                 "adaptive",
             ],
         ),
@@ -105,7 +105,7 @@ fn modes_of_the_log_that_make_no_sense() {
             &["--log-writer", "`9` workers"],
         ),
         (
-            &["--log-writer-cpu", "0"],
+            &["--log-writer", "inline", "--log-writer-cpu", "0"],
             &["--log-writer-cpu", "inline the sessions write"],
         ),
         (

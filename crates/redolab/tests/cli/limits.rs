@@ -105,7 +105,7 @@ fn log(draw: &mut Draw, arguments: &mut Vec<&str>) {
         "direct-dsync",
     ];
     arguments.extend(["--sync-method", draw.of(&methods)]);
-    let writer = draw.of(&["inline", "lgwr", "workers=3", "adaptive", "rings"]);
+    let writer = draw.of(&["auto", "inline", "lgwr", "workers=3", "adaptive", "rings"]);
     if writer == "rings" {
         arguments.extend([
             "--log-writer",

@@ -30,7 +30,7 @@ fn run(place: &Place, more: &[&str]) -> Run {
 #[test]
 fn thousands_of_sessions_run_on_a_few_threads() {
     let place = Place::new();
-    for writer in ["inline", "lgwr"] {
+    for writer in ["auto", "inline", "lgwr"] {
         let run = run(
             &place,
             &[
@@ -92,7 +92,15 @@ fn commits_of_each_session_are_counted_on_shared_threads_too() {
 #[test]
 fn a_run_says_how_foregrounds_learned_and_what_had_redo_written() {
     let place = Place::new();
-    let fixed = run(&place, &["--jobs", "4", "--log-file-sync", "polling"]);
+    let polling = [
+        "--jobs",
+        "4",
+        "--log-writer",
+        "lgwr",
+        "--log-file-sync",
+        "polling",
+    ];
+    let fixed = run(&place, &polling);
     assert_eq!(log(&fixed).log_file_sync.as_deref(), Some("polling"));
     let triggers = |run: &Run| log(run).flush_triggers.clone();
     assert_eq!(triggers(&fixed).as_deref(), Some("commit,third,1MB,3s"));
