@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use device::{Caps, DeviceError, LogDevice, Queue, Region};
-use redo::Rba;
 use redo::control::{ControlInfo, Incarnation, Position};
 use redo::format::{BLOCK_HEADER_BYTES, BlockHeader, LifeId, LogId, Summer};
 use redo::group::Geometry;
 use redo::planted::Planted;
 use redo::recovery::{Reader, Scan};
+use redo::{DamageScan, Rba};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -163,10 +163,16 @@ fn write(input: &mut Input<'_>, control: &ControlInfo, medium: &mut [u8]) {
     }
 }
 
-fn scan(control: &ControlInfo, medium: &Medium) -> (Vec<(Rba, usize)>, Option<Scan>) {
+fn scan(
+    control: &ControlInfo,
+    medium: &Medium,
+    damage_scan: DamageScan,
+) -> (Vec<(Rba, usize)>, Option<Scan>) {
     let mut seen = Vec::new();
     let reader = Reader::new(medium, control, Path::new("log"), Planted::none());
-    let scan = reader.scan(|rba, _, record| seen.push((rba, record.len())));
+    let scan = reader
+        .damage_scan(damage_scan)
+        .scan(|rba, _, record| seen.push((rba, record.len())));
     (seen, scan.ok())
 }
 
@@ -182,7 +188,7 @@ pub fn bear(bytes: &[u8]) {
     while !input.0.is_empty() {
         write(&mut input, &control, &mut medium.0);
     }
-    let (seen, found) = scan(&control, &medium);
+    let (seen, found) = scan(&control, &medium, DamageScan::Whole);
     assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "{seen:?}");
     if let Some(found) = found {
         assert_eq!(found.records, seen.len() as u64);
@@ -194,6 +200,11 @@ pub fn bear(bytes: &[u8]) {
         assert_eq!(found.last, seen.last().map(|(rba, _)| *rba));
         assert!(found.end >= control.checkpoint.block);
         assert!(found.end <= geometry.reuse_limit(control.checkpoint.block));
-        assert_eq!(scan(&control, &medium).1, Some(found));
+        assert_eq!(scan(&control, &medium, DamageScan::Whole).1, Some(found));
+        // A search that goes less far refuses nothing that the whole search accepts.
+        let little = DamageScan::Bounded { window_bytes: 0 };
+        let (records, less) = scan(&control, &medium, little);
+        let less = less.expect("the whole log proves nothing");
+        assert_eq!((records, less.end), (seen, found.end));
     }
 }

@@ -172,7 +172,8 @@ mod tests {
             ),
             file(
                 "experiments/recovery/data.csv",
-                "round,redo_mb,log_mb,seconds,redo_mb_per_s,fio_mb_per_s,ratio\n0,9,12,1,800,,\n",
+                "case,round,redo_mb,log_mb,seconds,redo_mb_per_s,fio_mb_per_s,ratio\n\
+                 bounded,0,9,12,1,800,,\n",
             ),
             file(
                 "experiments/stream/data.csv",

@@ -95,6 +95,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/src/crash/machine",
     "crates/redo/src/interleavings",
     "crates/redo/src/schedules/disk",
+    "crates/redo/tests/common/generated",
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log_full",
     "fuzz/promises/redo_recovery",

@@ -74,6 +74,14 @@ pub enum Bug {
     IgnoreLife,
     /// Ignore what the checkpoint, and the durable position that is kept with it, prove.
     IgnoreKnownDurable,
+    /// Look for no proof of damage behind the end.
+    NoDamageScan,
+    /// Look for it one block less far than the window.
+    DamageWindowShort,
+    /// Take no samples behind the window.
+    SkipDamageSamples,
+    /// Take no samples where log files begin.
+    SkipLogStarts,
     /// Stop at the gap before an incarnation.
     StopAtGap,
     /// Go on with an unfinished record in the next incarnation.

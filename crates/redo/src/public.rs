@@ -12,7 +12,7 @@ pub use crate::engine::{
 pub use crate::error::{Error, ShapeError};
 pub use crate::group::Geometry;
 pub use crate::rba::{InvalidRba, Rba};
-pub use crate::recovery::{End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
+pub use crate::recovery::{DamageScan, End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
 #[cfg(not(feature = "loom"))]
 pub use crate::sync::EngineClock;
 pub use crate::tickets::{Completion, QueueFull, Ticket};

@@ -14,8 +14,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Reads on their way at once.
 const DEPTH: usize = 8;
-/// Bytes that the caller reads alone before others help: about what is read while they start.
-const ALONE_BYTES: usize = 1 << 20;
+/// Bytes of a contiguous range that the caller reads alone before others help: about what is read
+/// while they start.
+pub(crate) const ALONE_BYTES: usize = 1 << 20;
 /// Memory of a chunk begins at a multiple of this, so that a device may read straight into it.
 const ALIGN: usize = 4096;
 
@@ -29,25 +30,26 @@ pub(crate) struct Chunk {
 }
 
 /// Reads the chunks of `plan` and hands each to `each`, in order, until it says no or the plan
-/// ends.
+/// ends. The caller reads the first `alone_bytes` without help.
 ///
 /// # Errors
 /// The first read that fails among those that were asked for.
 pub(crate) fn read_ahead<P>(
     data: &dyn LogDevice,
     mut plan: P,
+    alone_bytes: usize,
     mut each: impl FnMut(&[u8]) -> bool,
 ) -> Result<(), DeviceError>
 where
     P: Iterator<Item = Chunk> + Send,
 {
     let mut memory = Aligned::default();
-    let mut alone_bytes = 0;
-    while alone_bytes < ALONE_BYTES {
+    let mut done_bytes = 0;
+    while done_bytes < alone_bytes {
         let Some(chunk) = plan.next() else {
             return Ok(());
         };
-        alone_bytes += chunk.len;
+        done_bytes += chunk.len;
         data.read(chunk.addr, memory.bytes(chunk.len))?;
         if !each(memory.bytes(chunk.len)) {
             return Ok(());
@@ -246,7 +248,7 @@ mod tests {
         for chunks in [0, 1, ALONE, ALONE + 1, ALONE + DEPTH, 100] {
             let disk = disk(chunks.max(1));
             let mut seen = 0;
-            let read = read_ahead(&disk, plan(chunks), |bytes| {
+            let read = read_ahead(&disk, plan(chunks), ALONE_BYTES, |bytes| {
                 assert!(bytes.len() == LEN && bytes.iter().all(|b| *b == seen as u8));
                 assert_eq!(bytes.as_ptr().align_offset(ALIGN), 0);
                 seen += 1;
@@ -261,7 +263,7 @@ mod tests {
     fn who_has_seen_enough_is_given_no_more() {
         for enough in [1, ALONE, ALONE + 1, 50] {
             let (disk, mut seen) = (disk(100), 0);
-            let read = read_ahead(&disk, plan(100), |_| {
+            let read = read_ahead(&disk, plan(100), ALONE_BYTES, |_| {
                 seen += 1;
                 seen < enough
             });
@@ -275,13 +277,13 @@ mod tests {
         // The last chunk lies outside the disk.
         for bad in [2, ALONE, 40] {
             let (disk, mut seen) = (disk(bad), 0);
-            let failed = read_ahead(&disk, plan(bad + 3), |_| {
+            let failed = read_ahead(&disk, plan(bad + 3), ALONE_BYTES, |_| {
                 seen += 1;
                 true
             });
             assert!(failed.is_err() && seen == bad, "{seen} before {bad}");
             let mut seen = 0;
-            let stopped = read_ahead(&disk, plan(bad + 3), |_| {
+            let stopped = read_ahead(&disk, plan(bad + 3), ALONE_BYTES, |_| {
                 seen += 1;
                 seen < bad
             });
@@ -294,7 +296,7 @@ mod tests {
         let disk = disk(100);
         let caught = std::panic::catch_unwind(|| {
             let mut seen = 0;
-            let _ = read_ahead(&disk, plan(100), |_| {
+            let _ = read_ahead(&disk, plan(100), ALONE_BYTES, |_| {
                 seen += 1;
                 assert!(seen < 30, "on purpose");
                 true

@@ -13,21 +13,25 @@
 
 use crate::control::{ControlFile, ControlInfo, Incarnation, Position};
 use crate::error::Error;
-use crate::format::{BlockHeader, LifeId, LifeMark, Summer, le64};
+use crate::format::{BlockHeader, LifeId, LifeMark, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
-use crate::read_ahead::{Chunk, read_ahead};
+use crate::read_ahead::{ALONE_BYTES, Chunk, read_ahead};
 use device::LogDevice;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+mod behind;
 mod reading;
 mod records;
 mod recovered;
 mod salvage;
+use behind::Behind;
+pub use behind::DamageScan;
 pub(crate) use reading::{Reach, overwritten};
 pub use reading::{RecordReader, RedoRecord};
 use records::Records;
@@ -62,25 +66,13 @@ pub struct Scan {
     pub last: Option<Rba>,
 }
 
-/// What lies behind the first block that does not count.
-enum Behind {
-    /// Nothing that was durable: the log ends there.
-    Nothing(End),
-    /// Redo that was durable: the block is damaged.
-    Durable {
-        /// What should be in its place.
-        expected: String,
-        /// What proves it.
-        found: String,
-    },
-}
-
 /// A log as recovery reads it.
 pub struct Reader<'a> {
     data: &'a dyn LogDevice,
     control: &'a ControlInfo,
     path: &'a Path,
     summer: Summer,
+    damage_scan: DamageScan,
     planted: Planted,
 }
 
@@ -88,7 +80,8 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
 
 impl<'a> Reader<'a> {
-    /// A reader of the log in `data`, whose errors name `path`.
+    /// A reader of the log in `data`, whose errors name `path`. Behind the end it reads the whole
+    /// log.
     #[must_use]
     pub fn new(
         data: &'a dyn LogDevice,
@@ -101,7 +94,17 @@ impl<'a> Reader<'a> {
             control,
             path,
             summer: Summer::of_life(control.log_id, control.current().life),
+            damage_scan: DamageScan::Whole,
             planted,
+        }
+    }
+
+    /// This reader, reading so much behind the end.
+    #[must_use]
+    pub fn damage_scan(self, damage_scan: DamageScan) -> Reader<'a> {
+        Reader {
+            damage_scan,
+            ..self
         }
     }
 
@@ -115,16 +118,18 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Damage, or a device that fails.
     pub fn scan(&self, mut visit: impl FnMut(Rba, Position, &[u8])) -> Result<Scan, Error> {
-        self.check_before_checkpoint()?;
-        let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
-        let mut scan = self.read(limit, |rba, next, record| {
+        let (mut scan, behind) = self.read_and_look_behind(|rba, next, record| {
             visit(rba, next, record);
             ControlFlow::Continue(())
         })?;
-        self.check_behind_limit(limit)?;
         // Blocks behind the gap before an incarnation speak of what lies before its first block,
         // so the end is judged before it is moved back over the gap.
-        scan.how = self.judge_end(scan.end, limit)?;
+        scan.how = match behind {
+            Behind::Nothing(how) => how,
+            Behind::Durable { expected, found } => {
+                return Err(self.corrupt(scan.end, &expected, found));
+            }
+        };
         scan.end = self.before_gap(scan.end);
         Ok(scan)
     }
@@ -186,7 +191,19 @@ impl<'a> Reader<'a> {
     fn read(
         &self,
         limit: StreamBlock,
+        visit: impl FnMut(Rba, Position, &[u8]) -> ControlFlow<()>,
+    ) -> Result<Scan, Error> {
+        self.read_on(&AtomicU64::new(limit), visit, |_, _| false)
+    }
+
+    /// As [`Reader::read`]; then, without a pause of the device, calls `behind` with the first
+    /// block that does not count and with those after it, until it says no or `limit` is reached,
+    /// which it may lower.
+    fn read_on(
+        &self,
+        limit: &AtomicU64,
         mut visit: impl FnMut(Rba, Position, &[u8]) -> ControlFlow<()>,
+        mut behind: impl FnMut(StreamBlock, &[u8]) -> bool,
     ) -> Result<Scan, Error> {
         let checkpoint = self.control.checkpoint;
         let mut records = Records::new(*self.geometry(), checkpoint, self.planted);
@@ -197,26 +214,34 @@ impl<'a> Reader<'a> {
                 wanted.set(visit(rba, next, record).is_continue());
             }
         };
-        let from = checkpoint.block;
-        let end = self.walk(from, limit, |block, bytes| match self.judge(block, bytes) {
-            Ok(Some(header)) => match records.block(block, &header, bytes, &mut visit) {
-                Ok(()) => wanted.get(),
-                Err(what) => {
-                    problem = Some(self.corrupt(block, "records that follow each other", what));
-                    false
-                }
-            },
-            Ok(None) => self.in_incarnation_gap(block) && !self.planted.has(Bug::StopAtGap),
-            Err(error) => {
-                problem = Some(error);
-                false
+        let mut end = None;
+        let last = self.walk(checkpoint.block, limit, |block, bytes| {
+            if end.is_some() {
+                return behind(block, bytes);
             }
+            match self.judge(block, bytes) {
+                Ok(Some(header)) => match records.block(block, &header, bytes, &mut visit) {
+                    Ok(()) => return wanted.get(),
+                    Err(what) => {
+                        problem = Some(self.corrupt(block, "records that follow each other", what));
+                    }
+                },
+                Ok(None) if self.in_incarnation_gap(block) && !self.planted.has(Bug::StopAtGap) => {
+                    return true;
+                }
+                Ok(None) => {
+                    end = Some(block);
+                    return behind(block, bytes);
+                }
+                Err(error) => problem = Some(error),
+            }
+            false
         })?;
         if let Some(error) = problem {
             return Err(error);
         }
         Ok(Scan {
-            end,
+            end: end.unwrap_or(last),
             how: End::Clean,
             records: records.count,
             bytes: records.bytes,
@@ -225,11 +250,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Calls `each` with every block of `from..limit` until it says no; returns that block.
+    /// Calls `each` with every block of `from..limit` until it says no; returns that block. `each`
+    /// may lower the limit.
     fn walk(
         &self,
         from: StreamBlock,
-        limit: StreamBlock,
+        limit: &AtomicU64,
         mut each: impl FnMut(StreamBlock, &[u8]) -> bool,
     ) -> Result<StreamBlock, Error> {
         let geometry = *self.geometry();
@@ -238,7 +264,10 @@ impl<'a> Reader<'a> {
         let mut next = from;
         let plan = std::iter::from_fn(move || {
             let start = next;
-            let left = limit.checked_sub(start).filter(|left| *left > 0)?;
+            let left = limit
+                .load(Relaxed)
+                .checked_sub(start)
+                .filter(|left| *left > 0)?;
             let addr = geometry.address(start);
             // After a first short chunk all begin where a device can read without a copy.
             let odd = addr % PAGE_BYTES / block_bytes;
@@ -253,9 +282,9 @@ impl<'a> Reader<'a> {
             Some(Chunk { addr, len })
         });
         let mut at = from;
-        read_ahead(self.data, plan, |chunk| {
+        read_ahead(self.data, plan, ALONE_BYTES, |chunk| {
             chunk.chunks_exact(block_bytes as usize).all(|bytes| {
-                let more = each(at, bytes);
+                let more = at < limit.load(Relaxed) && each(at, bytes);
                 at += u64::from(more);
                 more
             })
@@ -332,63 +361,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Distinguishes a torn tail from damage, and a torn tail from a clean end.
-    fn judge_end(&self, end: StreamBlock, limit: StreamBlock) -> Result<End, Error> {
-        match self.look_behind(end, limit)? {
-            Behind::Nothing(how) => Ok(how),
-            Behind::Durable { expected, found } => Err(self.corrupt(end, &expected, found)),
-        }
-    }
-
-    /// Looks for proof that redo behind `end`, the first block that does not count, was durable.
-    fn look_behind(&self, end: StreamBlock, limit: StreamBlock) -> Result<Behind, Error> {
-        let known = match self.planted.has(Bug::IgnoreKnownDurable) {
-            true => (self.control.closed_at.unwrap_or(0)).max(self.control.current().previous_end),
-            false => self.control.known_durable(),
-        };
-        if end < known {
-            let known = self.geometry().rba(known, 0);
-            return Ok(Behind::Durable {
-                expected: format!("redo, proved durable up to {known} by control information"),
-                found: String::from("a block that does not count"),
-            });
-        }
-        let mut how = End::Clean;
-        let mut proof = None;
-        self.walk(end.min(limit), limit, |block, bytes| {
-            match self.judge(block, bytes) {
-                Ok(Some(header)) if self.proves(&header, end) => proof = Some(Ok(header)),
-                Ok(Some(_)) => how = End::Torn,
-                Ok(None) => match BlockHeader::decode(&self.summer, bytes) {
-                    // Wherever a block lies, what it says of those before it holds.
-                    Some(header) if self.proves(&header, end) => proof = Some(Ok(header)),
-                    Some(_) => {}
-                    None if begins_as(block, bytes) => how = End::Torn,
-                    None => {}
-                },
-                Err(error) => proof = Some(Err(error)),
-            }
-            proof.is_none()
-        })?;
-        match proof {
-            None => Ok(Behind::Nothing(how)),
-            Some(Err(error)) => Err(error),
-            Some(Ok(header)) => Ok(Behind::Durable {
-                expected: String::from("a block that counts"),
-                found: format!(
-                    "block {}, written when all before {} was durable",
-                    header.stream_block, header.durable_upto
-                ),
-            }),
-        }
-    }
-
-    /// A block with this header proves that redo behind `end` was durable. What incarnations before
-    /// a salvage wrote proves nothing: its owner gave up what they had made durable.
-    fn proves(&self, header: &BlockHeader, end: StreamBlock) -> bool {
-        header.durable_upto > end && header.incarnation >= self.control.salvaged
-    }
-
     fn corrupt(&self, block: StreamBlock, expected: &str, found: String) -> Error {
         Error::Corrupt {
             path: self.path.to_owned(),
@@ -399,15 +371,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bytes begin as `block` does, whatever follows.
-fn begins_as(block: StreamBlock, bytes: &[u8]) -> bool {
-    bytes
-        .first_chunk::<16>()
-        .is_some_and(|head| head.starts_with(b"RdBk") && le64(head, 8) == block)
-}
-
 /// Recovers the log: flushes what may still be in caches, of the control file too, finds the end,
-/// and makes a new incarnation durable, whose identity `life` is. A log of version 1 becomes one of
+/// reading behind it as `damage_scan` says, and makes a new incarnation durable, whose identity
+/// `life` is. A log of version 1 becomes one of
 /// [`crate::format::FORMAT_VERSION`] with that.
 ///
 /// # Errors
@@ -416,7 +382,7 @@ pub fn recover(
     data: &Arc<dyn LogDevice>,
     control: &mut ControlFile,
     path: &Path,
-    life: LifeId,
+    (life, damage_scan): (LifeId, DamageScan),
     planted: Planted,
 ) -> Result<Recovery, Error> {
     control.plant(planted);
@@ -429,7 +395,8 @@ pub fn recover(
     if !planted.has(Bug::SkipControlFlushFence) {
         control.settle()?;
     }
-    let scan = Reader::new(&**data, control.info(), path, planted).scan(|_, _, _| {})?;
+    let reader = Reader::new(&**data, control.info(), path, planted).damage_scan(damage_scan);
+    let scan = reader.scan(|_, _, _| {})?;
     let before = control.info().clone();
     let begin = |info: &mut ControlInfo| {
         info.closed_at = None;

@@ -16,7 +16,7 @@ use crate::engine::{Layout, Log, LogWriter, Options};
 use crate::format::{LifeId, LogId};
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
-use crate::recovery::recover;
+use crate::recovery::{DamageScan, recover};
 use crate::triggers::Triggers;
 use crate::writer::Policy;
 use crate::{Error, Rba};
@@ -105,7 +105,9 @@ impl World {
         let from = control.info().checkpoint;
         let data: Arc<dyn LogDevice> = Arc::new(data);
         let life = LifeId::from_bytes([3; 16]).expect("not zero");
-        let recovery = recover(&data, &mut control, path, life, Planted::none()).expect("it opens");
+        let begin = (life, DamageScan::default());
+        let recovery =
+            recover(&data, &mut control, path, begin, Planted::none()).expect("it opens");
         let mut found = Vec::new();
         recovery
             .recover(|rba, record| {

@@ -156,6 +156,8 @@ fn each_planted_bug_is_found() {
         Bug::IgnoreNewerIncarnation,
         Bug::IgnoreLife,
         Bug::IgnoreKnownDurable,
+        Bug::NoDamageScan,
+        Bug::DamageWindowShort,
         Bug::StopAtGap,
         Bug::JoinIncarnations,
         Bug::ControlCopiesTogether,
@@ -186,9 +188,11 @@ fn each_planted_bug_is_found() {
 ///   same, the generation now decides which is written first.
 /// - 28: the believed copy was written again in place to make it durable, while the other one was
 ///   damaged. An update never touches the only good copy first.
+/// - 1304: behind the end only one block was searched, which lay in the gap before an incarnation
+///   that the older control information did not know. At least a seal unit is searched now.
 #[test]
 fn seeds_that_once_failed_pass() {
-    for seed in [28, 444, 2717, 3428, 140_307] {
+    for seed in [28, 444, 1304, 2717, 3428, 140_307] {
         let report = trace(seed, Planted::none());
         assert_eq!(report.violation, None, "seed {seed}");
     }

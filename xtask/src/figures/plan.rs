@@ -361,10 +361,14 @@ fn asynchronous(tables: &Tables<'_>) -> Chart {
 fn recovery_and_stream(tables: &Tables<'_>) -> Chart {
     let any = |_: Row<'_>| true;
     let recovery = tables(RECOVERY).map_or_else(Vec::new, |table| {
-        let own = one("recovery", true, column(table, "redo_mb_per_s", &any));
+        let bounded = |row: Row<'_>| row.is("case", "bounded");
+        let whole = |row: Row<'_>| row.is("case", "whole");
+        let own = one("recovery", true, column(table, "redo_mb_per_s", &bounded));
+        let old = column(table, "redo_mb_per_s", &whole);
+        let old = one("searching the whole log for damage", true, old);
         let fio = column(table, "fio_mb_per_s", &any);
         let fio = one("fio, sequential read", false, fio);
-        own.into_iter().chain(fio).collect()
+        own.into_iter().chain(old).chain(fio).collect()
     });
     let stream = tables(STREAM).map_or_else(Vec::new, |table| {
         let names = table.distinct("case");

@@ -2,6 +2,7 @@
 //! counts show that it was there.
 
 use super::plan::Plan;
+use crate::recovery::DamageScan;
 use device::sim_disk::CrashCoverage;
 use std::ops::AddAssign;
 
@@ -192,6 +193,10 @@ counters! {
     lives_ring_below_log,
     /// Lives whose log buffer is as large as a log.
     lives_ring_of_log,
+    /// Lives whose opening searched the whole log for damage.
+    lives_whole_scan,
+    /// Lives whose opening searched little of it.
+    lives_bounded_scan,
     /// Lives that began before the wrap of a batch number's lower half.
     lives_before_batch_wrap,
     /// Batch numbers that outgrew their lower half.
@@ -229,12 +234,15 @@ impl Coverage {
         let counter = depths.into_iter().nth(plan.policy.depth as usize - 1);
         *counter.expect("depths are 1 to 8") += 1;
         let g = &plan.geometry;
+        let whole_scan = plan.damage_scan == DamageScan::Whole;
         for (counter, holds) in [
             (&mut self.lives_block_512, g.block_bytes == 512),
             (&mut self.lives_block_1024, g.block_bytes == 1024),
             (&mut self.lives_block_4096, g.block_bytes == 4096),
             (&mut self.lives_sealing_several, g.seal_blocks > 1),
             (&mut self.lives_sector_4096, plan.sector_bytes == 4096),
+            (&mut self.lives_whole_scan, whole_scan),
+            (&mut self.lives_bounded_scan, !whole_scan),
             (&mut self.lives_gathering, plan.policy.gather),
             (&mut self.lives_not_gathering, !plan.policy.gather),
             (&mut self.lives_durable_writes, plan.durable_writes),

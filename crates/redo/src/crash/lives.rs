@@ -26,9 +26,9 @@ pub(super) fn open(world: &Shared) -> Option<ControlFile> {
     lock(world).recoveries_cut = 0;
     loop {
         lock(world).restart();
-        let (planted, life) = {
+        let (planted, begin) = {
             let env = &mut lock(world).env;
-            (env.planted, env.draw_life())
+            (env.planted, (env.draw_life(), env.plan.damage_scan))
         };
         let mut control = match ControlFile::load(Arc::clone(&control), Path::new(LOG)) {
             Ok(control) => control,
@@ -37,7 +37,7 @@ pub(super) fn open(world: &Shared) -> Option<ControlFile> {
                 return None;
             }
         };
-        let result = recover(&data, &mut control, Path::new(LOG), life, planted);
+        let result = recover(&data, &mut control, Path::new(LOG), begin, planted);
         let may_judge = lock(world).judge_outcome(&result);
         if let (true, Ok(recovery)) = (may_judge, result) {
             return judge(world, &recovery, &control).then_some(control);
@@ -99,9 +99,9 @@ fn probe(env: &mut Env, found: &Recovered) -> Result<(), String> {
         let shared: Arc<dyn LogDevice> = Arc::new(data.clone());
         let mut file =
             ControlFile::load(Arc::new(control.clone()), Path::new(LOG)).map_err(failed)?;
-        let life = env.draw_life();
+        let begin = (env.draw_life(), env.plan.damage_scan);
         let recovery =
-            recover(&shared, &mut file, Path::new(LOG), life, env.planted).map_err(failed)?;
+            recover(&shared, &mut file, Path::new(LOG), begin, env.planted).map_err(failed)?;
         let again = collect(&recovery)?;
         if again != *found {
             let (again, found) = (again.len(), found.len());

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::format::{LifeId, LogId, RECORD_HEADER_BYTES, Summer, encode_record_header};
 use crate::group::Geometry;
 use crate::planted::Planted;
-use crate::recovery::recover;
+use crate::recovery::{DamageScan, recover};
 use device::queue::{Caps, LogDevice, Op, OpCompletion, OpKind, Queue};
 use device::sim_disk::{OpOutcome, SimDisk};
 use device::{DeviceError, IoFailure, Region};
@@ -134,8 +134,8 @@ impl Machine {
         };
         let data = device(&self.members[0]);
         let result = ControlFile::load(device(&self.control), Path::new(LOG)).and_then(|mut c| {
-            let life = self.setup.life(c.info().generation);
-            let recovery = recover(&data, &mut c, Path::new(LOG), life, self.setup.planted)?;
+            let begin = (self.setup.life(c.info().generation), DamageScan::default());
+            let recovery = recover(&data, &mut c, Path::new(LOG), begin, self.setup.planted)?;
             let mut found = Vec::new();
             recovery.recover(|rba, record| {
                 found.push((rba, record.to_vec()));

@@ -1,6 +1,7 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
 use crate::group::Geometry;
+use crate::recovery::DamageScan;
 use crate::writer::{Adaptive, MAX_DEPTH, Policy};
 use measure::Nanos;
 use measure::workload::split_mix;
@@ -44,6 +45,8 @@ pub(super) struct Plan {
     pub(super) faults: u64,
     /// Control and recovery operations that fail, in 4096ths.
     pub(super) control_faults: u64,
+    /// How far openings look behind the end.
+    pub(super) damage_scan: DamageScan,
     /// Chance of a session's step to commit, in 16ths.
     pub(super) commits: u64,
     /// Commits that don't wait, in 16ths.
@@ -121,6 +124,7 @@ impl Plan {
             steps: 30 + rng.below(900),
             faults: if faulty { 60 } else { 0 },
             control_faults: if faulty { 120 } else { 0 },
+            damage_scan: damage_scan(seed, ring_blocks * u64::from(block_bytes)),
             commits: 2 + rng.below(10),
             nowait: rng.below(8),
             tickets: tickets(seed),
@@ -138,6 +142,20 @@ impl Plan {
 fn tickets(seed: u64) -> usize {
     let mut state = seed ^ 0x7469_636B_6594;
     [0, 0, 2, 16][(split_mix(&mut state) % 4) as usize]
+}
+
+/// Apart from the other draws, for the same reason. Without a window only samples are taken, and a
+/// log of this size has one where each log file begins.
+fn damage_scan(seed: u64, ring_bytes: u64) -> DamageScan {
+    let mut state = seed ^ 0x6461_6D61_6765;
+    match split_mix(&mut state) % 4 {
+        0 => DamageScan::Whole,
+        1 => DamageScan::Bounded { window_bytes: 0 },
+        2 => DamageScan::Bounded { window_bytes: 1 },
+        _ => DamageScan::Bounded {
+            window_bytes: ring_bytes,
+        },
+    }
 }
 
 /// An adaptive writer that changes its mode within a life.

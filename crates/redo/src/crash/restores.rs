@@ -102,6 +102,7 @@ fn restore(
     let data: &dyn LogDevice = &data;
     let mut found = Vec::new();
     let scan = Reader::new(data, file.info(), Path::new(LOG), env.planted)
+        .damage_scan(env.plan.damage_scan)
         .scan(|rba, _, record| found.push((rba, record.to_vec())));
     match scan {
         Err(Error::Corrupt { .. } | Error::MixedCopies { .. }) => {

@@ -83,8 +83,9 @@ impl Log {
         let caps = data.caps();
         let policy = options.writer_policy(&caps)?;
         check_fit(&geometry, &caps, policy.depth, path)?;
-        let recovery = recover(&data, &mut control, path, draw_life(path)?, options.planted)?;
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
+        let begin = (draw_life(path)?, options.damage_scan.at_least(bytes as u64));
+        let recovery = recover(&data, &mut control, path, begin, options.planted)?;
         let wanted = RegionOptions::default()
             .huge_pages(options.huge_pages)
             .lock(options.lock_memory);

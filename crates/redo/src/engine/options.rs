@@ -7,6 +7,7 @@ use crate::error::{Error, ShapeError};
 use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
+use crate::recovery::DamageScan;
 use crate::setters::setters;
 use crate::triggers::Triggers;
 use crate::turn::{Leadership, Rules};
@@ -242,6 +243,8 @@ pub struct Options {
     /// CPUs that the log writer's threads, workers included, stay on; none in particular when
     /// empty.
     pub log_writer_cpus: Vec<usize>,
+    /// How much is read behind the end of the redo when the log is opened.
+    pub damage_scan: DamageScan,
     /// Called for each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
@@ -266,6 +269,7 @@ impl Default for Options {
             lock_memory: false,
             policy: Policy::default(),
             log_writer_cpus: Vec::new(),
+            damage_scan: DamageScan::default(),
             observer: None,
             record_history: false,
             planted: Planted::none(),
@@ -296,6 +300,8 @@ setters!(Options {
     policy: Policy,
     /// These options with the log writer's threads on these CPUs; anywhere when empty.
     log_writer_cpus: Vec<usize>,
+    /// These options with another search for damage when the log is opened.
+    damage_scan: DamageScan,
     /// These options, with the log writer's history kept or not.
     record_history: bool,
     /// These options with a bug that a test plants.

@@ -20,6 +20,7 @@ use device::LogDevice;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// What was kept and what was given up when the redo behind damage was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,11 +118,9 @@ impl Reader<'_> {
     /// The damage for which recovery refuses the log; `None` where it accepts it. Whatever else is
     /// wrong is an error: control information that is older than the log, blocks of another copy.
     fn damage(&self) -> Result<Option<Damage>, Error> {
-        self.check_before_checkpoint()?;
+        let (scan, behind) = self.read_and_look_behind(|_, _, _| ControlFlow::Continue(()))?;
         let limit = self.geometry().reuse_limit(self.control.checkpoint.block);
-        let scan = self.read(limit, |_, _, _| ControlFlow::Continue(()))?;
-        self.check_behind_limit(limit)?;
-        match self.look_behind(scan.end, limit)? {
+        match behind {
             Behind::Nothing(_) => Ok(None),
             Behind::Durable { .. } => self.survey(scan, limit).map(Some),
         }
@@ -137,7 +136,7 @@ impl Reader<'_> {
         let mut upto = self.control.known_durable().max(scan.end + 1);
         let mut readable = 0;
         let mut problem = None;
-        self.walk(scan.end, limit, |block, bytes| {
+        self.walk(scan.end, &AtomicU64::new(limit), |block, bytes| {
             match self.judge(block, bytes) {
                 Ok(Some(header)) => {
                     readable += 1;
