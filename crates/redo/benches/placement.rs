@@ -4,7 +4,8 @@
 //! `cargo bench -p redolab-redo --bench placement -- [DIRECTORY] [ROUNDS] [SECONDS] [LOOPS]`
 //!
 //! `LOOPS` is the number of processes that only compute meanwhile. In a group (a log writer with a
-//! number of sessions) the first case is unpinned, and the others are compared with it in each round.
+//! number of sessions) the first case is unpinned, and the others are compared with it in each
+//! round.
 
 mod common;
 
@@ -71,6 +72,7 @@ fn main() -> Result<(), AnyError> {
     let time = Duration::from_secs_f64(args.next().map_or(Ok(0.5), |s| s.parse())?);
     let loops: usize = args.next().map_or(Ok(0), |l| l.parse())?;
     let cases = cases()?;
+    std::fs::create_dir_all(&directory)?;
     Log::builder(&directory).shape(SHAPE).create()?;
     let _spinning: Vec<Spinning> = (0..loops).map(|_| spin()).collect::<Result<_, _>>()?;
     let mut turns: Vec<Vec<Turn>> = cases.iter().map(|_| Vec::new()).collect();
