@@ -42,6 +42,7 @@ fn side(name: &str, seed: u64, n: usize, mean_ns: f64) -> Side {
             environment: Environment::default(),
             rows: vec![row],
             floor: Vec::new(),
+            placement: None,
             lab_overhead_ns: None,
             findings: Vec::new(),
             validity: Validity::sound(),

@@ -92,6 +92,7 @@ fn synthetic() -> Run {
         },
         rows,
         floor: floors(&mut state),
+        placement: None,
         lab_overhead_ns: Some(1_850.0),
         findings: Vec::new(),
         validity: Validity::sound(),

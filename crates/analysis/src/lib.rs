@@ -15,6 +15,7 @@ pub mod envelope;
 pub mod factors;
 pub mod figures;
 pub mod findings;
+pub mod placement;
 pub mod published;
 pub mod report;
 mod rows;

@@ -181,6 +181,11 @@ thresholds! {
     knee_gain_pct,
     /// Processors busy.
     cpu_busy_pct,
+    /// Gain of a durable write on the fastest processor from which pinning is worth a try.
+    placement_gain_pct,
+    /// Time that a thread waited for its processor while processors were compared, above which the
+    /// comparison recommends nothing.
+    placement_wait_pct,
     /// The lab's own share of a commit.
     overhead_share_pct,
     /// Redo wastage in percent of the bytes written.
@@ -263,6 +268,7 @@ const SHARES: &[&str] = &[
     "overhead_share_pct",
     "wastage_pct",
     "background_write_pct",
+    "placement_wait_pct",
     "decay_pct",
     "step_pct",
 ];

@@ -29,6 +29,7 @@ fn run(name: &str, rows: Vec<Row>) -> Run {
         environment: measure::run::Environment::default(),
         rows,
         floor: Vec::new(),
+        placement: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::sound(),

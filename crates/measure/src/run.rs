@@ -7,6 +7,7 @@
 mod figures;
 mod groups;
 mod load;
+mod placement;
 mod row;
 mod server;
 mod target;
@@ -19,6 +20,7 @@ pub use groups::{
     OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch, RedoFigures, Worker, measured,
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
+pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
@@ -78,6 +80,9 @@ pub struct Run {
     /// The device's floor, if it was probed.
     #[serde(default)]
     pub floor: Vec<FloorRow>,
+    /// The floor from each processor, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementFigures>,
     /// The lab's own overhead on the null device, nanoseconds a commit (one job, LGWR-LAT1).
     #[serde(default)]
     pub lab_overhead_ns: Option<f64>,

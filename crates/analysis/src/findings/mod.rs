@@ -21,6 +21,7 @@ mod load;
 pub mod need;
 mod note;
 mod peaks;
+mod placement;
 mod protection;
 mod server;
 pub(crate) mod space;
@@ -87,6 +88,7 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     peaks::collect(run, t, &mut notes);
     concurrency::collect(run, t, &mut notes);
     load::collect(run, t, &mut notes);
+    placement::collect(run, t, &mut notes);
     steady::collect(run, t, &mut notes);
     space::collect(run, t, &mut notes);
     endurance::collect(run, t, &mut notes);

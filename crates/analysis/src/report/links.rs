@@ -42,6 +42,7 @@ fn topics(id: &str) -> &'static [Topic] {
             Some("stack" | "mount" | "block" | "durability") => &[T::Stack],
             Some("validity") => &[T::Validity],
             Some("load") => &[T::Environment],
+            Some("processor") => &[T::Floor],
             Some("evidence") => &[T::Evidence],
             _ => &[],
         },

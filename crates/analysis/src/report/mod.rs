@@ -73,6 +73,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         judged::scope(run),
         target::stack(run),
         target::floor(run),
+        target::placement(run),
         target::probe(run),
         tables::rows(run),
         tproc_c::section(run),

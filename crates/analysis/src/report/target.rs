@@ -7,8 +7,8 @@ use super::{Section, entries, origin_tag, pairs};
 use crate::findings::disk::describe;
 use crate::format;
 use measure::run::{
-    DatabaseFacts, FloorRow, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload, Run,
-    TargetFacts, WorkloadInfo,
+    DatabaseFacts, FloorRow, PlaceFigures, ProbeRow, RedoCalibration, RedoLogFacts, RedoWorkload,
+    Run, TargetFacts, WorkloadInfo,
 };
 use measure::stack::{Layer, LayerKind};
 
@@ -239,6 +239,52 @@ pub(super) fn floor(run: &Run) -> Option<Section> {
         ),
     );
     section.map(|s| s.tagged(origin_tag(run)).shows(Topic::Floor))
+}
+
+/// The floor from each processor.
+pub(super) fn placement(run: &Run) -> Option<Section> {
+    let measured = run.placement.as_ref()?;
+    let places = measured.places.iter().take(super::MAX_ENTRIES);
+    let body: String = places.map(place_row).collect();
+    let table = match body.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<div class=\"scroll\"><table><thead><tr><th class=\"t\">Processor</th><th>NUMA node</th>\
+             <th>Writes</th><th>Mean<small>ms</small></th><th>p50<small>ms</small></th>\
+             <th>p99<small>ms</small></th><th>Longest<small>ms</small></th>\
+             <th>Run queue<small>%</small></th><th class=\"t\">Interrupts at</th></tr></thead><tbody>{body}</tbody></table></div>"
+        ),
+    };
+    let sentences: Vec<String> = crate::placement::sentences(measured);
+    let section = Section::html(
+        "placement",
+        "The floor by processor",
+        "Small durable writes from a thread on each processor in turn, and from a thread that the scheduler places. A difference is reported only if its interval excludes 1.",
+        format!("{table}<p>{}</p>", esc(&sentences.join(" "))),
+    );
+    section.map(|s| s.tagged(origin_tag(run)))
+}
+
+fn place_row(place: &PlaceFigures) -> String {
+    let dash = || "–".to_owned();
+    let ms = |ns: Option<f64>| ns.map_or_else(dash, |ns| format::digits(ns / 1e6));
+    let stats = &place.latency;
+    let timed = stats.count > 0;
+    format!(
+        "<tr><th class=\"t\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+         <td>{}</td><td>{}</td><td class=\"t\">{}</td></tr>",
+        place
+            .cpu
+            .map_or_else(|| "not pinned".to_owned(), |cpu| cpu.to_string()),
+        place.numa_node.map_or_else(dash, |node| node.to_string()),
+        format::count(stats.count),
+        ms(timed.then_some(stats.mean_ns)),
+        ms(stats.p50_ns.map(|ns| ns as f64)),
+        ms(stats.p99_ns.map(|ns| ns as f64)),
+        ms(timed.then_some(stats.max_ns as f64)),
+        place.run_queue_pct.map_or_else(dash, format::digits),
+        crate::placement::takers(place).unwrap_or_else(dash),
+    )
 }
 
 /// What the probe found before the log was opened.

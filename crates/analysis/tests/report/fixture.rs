@@ -199,6 +199,7 @@ pub fn run_of(text: &str) -> Run {
             row("LGWR-LAT1", 8, 5, text),
         ],
         floor: vec![floor],
+        placement: None,
         lab_overhead_ns: Some(2000.0),
         findings: Vec::new(),
         validity,

@@ -3,7 +3,8 @@
 //! What lives here: [`Probe`], which walks mounts (`mountinfo`), block devices (`block`, `disk`)
 //! and the machine around them (`hypervisor`) into a [`Stack`]; the room on a volume
 //! ([`volume`]); the processes that hold redo or WAL files open (`holders`); who uses a block
-//! device (`usage`); and all of the machine's file systems (`inventory`).
+//! device (`usage`); where a disk's interrupts arrive (`interrupts`); and all of the machine's file
+//! systems (`inventory`).
 //!
 //! Invariants: facts only, never a judgement and never a guess: what cannot be read is `None`,
 //! and [`Stack::unknown`] says so in words. No text of the kernel, however damaged, makes it
@@ -16,6 +17,7 @@ mod disk;
 mod filesystem;
 mod holders;
 mod hypervisor;
+mod interrupts;
 mod inventory;
 mod mountinfo;
 mod place;
@@ -28,6 +30,7 @@ mod walk;
 mod tests;
 
 pub use holders::{Holder, Holders};
+pub use interrupts::{DiskInterrupts, InterruptCounts, interrupts_since, numa_nodes};
 pub use mountinfo::{Mount, MountTable};
 pub use place::{Place, Volume, volume};
 pub use root::{Dev, Root};

@@ -174,6 +174,7 @@ impl From<RunOfVersion1> for Run {
             environment: old.environment,
             rows: old.rows.into_iter().map(row).collect(),
             floor: old.floor,
+            placement: None,
             lab_overhead_ns: old.lab_overhead_ns,
             findings: old.findings,
             validity: old.validity,

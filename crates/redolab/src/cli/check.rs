@@ -13,7 +13,7 @@ use crate::experiment::plan::{
 };
 use crate::experiment::row::Spec;
 use crate::experiment::{Stopped, conduct};
-use crate::output::{back_end, layers, table, verdict, workers};
+use crate::output::{back_end, layers, placement, table, verdict, workers};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -92,6 +92,9 @@ const SOAK: &str = "soak";
 /// Time of each point of the floor.
 const FLOOR_TIME: Nanos = Nanos::from_millis(600);
 const QUICK_FLOOR_TIME: Nanos = Nanos::from_millis(200);
+/// Time of the floor per processor, of all processors together.
+const PLACEMENT_TIME: Nanos = Nanos::from_secs(1);
+const QUICK_PLACEMENT_TIME: Nanos = Nanos::from_millis(500);
 
 pub(crate) fn main(args: &CheckArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = plan(args)?;
@@ -136,6 +139,11 @@ fn plan(args: &CheckArgs) -> Result<ExperimentPlan, CommandError> {
                     QUICK_FLOOR_TIME
                 } else {
                     FLOOR_TIME
+                },
+                placement: if args.quick {
+                    QUICK_PLACEMENT_TIME
+                } else {
+                    PLACEMENT_TIME
                 },
             }),
             events: args.events.events,
@@ -239,6 +247,7 @@ fn text(run: &Run, style: table::Style, verbose: bool) -> String {
         out.push_str(&format!("{layers}\n"));
     }
     out.push_str(&table::floor_below(run, style));
+    out.push_str(&placement::text(run, style));
     out.push_str(&back_end::text(run, style));
     if let Some(verdict) = &run.verdict {
         out.push('\n');

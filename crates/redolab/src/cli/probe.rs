@@ -8,7 +8,7 @@ use crate::experiment::conduct;
 use crate::experiment::plan::{
     ExperimentPlan, FloorExtent, FloorPlan, JudgementPlan, LogPlan, MeasurementPlan,
 };
-use crate::output::{table, verdict};
+use crate::output::{placement, table, verdict};
 use clap::Args;
 use measure::Nanos;
 use measure::driver::DriverKind;
@@ -21,7 +21,8 @@ pub(crate) struct ProbeArgs {
     /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Measured time of each sync method and write size
+    /// Measured time of each sync method and write size; processors are compared for three times as
+    /// long
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::time_over_zero)]
     time: Nanos,
     #[command(flatten)]
@@ -31,6 +32,9 @@ pub(crate) struct ProbeArgs {
     #[command(flatten)]
     store: StoreArgs,
 }
+
+/// The floor per processor is measured for so many times the time of a point.
+const PLACEMENT_TIMES: u64 = 3;
 
 pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode, CommandError> {
     let plan = ExperimentPlan {
@@ -42,6 +46,7 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
             floor: Some(FloorPlan {
                 extent: FloorExtent::Full,
                 time: args.time,
+                placement: Nanos(args.time.0.saturating_mul(PLACEMENT_TIMES)),
             }),
             events: false,
             max_write_bytes: args.safety.max_write,
@@ -59,7 +64,8 @@ pub(crate) fn main(args: &ProbeArgs, drivers: &[DriverKind]) -> Result<ExitCode,
     let verbose = args.output.verbose;
     args.output.emit_run(&run, |style| {
         let shown = verdict::findings(&run, style, verbose);
-        format!("{}{shown}", table::floor(&run, style))
+        let places = placement::text(&run, style);
+        format!("{}{places}{shown}", table::floor(&run, style))
     })?;
     Ok(ended(&run, true))
 }

@@ -33,6 +33,7 @@ pub fn new_run(path: &Path, kind: &str, stack: Stack, command: &[String]) -> Run
         environment: machine::environment(true),
         rows: Vec::new(),
         floor: Vec::new(),
+        placement: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::sound(),

@@ -10,10 +10,11 @@ use super::begin::{begin_events, describe, end_events, run_of};
 use super::console::{Console, ConsolePhase};
 use super::ending::{Stopped, finish, keep, remove};
 use super::expected::announced;
-use super::floor::{self, Allowed};
+use super::floor::{self, Allowed, FloorGround};
 use super::identified::{Identified, IdentifiedTarget};
 use super::judge::judge;
 use super::load::CommitApi;
+use super::placement;
 use super::plan::{ExperimentPlan, FloorPlan, LogPlan, MeasurementPlan};
 use super::prepare::{Extent, Prepared, prepare};
 use super::row::Spec;
@@ -22,6 +23,7 @@ use super::site::Site;
 use super::target::LoadTarget;
 use crate::cleanup::WorkFolder;
 use crate::store::{RunWriter, Store};
+use device::SyncMethod;
 use measure::driver::{Driver, DriverError, DriverKind};
 use measure::run::{FloorRow, Run};
 use measure::words::{self, sanitize};
@@ -210,7 +212,7 @@ fn measure(
     let target = identified.device();
     let site = target.map(|t| t.place.site(console)).transpose()?;
     if let (Some(target), Some(site), Some(floor)) = (target, &site, &plan.floor) {
-        run.floor = measure_floor(floor, prepared, target, site, console)?;
+        measure_floor(floor, prepared, target, site, console, run)?;
     }
     if plan.rows.is_empty() {
         return match site {
@@ -241,11 +243,12 @@ fn measure_floor(
     target: &IdentifiedTarget,
     site: &Site,
     console: &dyn Console,
-) -> Result<Vec<FloorRow>, Failure> {
+    run: &mut Run,
+) -> Result<(), Failure> {
     let limits = &prepared.limits;
     if limits.leaves_floor_out() {
         console.say("Not measured: the floor: --max-write leaves no room");
-        return Ok(Vec::new());
+        return Ok(());
     }
     let points = plan.points();
     let phase = ConsolePhase::begin(console, "the device's floor", points.len() as u64);
@@ -258,13 +261,22 @@ fn measure_floor(
         target.recheck()
     };
     let interrupt = console.interrupt();
-    let measured = floor::measure(site, &points, plan.time, allowed, interrupt, &progress);
+    let ground = FloorGround::make(site, allowed.budget, interrupt)?;
+    let measured = floor::measure(&ground, &points, plan.time, allowed, interrupt, &progress);
     let (rows, refused) = measured?;
+    run.floor = rows;
     phase.done("measured");
     for refusal in refused {
         console.say(&format!("Not measured: {}", sanitize::line(&refusal)));
     }
-    Ok(rows)
+    let method = floor::best(&run.floor).unwrap_or(SyncMethod::Direct);
+    let stack = &run.target.stack;
+    let time = plan.placement;
+    run.placement = placement::measure(&ground, stack, method, time, allowed, interrupt)?;
+    if run.placement.is_none() {
+        console.say("Not measured: the floor per processor: --max-write leaves no room");
+    }
+    Ok(())
 }
 
 /// Makes what is measured: a log on `site`, or on the null device where there is none; a server; or

@@ -98,7 +98,7 @@ pub struct Allowed<'a> {
 
 impl Allowed<'_> {
     /// Bytes that each of `points` points may still write.
-    fn share(&self, points: usize) -> u64 {
+    pub(super) fn share(&self, points: usize) -> u64 {
         let left = self.ends_at.saturating_sub(self.budget.used());
         left.min(self.budget.left()) / points.max(1) as u64
     }
@@ -109,29 +109,52 @@ const LEAST_WRITES: u64 = 4;
 /// Registering and making a file, beside its bytes.
 const FILE_COST_BYTES: u64 = 64 << 10;
 
-/// Measures `points`, each for `time`, on `site`. A point whose method the file system refuses
+/// A place on a site that was written before, for the floor's writes.
+pub(super) struct FloorGround<'a> {
+    site: &'a Site,
+    place: FloorPlace<'a>,
+}
+
+impl FloorGround<'_> {
+    /// Writes the place, which takes its bytes from `budget`.
+    pub(super) fn make<'a>(
+        site: &'a Site,
+        budget: &Budget,
+        interrupt: &Interrupt,
+    ) -> Result<FloorGround<'a>, Failure> {
+        budget.take(FILE_BYTES + FILE_COST_BYTES)?;
+        let place = ground(site, &|| interrupt.requested())?;
+        Ok(FloorGround { site, place })
+    }
+
+    /// A queue that writes `point` there.
+    pub(super) fn queue(&self, point: Point) -> Result<TimedQueue, Failure> {
+        queue(&self.place, point)
+    }
+}
+
+/// Measures `points`, each for `time`, on `ground`. A point whose method the file system refuses
 /// is left out and named in the second value, as is one that `allowed` has no room for. A raw
 /// device has no blocks that are allocated and not written: those points are left out there.
 ///
 /// # Errors
 /// An interrupt, a device that fails, or what `progress` says before each point.
-pub fn measure(
-    site: &Site,
+pub(super) fn measure(
+    ground: &FloorGround<'_>,
     points: &[Point],
     time: Nanos,
     allowed: Allowed<'_>,
     interrupt: &Interrupt,
     progress: &dyn Fn(usize) -> Result<(), Failure>,
 ) -> Result<(Vec<FloorRow>, Vec<String>), Failure> {
-    allowed.budget.take(FILE_BYTES + FILE_COST_BYTES)?;
-    let ground = ground(site, &|| interrupt.requested())?;
     let (mut rows, mut refused) = (Vec::new(), Vec::new());
     for (done, point) in points.iter().enumerate() {
         progress(done)?;
         if interrupt.requested() {
             return Err(Failure::Interrupted);
         }
-        let share = allowed.share(points.len() - done);
+        // A share is kept for the comparison of processors, which follows.
+        let share = allowed.share(points.len() + 1 - done);
         let mut meter = PointMeter::new(allowed.budget, share, *point);
         if !meter.fits() {
             refused.push(format!(
@@ -141,8 +164,8 @@ pub fn measure(
             ));
             continue;
         }
-        let outcome = match (point.pre_written, site) {
-            (true, _) => one(&ground, *point, time, &mut meter, interrupt),
+        let outcome = match (point.pre_written, ground.site) {
+            (true, _) => one(&ground.place, *point, time, &mut meter, interrupt),
             (false, Site::Device(_)) => continue,
             (false, Site::Folder(folder)) => {
                 allowed.budget.take(FILE_COST_BYTES)?;
@@ -172,7 +195,7 @@ pub fn measure(
 }
 
 /// Asks for each write of a point before it is made.
-struct PointMeter<'a> {
+pub(super) struct PointMeter<'a> {
     budget: &'a Budget,
     /// The point ends when so much of the budget is used.
     ends_at: u64,
@@ -185,7 +208,7 @@ struct PointMeter<'a> {
 }
 
 impl<'a> PointMeter<'a> {
-    fn new(budget: &'a Budget, share: u64, point: Point) -> PointMeter<'a> {
+    pub(super) fn new(budget: &'a Budget, share: u64, point: Point) -> PointMeter<'a> {
         let cached = matches!(point.method, SyncMethod::Buffered | SyncMethod::Dsync);
         let cost = if cached {
             pages(point.bytes)
@@ -205,13 +228,13 @@ impl<'a> PointMeter<'a> {
         }
     }
 
-    fn fits(&self) -> bool {
+    pub(super) fn fits(&self) -> bool {
         self.budget.limit().is_none() || self.share / LEAST_WRITES >= self.worst
     }
 
     /// Whether a further write may be made; it is charged. Called between writes, so that nothing
     /// of it is in what is timed.
-    fn next(&mut self) -> bool {
+    pub(super) fn next(&mut self) -> bool {
         if self.budget.limit().is_none() {
             return true;
         }
@@ -263,6 +286,11 @@ fn register(folder: &WorkFolder, name: &str) -> Result<DirectoryEntry, Failure> 
         .map_err(Failure::system("registering a file"))
 }
 
+fn queue(ground: &FloorPlace<'_>, point: Point) -> Result<TimedQueue, Failure> {
+    let device = ground.open(FILE_BYTES, point.method)?;
+    Ok(TimedQueue::new(&*device, point.bytes, 0)?)
+}
+
 fn one(
     ground: &FloorPlace<'_>,
     point: Point,
@@ -270,8 +298,7 @@ fn one(
     meter: &mut PointMeter<'_>,
     interrupt: &Interrupt,
 ) -> Result<FloorRow, Failure> {
-    let device = ground.open(FILE_BYTES, point.method)?;
-    let mut bench = TimedQueue::new(&*device, point.bytes, 0)?;
+    let mut bench = queue(ground, point)?;
     let mut timing = Timing::default();
     let clock = RealClock::new();
     let end = clock.now().plus(time);
@@ -291,7 +318,7 @@ fn one(
     })
 }
 
-fn failure(error: &ProbeError) -> Failure {
+pub(super) fn failure(error: &ProbeError) -> Failure {
     let kind = match error {
         ProbeError::Io(failure) => std::io::Error::from_raw_os_error(failure.errno),
         ProbeError::Short { .. } => std::io::Error::from(std::io::ErrorKind::WriteZero),

@@ -89,6 +89,7 @@ fn finding(row: &Row) -> Option<Finding> {
         environment: Environment::default(),
         rows: vec![row.clone()],
         floor: Vec::new(),
+        placement: None,
         lab_overhead_ns: None,
         findings: Vec::new(),
         validity: Validity::default(),

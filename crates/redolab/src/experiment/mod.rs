@@ -10,7 +10,7 @@
 //! pace of an open loop ([`pace`]), what is recorded of them ([`recorder`]), counted a second time
 //! (`span`) and captured event by event ([`capture`]), one row ([`row`]), when a row is to be
 //! doubted ([`doubt`]), what redo is made of ([`payload`]), what a row may write ([`meter`]), the
-//! raw floor ([`floor`]).
+//! raw floor ([`floor`]), also by processor (`placement`).
 //!
 //! What it must not know: command lines, and how a result is shown. Only [`judge`] asks what a run
 //! means.
@@ -43,6 +43,7 @@ mod open;
 pub mod pace;
 pub mod payload;
 mod place;
+mod placement;
 pub mod plan;
 mod planted;
 mod prepare;

@@ -139,6 +139,8 @@ pub struct FloorPlan {
     pub extent: FloorExtent,
     /// Time of each point.
     pub time: Nanos,
+    /// Time of the floor per processor, of all processors together.
+    pub placement: Nanos,
 }
 
 /// Which writes of a floor are timed.
@@ -181,7 +183,8 @@ impl FloorPlan {
         match self.extent {
             FloorExtent::Short => SHORT_FLOOR_BYTES,
             FloorExtent::Full => {
-                let seconds = self.time.as_secs() * self.points().len() as f64;
+                let seconds =
+                    self.time.as_secs() * self.points().len() as f64 + self.placement.as_secs();
                 (seconds * FULL_FLOOR_BYTES_PER_S) as u64
             }
         }
@@ -284,6 +287,7 @@ mod tests {
                     floor: Some(FloorPlan {
                         extent: FloorExtent::Short,
                         time: Nanos::from_millis(20),
+                        placement: Nanos::from_millis(30),
                     }),
                     events: true,
                     max_write_bytes: Some(1 << 30),

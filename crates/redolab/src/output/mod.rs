@@ -18,6 +18,7 @@ pub mod inspection;
 pub mod json;
 pub mod layers;
 pub mod listings;
+pub mod placement;
 pub mod progress;
 pub mod r_format;
 pub mod report;

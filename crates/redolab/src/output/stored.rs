@@ -1,6 +1,6 @@
 //! What is in a run store, and one stored run, as they are shown.
 
-use super::{imported, layers, table, tproc_c, verdict, workers};
+use super::{imported, layers, placement, table, tproc_c, verdict, workers};
 use crate::store::{Entry, State};
 use measure::run::Run;
 use measure::words::{self, sanitize};
@@ -120,6 +120,7 @@ pub fn tables(run: &Run, style: table::Style, verbose: bool) -> String {
     }
     if !run.floor.is_empty() {
         parts.push(table::floor(run, style));
+        parts.push(placement::text(run, style));
     }
     if parts.is_empty() {
         parts.push(format!("{}\n", table::caption(run)));

@@ -392,6 +392,7 @@ pub(crate) mod tests {
             environment: Environment::default(),
             rows: vec![row("LGWR-LAT1", 1), row("LGWR-THR", 64)],
             floor: Vec::new(),
+            placement: None,
             lab_overhead_ns: None,
             findings: Vec::new(),
             validity: Validity::sound(),

@@ -25,6 +25,7 @@ mod interrupted;
 mod judged;
 mod limits;
 mod loads;
+mod placement;
 mod raw;
 mod recording;
 mod redact;

@@ -327,6 +327,7 @@ pub fn sound_run(stack: Stack) -> Run {
             floor("direct", 64 << 20, 9e7, 2e7),
             floor("buffered", 64 << 20, 9e7, 8e7),
         ],
+        placement: None,
         lab_overhead_ns: Some(2_000.0),
         findings: Vec::new(),
         validity: Validity::sound(),

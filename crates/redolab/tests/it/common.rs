@@ -12,9 +12,9 @@ use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
     DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests,
-    OpenLoopFigures, Origin, ProcessorFigures, RecordedSyncSwitch, RedoFigures, RedoLogFacts,
-    RedoWorkload, Row, Run, SCHEMA, ServerFigures, Target, TargetFacts, TprocCDetail,
-    TprocCFigures, Validity, Worker, WorkloadInfo,
+    OpenLoopFigures, Origin, PlaceFigures, PlacementFigures, ProcessorFigures, ProcessorInterrupts,
+    RecordedSyncSwitch, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run, SCHEMA, ServerFigures,
+    Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, Worker, WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -478,6 +478,19 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
             write_mean_ns: 1.0,
             flush_mean_ns: 2.0,
         }],
+        placement: Some(PlacementFigures {
+            sync_method: "direct".to_owned(),
+            write_bytes: 4096,
+            allowed_cpus: 2,
+            places: vec![PlaceFigures {
+                cpu: Some(1),
+                numa_node: Some(0),
+                latency: histogram(1, 110_000).stats(),
+                round_p50_ns: vec![110_000, 111_000],
+                interrupts: Some(vec![ProcessorInterrupts { cpu: 1, count: 7 }]),
+                run_queue_pct: Some(0.5),
+            }],
+        }),
         lab_overhead_ns: Some(900.5),
         findings: vec![finding()],
         validity,

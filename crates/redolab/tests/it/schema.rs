@@ -102,6 +102,7 @@ fn drift_is_caught() {
         ("", "origin"),
         ("/rows/0", "commit_latency"),
         ("/floor/0", "latency"),
+        ("/placement/places/0", "interrupts"),
     ] {
         let mut json = sound.clone();
         let object = json.pointer_mut(pointer).and_then(Value::as_object_mut);

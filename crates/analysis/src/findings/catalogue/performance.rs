@@ -81,6 +81,20 @@ entries! {
         "The effect of pre-writing: durable writes on a file that was written before, compared with an allocated file.")
         .rule("", "measured by the probe, same method and size")
         .at(FigureAnchor::Floor);
+    PROCESSOR_FLOOR = CatalogueEntry::new("processor.floor", High,
+        "Durable writes from each processor: where the disk's interrupts arrive, the slowest processor compared with the fastest, and a thread that is not pinned.")
+        .rule("", "measured in interleaved rounds: paired Student interval, for all pairs of places together")
+        .at(FigureAnchor::Floor);
+    PROCESSOR_PIN = CatalogueEntry::new("processor.pin", Medium,
+        "A thread that is not pinned makes writes durable more slowly than on one of the processors.")
+        .limit("lower end of the interval of the ratio; time on the run queue", &["placement_gain_pct", "placement_wait_pct"])
+        .advice("With a dedicated log writer, try --log-writer-cpus and compare commits with and without it under the load of production: a pinned log writer waits when that processor is busy.")
+        .at(FigureAnchor::Floor);
+    PROCESSOR_SLOW = CatalogueEntry::new("processor.slow", Medium,
+        "The log writer is pinned to a processor from which writes become durable more slowly than from another.")
+        .limit("lower end of the interval of the ratio; time on the run queue", &["placement_gain_pct", "placement_wait_pct"])
+        .advice("Do not pin the log writer, or pin it to the fastest processor, and compare commits under the load of production.")
+        .at(FigureAnchor::Floor);
     CONCURRENCY_KNEE = CatalogueEntry::new("concurrency.knee", Medium,
         "The number of jobs beyond which latency grows but throughput hardly does, and whether the stated need is below it.")
         .limit("growth of throughput", &["knee_gain_pct"])

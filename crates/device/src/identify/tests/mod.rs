@@ -4,6 +4,7 @@
 
 mod disks;
 mod fixture;
+mod interrupts;
 mod live;
 mod machine;
 mod mounts;
