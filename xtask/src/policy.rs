@@ -53,6 +53,8 @@ pub const LINKS_WITHOUT_C: &[&str] = &["rayon-core"];
 pub const BINARY: &str = "redolab";
 /// The crate of the drivers.
 pub const DRIVERS: &str = "redolab-drivers";
+/// Asynchronous runtimes that the tests and examples of a crate may use, and the crate.
+pub const IN_DEVELOPMENT: &[(&[&str], &str)] = &[(&["smol", "tokio"], EMBEDDED)];
 /// Names that only some crates may use, each with whatever continues it with a hyphen, and those
 /// crates.
 pub const RESERVED: &[(&[&str], &[&str])] = &[
@@ -96,6 +98,7 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/redo/src/interleavings",
     "crates/redo/src/schedules/disk",
     "crates/redo/tests/common/generated",
+    "crates/redo/src/wakers",
     "crates/redo/tests/common/orders",
     "crates/redo/tests/log_full",
     "fuzz/promises/redo_recovery",

@@ -60,6 +60,7 @@ mod tickets;
 mod triggers;
 mod turn;
 mod wait;
+mod wakers;
 #[cfg(feature = "internals")]
 pub mod writer;
 #[cfg(not(feature = "internals"))]

@@ -100,6 +100,16 @@ pub enum Bug {
     ReleaseBeforeZero,
     /// Take writes of a ring that are in flight for covered by a flush.
     FlushCountsInFlight,
+    /// A future puts its waker on the list and does not look again.
+    FutureRegistersLate,
+    /// A future that is dropped takes the list with it: nobody wakes the others on it.
+    CancelLosesOthers,
+    /// A future has its commit written when it is polled, not when it is made.
+    CancelledDropsCommit,
+    /// Who swept the list does not look whether it should have been woken meanwhile.
+    SweepLooksAway,
+    /// Tasks are not woken when the log fails.
+    FailureWakesNoTask,
     /// Give up a killed process's lock while its ring still has requests.
     LockLeavesRing,
 }

@@ -6,8 +6,8 @@ pub use crate::buffer::Stations;
 pub use crate::commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
 #[cfg(not(feature = "loom"))]
 pub use crate::engine::{
-    Appended, BackEnd, Completions, Layout, Log, LogBuilder, LogWrite, LogWriter, Observer,
-    Options, Session, Shape, SpaceWaits,
+    Appended, BackEnd, CommitFuture, CompletionEvent, Completions, Layout, Log, LogBuilder,
+    LogWrite, LogWriter, Observer, Options, QueueFull, Session, Shape, SpaceWaits, Ticket,
 };
 pub use crate::error::{Error, ShapeError};
 pub use crate::group::Geometry;
@@ -15,7 +15,7 @@ pub use crate::rba::{InvalidRba, Rba};
 pub use crate::recovery::{DamageScan, End, RecordReader, Recovery, RedoRecord, Salvage, Scan};
 #[cfg(not(feature = "loom"))]
 pub use crate::sync::EngineClock;
-pub use crate::tickets::{Completion, QueueFull, Ticket};
+pub use crate::tickets::Completion;
 pub use crate::triggers::Triggers;
 pub use crate::writer::{Adaptive, Cause, CommitWay, Learned, LogFileSync, Policy, SyncSwitch};
 pub use device::file::Directory;

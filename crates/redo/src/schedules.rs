@@ -387,6 +387,8 @@ fn planted_bugs_are_found() {
         (Bug::SlotReuse, LogWriter::Inline),
         (Bug::AcknowledgeBeforeFlush, LogWriter::Lgwr),
         (Bug::OverReserve, LogWriter::Inline),
+        (Bug::FutureRegistersLate, LogWriter::Lgwr),
+        (Bug::CancelLosesOthers, LogWriter::Inline),
     ] {
         let case = Case {
             planted: Planted::with(bug),

@@ -5,20 +5,53 @@
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
 };
 
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
 };
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
 };
+
+/// A shared registration; loom also finds one that is never given up.
+#[cfg(feature = "loom")]
+pub(crate) use loom::sync::Arc as Shared;
+#[cfg(not(feature = "loom"))]
+pub(crate) use std::sync::Arc as Shared;
+
+/// The waker of one task. Neither method blocks.
+#[derive(Debug, Default)]
+pub(crate) struct WakerCell(
+    #[cfg(not(feature = "loom"))] atomic_waker::AtomicWaker,
+    #[cfg(feature = "loom")] loom::future::AtomicWaker,
+);
+
+impl WakerCell {
+    /// Keeps `waker` in the place of an earlier one. Called by one thread at a time.
+    #[inline]
+    pub(crate) fn register(&self, waker: &std::task::Waker) {
+        #[cfg(not(feature = "loom"))]
+        self.0.register(waker);
+        #[cfg(feature = "loom")]
+        self.0.register_by_ref(waker);
+    }
+
+    /// Takes the waker out.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<std::task::Waker> {
+        #[cfg(not(feature = "loom"))]
+        return self.0.take();
+        #[cfg(feature = "loom")]
+        self.0.take_waker()
+    }
+}
 
 /// Threads of the engine; loom's models start their own.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]

@@ -14,29 +14,13 @@ use crate::planted::{Bug, Planted};
 use crate::turn::{LeadOutcome, SharedBaton};
 use std::collections::VecDeque;
 
-/// A commit that was requested, which is reported durable later.
-#[must_use = "only the ticket shows whether the commit is durable"]
-#[derive(Debug)]
-pub struct Ticket {
+/// A commit that was requested, as numbers: what a ticket of any log consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommitRequest {
     /// So many batches must be durable.
-    through: u64,
-    immediate: bool,
-    log: u64,
-}
-
-impl Ticket {
-    pub(crate) fn new(through: u64, immediate: bool, log: u64) -> Ticket {
-        Ticket {
-            through,
-            immediate,
-            log,
-        }
-    }
-
-    /// Of which log.
-    pub(crate) fn log(&self) -> u64 {
-        self.log
-    }
+    pub(crate) through: u64,
+    /// Somebody wants it written.
+    pub(crate) immediate: bool,
 }
 
 /// The outcome of a ticket.
@@ -52,24 +36,6 @@ pub struct Completion<T> {
     /// only after recovery.
     pub outcome: Result<(), Error>,
 }
-
-/// The queue is full: take completions first. Gives back what could not be queued; the commit
-/// itself goes on.
-#[derive(Debug)]
-pub struct QueueFull<T> {
-    /// The ticket.
-    pub ticket: Ticket,
-    /// Its tag.
-    pub tag: T,
-}
-
-impl<T> std::fmt::Display for QueueFull<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("as many commits are outstanding as the queue holds; take completions first")
-    }
-}
-
-impl<T: std::fmt::Debug> std::error::Error for QueueFull<T> {}
 
 /// Tickets in the order in which they were queued.
 pub(crate) struct Tickets<T> {
@@ -99,13 +65,13 @@ impl<T> Tickets<T> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, ticket: Ticket, tag: T) -> Result<(), QueueFull<T>> {
+    pub(crate) fn push(&mut self, request: CommitRequest, tag: T) -> Result<(), T> {
         if self.entries.len() >= self.capacity {
-            return Err(QueueFull { ticket, tag });
+            return Err(tag);
         }
         // Sessions of a thread may commit in another order than they appended in.
-        self.last = self.last.max(ticket.through);
-        if ticket.immediate {
+        self.last = self.last.max(request.through);
+        if request.immediate {
             self.wanted = self.last;
         }
         self.entries.push_back((self.last, tag));
@@ -121,7 +87,7 @@ impl<T> Tickets<T> {
     }
 
     /// The batches that the first undecided ticket needs, and whether somebody wants them written.
-    fn next(&self) -> Option<(u64, bool)> {
+    pub(crate) fn next(&self) -> Option<(u64, bool)> {
         let (through, _) = self.entries.get(self.decided)?;
         Some((*through, self.wanted >= *through))
     }
@@ -209,8 +175,18 @@ pub(crate) fn durable_batches(buffer: &LogBuffer, planted: Planted) -> u64 {
 mod tests {
     use super::*;
 
-    fn ticket(through: u64) -> Ticket {
-        Ticket::new(through, true, 1)
+    fn ticket(through: u64) -> CommitRequest {
+        CommitRequest {
+            through,
+            immediate: true,
+        }
+    }
+
+    fn unhurried(through: u64) -> CommitRequest {
+        CommitRequest {
+            through,
+            immediate: false,
+        }
     }
 
     fn taken(queue: &mut Tickets<u32>) -> Vec<(u32, bool)> {
@@ -251,24 +227,24 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_gives_the_ticket_back() {
+    fn a_full_queue_gives_the_tag_back() {
         let mut queue = Tickets::new(0);
         assert_eq!(queue.capacity(), 1);
         queue.push(ticket(1), 1).expect("room for one");
         let full = queue.push(ticket(2), 2).expect_err("no room");
-        assert_eq!((full.ticket.through, full.tag), (2, 2));
+        assert_eq!(full, 2);
         queue.decide(true, 1);
-        assert!(queue.push(full.ticket, 2).is_err(), "decided is not taken");
+        assert!(queue.push(ticket(2), 2).is_err(), "decided is not taken");
         assert_eq!(taken(&mut queue), [(1, true)]);
     }
 
     #[test]
     fn who_posts_behind_who_does_not_has_both_written() {
         let mut queue = Tickets::new(4);
-        queue.push(Ticket::new(2, false, 1), 1).expect("room");
+        queue.push(unhurried(2), 1).expect("room");
         assert_eq!(queue.next(), Some((2, false)));
-        queue.push(Ticket::new(4, true, 1), 2).expect("room");
-        queue.push(Ticket::new(6, false, 1), 3).expect("room");
+        queue.push(ticket(4), 2).expect("room");
+        queue.push(unhurried(6), 3).expect("room");
         assert_eq!(queue.next(), Some((2, true)));
         queue.decide(true, 4);
         assert_eq!(queue.next(), Some((6, false)));

@@ -16,9 +16,11 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod futures;
 mod pipeline;
 mod waiting;
 
+pub(crate) use futures::AwaitedCommit;
 pub(crate) use pipeline::Turned;
 pub(crate) use waiting::{Leadership, Rules};
 
@@ -30,9 +32,9 @@ use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner};
-use std::sync::Arc;
 #[cfg(not(feature = "loom"))]
 use std::sync::PoisonError;
+use std::sync::{Arc, OnceLock};
 
 /// Above this many sleepers the leader wakes half, and each of those wakes one more.
 #[cfg(not(any(feature = "loom", feature = "shuttle")))]
@@ -68,7 +70,8 @@ pub(crate) struct SharedBaton<H> {
     post_bytes: u32,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
-    cause: Mutex<Option<Cause>>,
+    /// Set before the state is. Who reads it does not wait for a lock: a future does.
+    cause: OnceLock<Cause>,
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
     /// Foregrounds write for themselves (1), or the log writer's thread does (0). It decides whom a
@@ -113,7 +116,7 @@ impl<H> SharedBaton<H> {
             asked: AtomicU32::new(0),
             post_bytes: rules.triggers.post_bytes(room),
             state: AtomicU32::new(OPEN),
-            cause: Mutex::new(None),
+            cause: OnceLock::new(),
             polling: AtomicU32::new(way.polling.into()),
             leading: AtomicU32::new(way.inline.into()),
             learner: learner.map(Mutex::new),
@@ -144,18 +147,25 @@ impl<H> SharedBaton<H> {
         if self.state.load(Ordering::Acquire) == CLOSED {
             return Error::Closed;
         }
-        match self.cause.lock().map_or(None, |cause| *cause) {
+        match self.cause.get().copied() {
             Some(Cause::NoCheckpoint) => Error::CheckpointIncomplete,
             cause => Error::Poisoned(cause.unwrap_or(Cause::Abandoned)),
         }
     }
 
-    /// Fails every waiter, now and later.
+    /// Fails every waiter, now and later. Not for the holder of the baton.
     #[cold]
     pub(crate) fn poison(&self, cause: Cause) {
-        if let Ok(mut slot) = self.cause.lock() {
-            slot.get_or_insert(cause);
-        }
+        self.poison_as_holder(cause);
+        self.wake_all_tasks();
+    }
+
+    /// As [`SharedBaton::poison`], for the holder of the baton: tasks are woken, which is code of
+    /// the embedder, where the baton is laid down.
+    #[cold]
+    pub(crate) fn poison_as_holder(&self, cause: Cause) {
+        // The first cause is the one that is reported.
+        let _ = self.cause.set(cause);
         self.state.store(POISONED, Ordering::SeqCst);
         if cause == Cause::Abandoned {
             self.buffer.abandon();
@@ -171,6 +181,7 @@ impl<H> SharedBaton<H> {
             .state
             .compare_exchange(OPEN, CLOSED, Ordering::SeqCst, Ordering::SeqCst);
         self.wake_everybody();
+        self.wake_all_tasks();
         // A baton that died with its holder leads no more either.
         drop(self.baton.lock());
     }
@@ -248,30 +259,29 @@ impl<H> SharedBaton<H> {
 
     /// Leads with the baton, lays it down, hands on and wakes.
     #[inline]
-    pub(crate) fn lead(
-        &self,
-        mut holder: MutexGuard<'_, H>,
-        lead: impl FnOnce(&mut H) -> LeadOutcome,
-    ) {
+    pub(crate) fn lead(&self, holder: MutexGuard<'_, H>, lead: impl FnOnce(&mut H) -> LeadOutcome) {
         if !self.is_open() {
             // Looked at under the baton, as `close` relies on it.
             return;
         }
         let dies = Dies(self);
+        // Where leading unwinds, the baton is given up before the tasks are woken.
+        let mut holder = holder;
         let led = lead(&mut holder);
-        std::mem::forget(dies);
         let upto = self.buffer.published();
         if let LeadOutcome::From(first) = led {
             self.bump(first, upto);
             self.learn(first, upto);
         }
         drop(holder);
+        std::mem::forget(dies);
         fence(Ordering::SeqCst);
         self.hand_off();
         if let LeadOutcome::From(first) = led {
             for batch in first..upto {
                 self.wake_batch(batch);
             }
+            self.wake_tasks(first, upto);
         }
     }
 

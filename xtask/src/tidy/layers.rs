@@ -21,6 +21,8 @@ struct Crate {
     links: Option<String>,
     /// Names of direct dependencies as declared: normal, build and development.
     declared: BTreeSet<String>,
+    /// Those of them that only its tests, benchmarks and examples use.
+    development: BTreeSet<String>,
     /// Ids of normal dependencies as resolved.
     normal: Vec<String>,
 }
@@ -99,9 +101,14 @@ fn crates(metadata: &Value, root: &Path) -> BTreeMap<String, Crate> {
         let manifest = text(package, "manifest_path");
         let own = Path::new(&manifest).strip_prefix(root).ok();
         let own = own.map_or(manifest.clone(), |path| path.display().to_string());
-        let declared = array(package, "dependencies")
-            .iter()
-            .map(|d| text(d, "name"));
+        let names = |development: bool| {
+            let all = array(package, "dependencies").iter();
+            let kind = move |d: &&Value| (text(d, "kind") == "dev") == development;
+            all.filter(kind).map(|d| text(d, "name"))
+        };
+        let shipped: BTreeSet<String> = names(false).collect();
+        let mut development: BTreeSet<String> = names(true).collect();
+        development.retain(|name| !shipped.contains(name));
         let entry = Crate {
             name: text(package, "name"),
             version: text(package, "version"),
@@ -110,7 +117,8 @@ fn crates(metadata: &Value, root: &Path) -> BTreeMap<String, Crate> {
                 .get("links")
                 .and_then(Value::as_str)
                 .map(String::from),
-            declared: declared.collect(),
+            declared: &shipped | &development,
+            development,
             normal: Vec::new(),
         };
         found.insert(id, entry);
@@ -179,7 +187,14 @@ fn reserved(crates: &BTreeMap<String, Crate>) -> Vec<Violation> {
     let mut found = Vec::new();
     for (manifest, member) in members(crates) {
         let below = below(crates, member).into_iter().map(|c| c.name.as_str());
+        let mut only = policy::IN_DEVELOPMENT.iter();
+        let only = only.find(|(_, user)| *user == member.name);
+        let may = |name: &&str| {
+            let listed = only.is_some_and(|(names, _)| names.contains(name));
+            listed && member.development.contains(*name)
+        };
         let declared = member.declared.iter().map(String::as_str);
+        let declared = declared.filter(|name| !may(name));
         let names: BTreeSet<&str> = declared.chain(below).collect();
         for name in names {
             let Some(users) = reserved_for(name).filter(|u| !u.contains(&member.name.as_str()))
@@ -339,6 +354,20 @@ mod tests {
         assert_eq!(told(&reserved(&bad)), [expected]);
         assert!(reserved_for("smol_str").is_none() && reserved_for("arrows").is_none());
         assert!(reserved_for("arrow-array").is_some() && reserved_for("miette").is_some());
+    }
+
+    #[test]
+    fn tests_of_the_embedded_crate_have_runtimes_and_the_crate_has_none() {
+        let of = |member: &str, kind: Option<&str>| {
+            let dependency = json!({ "name": "tokio", "kind": kind });
+            let mut package = package(member, &[], None);
+            package["dependencies"] = json!([dependency]);
+            let metadata = json!({ "packages": [package], "workspace_members": [member] });
+            told(&reserved(&crates(&metadata, Path::new("/p")))).len()
+        };
+        assert_eq!(of("redolab-redo", Some("dev")), 0);
+        assert_eq!(of("redolab-redo", None), 1);
+        assert_eq!(of("redolab-device", Some("dev")), 1);
     }
 
     #[test]

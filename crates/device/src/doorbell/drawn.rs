@@ -6,6 +6,7 @@
 use super::Asleep;
 use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::sync::{Condvar, Mutex};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// More are never woken at once: no test has as many threads.
@@ -62,7 +63,7 @@ impl DrawnDoorbell {
     /// Sleeps while the word is `seen`. Compares and sleeps in one, like a futex.
     pub fn wait(&self, seen: u32) {
         let _asleep = self.asleep();
-        let queue = self.queue.lock().expect("nobody panics with it");
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         if self.word.load(Ordering::SeqCst) == seen {
             drop(self.woken.wait(queue).expect("nobody panics with it"));
         }
@@ -76,7 +77,8 @@ impl DrawnDoorbell {
     /// Wakes at most `n` sleepers.
     pub fn wake(&self, n: u32) {
         if self.sleepers() > 0 {
-            let queue = self.queue.lock().expect("nobody panics with it");
+            // A schedule that failed unwinds all its threads: who wakes there must not panic again.
+            let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..n.min(SLEEPERS_MAX) {
                 self.woken.notify_one();
             }

@@ -3,6 +3,7 @@
 use crate::group::StreamBlock;
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::wait::WaitWord;
+use crate::wakers::WakerList;
 
 /// When the write that served a batch passed its stations, on the log's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) struct BatchSlot {
     /// The newest batch of this slot that somebody wants written, plus one.
     pub(crate) asked: AtomicU64,
     pub(crate) wake: WaitWord,
+    /// Tasks that await the batch.
+    pub(crate) wakers: WakerList,
     /// Sleepers that the woken have to wake.
     pub(crate) chain: AtomicU32,
     pub(super) served: AtomicU64,

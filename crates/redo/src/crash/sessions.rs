@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::buffer::{LogBuffer, Reservation, Source};
 use crate::control::Position;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
-use crate::tickets::{Ticket, Tickets, durable_batches};
+use crate::tickets::{CommitRequest, Tickets, durable_batches};
 use measure::workload::split_mix;
 
 /// A foreground.
@@ -133,7 +133,10 @@ impl Session {
                         posts,
                     };
                 }
-                let ticket = Ticket::new(batch + 1, posts, 0);
+                let ticket = CommitRequest {
+                    through: batch + 1,
+                    immediate: posts,
+                };
                 self.tickets.push(ticket, number).expect("room for one");
             } else {
                 env.coverage.commits_nowait += 1;

@@ -5,9 +5,29 @@
 //! outcome is given to the thread that asks. See docs/decisions/2026-11-20-tickets.md.
 
 use super::core::Core;
+use super::event::{ArmedEvent, CompletionEvent};
+use super::ticket::Ticket;
 use crate::buffer::Stations;
-use crate::tickets::{Completion, QueueFull, Ticket, Tickets};
+use crate::tickets::{Completion, Tickets};
 use std::sync::Arc;
+
+/// The queue is full: take completions first. Gives back what could not be queued; the commit
+/// itself goes on.
+#[derive(Debug)]
+pub struct QueueFull<T> {
+    /// The ticket.
+    pub ticket: Ticket,
+    /// Its tag.
+    pub tag: T,
+}
+
+impl<T> std::fmt::Display for QueueFull<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("as many commits are outstanding as the queue holds; take completions first")
+    }
+}
+
+impl<T: std::fmt::Debug> std::error::Error for QueueFull<T> {}
 
 /// The tickets of one thread's asynchronous commits, first in, first out; `T` is what a ticket is
 /// distinguished by. Made by [`super::Log::completions`].
@@ -51,6 +71,7 @@ pub struct Completions<T> {
     tickets: Tickets<T>,
     /// What was read last of a log write: most completions in a row share theirs.
     served: (u64, Option<Stations>),
+    event: Option<ArmedEvent>,
 }
 
 impl<T> Completions<T> {
@@ -59,7 +80,32 @@ impl<T> Completions<T> {
             core,
             tickets: Tickets::new(capacity),
             served: (0, None),
+            event: None,
         }
+    }
+
+    /// A descriptor that becomes readable when tickets of this queue may be decided; made by the
+    /// first call. It lets one thread wait for commits and sockets alike, with epoll or what is
+    /// built on it.
+    ///
+    /// It is **armed** by a [`Completions::poll`] that returns 0 while tickets are queued, or by
+    /// the push of a ticket into a queue whose last poll found none undecided. Armed, it becomes
+    /// readable when the first undecided ticket is durable or failed, and stays readable until the
+    /// next `poll` that returns 0. So: poll and take until `poll` returns 0, then wait for the
+    /// descriptor. With `tokio::io::unix::AsyncFd`, clear its readiness only after `poll` returned
+    /// 0.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn event(&mut self) -> std::io::Result<CompletionEvent> {
+        if let Some(armed) = &self.event {
+            return Ok(armed.event());
+        }
+        let mut armed = ArmedEvent::new()?;
+        let event = armed.event();
+        armed.arm(&self.core, &self.tickets);
+        self.event = Some(armed);
+        Ok(event)
     }
 
     /// Queues a ticket behind those that are there.
@@ -72,8 +118,13 @@ impl<T> Completions<T> {
     /// When the ticket is another log's: its number means nothing here.
     #[inline]
     pub fn push(&mut self, ticket: Ticket, tag: T) -> Result<(), QueueFull<T>> {
-        assert_eq!(ticket.log(), self.core.id, "a ticket of another log");
-        self.tickets.push(ticket, tag)
+        assert!(ticket.is_of(&self.core), "a ticket of another log");
+        let unarmed = self.event.is_some() && self.tickets.next().is_none();
+        let pushed = self.tickets.push(ticket.request, tag);
+        if unarmed && let Some(event) = &mut self.event {
+            event.arm(&self.core, &self.tickets);
+        }
+        pushed.map_err(|tag| QueueFull { ticket, tag })
     }
 
     /// Looks, without waiting, which tickets are durable or failed. Returns how many
@@ -81,7 +132,13 @@ impl<T> Completions<T> {
     /// posts the fallback log writer, once a batch, so that looking again and again gets there.
     #[inline]
     pub fn poll(&mut self) -> usize {
-        self.tickets.poll(&self.core)
+        let decided = self.tickets.poll(&self.core);
+        if decided == 0
+            && let Some(event) = &mut self.event
+        {
+            event.arm(&self.core, &self.tickets);
+        }
+        decided
     }
 
     /// As [`Completions::poll`], but waits until there is at least one; returns 0 only when the
@@ -132,6 +189,14 @@ impl<T> Completions<T> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.tickets.capacity()
+    }
+}
+
+impl<T> Drop for Completions<T> {
+    fn drop(&mut self) {
+        if let Some(event) = &mut self.event {
+            event.disarm(&self.core);
+        }
     }
 }
 

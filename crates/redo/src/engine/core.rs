@@ -13,11 +13,7 @@ pub(crate) struct Core {
     pub(crate) geometry: Geometry,
     pub(crate) clock: EngineClock,
     pub(crate) max_record: u64,
-    /// Distinguishes the open logs of a process.
-    pub(crate) id: u64,
 }
-
-static NEXT_ID: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
 /// A core is its turn-taking, with more around it.
 impl std::ops::Deref for Core {
@@ -37,7 +33,6 @@ impl Core {
             geometry,
             clock,
             max_record,
-            id: NEXT_ID.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
         }
     }
 

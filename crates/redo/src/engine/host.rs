@@ -277,7 +277,7 @@ impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
             Action::Release { upto } => self.hands.release(core, now, upto),
             Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
             Action::Poison(cause) => {
-                core.poison(cause);
+                core.poison_as_holder(cause);
                 self.next = Next::Over;
             }
             Action::Idle => self.next = Next::Over,

@@ -4,8 +4,8 @@
 //! on raw devices ([`raw`]), giving up redo behind damage (`salvage`), looking without opening
 //! (`inspect`), the host that carries out the
 //! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
-//! sessions, completion queues of commits that are not waited for one by one (`completions`), the
-//! log writer's threads (`lgwr`). Policy is in
+//! sessions, tickets and futures of commits that are not waited for one by one (`ticket`), queues
+//! of tickets (`completions`) with their `event`, the log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
 mod back_end;
@@ -13,6 +13,7 @@ mod builder;
 mod completions;
 mod core;
 mod create;
+mod event;
 mod headers;
 mod host;
 mod inspect;
@@ -25,15 +26,18 @@ pub mod raw;
 mod retired;
 mod salvage;
 mod session;
+mod ticket;
 
 pub use back_end::BackEnd;
 pub use builder::{Layout, LogBuilder};
-pub use completions::Completions;
+pub use completions::{Completions, QueueFull};
+pub use event::CompletionEvent;
 pub use host::LogWrite;
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
 pub use observer::Observer;
 pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
+pub use ticket::{CommitFuture, Ticket};
 
 use crate::control::ControlFile;
 use crate::error::Error;

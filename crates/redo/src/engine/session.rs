@@ -1,12 +1,13 @@
 //! Sessions: foregrounds that append redo and commit it.
 
 use super::core::Core;
+use super::ticket::{LogHandle, Ticket};
 use crate::buffer::{Full, Reservation, Source};
 use crate::commit::{Commit, CommitMode, CommitPost, CommitWait};
 use crate::error::Error;
 use crate::format::{RECORD_HEADER_BYTES, encode_record_header};
 use crate::rba::Rba;
-use crate::tickets::Ticket;
+use crate::tickets::CommitRequest;
 use crate::writer::Cause;
 use measure::{Clock, Nanos};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 /// A foreground. Cheap to make; belongs to one thread at a time.
 pub struct Session {
     core: Arc<Core>,
+    /// What its tickets share.
+    handle: Arc<LogHandle>,
     /// The batch of the last record that was appended.
     last_batch: Option<u64>,
     appended: Appended,
@@ -53,6 +56,7 @@ impl Drop for FillGuard<'_> {
 impl Session {
     pub(crate) fn new(core: Arc<Core>) -> Session {
         Session {
+            handle: LogHandle::new(&core),
             core,
             last_batch: None,
             appended: Appended::default(),
@@ -68,34 +72,63 @@ impl Session {
     /// A record over [`super::Log::max_record_bytes`], or a poisoned log.
     #[inline]
     pub fn append(&mut self, vectors: &[&[u8]]) -> Result<Rba, Error> {
-        let core = &*self.core;
-        let payload: u64 = vectors.iter().map(|v| v.len() as u64).sum();
-        if payload > core.max_record {
-            return Err(Error::RecordTooLarge {
-                len: payload,
-                max: core.max_record,
-            });
-        }
-        core.check()?;
-        let len = payload as u32 + RECORD_HEADER_BYTES as u32;
-        let reservation = match core.buffer.reserve(len) {
+        let payload = self.admit(vectors)?;
+        let len = payload + RECORD_HEADER_BYTES as u32;
+        let reservation = match self.core.buffer.reserve(len) {
             Ok(reservation) => reservation,
             Err(Full) => self.reserve_when_room(len)?,
         };
+        Ok(self.fill(&reservation, payload, vectors))
+    }
+
+    /// As [`Session::append`], but never blocks: `None` means that the log buffer is full, and that
+    /// nothing was appended. The log writer is posted then, so that there is room soon: await a
+    /// commit that is under way, or let other tasks run, and try again.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    #[inline]
+    pub fn try_append(&mut self, vectors: &[&[u8]]) -> Result<Option<Rba>, Error> {
+        let payload = self.admit(vectors)?;
+        let len = payload + RECORD_HEADER_BYTES as u32;
+        match self.core.buffer.reserve(len) {
+            Ok(reservation) => Ok(Some(self.fill(&reservation, payload, vectors))),
+            Err(Full) => {
+                self.core.post();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Bytes of a record that this log accepts now.
+    #[inline]
+    fn admit(&self, vectors: &[&[u8]]) -> Result<u32, Error> {
+        let payload: u64 = vectors.iter().map(|v| v.len() as u64).sum();
+        if payload > self.core.max_record {
+            return Err(Error::RecordTooLarge {
+                len: payload,
+                max: self.core.max_record,
+            });
+        }
+        self.core.check()?;
+        Ok(payload as u32)
+    }
+
+    /// Copies a record of `payload` bytes into its place.
+    #[inline]
+    fn fill(&mut self, reservation: &Reservation, payload: u32, vectors: &[&[u8]]) -> Rba {
         let core = &*self.core;
         let guard = FillGuard(core);
-        let header = encode_record_header(payload as u32);
-        core.buffer
-            .fill(&reservation, Source::new(&header, vectors));
+        let header = encode_record_header(payload);
+        core.buffer.fill(reservation, Source::new(&header, vectors));
         std::mem::forget(guard);
         self.last_batch = Some(reservation.batch);
         self.appended.records += 1;
-        self.appended.bytes += u64::from(len);
-        core.appended(&reservation);
-        let block = reservation.start + u64::from(reservation.offset / core.geometry.payload());
-        Ok(core
-            .geometry
-            .rba(block, reservation.offset % core.geometry.payload()))
+        self.appended.bytes += u64::from(reservation.len);
+        core.appended(reservation);
+        let per_block = core.geometry.payload();
+        let block = reservation.start + u64::from(reservation.offset / per_block);
+        core.geometry.rba(block, reservation.offset % per_block)
     }
 
     #[cold]
@@ -163,7 +196,8 @@ impl Session {
             core.commit_async(batch, immediate);
             batch + 1
         });
-        Ok(Ticket::new(through, immediate, core.id))
+        let request = CommitRequest { through, immediate };
+        Ok(Ticket::new(request, &self.handle))
     }
 
     fn done(&self, requested: Nanos, batch: u64, durable: bool) -> Commit {

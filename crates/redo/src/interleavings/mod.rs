@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod commits;
+mod futures;
 mod pipeline;
 mod ring;
 mod tickets;
@@ -127,7 +128,7 @@ impl Scribe {
             return LeadOutcome::Nothing;
         }
         if self.fails_after == Some(0) {
-            log.poison(Cause::Write(device::IoFailure { errno: 5 }));
+            log.poison_as_holder(Cause::Write(device::IoFailure { errno: 5 }));
             return LeadOutcome::From(first);
         }
         self.fails_after = self.fails_after.map(|left| left - 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Error;
-use crate::tickets::{Ticket, Tickets, durable_batches};
+use crate::tickets::{CommitRequest, Tickets, durable_batches};
 use crate::writer::LogFileSync;
 use loom::thread;
 
@@ -23,7 +23,11 @@ fn request(log: &Log, queue: &mut Tickets<u64>, body: &[u8]) -> Result<(), Error
     let batch = append(log, body)?;
     log.check()?;
     log.commit_async(batch, true);
-    let queued = queue.push(Ticket::new(batch + 1, true, 1), batch);
+    let request = CommitRequest {
+        through: batch + 1,
+        immediate: true,
+    };
+    let queued = queue.push(request, batch);
     assert!(queued.is_ok(), "room");
     Ok(())
 }

@@ -4,10 +4,12 @@
 
 use super::{EACH, World, below};
 use crate::commit::CommitPost;
-use crate::engine::{Completions, Session};
+use crate::engine::{CommitFuture, Completions, Session};
 use crate::{CommitMode, Error, Rba};
 use shuttle::thread;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 /// A record that no other equals; the longest nearly fills a block, so many lie in two.
 fn record(who: u32, which: u32) -> Vec<u8> {
@@ -55,7 +57,7 @@ fn commit(
     later: &mut Later,
     redo: (Rba, Vec<u8>),
 ) -> Result<(), Error> {
-    let mode = match below(4) {
+    let mode = match below(5) {
         0 => CommitMode::NOWAIT_BATCH,
         1 => {
             let ticket = session.commit_async(CommitPost::Immediate)?;
@@ -66,12 +68,39 @@ fn commit(
             }
             return Ok(());
         }
+        2 => {
+            let future = session.commit_async(CommitPost::Immediate)?.into_future();
+            return awaits(world, future, redo);
+        }
         _ => CommitMode::WAIT_IMMEDIATE,
     };
     if session.commit(mode)?.durable {
         world.acknowledged.lock().expect("whole").push(redo);
     } else {
         assert_eq!(mode, CommitMode::NOWAIT_BATCH);
+    }
+    Ok(())
+}
+
+/// Awaits a commit as a task does, or drops its future at some poll: the commit goes on.
+fn awaits(world: &World, mut future: CommitFuture, redo: (Rba, Vec<u8>)) -> Result<(), Error> {
+    let mut left = below(2).checked_sub(1).map(|_| below(3));
+    let done = shuttle::future::block_on(std::future::poll_fn(|context| {
+        if left == Some(0) {
+            return Poll::Ready(None);
+        }
+        let polled = Pin::new(&mut future).poll(context).map(Some);
+        if let Some(polls) = &mut left {
+            *polls -= 1;
+            // So that it is polled again.
+            context.waker().wake_by_ref();
+        }
+        polled
+    }));
+    drop(future);
+    if let Some(outcome) = done {
+        outcome?;
+        world.acknowledged.lock().expect("whole").push(redo);
     }
     Ok(())
 }

@@ -61,19 +61,22 @@ impl<H> SharedBaton<H> {
     /// One turn of a pipelined log writer with the baton; threads that it served are woken without.
     #[inline]
     fn attend(&self, turn: impl FnOnce(&mut H) -> Turned) -> Result<Turned, Error> {
-        let mut holder = self.baton()?;
+        let holder = self.baton()?;
         let dies = Dies(self);
+        // Where the turn unwinds, the baton is given up before the tasks are woken.
+        let mut holder = holder;
         let first = self.buffer.published();
         let turned = turn(&mut holder);
-        std::mem::forget(dies);
         let upto = self.buffer.published();
         self.bump(first, upto);
         self.learn(first, upto);
         drop(holder);
+        std::mem::forget(dies);
         fence(Ordering::SeqCst);
         for batch in first..upto {
             self.wake_batch(batch);
         }
+        self.wake_tasks(first, upto);
         Ok(turned)
     }
 }

@@ -1,0 +1,107 @@
+//! The event of a completion queue: a descriptor that becomes readable when tickets of the queue
+//! may be decided, for threads that wait for sockets and commits alike.
+
+use super::core::Core;
+use crate::tickets::Tickets;
+use crate::wakers::Registration;
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+/// Becomes readable when tickets of a completion queue may be decided. An `eventfd`, for epoll and
+/// what is built on it: `mio`, `tokio::io::unix::AsyncFd`, `smol::Async`. Made by
+/// [`Completions::event`](super::Completions::event), where it is documented when it is armed. Do
+/// not read it: the queue does. It may outlive its queue, and stays as it is then.
+#[derive(Clone, Debug)]
+pub struct CompletionEvent(Arc<OwnedFd>);
+
+impl AsFd for CompletionEvent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for CompletionEvent {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// What the log wakes instead of a task.
+struct EventSignal(CompletionEvent);
+
+impl Wake for EventSignal {
+    fn wake(self: Arc<Self>) {
+        self.0.raise();
+    }
+}
+
+impl CompletionEvent {
+    /// Makes it readable.
+    fn raise(&self) {
+        // It fails only where the counter is full: it is readable then.
+        let _ = rustix::io::write(self, &1_u64.to_ne_bytes());
+    }
+
+    /// Makes it unreadable.
+    fn lower(&self) {
+        // It fails only where the counter is zero: it is unreadable then.
+        let _ = rustix::io::read(self, &mut [0_u8; 8]);
+    }
+}
+
+/// The event of a queue, and what arms it.
+pub(super) struct ArmedEvent {
+    event: CompletionEvent,
+    waker: Waker,
+    armed: Option<Arc<Registration>>,
+}
+
+impl ArmedEvent {
+    pub(super) fn new() -> std::io::Result<ArmedEvent> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let event = CompletionEvent(Arc::new(event));
+        Ok(ArmedEvent {
+            waker: Arc::new(EventSignal(event.clone())).into(),
+            event,
+            armed: None,
+        })
+    }
+
+    pub(super) fn event(&self) -> CompletionEvent {
+        self.event.clone()
+    }
+
+    /// Sees to it that the event becomes readable when the first undecided ticket is decided, and
+    /// not before. Nothing is lost: it is made unreadable, then the outcome is looked at.
+    pub(super) fn arm<T>(&mut self, core: &Core, tickets: &Tickets<T>) {
+        self.event.lower();
+        let Some((through, wanted)) = tickets.next() else {
+            return self.disarm(core);
+        };
+        let Some(batch) = through.checked_sub(1) else {
+            // A ticket of nothing is decided by the next look.
+            return self.event.raise();
+        };
+        if wanted {
+            core.request(batch);
+        }
+        if self.armed.as_ref().is_none_or(|r| r.batch != batch) {
+            self.disarm(core);
+        }
+        let armed = self.armed.take();
+        let armed = armed.unwrap_or_else(|| Registration::new(batch));
+        if core.poll_published(&armed, &self.waker).is_ready() {
+            self.event.raise();
+        }
+        self.armed = Some(armed);
+    }
+
+    /// The event is nobody's any more.
+    pub(super) fn disarm(&mut self, core: &Core) {
+        if let Some(armed) = self.armed.take() {
+            core.forget(&armed);
+        }
+    }
+}
