@@ -1,7 +1,7 @@
 //! The figures of `docs/performance.md`, made from measured data under `experiments/`.
 //!
 //! What lives here: which files they become and what the page says of them. `data` reads CSV,
-//! `plan` knows the ten figures, `svg` draws, `values` are those in the text of any document.
+//! `plan` and `ways` know the figures, `svg` draws, `values` are those in the text of any document.
 //! Nothing here measures: without data a figure does not
 //! exist, and the page says so.
 //!
@@ -11,6 +11,7 @@ mod data;
 mod plan;
 mod svg;
 pub mod values;
+mod ways;
 
 use crate::Outcome;
 use crate::tree::File;

@@ -190,7 +190,7 @@ fn the_first_failure_poisons_and_what_was_acknowledged_is_recovered() {
             }
         }
     }
-    assert_eq!(cases, 100);
+    assert_eq!(cases, 150);
 }
 
 /// A scratch directory in memory where there is one: it is the log's handling of answers that is

@@ -88,6 +88,7 @@ pub struct Peer {
 /// Every peer that is built, in the order of the table.
 pub fn all() -> Vec<Peer> {
     let mut peers = vec![
+        redolab::AUTO,
         redolab::INLINE,
         redolab::LGWR,
         redolab::WORKERS,
@@ -131,7 +132,7 @@ pub fn find(name: &str) -> Result<(Peer, String), AnyError> {
     }
     if head == "redolab" {
         redolab::mode(variant)?;
-        return Ok((redolab::INLINE, variant.to_owned()));
+        return Ok((redolab::AUTO, variant.to_owned()));
     }
     let names: Vec<&str> = all().iter().map(|peer| peer.name).collect();
     Err(format!("no peer `{name}` is built; there are {}", names.join(", ")).into())

@@ -8,8 +8,8 @@ use redo::{CommitMode, Log, LogFileSync, LogWriter, Options, Shape};
 use std::sync::Arc;
 use std::time::Instant;
 
-pub const INLINE: Peer = Peer {
-    name: "redolab:inline",
+pub const AUTO: Peer = Peer {
+    name: "redolab:auto",
     class: Class::Own,
     package: "redolab-redo",
     settings: "Options::default(): the back end that its probe finds, log buffer of 16 MiB; three \
@@ -18,22 +18,28 @@ pub const INLINE: Peer = Peer {
     open: Some(open),
 };
 
+pub const INLINE: Peer = Peer {
+    name: "redolab:inline",
+    settings: "the same with committing threads that write for all",
+    ..AUTO
+};
+
 pub const LGWR: Peer = Peer {
     name: "redolab:lgwr",
     settings: "the same with a dedicated log writer",
-    ..INLINE
+    ..AUTO
 };
 
 pub const WORKERS: Peer = Peer {
     name: "redolab:workers=2",
     settings: "the same with a dedicated log writer and two workers",
-    ..INLINE
+    ..AUTO
 };
 
 pub const ADAPTIVE: Peer = Peer {
     name: "redolab:adaptive",
     settings: "the same with a log writer that adapts between one and many workers",
-    ..INLINE
+    ..AUTO
 };
 
 /// How a variant runs the log.

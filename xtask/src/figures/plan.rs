@@ -1,4 +1,4 @@
-//! The ten figures of the log's performance: which measured data each reads, and what it makes of
+//! The figures of the log's performance: which measured data each reads, and what it makes of
 //! it.
 //!
 //! Invariants: a ratio is taken within a round and never between rounds; a peer whose commits its
@@ -7,6 +7,7 @@
 
 use super::data::{Row, Spread, Table};
 use super::svg::{Chart, Group, Kind, Line};
+use super::ways;
 
 /// Reads tables by path; `None` where there is no such file.
 pub type Tables<'a> = dyn Fn(&str) -> Option<&'a Table> + 'a;
@@ -81,13 +82,23 @@ pub const FIGURES: &[Figure] = &[
         chart: recovery_and_stream,
     },
     Figure {
+        name: "one-default",
+        data: &[ways::CELLS],
+        chart: ways::one_default,
+    },
+    Figure {
+        name: "growth",
+        data: &[ways::GROWTH],
+        chart: ways::growth,
+    },
+    Figure {
         name: "log-switches",
         data: &[SWITCHES],
         chart: log_switches,
     },
 ];
 
-fn bars(title: &str, axis: &str, groups: Vec<Group>) -> Chart {
+pub(super) fn bars(title: &str, axis: &str, groups: Vec<Group>) -> Chart {
     Chart {
         title: title.to_owned(),
         axis: axis.to_owned(),
@@ -98,14 +109,14 @@ fn bars(title: &str, axis: &str, groups: Vec<Group>) -> Chart {
     }
 }
 
-fn one(label: &str, own: bool, spread: Option<Spread>) -> Option<Line> {
+pub(super) fn one(label: &str, own: bool, spread: Option<Spread>) -> Option<Line> {
     let values = vec![Some(spread?)];
     let label = label.to_owned();
     Some(Line { label, own, values })
 }
 
 /// A group, unless it is empty.
-fn group(heading: String, rows: Vec<Line>) -> Option<Group> {
+pub(super) fn group(heading: String, rows: Vec<Line>) -> Option<Group> {
     (!rows.is_empty()).then_some(Group { heading, rows })
 }
 
@@ -115,7 +126,11 @@ fn of_threads(count: &str) -> String {
 }
 
 /// A column of the rows that are wanted.
-fn column(table: &Table, name: &str, wanted: &dyn Fn(Row<'_>) -> bool) -> Option<Spread> {
+pub(super) fn column(
+    table: &Table,
+    name: &str,
+    wanted: &dyn Fn(Row<'_>) -> bool,
+) -> Option<Spread> {
     Spread::of(
         table
             .rows()
