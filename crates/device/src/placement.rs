@@ -127,7 +127,8 @@ pub struct PlacementPlan<'a> {
     pub processors: &'a ProcessorMap,
     /// The interrupts of the disks below, where they are counted.
     pub interrupts: Option<&'a DiskInterrupts>,
-    /// No round is begun after so long.
+    /// No round is begun after so long, and no write after twice as long: the round of a slow
+    /// device that is not done by then does not count.
     pub budget: Duration,
 }
 
@@ -146,6 +147,7 @@ pub fn measure(
         return Ok(Vec::new());
     }
     let begun = Instant::now();
+    let go_on = &mut || begun.elapsed() < 2 * plan.budget && go_on();
     let look = plan.budget / (2 * ROUNDS);
     let counts = || plan.interrupts.and_then(DiskInterrupts::read);
     let before = counts();
@@ -426,6 +428,33 @@ mod tests {
                 "{writes} of {allowed}"
             );
         }
+    }
+
+    #[test]
+    fn a_slow_device_ends_it_too() {
+        let processors = map(0..2, &[]);
+        let disk = SimDisk::new(1 << 20, 4096, false);
+        disk.set_immediate(true);
+        let mut bench = TimedQueue::new(&disk, 4096, 0).expect("memory");
+        let plan = PlacementPlan {
+            processors: &processors,
+            interrupts: None,
+            budget: Duration::from_millis(20),
+        };
+        let mut writes = 0;
+        let mut go_on = || {
+            writes += 1;
+            std::thread::sleep(Duration::from_millis(45));
+            true
+        };
+        let found = measure(&mut bench, plan, &mut go_on).expect("a disk without faults");
+        let rounds = found.iter().map(|place| place.round_p50_ns.len());
+        assert_eq!(
+            rounds.sum::<usize>(),
+            0,
+            "a round was counted that is not whole"
+        );
+        assert_eq!(writes, 1, "writes were begun after twice the budget");
     }
 
     #[test]

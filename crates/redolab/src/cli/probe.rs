@@ -21,7 +21,8 @@ pub(crate) struct ProbeArgs {
     /// A directory on the device, or a raw block device (which needs --destroy)
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Measured time of each sync method and write size
+    /// Measured time of each sync method and write size; processors are compared for three times as
+    /// long
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::time_over_zero)]
     time: Nanos,
     #[command(flatten)]
