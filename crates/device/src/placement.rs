@@ -127,8 +127,8 @@ pub struct PlacementPlan<'a> {
     pub processors: &'a ProcessorMap,
     /// The interrupts of the disks below, where they are counted.
     pub interrupts: Option<&'a DiskInterrupts>,
-    /// No round is begun after so long, and no write after twice as long: the round of a slow device
-    /// that is not done by then does not count.
+    /// No round is begun after so long, and no write after twice as long: the round of a slow
+    /// device that is not done by then does not count.
     pub budget: Duration,
 }
 

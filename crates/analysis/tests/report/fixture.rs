@@ -23,6 +23,25 @@ pub fn stats(mean_ns: f64) -> WaitStats {
     }
 }
 
+/// The floor by processor; the unpinned thread is as slow as processor 0.
+pub fn placement(text: &str) -> PlacementFigures {
+    let place = |(cpu, ns): (Option<u32>, u64)| PlaceFigures {
+        cpu,
+        numa_node: cpu.map(|_| 0),
+        latency: stats(ns as f64),
+        round_p50_ns: (0..16).map(|round| ns + 100 * (round % 3)).collect(),
+        interrupts: Some(vec![ProcessorInterrupts { cpu: 1, count: 900 }]),
+        run_queue_pct: Some(0.2),
+    };
+    let places = [(None, 205_000), (Some(0), 205_000), (Some(1), 110_000)];
+    PlacementFigures {
+        sync_method: text.to_owned(),
+        write_bytes: 4096,
+        allowed_cpus: 2,
+        places: places.into_iter().map(place).collect(),
+    }
+}
+
 pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
     let interval = |i| Interval {
         t_s: i as f64,
@@ -199,7 +218,7 @@ pub fn run_of(text: &str) -> Run {
             row("LGWR-LAT1", 8, 5, text),
         ],
         floor: vec![floor],
-        placement: None,
+        placement: Some(placement(text)),
         lab_overhead_ns: Some(2000.0),
         findings: Vec::new(),
         validity,

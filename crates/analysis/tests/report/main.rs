@@ -6,7 +6,7 @@ mod figures;
 mod fixture;
 
 use fixture::{evidence_of, judged, page, payloads, row, run_of, structure};
-use measure::run::Origin;
+use measure::run::{Origin, TargetFacts};
 
 #[test]
 fn no_text_becomes_structure() {
@@ -163,6 +163,28 @@ fn figures_that_are_not_numbers_do_no_harm() {
     for part in ["=\"NaN", "=\"inf", "LNaN", "MNaN", ">NaN"] {
         assert!(!html.contains(part), "`{part}` is in the report");
     }
+}
+
+#[test]
+fn the_floor_by_processor_is_shown_with_what_follows_from_it() {
+    let mut run = run_of("LGWR-LAT25");
+    if let TargetFacts::RedoLog(log) = &mut run.target.facts {
+        log.log_writer_cpus.clear();
+    }
+    let run = judged(run);
+    let html = page(&run);
+    for part in [
+        "The floor by processor",
+        "not pinned",
+        "arrive at processor 1.",
+        "1.86 times as long as from processor 1",
+        "--log-writer-cpus 1",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    let mut without = run;
+    without.placement = None;
+    assert!(!page(&without).contains("The floor by processor"));
 }
 
 #[test]
