@@ -96,7 +96,7 @@ fn pin(found: &PlaceComparison<'_>, t: &Thresholds, notes: &mut Vec<Note>) {
         ),
     );
     let advice = format!(
-        "With a dedicated log writer, try --log-writer-cpus {cpu} and compare commits with and without it under the load of production: a pinned log writer waits when that processor is busy."
+        "With a dedicated log writer, try --log-writer-cpu {cpu} and compare commits with and without it under the load of production: a pinned log writer waits when that processor is busy."
     );
     notes.push(numbers(note.limit(limit(t), &t.placement_gain_pct), found).advice(advice));
 }
@@ -122,7 +122,7 @@ fn slow(
         ),
     );
     let advice = format!(
-        "Do not pin the log writer, or try --log-writer-cpus {fastest}, and compare commits under the load of production."
+        "Do not pin the log writer, or try --log-writer-cpu {fastest}, and compare commits under the load of production."
     );
     notes.push(
         note.number("cpu", own.into())

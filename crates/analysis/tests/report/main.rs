@@ -178,7 +178,7 @@ fn the_floor_by_processor_is_shown_with_what_follows_from_it() {
         "not pinned",
         "arrive at processor 1.",
         "1.86 times as long as from processor 1",
-        "--log-writer-cpus 1",
+        "--log-writer-cpu 1",
     ] {
         assert!(html.contains(part), "{part}");
     }

@@ -130,3 +130,15 @@ fn a_check_measures_it_and_its_report_shows_it() {
         "no section in the report"
     );
 }
+
+#[test]
+fn the_advice_names_an_option_that_exists() {
+    let place = Place::new();
+    let option = "--log-writer-cpu ";
+    place
+        .run(&["findings", "processor.pin"])
+        .expect(0, &[option]);
+    for command in ["check", "run"] {
+        place.run(&[command, "--help"]).expect(0, &[option]);
+    }
+}

@@ -88,7 +88,7 @@ entries! {
     PROCESSOR_PIN = CatalogueEntry::new("processor.pin", Medium,
         "A thread that is not pinned makes writes durable more slowly than on one of the processors.")
         .limit("lower end of the interval of the ratio; time on the run queue", &["placement_gain_pct", "placement_wait_pct"])
-        .advice("With a dedicated log writer, try --log-writer-cpus and compare commits with and without it under the load of production: a pinned log writer waits when that processor is busy.")
+        .advice("With a dedicated log writer, try --log-writer-cpu and compare commits with and without it under the load of production: a pinned log writer waits when that processor is busy.")
         .at(FigureAnchor::Floor);
     PROCESSOR_SLOW = CatalogueEntry::new("processor.slow", Medium,
         "The log writer is pinned to a processor from which writes become durable more slowly than from another.")
