@@ -1,4 +1,5 @@
-//! One cell, in a process of its own: open the log, load it from closed-loop threads, report.
+//! One cell, in a process of its own: open the log, load it from closed-loop threads or tasks, and
+//! report.
 //!
 //! Invariants: every thread runs the same load from before the window until after it; the window's
 //! ends are read in one place, counters and processor time beside the clock; an error of any
@@ -15,7 +16,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
 
+/// Threads on which tasks run: as many as Go has for its goroutines on two processors.
+const WORKERS: usize = 2;
 /// Samples that must lie beyond a percentile for it to be given.
 const BEYOND: u64 = 10;
 
@@ -49,6 +53,7 @@ pub fn run(cell: &Cell) -> Result<(), AnyError> {
     })?;
     let Opened {
         steps,
+        tasks,
         in_flight,
         mut housekeeping,
         log,
@@ -62,6 +67,21 @@ pub fn run(cell: &Cell) -> Result<(), AnyError> {
             let tape = Tape::new(Arc::clone(&pool), number, Arc::clone(&phase));
             let (phase, failure) = (Arc::clone(&phase), Arc::clone(&failure));
             std::thread::spawn(move || committer(step, tape, &phase, &failure))
+        })
+        .collect();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .build()?;
+    let tasks: Vec<_> = (0..)
+        .zip(tasks)
+        .map(|(number, task)| {
+            let tape = Tape::new(Arc::clone(&pool), number, Arc::clone(&phase));
+            let (failure, working) = (Arc::clone(&failure), task(tape));
+            runtime.spawn(async move {
+                let (tape, result) = working.await;
+                failure.note(result);
+                tape.into_times()
+            })
         })
         .collect();
     let mut wait = |seconds: f64| {
@@ -84,6 +104,11 @@ pub fn run(cell: &Cell) -> Result<(), AnyError> {
     let mut sum_ns = 0;
     for thread in threads {
         let (more, sum) = thread.join().map_err(|_| "a committer panicked")?;
+        times.add(more)?;
+        sum_ns += sum;
+    }
+    for task in tasks {
+        let (more, sum) = runtime.block_on(task)?;
         times.add(more)?;
         sum_ns += sum;
     }

@@ -64,6 +64,11 @@ impl Tape {
         &self.record
     }
 
+    /// The committer is to end.
+    pub fn is_over(&self) -> bool {
+        self.phase.over()
+    }
+
     /// A commit that was asked for at `since` is acknowledged now.
     pub fn acknowledged(&mut self, since: Instant) {
         if self.phase.0.load(Ordering::Relaxed) == MEASURED {

@@ -75,7 +75,7 @@ pub(crate) struct SharedBaton<H> {
     /// Foregrounds poll (1) or sleep (0).
     polling: AtomicU32,
     /// Foregrounds write for themselves (1), or the log writer's thread does (0). It decides whom a
-    /// committer turns to, and nothing hangs on it: whoever was asked for redo sees to it.
+    /// committer turns to, and nothing hangs on it: the thread that was asked for redo sees to it.
     leading: AtomicU32,
     /// Only the holder of the baton feeds it.
     learner: Option<Mutex<Learner>>,

@@ -44,6 +44,7 @@ fn open(place: &Place) -> Result<Opened, AnyError> {
     let steps = (0..place.threads).map(committer).collect();
     Ok(Opened {
         steps,
+        tasks: Vec::new(),
         in_flight: 1,
         housekeeping: None,
         log: Box::new((handle, log)),

@@ -23,6 +23,7 @@ use crate::AnyError;
 use crate::tape::Tape;
 use std::any::Any;
 use std::path::Path;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 /// How often a peer's housekeeping is called.
@@ -30,6 +31,13 @@ pub const HOUSEKEEPING: Duration = Duration::from_millis(2);
 
 /// One turn of a committer.
 pub type Step = Box<dyn FnMut(&mut Tape) -> Result<(), AnyError> + Send>;
+
+/// A committer that is a task: it commits until its tape is over, and gives the tape back. An error
+/// ends it.
+pub type Task = Box<dyn FnOnce(Tape) -> Working + Send>;
+
+/// A task at work.
+pub type Working = Pin<Box<dyn Future<Output = (Tape, Result<(), AnyError>)> + Send>>;
 
 /// What the application of a log does beside committing: checkpoints, purging.
 pub type Housekeeping = Box<dyn FnMut() -> Result<(), AnyError>>;
@@ -48,8 +56,10 @@ pub struct Place<'a> {
 
 /// An open log at work.
 pub struct Opened {
-    /// One for each committer.
+    /// One for each committer that is a thread.
     pub steps: Vec<Step>,
+    /// One for each committer that is a task, on two workers of tokio.
+    pub tasks: Vec<Task>,
     /// Commits that each of them keeps under way; 1 where each waits for the one before.
     pub in_flight: u32,
     /// Called every [`HOUSEKEEPING`] by a thread of its own.
@@ -93,6 +103,7 @@ pub fn all() -> Vec<Peer> {
         redolab::LGWR,
         redolab::WORKERS,
         redolab::ADAPTIVE,
+        redolab::TASKS,
     ];
     peers.extend([
         raft_engine::PEER,

@@ -79,6 +79,7 @@ fn open(place: &Place) -> Result<Opened, AnyError> {
     });
     Ok(Opened {
         steps,
+        tasks: Vec::new(),
         in_flight: 1,
         housekeeping: Some(housekeeping),
         log: Box::new(engine),

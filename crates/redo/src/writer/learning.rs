@@ -60,8 +60,8 @@ pub const RECENT_SWITCHES: usize = 64;
 const WINDOW_WRITES: u64 = 16;
 /// ...and so much time.
 const WINDOW: Nanos = Nanos::from_millis(8);
-/// Where two windows of the same way differ by more than so many percent, windows take so many times
-/// as long, until two agree again.
+/// Where two windows of the same way differ by more than so many percent, windows take so many
+/// times as long, until two agree again.
 const UNSTEADY_PCT: f64 = 25.0;
 const UNSTEADY_WINDOWS: u64 = 4;
 /// What is not counted after a change: what still sleeps or polls.
@@ -88,9 +88,9 @@ const COLLAPSED_AFTER: Nanos = Nanos::from_millis(12);
 /// Polling that commits less than this part of what another way did in its trial is left at once.
 const COLLAPSED: f64 = 0.5;
 const CLEARLY_WORSE: f64 = 0.5;
-/// Windows of the present way that commit less than this part of what it used to show another load,
-/// and so do those with so many times the commits of each write: the other ways are tried soon. Both
-/// are means over about so many windows.
+/// Windows of the present way that commit less (or more) than these parts of what it used to show
+/// another load, and so do those with so many times the commits of each write: the other ways are
+/// tried soon. Both are means over about so many windows.
 const CHANGED_RATE: (f64, f64) = (0.6, 1.7);
 const CHANGED_COMMITS: f64 = 2.0;
 const MEAN_WINDOWS: f64 = 4.0;
@@ -100,9 +100,9 @@ const CHANGED_AFTER: u64 = 32;
 /// Polling that commits this much more, in percent, is taken at once. Any other gain has to be seen
 /// twice in a row: windows beside other work differ by that much.
 const CLEARLY_BETTER_PCT: f64 = 20.0;
-/// A way that was left within so many windows had been taken in error: a trial flatters what has not
-/// used its share of the processors for a while. Such a way, and one whose trial was broken off, is
-/// not tried for so many windows, doubled each time, unless the load changes.
+/// A way that was left within so many windows had been taken in error: a trial flatters a way whose
+/// threads have not used their share of the processors for a while. Such a way, and one whose trial
+/// was broken off, is not tried for so many windows, doubled each time, unless the load changes.
 const PROBATION: u64 = 64;
 const AVOID_MIN: u64 = 32;
 const AVOID_MAX: u64 = 2048;

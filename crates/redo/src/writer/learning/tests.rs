@@ -1,3 +1,5 @@
+//! Learning on models of a load: what is taken, how soon, and what a trial may cost.
+
 use super::window::IDLE;
 use super::*;
 
