@@ -92,6 +92,12 @@ pub enum Bug {
     ReleaseBeforeZero,
     /// Take writes of a ring that are in flight for covered by a flush.
     FlushCountsInFlight,
+    /// Publish what was written and whose flush was deferred.
+    PublishDeferred,
+    /// Defer a flush without looking whether somebody began to wait meanwhile.
+    DeferUnlooked,
+    /// Begin to wait for what was deferred without having it flushed.
+    LateWaiterSleeps,
     /// Give up a killed process's lock while its ring still has requests.
     LockLeavesRing,
 }

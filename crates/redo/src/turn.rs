@@ -16,6 +16,7 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod deferral;
 mod pipeline;
 mod waiting;
 
@@ -30,6 +31,7 @@ use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner, LogFileSync};
+use deferral::Deferred;
 use std::sync::Arc;
 #[cfg(not(feature = "loom"))]
 use std::sync::PoisonError;
@@ -66,6 +68,7 @@ pub(crate) struct SharedBaton<H> {
     /// ring.
     asked: AtomicU32,
     post_bytes: u32,
+    deferred: Deferred,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     cause: Mutex<Option<Cause>>,
@@ -108,6 +111,7 @@ impl<H> SharedBaton<H> {
             post: Arc::default(),
             asked: AtomicU32::new(0),
             post_bytes: rules.triggers.post_bytes(room),
+            deferred: Deferred::default(),
             state: AtomicU32::new(OPEN),
             cause: Mutex::new(None),
             polling: AtomicU32::new((learns == LogFileSync::Polling).into()),
@@ -184,7 +188,12 @@ impl<H> SharedBaton<H> {
     /// A poisoned log, or one that needs a checkpoint before it can be written on.
     pub(crate) fn drain(&self, mut lead: impl FnMut(&mut H) -> LeadOutcome) -> Result<(), Error> {
         let mut holder = self.baton()?;
-        while self.buffer.open_batch().1 > 0 && self.state.load(Ordering::Acquire) != POISONED {
+        let left = || {
+            let (open, bytes) = self.buffer.open_batch();
+            self.want(open);
+            bytes > 0 || self.is_deferred()
+        };
+        while left() && self.state.load(Ordering::Acquire) != POISONED {
             if lead(&mut holder) == LeadOutcome::Nothing {
                 return Err(Error::CheckpointIncomplete);
             }
@@ -239,6 +248,7 @@ impl<H> SharedBaton<H> {
         drop(holder);
         fence(Ordering::SeqCst);
         self.hand_off();
+        self.post_flush();
         Ok(seen)
     }
 
@@ -268,6 +278,15 @@ impl<H> SharedBaton<H> {
             for batch in first..upto {
                 self.wake_batch(batch);
             }
+        }
+        self.post_flush();
+    }
+
+    /// Who began to wait for what was deferred, and found the baton taken, is not forgotten.
+    #[inline]
+    fn post_flush(&self) {
+        if self.flush_is_wanted() {
+            self.post();
         }
     }
 
@@ -409,7 +428,9 @@ impl<H> SharedBaton<H> {
                 return;
             }
             let (_, bytes) = self.buffer.open_batch();
-            if rules::is_due(bytes, seen != handled, overdue) {
+            // The writer knows whether it is time to flush what it deferred.
+            let flush = self.flush_is_wanted() || overdue && self.is_deferred();
+            if flush || rules::is_due(bytes, seen != handled, overdue) {
                 handled = seen;
                 overdue = false;
                 let Ok(holder) = self.baton() else { return };

@@ -13,6 +13,7 @@ use crate::turn::{Leadership, Rules};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
+use measure::Nanos;
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -299,11 +300,12 @@ impl Options {
     }
 
     /// How turns are taken with these.
-    pub(super) fn rules(&self, way: Leadership) -> Rules {
+    pub(super) fn rules(&self, way: Leadership, policy: &Policy) -> Rules {
         Rules {
             way,
             triggers: self.triggers,
             log_file_sync: self.log_file_sync,
+            defers: policy.defer_bytes > 0 && !policy.durable_writes,
             planted: self.planted,
         }
     }
@@ -315,6 +317,9 @@ impl Options {
     pub(super) fn writer_policy(&self, caps: &Caps) -> Result<Policy, Error> {
         let mut policy = Policy {
             durable_writes: caps.durable_writes,
+            defer_time: self.triggers.period.map_or(Nanos(u64::MAX), |period| {
+                Nanos(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX))
+            }),
             ..self.policy
         };
         if let Some(count) = self.log_writer.workers() {

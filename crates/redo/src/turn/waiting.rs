@@ -30,6 +30,8 @@ pub(crate) struct Rules {
     pub(crate) way: Leadership,
     pub(crate) triggers: Triggers,
     pub(crate) log_file_sync: LogFileSync,
+    /// The writer may defer flushes.
+    pub(crate) defers: bool,
     pub(crate) planted: Planted,
 }
 
@@ -67,8 +69,23 @@ impl<H> SharedBaton<H> {
             return;
         }
         self.buffer.register(batch);
+        self.want(batch);
         if immediate && !self.inline {
             self.request(batch);
+        }
+    }
+
+    /// Has the log writer flush `batch` where that was deferred, for somebody who looks whether it
+    /// is durable.
+    #[inline]
+    pub(crate) fn request_flush(&self, batch: u64) {
+        if !self.rules.defers {
+            return;
+        }
+        self.want(batch);
+        fence(Ordering::SeqCst);
+        if self.is_late(batch) {
+            self.post();
         }
     }
 
@@ -97,6 +114,7 @@ impl<H> SharedBaton<H> {
         let willing = willing && self.rules.triggers.commit;
         // A hand-off from now on moves it.
         let begun = word.read();
+        self.want(batch);
         if self.inline {
             let _ = willing && self.ask(batch);
         } else if willing {
@@ -104,6 +122,10 @@ impl<H> SharedBaton<H> {
         }
         let mut slept = false;
         fence(Ordering::SeqCst);
+        let late = self.is_late(batch);
+        if late && !self.inline {
+            self.post();
+        }
         loop {
             let seen = word.read();
             if self.buffer.published() > batch {
@@ -115,7 +137,10 @@ impl<H> SharedBaton<H> {
             self.check()?;
             let polls = self.polling.load(Ordering::Relaxed) != 0;
             if self.inline
-                && rules::tries_to_lead(willing, seen != begun, polls, || self.may_be_led(batch))
+                && (late
+                    || rules::tries_to_lead(willing, seen != begun, polls, || {
+                        self.may_be_led(batch)
+                    }))
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);
