@@ -38,6 +38,10 @@ struct Case {
     block_bytes: Option<u32>,
     record_bytes: u32,
     commit: CommitMode,
+    /// A flush that nobody waits for is deferred by so many bytes.
+    defer_bytes: u64,
+    /// Beside the jobs, a thread streams redo that it does not wait for.
+    stream: bool,
 }
 
 const CASE: Case = Case {
@@ -51,6 +55,8 @@ const CASE: Case = Case {
     block_bytes: None,
     record_bytes: 2000,
     commit: CommitMode::WAIT_IMMEDIATE,
+    defer_bytes: 32 << 20,
+    stream: false,
 };
 
 /// Every case, groups together, the yardstick of each first.
@@ -117,6 +123,14 @@ fn cases() -> Vec<Case> {
         add(group, "512", &|c| {
             (c.jobs, c.block_bytes) = (jobs, Some(512))
         });
+    }
+    // What commits that wait pay for the deferred flush of redo that nobody waits for.
+    for (group, jobs) in [("defer-1", 1), ("defer-8", 8)] {
+        for (name, defer_bytes) in [("at once", 0), ("16 MiB", 16 << 20), ("32 MiB", 32 << 20)] {
+            add(group, name, &|c| {
+                (c.jobs, c.stream, c.defer_bytes) = (jobs, true, defer_bytes);
+            });
+        }
     }
     // S0, item 7: the modes separate scheduling from I/O. Larger records, as its OLTP had.
     for (name, commit) in [
@@ -254,21 +268,28 @@ fn prepare(directory: &Path, case: &Case) -> Result<(), AnyError> {
     Ok(())
 }
 
-fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError> {
-    prepare(directory, case)?;
-    let counted = Arc::new(Counted::default());
-    let seen = Arc::clone(&counted);
-    let options = Options::default()
+fn options(case: &Case, seen: Arc<Counted>) -> Options {
+    Options::default()
         .log_writer(case.writer)
         .log_file_sync(case.learn)
-        .policy(Policy::default().gather(case.gather))
+        .policy(
+            Policy::default()
+                .gather(case.gather)
+                .defer_bytes(case.defer_bytes),
+        )
         .observer(move |write: &LogWrite| {
             let add = |to: &AtomicU64, n: u64| to.fetch_add(n, Ordering::Relaxed);
             add(&seen.writes, 1);
             add(&seen.flushes, write.flushes.into());
             add(&seen.blocks, write.blocks.into());
             add(&seen.redo, write.redo_bytes.into());
-        });
+        })
+}
+
+fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError> {
+    prepare(directory, case)?;
+    let counted = Arc::new(Counted::default());
+    let options = options(case, Arc::clone(&counted));
     let log = Arc::new(Log::builder(directory).options(options).open()?.0);
     let stop = Arc::new(AtomicBool::new(false));
     let barrier = Arc::new(Barrier::new(case.jobs as usize + 1));
@@ -279,6 +300,10 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
             std::thread::spawn(move || foreground(&log, &case, job, &stop, &barrier))
         })
         .collect();
+    let stream = case.stream.then(|| {
+        let (log, stop) = (Arc::clone(&log), Arc::clone(&stop));
+        std::thread::spawn(move || stream(&log, &stop))
+    });
     let cpu = cpu_us();
     barrier.wait();
     let start = Instant::now();
@@ -288,9 +313,13 @@ fn turn(directory: &Path, case: &Case, time: Duration) -> Result<Turn, AnyError>
         follow(&log, &mut last)?;
     }
     stop.store(true, Ordering::Relaxed);
-    while threads.iter().any(|t| !t.is_finished()) {
+    let streams = || stream.as_ref().is_some_and(|s| !s.is_finished());
+    while streams() || threads.iter().any(|t| !t.is_finished()) {
         follow(&log, &mut last)?;
         std::thread::sleep(Duration::from_millis(1));
+    }
+    if let Some(stream) = stream {
+        stream.join().map_err(|_| "the stream panicked")??;
     }
     let mut times = Histogram::new();
     for thread in threads {
@@ -323,6 +352,18 @@ fn follow(log: &Log, last: &mut u64) -> Result<(), redo::Error> {
     if durable.log_seq > *last {
         *last = durable.log_seq;
         log.checkpoint(durable)?;
+    }
+    Ok(())
+}
+
+/// Transactions of 488 kB that are not waited for.
+fn stream(log: &Log, stop: &AtomicBool) -> Result<(), redo::Error> {
+    let (mut session, bytes) = (log.session(), pool(2, 1 << 20));
+    while !stop.load(Ordering::Relaxed) {
+        for record in bytes.chunks_exact(8000).take(61) {
+            session.append(&[record])?;
+        }
+        session.commit(CommitMode::NOWAIT_BATCH)?;
     }
     Ok(())
 }

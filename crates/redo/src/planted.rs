@@ -110,6 +110,12 @@ pub enum Bug {
     SweepLooksAway,
     /// Tasks are not woken when the log fails.
     FailureWakesNoTask,
+    /// Publish what was written and whose flush was deferred.
+    PublishDeferred,
+    /// Defer a flush without looking whether somebody began to wait meanwhile.
+    DeferUnlooked,
+    /// Begin to wait for what was deferred without having it flushed.
+    LateWaiterSleeps,
     /// Give up a killed process's lock while its ring still has requests.
     LockLeavesRing,
 }

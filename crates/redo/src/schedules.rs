@@ -59,6 +59,19 @@ struct Case {
     /// Somebody looks at the history, for which the baton is taken.
     looks: bool,
     triggers: Triggers,
+    /// The log is large enough that flushes are deferred.
+    roomy: bool,
+}
+
+impl Case {
+    fn geometry(self) -> Geometry {
+        let blocks_per_group = GEOMETRY.blocks_per_group * if self.roomy { 4 } else { 1 };
+        Geometry {
+            blocks_per_group,
+            file_bytes: GEOMETRY.header_bytes + blocks_per_group * 512,
+            ..GEOMETRY
+        }
+    }
 }
 
 /// A number below `limit`, or zero, as the schedule has it.
@@ -78,6 +91,7 @@ struct Cut {
 struct World {
     data: Arc<Drawn>,
     control: SimDisk,
+    geometry: Geometry,
     acknowledged: Mutex<Vec<(Rba, Vec<u8>)>>,
     busy: AtomicU32,
 }
@@ -115,7 +129,7 @@ impl World {
                 Ok::<(), crate::Error>(())
             })
             .expect("readable");
-        let from = GEOMETRY.rba(from.block, from.offset.into());
+        let from = self.geometry.rba(from.block, from.offset.into());
         for (rba, record) in cut.acknowledged.iter().filter(|(rba, _)| *rba >= from) {
             assert!(
                 found.contains(&(*rba, record.clone())),
@@ -156,12 +170,13 @@ fn end(log: Log) {
 }
 
 fn history(case: Case) {
+    let geometry = case.geometry();
     let control = SimDisk::new(CONTROL_BYTES as usize, 512, false);
     control.set_immediate(true);
     let shared: Arc<dyn LogDevice> = Arc::new(control.clone());
-    crate::control::ControlFile::format(Arc::clone(&shared), GEOMETRY, LogId([3; 16]))
+    crate::control::ControlFile::format(Arc::clone(&shared), geometry, LogId([3; 16]))
         .expect("healthy");
-    let bytes = GEOMETRY.file_bytes as usize * GEOMETRY.groups as usize;
+    let bytes = geometry.file_bytes as usize * geometry.groups as usize;
     let disk = SimDisk::new(bytes, 512, below(4) == 0);
     let data = Arc::new(Drawn {
         disk,
@@ -190,6 +205,7 @@ fn history(case: Case) {
     let world = Arc::new(World {
         data,
         control,
+        geometry,
         acknowledged: Mutex::default(),
         busy: AtomicU32::new(SESSIONS),
     });
@@ -269,6 +285,7 @@ fn healthy(log_writer: LogWriter) -> Case {
         polls: false,
         looks: false,
         triggers: Triggers::default(),
+        roomy: false,
     }
 }
 
@@ -343,6 +360,37 @@ fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
     draw(2_000, move || history(case));
 }
 
+/// Each append has redo written that nobody waits for yet, on a log with room enough to defer its
+/// flush. Commits ask for nothing: what they wait for is written, or will be.
+fn deferring(log_writer: LogWriter, depth: u32) -> Case {
+    Case {
+        triggers: Triggers::NONE.bytes(Some(1)),
+        depth,
+        roomy: true,
+        ..healthy(log_writer)
+    }
+}
+
+/// Who begins to wait for what is written and not flushed is served, on each log writer.
+#[test]
+fn late_waiters_have_deferred_redo_flushed() {
+    for (log_writer, depth, blocking) in [
+        (LogWriter::Inline, 1, false),
+        (LogWriter::Lgwr, 1, false),
+        (LogWriter::Lgwr, 4, false),
+        (LogWriter::Workers(2), 1, true),
+        (LogWriter::Adaptive, 1, true),
+    ] {
+        let case = Case {
+            blocking,
+            ..deferring(log_writer, depth)
+        };
+        draw(1_000, move || history(case));
+        let triggers = case.triggers.commit(true);
+        draw(1_000, move || history(Case { triggers, ..case }));
+    }
+}
+
 /// Who finds the baton taken by somebody that only looks is not forgotten.
 #[test]
 fn who_looks_at_the_history_hands_the_baton_on() {
@@ -378,21 +426,27 @@ fn a_failure_is_told_to_all() {
 #[test]
 fn planted_bugs_are_found() {
     let mut escaped = Vec::new();
-    for (bug, log_writer) in [
-        (Bug::MissingBump, LogWriter::Inline),
-        (Bug::NoHandOff, LogWriter::Inline),
-        (Bug::NoHandOff, LogWriter::Auto),
-        (Bug::MissingBump, LogWriter::Auto),
-        (Bug::LostChain, LogWriter::Lgwr),
-        (Bug::SlotReuse, LogWriter::Inline),
-        (Bug::AcknowledgeBeforeFlush, LogWriter::Lgwr),
-        (Bug::OverReserve, LogWriter::Inline),
-        (Bug::FutureRegistersLate, LogWriter::Lgwr),
-        (Bug::CancelLosesOthers, LogWriter::Inline),
+    let inline = healthy(LogWriter::Inline);
+    let lgwr = healthy(LogWriter::Lgwr);
+    for (bug, case) in [
+        (Bug::MissingBump, inline),
+        (Bug::NoHandOff, inline),
+        (Bug::NoHandOff, healthy(LogWriter::Auto)),
+        (Bug::MissingBump, healthy(LogWriter::Auto)),
+        (Bug::LostChain, lgwr),
+        (Bug::SlotReuse, inline),
+        (Bug::AcknowledgeBeforeFlush, lgwr),
+        (Bug::OverReserve, inline),
+        (Bug::FutureRegistersLate, lgwr),
+        (Bug::CancelLosesOthers, inline),
+        (Bug::DeferUnlooked, deferring(LogWriter::Inline, 1)),
+        (Bug::LateWaiterSleeps, deferring(LogWriter::Inline, 1)),
+        (Bug::LateWaiterSleeps, deferring(LogWriter::Lgwr, 1)),
+        (Bug::PublishDeferred, deferring(LogWriter::Inline, 1)),
     ] {
         let case = Case {
             planted: Planted::with(bug),
-            ..healthy(log_writer)
+            ..case
         };
         let run = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&run);

@@ -98,6 +98,12 @@ impl<T> Tickets<T> {
         self.next().is_some_and(|(_, wanted)| wanted)
     }
 
+    /// The batches that the last undecided ticket needs.
+    #[cfg(all(feature = "crash", not(feature = "loom")))]
+    pub(crate) fn waits_for(&self) -> Option<u64> {
+        self.next().map(|_| self.last)
+    }
+
     /// Decides what can be decided. `open` must have been read before `durable`: what was durable
     /// when the log failed is reported as failed.
     #[inline]
@@ -131,9 +137,12 @@ impl<T> Tickets<T> {
     pub(crate) fn poll<H>(&mut self, turn: &SharedBaton<H>) -> usize {
         self.look(turn);
         if self.decided == 0
-            && let Some((through, true)) = self.next()
+            && let Some((through, wanted)) = self.next()
         {
-            turn.request(through - 1);
+            if wanted {
+                turn.request(through - 1);
+            }
+            turn.request_flush(through - 1);
         }
         self.decided
     }

@@ -16,6 +16,7 @@
 //!
 //! What it must not know: devices, clocks, control information.
 
+mod deferral;
 mod futures;
 mod pipeline;
 mod waiting;
@@ -32,6 +33,7 @@ use crate::rules;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner};
+use deferral::Deferred;
 #[cfg(not(feature = "loom"))]
 use std::sync::PoisonError;
 use std::sync::{Arc, OnceLock};
@@ -68,6 +70,7 @@ pub(crate) struct SharedBaton<H> {
     /// ring.
     asked: AtomicU32,
     post_bytes: u32,
+    deferred: Deferred,
     /// [`OPEN`], [`POISONED`] or [`CLOSED`].
     state: AtomicU32,
     /// Set before the state is. Who reads it does not wait for a lock: a future does.
@@ -115,6 +118,7 @@ impl<H> SharedBaton<H> {
             post: Arc::default(),
             asked: AtomicU32::new(0),
             post_bytes: rules.triggers.post_bytes(room),
+            deferred: Deferred::default(),
             state: AtomicU32::new(OPEN),
             cause: OnceLock::new(),
             polling: AtomicU32::new(way.polling.into()),
@@ -199,7 +203,12 @@ impl<H> SharedBaton<H> {
     /// A poisoned log, or one that needs a checkpoint before it can be written on.
     pub(crate) fn drain(&self, mut lead: impl FnMut(&mut H) -> LeadOutcome) -> Result<(), Error> {
         let mut holder = self.baton()?;
-        while self.buffer.open_batch().1 > 0 && self.state.load(Ordering::Acquire) != POISONED {
+        let left = || {
+            let (open, bytes) = self.buffer.open_batch();
+            self.want(open);
+            bytes > 0 || self.is_deferred()
+        };
+        while left() && self.state.load(Ordering::Acquire) != POISONED {
             if lead(&mut holder) == LeadOutcome::Nothing {
                 return Err(Error::CheckpointIncomplete);
             }
@@ -254,6 +263,7 @@ impl<H> SharedBaton<H> {
         drop(holder);
         fence(Ordering::SeqCst);
         self.hand_off();
+        self.post_flush();
         Ok(seen)
     }
 
@@ -282,6 +292,15 @@ impl<H> SharedBaton<H> {
                 self.wake_batch(batch);
             }
             self.wake_tasks(first, upto);
+        }
+        self.post_flush();
+    }
+
+    /// Who began to wait for what was deferred, and found the baton taken, is not forgotten.
+    #[inline]
+    fn post_flush(&self) {
+        if self.flush_is_wanted() {
+            self.post();
         }
     }
 
@@ -428,7 +447,9 @@ impl<H> SharedBaton<H> {
                 return;
             }
             let (_, bytes) = self.buffer.open_batch();
-            if rules::is_due(bytes, seen != handled, overdue) {
+            // The writer knows whether it is time to flush what it deferred.
+            let flush = self.flush_is_wanted() || overdue && self.is_deferred();
+            if flush || rules::is_due(bytes, seen != handled, overdue) {
                 handled = seen;
                 overdue = false;
                 let Ok(holder) = self.baton() else { return };

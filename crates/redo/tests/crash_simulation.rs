@@ -162,6 +162,8 @@ fn each_planted_bug_is_found() {
         Bug::JoinIncarnations,
         Bug::ControlCopiesTogether,
         Bug::GoodCopyFirst,
+        Bug::PublishDeferred,
+        Bug::DeferUnlooked,
     ];
     let mut escaped = Vec::new();
     for bug in bugs {

@@ -171,6 +171,11 @@ impl LogBuffer {
         self.durable_block.load(Ordering::Acquire)
     }
 
+    /// All blocks before this one are written.
+    pub(crate) fn written_block(&self) -> StreamBlock {
+        self.released.load(Ordering::Acquire)
+    }
+
     /// The open batch's number, its first block and its bytes so far.
     pub(crate) fn open_batch(&self) -> (u64, u32) {
         // The durable one first: read later it could have passed the batch.

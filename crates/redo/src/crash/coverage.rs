@@ -127,6 +127,18 @@ counters! {
     deepest,
     /// Flushes that made several batches durable.
     published_together,
+    /// Times that a flush was deferred because nobody waited.
+    deferred,
+    /// Deferred flushes because somebody began to wait.
+    flushed_for_waiter,
+    /// Deferred flushes because it was time.
+    flushed_overdue,
+    /// Deferred flushes because enough was written, or somebody waited for a later batch.
+    flushed_deferred,
+    /// Power cuts while a flush was deferred.
+    cut_with_deferred,
+    /// Lives whose writer defers flushes.
+    lives_deferring,
     /// Adaptive writers that went over to several batches in flight.
     switched_to_workers,
     /// Adaptive writers that went back to one.
@@ -245,6 +257,10 @@ impl Coverage {
             (&mut self.lives_bounded_scan, !whole_scan),
             (&mut self.lives_gathering, plan.policy.gather),
             (&mut self.lives_not_gathering, !plan.policy.gather),
+            (
+                &mut self.lives_deferring,
+                plan.policy.defer_bytes > 0 && !plan.durable_writes,
+            ),
             (&mut self.lives_durable_writes, plan.durable_writes),
             (&mut self.lives_flushing, !plan.durable_writes),
             (

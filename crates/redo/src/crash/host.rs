@@ -3,6 +3,7 @@
 
 use super::disk::EIO;
 use super::life::{Env, Flight, Life};
+use crate::planted::Bug;
 use crate::writer::{Action, Actions, Event, Io, MAX_DEPTH};
 use device::sim_disk::{OpOutcome, Pending};
 use device::{Op, OpKind};
@@ -35,6 +36,11 @@ impl Life {
                     self.buffer.release(upto);
                 }
                 Action::Publish { batches, block } => self.publish(batches, block, env),
+                Action::Defer { batches } => {
+                    env.note(|| format!("the flush of batches before {batches} is deferred"));
+                    env.coverage.deferred += 1;
+                    self.deferred = batches;
+                }
                 Action::Poison(cause) => {
                     env.note(|| format!("poisoned: {cause}"));
                     self.poisoned = true;
@@ -71,7 +77,11 @@ impl Life {
                 let addr = env.plan.geometry.address(start);
                 (OpKind::Write { addr, pieces }, start + u64::from(blocks))
             }
-            Io::Flush => (OpKind::Flush, u64::MAX),
+            Io::Flush => {
+                env.coverage.flushed_deferred += u64::from(self.deferred > 0);
+                self.deferred = 0;
+                (OpKind::Flush, u64::MAX)
+            }
         };
         env.note(|| format!("op {op}: {io:?}"));
         let op = Op { id: op, kind };
@@ -82,6 +92,30 @@ impl Life {
             bytes,
         });
         self.queue.submit(&[op]);
+    }
+
+    /// Has the writer flush what it deferred, if somebody waits for it or it may be time. Returns
+    /// whether it did.
+    pub(super) fn look_at_flush(&mut self, env: &mut Env) -> bool {
+        if self.deferred == 0 || self.poisoned {
+            return false;
+        }
+        let waits = self.waited_for() > self.buffer.published();
+        let waits = waits && !env.planted.has(Bug::DeferUnlooked);
+        if !waits && !env.rng.chance(1, 16) {
+            return false;
+        }
+        let batches = if waits { self.waited_for() } else { 0 };
+        if !waits && env.rng.chance(1, 2) {
+            self.now = self.now.plus(env.plan.policy.defer_time);
+        }
+        let before = env.coverage.flushed_deferred;
+        self.feed(Event::Wanted { batches }, env);
+        let flushed = env.coverage.flushed_deferred - before;
+        env.coverage.flushed_deferred = before;
+        env.coverage.flushed_for_waiter += if waits { flushed } else { 0 };
+        env.coverage.flushed_overdue += if waits { 0 } else { flushed };
+        flushed > 0
     }
 
     fn publish(&mut self, batches: u64, block: u64, env: &mut Env) {

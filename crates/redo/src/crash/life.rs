@@ -92,6 +92,8 @@ pub(super) struct Life {
     pub(super) sealed: Vec<Batch>,
     pub(super) gathering: Option<(u32, Nanos)>,
     pub(super) awaits_checkpoint: bool,
+    /// The flush of the batches before this one is deferred; 0 where none is.
+    pub(super) deferred: u64,
     pub(super) carried: u32,
     pub(super) poisoned: bool,
     /// The writer has received a failure.
@@ -151,6 +153,7 @@ impl Life {
             sealed: Vec::new(),
             gathering: None,
             awaits_checkpoint: false,
+            deferred: 0,
             carried: 0,
             poisoned: false,
             failed: false,
@@ -188,6 +191,9 @@ impl Life {
     /// Somebody takes the baton, because a commit waits, room is needed, the log closes, or a
     /// timer went off.
     fn pend(&mut self, env: &mut Env) {
+        if self.look_at_flush(env) {
+            return;
+        }
         let (open, bytes) = self.buffer.open_batch();
         let posted = self.closing || self.sessions.iter().any(Session::posts);
         if bytes == 0 || !self.writer.wants_pending() {
@@ -239,6 +245,24 @@ impl Life {
         self.feed(Event::Gathered, env);
     }
 
+    /// The batch behind the last that somebody waits for.
+    pub(super) fn waited_for(&self) -> u64 {
+        let all = self.sessions.iter().filter_map(Session::waits_for);
+        let open = self.closing.then(|| self.buffer.open_batch().0);
+        all.chain(open).max().unwrap_or(0)
+    }
+
+    /// Somebody waits for what is written, and nothing will make it durable.
+    pub(super) fn is_forgotten(&self, env: &Env) -> bool {
+        let (_, bytes) = self.buffer.open_batch();
+        self.writer.is_idle()
+            && bytes == 0
+            && self.flights.is_empty()
+            && self.inbox.is_empty()
+            && env.data.pending().is_empty()
+            && self.waited_for() > self.buffer.published()
+    }
+
     /// Everything that was appended is durable and nothing is under way.
     pub(super) fn is_drained(&self) -> bool {
         let (open, bytes) = self.buffer.open_batch();
@@ -268,6 +292,7 @@ impl Life {
         env.coverage.cut_mid_switch += u64::from(mid_switch);
         let outstanding = self.sessions.iter().any(|s| s.tickets() > 0);
         env.coverage.cut_with_tickets += u64::from(outstanding);
+        env.coverage.cut_with_deferred += u64::from(self.deferred > 0);
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
         env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);

@@ -99,6 +99,7 @@ impl Plan {
             depth = rng.pick(&[1, 2, 3, 4, 5, 6, 7, most, most, most]);
             mode = rng.chance(1, 2).then(|| adaptive(&mut rng));
         }
+        let (defer_bytes, defer_time) = deferral(seed, &geometry);
         let policy = Policy {
             depth,
             durable_writes,
@@ -107,6 +108,8 @@ impl Plan {
             gather_max: Nanos::from_millis(2),
             // Without a draw of its own, so that the histories of seeds stay the same.
             gather_bytes: [256 << 10, 1000][(ring_blocks % 2) as usize],
+            defer_bytes,
+            defer_time,
             adaptive: mode,
         };
         let room = (ring_blocks - seal) * u64::from(geometry.payload());
@@ -156,6 +159,18 @@ fn damage_scan(seed: u64, ring_bytes: u64) -> DamageScan {
             window_bytes: ring_bytes,
         },
     }
+}
+
+/// For how much and for how long flushes are deferred; in half of the histories not at all. Apart
+/// from the other draws, too.
+fn deferral(seed: u64, geometry: &Geometry) -> (u64, Nanos) {
+    let mut state = seed ^ 0x6465_6665_7272;
+    let block = u64::from(geometry.block_bytes);
+    let log = geometry.blocks_per_group * block;
+    let bytes = [0, 0, 0, 0, 2 * block, log / 2, log, u64::MAX];
+    let bytes = bytes[(split_mix(&mut state) % 8) as usize];
+    let time = [Nanos::from_micros(300), Nanos::from_millis(5)];
+    (bytes, time[(split_mix(&mut state) % 2) as usize])
 }
 
 /// An adaptive writer that changes its mode within a life.

@@ -67,6 +67,15 @@ impl Session {
         ) || self.tickets.wanted()
     }
 
+    /// The batch behind the last that it waits for.
+    pub(super) fn waits_for(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Waiting { batch, .. } => Some(batch + 1),
+            _ => None,
+        }
+        .max(self.tickets.waits_for())
+    }
+
     /// Takes what is known of its tickets.
     fn tell(&mut self, buffer: &LogBuffer, poisoned: bool, env: &mut Env) {
         let durable = durable_batches(buffer, env.planted);

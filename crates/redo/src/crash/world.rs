@@ -230,6 +230,10 @@ impl World {
             self.steps_left = 1;
             return;
         }
+        if life.closing && life.is_forgotten(&self.env) {
+            let what = "liveness: somebody waits for redo that is written and that nobody flushes";
+            self.env.violated(what);
+        }
         if !life.closing && !life.control_failed && self.env.rng.chance(1, 8) {
             life.closing = true;
             self.steps_left = CLOSING_STEPS;

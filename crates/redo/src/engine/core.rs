@@ -47,6 +47,9 @@ impl Core {
     pub(crate) fn flush(&self) -> Result<(), Error> {
         let (open, bytes) = self.buffer.open_batch();
         let target = open + u64::from(bytes > 0);
+        if target > self.buffer.published() {
+            self.want(target - 1);
+        }
         if self.pipelined && target > self.buffer.published() {
             self.check()?;
             // Whatever the flush triggers are.

@@ -87,6 +87,7 @@ impl ArmedEvent {
         if wanted {
             core.request(batch);
         }
+        core.request_flush(batch);
         if self.armed.as_ref().is_none_or(|r| r.batch != batch) {
             self.disarm(core);
         }

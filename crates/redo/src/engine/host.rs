@@ -11,7 +11,8 @@ use crate::group::StreamBlock;
 use crate::rules;
 use crate::sync::yield_now;
 use crate::turn::LeadOutcome;
-use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, Out, Writer};
+use crate::writer::Writer;
+use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, MAX_UNDERWAY, Out};
 use device::{Op, OpCompletion, OpKind, Queue};
 use measure::{Clock, Nanos};
 
@@ -81,7 +82,7 @@ pub(super) struct ActionExecutor {
     pub(super) in_flight: u32,
     /// Commits in the open batch when the last batch was published.
     pub(super) carried: u32,
-    pub(super) underway: Fifo<Underway, { MAX_DEPTH + 1 }>,
+    pub(super) underway: Fifo<Underway, MAX_UNDERWAY>,
     /// What to gather, and until when.
     pub(super) gather: (u32, Nanos),
     /// The log that waits for the checkpoint.
@@ -150,21 +151,41 @@ impl Host {
     }
 
     /// Writes the open batch, and what comes while it is on its way, until nothing is in flight.
+    /// Where somebody waits only for what is written already, it is flushed and no more.
     pub(crate) fn lead(&mut self, core: &Core) -> LeadOutcome {
-        if self.history.is_some() {
-            self.lead_on::<true>(core)
-        } else {
-            self.lead_on::<false>(core)
+        self.lead_for(core, false)
+    }
+
+    /// As [`Host::lead`], and writes the open batch in any case.
+    pub(crate) fn lead_all(&mut self, core: &Core) -> LeadOutcome {
+        self.lead_for(core, true)
+    }
+
+    fn lead_for(&mut self, core: &Core, all: bool) -> LeadOutcome {
+        match self.history {
+            Some(_) => self.lead_on::<true>(core, all),
+            None => self.lead_on::<false>(core, all),
         }
     }
 
     #[inline(always)]
-    pub(super) fn lead_on<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
+    fn lead_on<const RECORD: bool>(&mut self, core: &Core, all: bool) -> LeadOutcome {
         let (open, bytes) = core.buffer.open_batch();
-        if bytes == 0 || self.hands.stuck || self.writer.is_poisoned() {
+        if self.hands.stuck || self.writer.is_poisoned() {
             return LeadOutcome::Nothing;
         }
         let first = core.buffer.published();
+        if core.is_deferred() && (bytes == 0 || core.flush_is_wanted()) {
+            let flushed = self.flush_deferred::<RECORD>(core);
+            if bytes == 0 || !all || self.writer.is_poisoned() {
+                return flushed;
+            }
+            // They need not sleep for the write of what they don't wait for.
+            core.wake_from(first);
+        }
+        if bytes == 0 {
+            return LeadOutcome::Nothing;
+        }
         let pending = Event::Pending {
             commits: core.buffer.commits(open),
             bytes,
@@ -201,9 +222,29 @@ impl Host {
                     let event = checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint);
                     self.step::<RECORD, true>(core, now, event)
                 }
-                Next::Over => return LeadOutcome::From(first),
+                Next::Over => {
+                    if core.flush_is_wanted() && !self.writer.is_poisoned() {
+                        self.flush_deferred::<RECORD>(core);
+                    }
+                    return LeadOutcome::From(first);
+                }
             }
         }
+    }
+
+    #[cold]
+    fn flush_deferred<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
+        let first = core.buffer.published();
+        let batches = core.wanted();
+        self.step::<RECORD, true>(core, core.clock.now(), Event::Wanted { batches });
+        while self.hands.in_flight > 0 && !self.writer.is_poisoned() {
+            let OpCompletion { id: op, result, .. } = self.hands.await_completion();
+            self.step::<RECORD, true>(core, core.clock.now(), Event::Io { op, result });
+        }
+        if core.buffer.published() == first && !self.writer.is_poisoned() {
+            return LeadOutcome::Nothing;
+        }
+        LeadOutcome::From(first)
     }
 
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call
@@ -275,6 +316,7 @@ impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
                 self.next = Next::Checkpoint;
             }
             Action::Release { upto } => self.hands.release(core, now, upto),
+            Action::Defer { batches } => core.defer(batches),
             Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
             Action::Poison(cause) => {
                 core.poison_as_holder(cause);
@@ -324,6 +366,7 @@ impl ActionExecutor {
             }
             Io::Flush => {
                 self.flushes += 1;
+                core.defer(0);
                 OpKind::Flush
             }
         };

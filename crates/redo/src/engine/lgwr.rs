@@ -43,7 +43,7 @@ pub(crate) fn start(
 fn run(core: &Core) {
     let period = core.rules.triggers.period;
     core.serve(
-        |host| host.lead(core),
+        |host| host.lead_all(core),
         |post, seen| {
             let start = core.clock.now();
             post.wait_timeout(seen, period);

@@ -164,6 +164,15 @@ impl Log {
         self.core.geometry.rba(self.core.buffer.durable_block(), 0)
     }
 
+    /// Everything before this address is written, and nothing before [`Log::durable`] is not. What
+    /// lies between the two is what a power cut can take although it was written: redo that nobody
+    /// waits for, whose flush is deferred for up to
+    /// [`defer_bytes`](crate::writer::Policy::defer_bytes) and the period of the flush triggers.
+    #[must_use]
+    pub fn written(&self) -> Rba {
+        self.core.geometry.rba(self.core.buffer.written_block(), 0)
+    }
+
     /// Says that every record before `upto` has been applied and need not be recovered. Durable
     /// when it returns; logs that lie before it may then be reused.
     ///

@@ -112,7 +112,7 @@ impl Log {
             0,
             options.planted,
         );
-        let rules = options.rules(pipe.way(options.log_writer));
+        let rules = options.rules(pipe.way(options.log_writer), &policy);
         let clock = EngineClock::new();
         let turn = SharedBaton::new(buffer, &geometry, host, checkpoint, rules);
         let core = Arc::new(Core::new(turn, geometry, clock));

@@ -14,6 +14,7 @@ use crate::turn::{Leadership, Rules};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
+use measure::Nanos;
 use std::path::{Path, PathBuf};
 
 /// Who writes the log.
@@ -327,7 +328,7 @@ impl Options {
     }
 
     /// How turns are taken with these.
-    pub(super) fn rules(&self, way: Leadership) -> Rules {
+    pub(super) fn rules(&self, way: Leadership, policy: &Policy) -> Rules {
         Rules {
             way,
             triggers: self.triggers,
@@ -335,6 +336,7 @@ impl Options {
                 .log_file_sync
                 .unwrap_or(self.log_writer.usual_log_file_sync()),
             may_poll: device::cpus::several(),
+            defers: policy.defer_bytes > 0 && !policy.durable_writes,
             planted: self.planted,
         }
     }
@@ -346,6 +348,9 @@ impl Options {
     pub(super) fn writer_policy(&self, caps: &Caps) -> Result<Policy, Error> {
         let mut policy = Policy {
             durable_writes: caps.durable_writes,
+            defer_time: self.triggers.period.map_or(Nanos(u64::MAX), |period| {
+                Nanos(u64::try_from(period.as_nanos()).unwrap_or(u64::MAX))
+            }),
             ..self.policy
         };
         if let Some(count) = self.log_writer.workers() {

@@ -107,6 +107,9 @@ impl Host {
         }
         let led = !closing && self.seal_what_was_asked_for::<RECORD>(core);
         self.look_at_checkpoint::<RECORD>(core, closing);
+        if core.is_deferred() {
+            self.look_at_flush::<RECORD>(core);
+        }
         if self.is_over(core) {
             return Turned::Over;
         }
@@ -181,6 +184,22 @@ impl Host {
         }
     }
 
+    /// Has the writer flush what it deferred, if somebody waits for it or it is time. To be called
+    /// after every step that may have deferred something.
+    #[cold]
+    fn look_at_flush<const RECORD: bool>(&mut self, core: &Core) {
+        if self.is_over(core) {
+            return;
+        }
+        let batches = match core.flush_is_wanted() {
+            true => core.wanted(),
+            // The writer looks at the time.
+            false => 0,
+        };
+        let now = core.clock.now();
+        self.step::<RECORD, false>(core, now, Event::Wanted { batches });
+    }
+
     /// Enough committers have come, or time is up.
     fn gathered(&self, core: &Core) -> bool {
         let (open, _) = core.buffer.open_batch();
@@ -220,7 +239,7 @@ impl Host {
             between.looked = now;
             if self.writer.is_single() {
                 between.full_since = None;
-                self.lead_on::<RECORD>(core);
+                self.lead_all(core);
                 return true;
             }
             let commits = core.buffer.commits(open);

@@ -37,6 +37,7 @@ impl AwaitedCommit {
         if request.immediate && !turn.rules.planted.has(Bug::CancelledDropsCommit) {
             turn.request(batch);
         }
+        turn.request_flush(batch);
         AwaitedCommit::Undecided(request, Registration::new(batch))
     }
 

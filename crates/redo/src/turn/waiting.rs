@@ -41,6 +41,8 @@ pub(crate) struct Rules {
     pub(crate) log_file_sync: LogFileSync,
     /// There are processors to poll on.
     pub(crate) may_poll: bool,
+    /// The writer may defer flushes.
+    pub(crate) defers: bool,
     pub(crate) planted: Planted,
 }
 
@@ -105,8 +107,23 @@ impl<H> SharedBaton<H> {
             return;
         }
         self.buffer.register(batch);
+        self.want(batch);
         if immediate && !self.foregrounds_lead() {
             self.request(batch);
+        }
+    }
+
+    /// Has the log writer flush `batch` where that was deferred, for somebody who looks whether it
+    /// is durable.
+    #[inline]
+    pub(crate) fn request_flush(&self, batch: u64) {
+        if !self.rules.defers {
+            return;
+        }
+        self.want(batch);
+        fence(Ordering::SeqCst);
+        if self.is_late(batch) {
+            self.post();
         }
     }
 
@@ -135,6 +152,7 @@ impl<H> SharedBaton<H> {
         let willing = willing && self.rules.triggers.commit;
         // A hand-off from now on moves it.
         let begun = word.read();
+        self.want(batch);
         // Who turned to the log writer does not lead unless it is handed the baton: others of its
         // batch may have turned to nobody, and are woken through the same word.
         let leads = self.foregrounds_lead();
@@ -145,6 +163,10 @@ impl<H> SharedBaton<H> {
         }
         let mut slept = false;
         fence(Ordering::SeqCst);
+        let late = self.is_late(batch);
+        if late && !leads {
+            self.post();
+        }
         loop {
             let seen = word.read();
             if self.buffer.published() > batch {
@@ -156,9 +178,10 @@ impl<H> SharedBaton<H> {
             self.check()?;
             let polls = self.polling.load(Ordering::Relaxed) != 0;
             if self.rules.way.may_lead()
-                && rules::tries_to_lead(willing && leads, seen != begun, polls, || {
-                    self.may_be_led(batch)
-                })
+                && (late && leads
+                    || rules::tries_to_lead(willing && leads, seen != begun, polls, || {
+                        self.may_be_led(batch)
+                    }))
                 && let Some(holder) = self.try_baton()
             {
                 self.lead(holder, &mut lead);

@@ -109,6 +109,7 @@ impl History {
             Event::Io { op, result: Err(e) } => self.tagged(6, &[op, errno(e)]),
             Event::Checkpoint(block) => self.tagged(7, &[block]),
             Event::NoCheckpoint => self.tagged(8, &[]),
+            Event::Wanted { batches } => self.tagged(9, &[batches]),
         }
     }
 
@@ -142,6 +143,7 @@ impl History {
             Action::Idle => self.tagged(12, &[]),
             Action::Poison(Cause::Control(e)) => self.tagged(13, &[errno(e)]),
             Action::Poison(Cause::NoCheckpoint) => self.tagged(14, &[]),
+            Action::Defer { batches } => self.tagged(15, &[batches]),
         }
     }
 }
@@ -184,6 +186,7 @@ fn read_event(bytes: &[u8]) -> Option<(Nanos, Event)> {
         },
         7 => Event::Checkpoint(field(0)?),
         8 => Event::NoCheckpoint,
+        9 => Event::Wanted { batches: field(0)? },
         _ => return None,
     };
     Some((Nanos(word(0, 0)?), event))
@@ -229,6 +232,7 @@ mod tests {
             },
             Event::Checkpoint(1 << 45),
             Event::NoCheckpoint,
+            Event::Wanted { batches: 1 << 46 },
         ] {
             let bytes = recorded(event);
             assert_eq!(read_event(&bytes), Some((Nanos(77), event)));
@@ -274,6 +278,7 @@ mod tests {
                 block: 2,
             },
             Action::Idle,
+            Action::Defer { batches: 1 },
             Action::Poison(Cause::Write(failure)),
             Action::Poison(Cause::ShortWrite {
                 written: 1,

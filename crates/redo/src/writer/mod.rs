@@ -1,6 +1,6 @@
 //! The log writer: one deterministic state machine. Events in, actions out; it does no I/O, reads
 //! no clock and knows no threads. Policy lives here and nowhere else: when to gather, seal,
-//! issue, flush, publish, wait for the checkpoint, poison.
+//! issue, flush or leave the flush for later, publish, wait for the checkpoint, poison.
 //!
 //! It works by batch and position, never by commit or byte; the holder of the baton owns it.
 //!
@@ -12,6 +12,7 @@
 //! - After the first failed or short operation nothing is published or issued any more.
 
 mod adaptive;
+mod deferral;
 mod fifo;
 mod history;
 mod learning;
@@ -19,6 +20,7 @@ mod policy;
 mod protocol;
 
 pub use adaptive::Adaptive;
+pub(crate) use deferral::MAX_UNDERWAY;
 pub(crate) use fifo::Fifo;
 pub use history::{History, ReplayMismatch};
 pub(crate) use learning::Learner;
@@ -31,6 +33,7 @@ use crate::buffer::Batch;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use adaptive::Mode;
+use deferral::{Deferral, Flush, MAX_UNFLUSHED, Place};
 use device::IoFailure;
 use measure::Nanos;
 use policy::Gatherer;
@@ -50,15 +53,6 @@ impl InFlight {
     fn complete(&self) -> bool {
         self.filled && self.issued == self.batch.blocks && self.outstanding == 0
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flush {
-    op: u64,
-    batches: u64,
-    block: StreamBlock,
-    /// When the oldest batch that it covers was issued.
-    since: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +89,15 @@ pub struct Writer {
     /// The log that was written last: its first block and the first of the next.
     log: (StreamBlock, StreamBlock),
     flush: Option<Flush>,
+    deferral: Deferral,
     /// Everything before is complete.
-    written_batches: u64,
-    written_block: StreamBlock,
+    written: Place,
     written_since: Nanos,
+    /// Batches that are written and not durable and that somebody waited for when they were
+    /// written.
+    held: u64,
     /// Everything before is durable.
-    durable_batches: u64,
-    durable_block: StreamBlock,
+    durable: Place,
     reuse_limit: StreamBlock,
 }
 
@@ -121,6 +117,10 @@ impl Writer {
             (1..=MAX_DEPTH as u32).contains(&policy.depth),
             "depth is 1 to {MAX_DEPTH}"
         );
+        let place = Place {
+            batches: first_batch,
+            block: start,
+        };
         Writer {
             geometry,
             policy,
@@ -133,11 +133,11 @@ impl Writer {
             writes: Fifo::default(),
             log: (0, 0),
             flush: None,
-            written_batches: first_batch,
-            written_block: start,
+            deferral: Deferral::new(&policy, &geometry, place),
+            written: place,
             written_since: Nanos::ZERO,
-            durable_batches: first_batch,
-            durable_block: start,
+            held: 0,
+            durable: place,
             reuse_limit: geometry.reuse_limit(checkpoint),
         }
     }
@@ -150,13 +150,17 @@ impl Writer {
             None => self.policy.depth,
             Some(mode) => mode.depth(self.policy.depth),
         };
-        self.phase == Phase::Ready && self.underway() < u64::from(most)
+        let unflushed = self.written.batches - self.durable.batches;
+        self.phase == Phase::Ready
+            && self.underway() < u64::from(most)
+            && unflushed + (self.batches.len() as u64) < MAX_UNFLUSHED + MAX_DEPTH as u64
     }
 
-    /// Batches that are sealed and not durable.
+    /// Batches that are sealed and not durable, without those that nobody waits for and that are
+    /// written.
     #[inline]
     fn underway(&self) -> u64 {
-        self.written_batches - self.durable_batches + self.batches.len() as u64
+        self.held + self.batches.len() as u64
     }
 
     /// It works alone now: one batch at a time, on the host's own queue. Changes only while nothing
@@ -179,7 +183,7 @@ impl Writer {
         self.mode.as_ref().map_or(0, Mode::switches)
     }
 
-    /// Nothing is in flight.
+    /// Nothing is in flight; what is written may still have to be flushed.
     #[inline]
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -229,6 +233,10 @@ impl Writer {
                 self.reuse_limit = self.reuse_limit.max(self.geometry.reuse_limit(block));
                 self.issue(now, out);
             }
+            Event::Wanted { batches } => {
+                self.deferral.want(batches, self.written.batches);
+                self.make_durable(now, out);
+            }
             Event::NoCheckpoint => {
                 self.phase = Phase::Poisoned;
                 out.act(Action::Poison(Cause::NoCheckpoint));
@@ -262,7 +270,7 @@ impl Writer {
         assert_eq!(self.phase, Phase::Sealing, "no seal was asked for");
         let expected = match self.batches.back() {
             Some(last) => (last.batch.id + 1, last.batch.end()),
-            None => (self.written_batches, self.written_block),
+            None => (self.written.batches, self.written.block),
         };
         assert_eq!((batch.id, batch.start), expected, "batches are contiguous");
         self.gatherer.sealed(batch.commits);
@@ -335,7 +343,7 @@ impl Writer {
     fn io(&mut self, now: Nanos, op: u64, result: Result<u64, IoFailure>, out: &mut impl Out) {
         let ended = match self.flush {
             Some(flush) if flush.op == op => self.flushed(now, flush, result, out),
-            _ => self.wrote(op, result, out),
+            _ => self.wrote(now, op, result, out),
         };
         if let Err(cause) = ended {
             self.phase = Phase::Poisoned;
@@ -353,6 +361,7 @@ impl Writer {
     #[inline(always)]
     fn wrote(
         &mut self,
+        now: Nanos,
         op: u64,
         result: Result<u64, IoFailure>,
         out: &mut impl Out,
@@ -368,63 +377,70 @@ impl Writer {
         entry
             .expect("a batch stays until its writes are back")
             .outstanding -= 1;
-        self.advance_written(out);
+        self.advance_written(now, out);
         Ok(())
     }
 
     /// Moves the written position over the complete batches at the front.
     #[inline(always)]
-    fn advance_written(&mut self, out: &mut impl Out) {
-        let before = self.written_batches;
+    fn advance_written(&mut self, now: Nanos, out: &mut impl Out) {
+        let before = self.written;
         while let Some(entry) = self.batches.front() {
             let skip = self.planted.has(Bug::PublishOutOfOrder)
                 && self.batches.iter().any(InFlight::complete);
             if !entry.complete() && !skip {
                 break;
             }
-            if self.written_batches == self.durable_batches {
+            if self.written == self.durable {
                 self.written_since = entry.issued_at;
             }
-            self.written_batches = entry.batch.id + 1;
-            self.written_block = entry.batch.end();
+            self.held += u64::from(self.deferral.wrote(now, &entry.batch));
+            self.written = Place {
+                batches: entry.batch.id + 1,
+                block: entry.batch.end(),
+            };
             if let Some(mode) = &mut self.mode {
                 mode.wrote(entry.batch.bytes);
             }
             self.batches.drop_front();
         }
-        if self.written_batches > before {
+        if self.written != before {
             out.act(Action::Release {
-                upto: self.written_block,
+                upto: self.written.block,
             });
         }
     }
 
-    /// Publishes or flushes what is written and not yet durable.
+    /// Publishes or flushes what is written and not yet durable, or leaves it for later.
     #[inline(always)]
     fn make_durable(&mut self, now: Nanos, out: &mut impl Out) {
-        if self.written_batches == self.durable_batches {
+        if self.written == self.durable {
             return;
         }
-        if self.policy.durable_writes || self.planted.has(Bug::AcknowledgeBeforeFlush) {
-            self.publish(
-                now,
-                self.written_batches,
-                self.written_block,
-                self.written_since,
-                out,
-            );
-        } else if self.flush.is_none() {
+        let flushes = |w: &Writer| w.deferral.flushes(now, w.written, w.reuse_limit);
+        if self.policy.durable_writes
+            || self.planted.has(Bug::AcknowledgeBeforeFlush)
+            || self.planted.has(Bug::PublishDeferred) && self.flush.is_none() && !flushes(self)
+        {
+            self.publish(now, self.written, self.held, Some(self.written_since), out);
+        } else if self.flush.is_some() {
+        } else if flushes(self) {
             let op = self.take_op();
+            let deferred = self.deferral.flushing(self.written);
             self.flush = Some(Flush {
                 op,
-                batches: self.written_batches,
-                block: self.written_block,
-                since: self.written_since,
+                covers: self.written,
+                held: self.held,
+                since: (!deferred).then_some(self.written_since),
             });
             out.act(Action::Io {
                 member: Member(0),
                 op,
                 io: Io::Flush,
+            });
+        } else if self.deferral.defers(self.written.batches) {
+            out.act(Action::Defer {
+                batches: self.written.batches,
             });
         }
     }
@@ -440,16 +456,17 @@ impl Writer {
         self.flush = None;
         if let Err(failure) = result {
             if self.planted.has(Bug::RetryFailedFlush) {
+                self.deferral.forget(self.durable);
                 return Ok(());
             }
             return Err(Cause::Flush(failure));
         }
-        let (batches, block) = if self.planted.has(Bug::PublishBeyondSnapshot) {
-            (self.written_batches, self.written_block)
+        let (covers, held) = if self.planted.has(Bug::PublishBeyondSnapshot) {
+            (self.written, self.held)
         } else {
-            (flush.batches, flush.block)
+            (flush.covers, flush.held)
         };
-        self.publish(now, batches, block, flush.since, out);
+        self.publish(now, covers, held, flush.since, out);
         Ok(())
     }
 
@@ -457,17 +474,20 @@ impl Writer {
     fn publish(
         &mut self,
         now: Nanos,
-        batches: u64,
-        block: StreamBlock,
-        since: Nanos,
+        upto: Place,
+        held: u64,
+        since: Option<Nanos>,
         out: &mut impl Out,
     ) {
-        self.gatherer.served(now.since(since));
-        if let Some(mode) = &mut self.mode {
-            mode.published(now, batches - self.durable_batches);
+        if let Some(since) = since {
+            self.gatherer.served(now.since(since));
         }
-        self.durable_batches = batches;
-        self.durable_block = block;
+        if let Some(mode) = &mut self.mode {
+            mode.published(now, upto.batches - self.durable.batches);
+        }
+        self.durable = upto;
+        self.held -= held;
+        let Place { batches, block } = upto;
         out.act(Action::Publish { batches, block });
     }
 }

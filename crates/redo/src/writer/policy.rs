@@ -26,6 +26,13 @@ pub struct Policy {
     /// Never gather for more redo than this: where a log write takes as long as its size says,
     /// and no longer as long as any, waiting for more only keeps the device idle.
     pub gather_bytes: u32,
+    /// Leave the flush of written batches that nobody waits for until so many bytes of them are
+    /// written, padding included. They are flushed as soon as somebody waits, and without delay
+    /// where less than a log file is free. 0 flushes at once.
+    pub defer_bytes: u64,
+    /// Leave that flush for no longer than this. An open log takes the period of its flush
+    /// triggers.
+    pub defer_time: Nanos,
     /// Work alone, or with `depth` batches in flight, as it serves better.
     pub adaptive: Option<Adaptive>,
 }
@@ -39,6 +46,8 @@ impl Default for Policy {
             gather_part: 128,
             gather_max: Nanos::from_millis(2),
             gather_bytes: 256 << 10,
+            defer_bytes: 32 << 20,
+            defer_time: Nanos::from_millis(3000),
             adaptive: None,
         }
     }
@@ -57,6 +66,11 @@ setters!(const Policy {
     gather_max: Nanos,
     /// This policy with gathering for at most so many bytes of redo.
     gather_bytes: u32,
+    /// This policy with a flush that is deferred for so many bytes that nobody waits for; 0 flushes
+    /// at once.
+    defer_bytes: u64,
+    /// This policy with a flush that is deferred for so long at most.
+    defer_time: Nanos,
     /// This policy with these parameters of an adaptive log writer.
     adaptive: Option<Adaptive>,
 });

@@ -47,6 +47,13 @@ pub enum Event {
     },
     /// The checkpoint position is durable in the control information.
     Checkpoint(StreamBlock),
+    /// Somebody waits for what was deferred ([`Action::Defer`]): for a batch before `batches`.
+    /// Those that were known to be waited for when they were sealed need no such event.
+    Wanted {
+        /// The batch behind the last that somebody waits for; any earlier one when the host only
+        /// looks whether it is time.
+        batches: u64,
+    },
     /// No checkpoint will come any more: the log was closed, or poisoned by somebody else.
     NoCheckpoint,
 }
@@ -90,6 +97,12 @@ pub enum Action {
         batches: u64,
         /// First block that is not durable.
         block: StreamBlock,
+    },
+    /// The batches before `batches` are written, and not flushed as long as nobody waits for them:
+    /// tell me with [`Event::Wanted`] of who begins to wait, and of who had begun before this.
+    Defer {
+        /// Number of written batches.
+        batches: u64,
     },
     /// Fail every waiter; nothing will be published any more.
     Poison(Cause),
