@@ -1,4 +1,5 @@
-//! One cell, in a process of its own: open the log, load it from closed-loop threads or tasks, report.
+//! One cell, in a process of its own: open the log, load it from closed-loop threads or tasks,
+//! report.
 //!
 //! Invariants: every thread runs the same load from before the window until after it; the window's
 //! ends are read in one place, counters and processor time beside the clock; an error of any
