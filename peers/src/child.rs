@@ -1,4 +1,4 @@
-//! One cell, in a process of its own: open the log, load it from closed-loop threads or tasks, and
+//! One cell, in a process of its own: open the log, load it from closed-loop threads or tasks,
 //! report.
 //!
 //! Invariants: every thread runs the same load from before the window until after it; the window's

@@ -1,12 +1,15 @@
 //! Asynchronous commits of 2,000 bytes: thousands in flight on one and two threads, on the null
 //! device and in a directory, beside sessions that each wait on a thread of their own (goals G13
 //! and G14 of the engine: commits per second with 1,024 and 4,096 in flight; many sessions against
-//! 256 threads). Rounds are interleaved in one process; one line of CSV a turn.
+//! 256 threads). The same commits as tasks that await them, on tokio's runtime of one thread,
+//! beside a task that sleeps until the next tenth millisecond and notes how late it is woken.
+//! Rounds are interleaved in one process; one line of CSV a turn.
 //!
-//! `cargo bench -p redolab-redo --bench asynchronous -- [DIRECTORY] [ROUNDS] [SECONDS]`
+//! `cargo bench -p redolab-redo --bench asynchronous -- [DIRECTORY] [ROUNDS] [SECONDS] [WORDS]`
 //!
-//! A commit's time is read from the clock once for 32 commits, so a percentile is wrong by what
-//! 32 commits take at most.
+//! Only cases whose name contains all of WORDS are run (`null inline 1024`). With tickets a
+//! commit's time is read from the clock once for 32 commits, so a percentile is wrong by what 32
+//! commits take at most.
 
 mod common;
 
@@ -15,7 +18,9 @@ use measure::workload::{Generator, pool};
 use measure::{Clock, Histogram, Nanos};
 use redo::CommitPost;
 use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -32,6 +37,8 @@ struct Case {
     threads: usize,
     /// Commits in flight on each thread; `None`: one, waited for.
     in_flight: Option<usize>,
+    /// As many tasks have one each.
+    tasks: bool,
 }
 
 impl Case {
@@ -40,6 +47,7 @@ impl Case {
         let threads = self.threads;
         match self.in_flight {
             None => format!("{place} {writer} sync {threads} threads"),
+            Some(n) if self.tasks => format!("{place} {writer} tasks {threads} threads {n} each"),
             Some(n) => format!("{place} {writer} async {threads} threads {n} each"),
         }
     }
@@ -51,32 +59,54 @@ struct Turn {
     times: Histogram,
     writes: u64,
     cpu_us: f64,
+    /// How late a sleeping task was woken, in nanoseconds.
+    late: Histogram,
 }
+
+/// What one thread gave: the times of its commits, and how late a task was.
+type Times = (Histogram, Histogram);
 
 fn main() -> Result<(), AnyError> {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
     let directory = common::folder(args.next(), "asynchronous-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
     let time = Duration::from_secs_f64(args.next().map_or(Ok(2.0), |s| s.parse())?);
-    println!("round,case,per_s,p50_us,p99_us,p999_us,max_us,commits_per_write,cpu_us_per_commit");
+    let words: Vec<String> = args.collect();
+    println!(
+        "round,case,per_s,p50_us,p99_us,p999_us,max_us,commits_per_write,cpu_us_per_commit,\
+         timer_p50_us,timer_p99_us"
+    );
     let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
     for round in 0..rounds {
         std::fs::create_dir_all(&directory)?;
-        if let Some(mb_per_s) = fio(&directory, SHAPE, time)? {
+        let all = words.is_empty();
+        if let Some(mb_per_s) = all
+            .then(|| fio(&directory, SHAPE, time))
+            .transpose()?
+            .flatten()
+        {
             // As commits: of as many bytes, if they cost nothing else.
             let per_s = mb_per_s * 1048576.0 / f64::from(RECORD_BYTES);
-            println!("{round},fio,{per_s:.0},0,0,0,0,0,0");
+            println!("{round},fio,{per_s:.0},0,0,0,0,0,0,,");
             record(&mut cases, "fio", per_s);
         }
         std::fs::remove_dir_all(&directory)?;
         for place in [None, Some(directory.as_path())] {
             for case in cases_of() {
-                let turn = turn(place, case, time)?;
                 let name = case.name(if place.is_some() { "file" } else { "null" });
+                let has = |word: &String| name.split(' ').any(|part| part == word);
+                if !words.iter().all(has) {
+                    continue;
+                }
+                let turn = turn(place, case, time)?;
                 let us = |q: f64| turn.times.quantile_raw(q) as f64 / 1e3;
                 let commits = turn.times.count() as f64;
+                let late = |q: f64| match turn.late.count() {
+                    0 => String::new(),
+                    _ => format!("{:.1}", turn.late.quantile_raw(q) as f64 / 1e3),
+                };
                 println!(
-                    "{round},{name},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2}",
+                    "{round},{name},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.2},{},{}",
                     turn.per_s,
                     us(0.5),
                     us(0.99),
@@ -84,6 +114,8 @@ fn main() -> Result<(), AnyError> {
                     turn.times.max() as f64 / 1e3,
                     commits / turn.writes.max(1) as f64,
                     turn.cpu_us / commits.max(1.0),
+                    late(0.5),
+                    late(0.99),
                 );
                 record(&mut cases, &name, turn.per_s);
             }
@@ -125,11 +157,12 @@ fn cases_of() -> Vec<Case> {
     let mut cases = Vec::new();
     for writer in WRITERS {
         for in_flight in [1024, 4096] {
-            for threads in [1, 2] {
+            for (threads, tasks) in [(1, false), (1, true), (2, false), (2, true)] {
                 cases.push(Case {
                     writer,
                     threads,
                     in_flight: Some(in_flight / threads),
+                    tasks,
                 });
             }
         }
@@ -138,6 +171,7 @@ fn cases_of() -> Vec<Case> {
                 writer,
                 threads,
                 in_flight: None,
+                tasks: false,
             });
         }
     }
@@ -170,12 +204,13 @@ fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyErr
     let threads: Vec<_> = (0..case.threads)
         .map(|who| {
             let (log, stop, barrier) = (Arc::clone(&log), Arc::clone(&stop), Arc::clone(&barrier));
-            let mut generator = Generator::new(bytes.clone(), who as u32, 1);
+            let generator = Generator::new(bytes.clone(), who as u32, 1);
             std::thread::spawn(move || {
                 barrier.wait();
                 match case.in_flight {
-                    Some(n) => in_flight(&log, &mut generator, n, &stop),
-                    None => waited_for(&log, &mut generator, &stop),
+                    Some(n) if case.tasks => awaited(&log, generator, n, &stop),
+                    Some(n) => in_flight(&log, generator, n, &stop),
+                    None => waited_for(&log, generator, &stop),
                 }
             })
         })
@@ -192,14 +227,16 @@ fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyErr
         }
     }
     stop.store(true, Ordering::Relaxed);
-    let mut times = Histogram::new();
+    let (mut times, mut late) = (Histogram::new(), Histogram::new());
     for thread in threads {
         // Who is on the way may need room in the log.
         while !thread.is_finished() {
             log.checkpoint(log.durable())?;
             std::thread::sleep(Duration::from_millis(1));
         }
-        times.merge(&thread.join().map_err(|_| "a thread panicked")??);
+        let (more, woken) = thread.join().map_err(|_| "a thread panicked")??;
+        times.merge(&more);
+        late.merge(&woken);
     }
     let (elapsed, cpu_us) = (start.elapsed(), cpu_us() - cpu);
     drop(log);
@@ -211,6 +248,7 @@ fn turn(place: Option<&Path>, case: Case, time: Duration) -> Result<Turn, AnyErr
         times,
         writes: counted.load(Ordering::Relaxed),
         cpu_us,
+        late,
     })
 }
 
@@ -223,14 +261,14 @@ fn append(session: &mut redo::Session, generator: &mut Generator) -> Result<(), 
 /// One thread, `n` commits in flight.
 fn in_flight(
     log: &Log,
-    generator: &mut Generator,
+    mut generator: Generator,
     n: usize,
     stop: &AtomicBool,
-) -> Result<Histogram, redo::Error> {
+) -> Result<Times, redo::Error> {
     let (clock, mut times) = (log.clock(), Histogram::new());
     let (mut session, mut queue) = (log.session(), log.completions(n));
     let mut begin = |queue: &mut redo::Completions<Nanos>, now: Nanos| {
-        append(&mut session, generator)?;
+        append(&mut session, &mut generator)?;
         let ticket = session.commit_async(CommitPost::Immediate)?;
         queue.push(ticket, now).expect("one returned for each");
         Ok::<(), redo::Error>(())
@@ -253,21 +291,83 @@ fn in_flight(
             }
         }
     }
-    Ok(times)
+    Ok((times, Histogram::new()))
+}
+
+/// One thread on which `n` tasks await their commits, one each.
+fn awaited(
+    log: &Log,
+    generator: Generator,
+    n: usize,
+    stop: &AtomicBool,
+) -> Result<Times, redo::Error> {
+    let shared = Rc::new(AwaitedThread {
+        clock: log.clock(),
+        session: RefCell::new((log.session(), generator)),
+        times: RefCell::default(),
+        over: Cell::new(false),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime of one thread");
+    let local = tokio::task::LocalSet::new();
+    let late = local.block_on(&runtime, async {
+        let tasks = (0..n).map(|_| tokio::task::spawn_local(task(Rc::clone(&shared))));
+        let tasks: Vec<_> = tasks.collect();
+        let mut late = Histogram::new();
+        let begun = tokio::time::Instant::now();
+        let mut due = begun;
+        while !stop.load(Ordering::Relaxed) {
+            due += Duration::from_millis(10);
+            tokio::time::sleep_until(due).await;
+            late.record(due.elapsed().as_nanos() as u64);
+        }
+        shared.over.set(true);
+        for task in tasks {
+            task.await.expect("no task panics")?;
+        }
+        Ok::<_, redo::Error>(late)
+    })?;
+    let times = shared.times.take();
+    Ok((times, late))
+}
+
+/// What the tasks of a thread share.
+struct AwaitedThread {
+    clock: redo::EngineClock,
+    session: RefCell<(redo::Session, Generator)>,
+    times: RefCell<Histogram>,
+    over: Cell<bool>,
+}
+
+async fn task(shared: Rc<AwaitedThread>) -> Result<(), redo::Error> {
+    while !shared.over.get() {
+        let before = shared.clock.now();
+        let ticket = {
+            let (session, generator) = &mut *shared.session.borrow_mut();
+            append(session, generator)?;
+            session.commit_async(CommitPost::Immediate)?
+        };
+        ticket.await?;
+        let took = shared.clock.now().since(before);
+        shared.times.borrow_mut().record(took.0);
+    }
+    Ok(())
 }
 
 /// One thread that waits for each of its commits.
 fn waited_for(
     log: &Log,
-    generator: &mut Generator,
+    mut generator: Generator,
     stop: &AtomicBool,
-) -> Result<Histogram, redo::Error> {
+) -> Result<Times, redo::Error> {
     let (mut session, mut times) = (log.session(), Histogram::new());
     while !stop.load(Ordering::Relaxed) {
         let before = Instant::now();
-        append(&mut session, generator)?;
+        append(&mut session, &mut generator)?;
         session.commit(CommitMode::WAIT_IMMEDIATE)?;
         times.record(before.elapsed().as_nanos() as u64);
     }
-    Ok(times)
+    Ok((times, Histogram::new()))
 }
