@@ -7,7 +7,8 @@
 //!
 //! `cargo bench -p redolab-redo --bench recovery -- [DIRECTORY] [ROUNDS] [MEGABYTES]`
 //! `cargo bench -p redolab-redo --bench recovery -- opening [DIRECTORY] [ROUNDS] [MEGABYTES…]`
-//! The other reader is fio (1 MiB, depth 8, O_DIRECT); without it only recovery is timed.
+//! The other reader is fio (1 MiB, depth 8, O_DIRECT, huge pages where some are reserved); without
+//! it only recovery is timed.
 
 mod common;
 
@@ -202,6 +203,13 @@ fn fio(directory: &Path) -> Result<Option<f64>, AnyError> {
     command.args(["--name=read", "--rw=read", "--bs=1M", "--iodepth=8"]);
     command.args(["--ioengine=libaio", "--direct=1", "--readonly"]);
     command.args(["--file_service_type=sequential", "--output-format=terse"]);
+    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages")?;
+    let huge = reserved.trim().parse::<u64>().is_ok_and(|n| n >= 16);
+    command.arg(if huge {
+        "--iomem=shmhuge"
+    } else {
+        "--iomem=malloc"
+    });
     command.args([
         "--terse-version=3",
         &format!("--filename={}", names.join(":")),

@@ -1,19 +1,22 @@
 //! Reading a long range of a log in order, with several reads on their way at once.
 //!
-//! What lives here: [`read_ahead`], a window of [`DEPTH`] chunks that threads fill and the caller
-//! empties in order. A short range is read by the caller alone: starting threads costs more than it
-//! saves, and small logs are recovered often.
+//! What lives here: [`read_ahead`], a window of [`WINDOW`] chunks that [`DEPTH`] threads fill and
+//! the caller empties in order. A short range is read by the caller alone: starting threads costs
+//! more than it saves, and small logs are recovered often.
 //!
 //! Invariants: chunks are given in order and whole; an error is given where its chunk would have
 //! been, never before; when the caller has seen enough no read is left behind.
 //!
 //! What it must not know: what the bytes mean.
 
-use device::{DeviceError, LogDevice};
+use device::{DeviceError, LogDevice, Region, RegionOptions};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Reads on their way at once.
 const DEPTH: usize = 8;
+/// Chunks in memory at once. More than are on their way: a device that ends reads out of order
+/// has work while the caller waits for the oldest.
+const WINDOW: usize = 2 * DEPTH;
 /// Bytes of a contiguous range that the caller reads alone before others help: about what is read
 /// while they start.
 pub(crate) const ALONE_BYTES: usize = 1 << 20;
@@ -29,36 +32,52 @@ pub(crate) struct Chunk {
     pub(crate) len: usize,
 }
 
+/// How a range is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Bytes that the caller reads before others help.
+    pub(crate) alone_bytes: usize,
+    /// Bytes of the largest chunk.
+    pub(crate) chunk_bytes: usize,
+}
+
 /// Reads the chunks of `plan` and hands each to `each`, in order, until it says no or the plan
-/// ends. The caller reads the first `alone_bytes` without help.
+/// ends.
 ///
 /// # Errors
-/// The first read that fails among those that were asked for.
+/// The first read that fails among those that were asked for; no memory.
 pub(crate) fn read_ahead<P>(
     data: &dyn LogDevice,
     mut plan: P,
-    alone_bytes: usize,
+    pace: Pace,
     mut each: impl FnMut(&[u8]) -> bool,
 ) -> Result<(), DeviceError>
 where
     P: Iterator<Item = Chunk> + Send,
 {
-    let mut memory = Aligned::default();
+    let slot_bytes = pace.chunk_bytes.max(1).next_multiple_of(ALIGN);
     let mut done_bytes = 0;
-    while done_bytes < alone_bytes {
-        let Some(chunk) = plan.next() else {
-            return Ok(());
-        };
-        done_bytes += chunk.len;
-        data.read(chunk.addr, memory.bytes(chunk.len))?;
-        if !each(memory.bytes(chunk.len)) {
-            return Ok(());
+    if pace.alone_bytes > 0 {
+        let mut memory = Region::new(slot_bytes)?;
+        while done_bytes < pace.alone_bytes {
+            let Some(chunk) = plan.next() else {
+                return Ok(());
+            };
+            done_bytes += chunk.len;
+            let bytes = &mut memory.bytes_mut()[..chunk.len];
+            data.read(chunk.addr, bytes)?;
+            if !each(bytes) {
+                return Ok(());
+            }
         }
     }
     let Some(next) = plan.next() else {
         return Ok(());
     };
-    let window = Window::new(std::iter::once(next).chain(plan));
+    // In huge pages where the system has them: a device is then given a chunk in one piece.
+    let mut memory = Region::with(WINDOW * slot_bytes, RegionOptions::default())?;
+    let slots = memory.bytes_mut().chunks_exact_mut(slot_bytes).collect();
+    let window = Window::new(std::iter::once(next).chain(plan), slots);
     std::thread::scope(|scope| {
         let ends = Ends(&window);
         let helpers = (0..DEPTH)
@@ -70,35 +89,21 @@ where
             return window.alone(data, each);
         }
         while let Some(read) = window.take() {
-            let (memory, len) = read?;
-            let mut memory = memory;
-            if !each(memory.bytes(len)) {
+            let (slot, len) = read?;
+            if !each(&slot[..len]) {
                 break;
             }
-            window.give_back(memory);
+            window.give_back(slot);
         }
         drop(ends);
         Ok(())
     })
 }
 
-/// Memory whose first byte is aligned.
-#[derive(Default)]
-struct Aligned(Vec<u8>);
+type Slot<'m> = &'m mut [u8];
+type Read<'m> = Result<(Slot<'m>, usize), DeviceError>;
 
-impl Aligned {
-    fn bytes(&mut self, len: usize) -> &mut [u8] {
-        if self.0.len() < len + ALIGN {
-            self.0 = vec![0; len + ALIGN];
-        }
-        let skip = self.0.as_ptr().align_offset(ALIGN).min(ALIGN);
-        &mut self.0[skip..skip + len]
-    }
-}
-
-type Read = Result<(Aligned, usize), DeviceError>;
-
-struct State<P> {
+struct State<'m, P> {
     plan: P,
     /// Chunks taken from the plan, and chunks given to the caller.
     begun: usize,
@@ -107,12 +112,13 @@ struct State<P> {
     exhausted: bool,
     /// The caller has seen enough.
     over: bool,
-    ready: [Option<Read>; DEPTH],
-    spare: Vec<Aligned>,
+    ready: [Option<Read<'m>>; WINDOW],
+    /// Memory that holds no chunk.
+    spare: Vec<Slot<'m>>,
 }
 
-struct Window<P> {
-    state: Mutex<State<P>>,
+struct Window<'m, P> {
+    state: Mutex<State<'m, P>>,
     /// A chunk became ready, or none will.
     filled: Condvar,
     /// There is room for another chunk, or nothing more is wanted.
@@ -120,17 +126,17 @@ struct Window<P> {
 }
 
 /// Lets the helpers go, also when the caller unwinds.
-struct Ends<'a, P: Iterator<Item = Chunk>>(&'a Window<P>);
+struct Ends<'a, 'm, P: Iterator<Item = Chunk>>(&'a Window<'m, P>);
 
-impl<P: Iterator<Item = Chunk>> Drop for Ends<'_, P> {
+impl<P: Iterator<Item = Chunk>> Drop for Ends<'_, '_, P> {
     fn drop(&mut self) {
         self.0.lock().over = true;
         self.0.emptied.notify_all();
     }
 }
 
-impl<P: Iterator<Item = Chunk>> Window<P> {
-    fn new(plan: P) -> Window<P> {
+impl<'m, P: Iterator<Item = Chunk>> Window<'m, P> {
+    fn new(plan: P, spare: Vec<Slot<'m>>) -> Window<'m, P> {
         Window {
             state: Mutex::new(State {
                 plan,
@@ -139,14 +145,14 @@ impl<P: Iterator<Item = Chunk>> Window<P> {
                 exhausted: false,
                 over: false,
                 ready: std::array::from_fn(|_| None),
-                spare: Vec::new(),
+                spare,
             }),
             filled: Condvar::new(),
             emptied: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<P>> {
+    fn lock(&self) -> MutexGuard<'_, State<'m, P>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,7 +160,7 @@ impl<P: Iterator<Item = Chunk>> Window<P> {
     fn fill(&self, data: &dyn LogDevice) {
         let mut state = self.lock();
         loop {
-            while !state.over && !state.exhausted && state.begun >= state.given + DEPTH {
+            while !state.over && !state.exhausted && state.spare.is_empty() {
                 state = self
                     .emptied
                     .wait(state)
@@ -169,25 +175,30 @@ impl<P: Iterator<Item = Chunk>> Window<P> {
                 self.emptied.notify_all();
                 return;
             };
-            let slot = state.begun % DEPTH;
+            let Some(memory) = state.spare.pop() else {
+                return;
+            };
+            // As many chunks have no spare memory as are between these two.
+            let at = state.begun % WINDOW;
             state.begun += 1;
-            let mut memory = state.spare.pop().unwrap_or_default();
             drop(state);
-            let read = data.read(chunk.addr, memory.bytes(chunk.len));
+            let read = data.read(chunk.addr, &mut memory[..chunk.len]);
             state = self.lock();
-            state.ready[slot] = Some(read.map(|()| (memory, chunk.len)));
-            self.filled.notify_all();
+            let oldest = at == state.given % WINDOW;
+            state.ready[at] = Some(read.map(|()| (memory, chunk.len)));
+            if oldest {
+                self.filled.notify_all();
+            }
         }
     }
 
     /// The next chunk in order; `None` at the end of the plan.
-    fn take(&self) -> Option<Read> {
+    fn take(&self) -> Option<Read<'m>> {
         let mut state = self.lock();
         loop {
-            let slot = state.given % DEPTH;
-            if let Some(read) = state.ready[slot].take() {
+            let at = state.given % WINDOW;
+            if let Some(read) = state.ready[at].take() {
                 state.given += 1;
-                self.emptied.notify_one();
                 return Some(read);
             }
             if state.exhausted && state.given == state.begun {
@@ -200,8 +211,9 @@ impl<P: Iterator<Item = Chunk>> Window<P> {
         }
     }
 
-    fn give_back(&self, memory: Aligned) {
+    fn give_back(&self, memory: Slot<'m>) {
         self.lock().spare.push(memory);
+        self.emptied.notify_one();
     }
 
     fn alone(
@@ -209,10 +221,13 @@ impl<P: Iterator<Item = Chunk>> Window<P> {
         data: &dyn LogDevice,
         mut each: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), DeviceError> {
-        let mut memory = Aligned::default();
+        let Some(memory) = self.lock().spare.pop() else {
+            return Ok(());
+        };
         while let Some(chunk) = self.lock().plan.next() {
-            data.read(chunk.addr, memory.bytes(chunk.len))?;
-            if !each(memory.bytes(chunk.len)) {
+            let bytes = &mut memory[..chunk.len];
+            data.read(chunk.addr, bytes)?;
+            if !each(bytes) {
                 break;
             }
         }
@@ -226,6 +241,10 @@ mod tests {
     use device::SimDisk;
 
     const LEN: usize = 64 << 10;
+    const PACE: Pace = Pace {
+        alone_bytes: ALONE_BYTES,
+        chunk_bytes: LEN,
+    };
     /// Chunks that the caller reads alone.
     const ALONE: usize = ALONE_BYTES / LEN;
 
@@ -245,10 +264,10 @@ mod tests {
 
     #[test]
     fn chunks_come_in_order_and_whole_however_many_there_are() {
-        for chunks in [0, 1, ALONE, ALONE + 1, ALONE + DEPTH, 100] {
+        for chunks in [0, 1, ALONE, ALONE + 1, ALONE + DEPTH, ALONE + WINDOW, 100] {
             let disk = disk(chunks.max(1));
             let mut seen = 0;
-            let read = read_ahead(&disk, plan(chunks), ALONE_BYTES, |bytes| {
+            let read = read_ahead(&disk, plan(chunks), PACE, |bytes| {
                 assert!(bytes.len() == LEN && bytes.iter().all(|b| *b == seen as u8));
                 assert_eq!(bytes.as_ptr().align_offset(ALIGN), 0);
                 seen += 1;
@@ -263,7 +282,7 @@ mod tests {
     fn who_has_seen_enough_is_given_no_more() {
         for enough in [1, ALONE, ALONE + 1, 50] {
             let (disk, mut seen) = (disk(100), 0);
-            let read = read_ahead(&disk, plan(100), ALONE_BYTES, |_| {
+            let read = read_ahead(&disk, plan(100), PACE, |_| {
                 seen += 1;
                 seen < enough
             });
@@ -277,13 +296,13 @@ mod tests {
         // The last chunk lies outside the disk.
         for bad in [2, ALONE, 40] {
             let (disk, mut seen) = (disk(bad), 0);
-            let failed = read_ahead(&disk, plan(bad + 3), ALONE_BYTES, |_| {
+            let failed = read_ahead(&disk, plan(bad + 3), PACE, |_| {
                 seen += 1;
                 true
             });
             assert!(failed.is_err() && seen == bad, "{seen} before {bad}");
             let mut seen = 0;
-            let stopped = read_ahead(&disk, plan(bad + 3), ALONE_BYTES, |_| {
+            let stopped = read_ahead(&disk, plan(bad + 3), PACE, |_| {
                 seen += 1;
                 seen < bad
             });
@@ -296,7 +315,7 @@ mod tests {
         let disk = disk(100);
         let caught = std::panic::catch_unwind(|| {
             let mut seen = 0;
-            let _ = read_ahead(&disk, plan(100), ALONE_BYTES, |_| {
+            let _ = read_ahead(&disk, plan(100), PACE, |_| {
                 seen += 1;
                 assert!(seen < 30, "on purpose");
                 true

@@ -17,7 +17,7 @@ use crate::format::{BlockHeader, LifeId, LifeMark, Summer};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
-use crate::read_ahead::{ALONE_BYTES, Chunk, read_ahead};
+use crate::read_ahead::{ALONE_BYTES, Chunk, Pace, read_ahead};
 use device::LogDevice;
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -281,8 +281,13 @@ impl<'a> Reader<'a> {
             let len = (blocks * block_bytes) as usize;
             Some(Chunk { addr, len })
         });
+        let blocks = most.min(limit.load(Relaxed).saturating_sub(from));
+        let pace = Pace {
+            alone_bytes: ALONE_BYTES,
+            chunk_bytes: (blocks * block_bytes) as usize,
+        };
         let mut at = from;
-        read_ahead(self.data, plan, ALONE_BYTES, |chunk| {
+        read_ahead(self.data, plan, pace, |chunk| {
             chunk.chunks_exact(block_bytes as usize).all(|bytes| {
                 let more = at < limit.load(Relaxed) && each(at, bytes);
                 at += u64::from(more);

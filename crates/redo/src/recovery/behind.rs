@@ -17,7 +17,7 @@ use crate::format::{BlockHeader, le64};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
 use crate::rba::Rba;
-use crate::read_ahead::{Chunk, read_ahead};
+use crate::read_ahead::{Chunk, Pace, read_ahead};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -234,7 +234,11 @@ impl Reader<'_> {
         });
         let mut order = samples.iter();
         // Each is a read of its own, far from the one before: they are worth several at once.
-        read_ahead(self.data, plan, 0, |page| {
+        let pace = Pace {
+            alone_bytes: 0,
+            chunk_bytes: PAGE_BYTES.max(block_bytes) as usize,
+        };
+        read_ahead(self.data, plan, pace, |page| {
             let Some(sample) = order.next() else {
                 return false;
             };
