@@ -2,7 +2,7 @@
 //! thread that writes the log runs.
 //!
 //! What lives here: which processors are measured ([`places`]) and the measured rounds
-//! ([`measure`]). A place is a processor, or none in particular.
+//! ([`measure()`]). A place is a processor, or none in particular.
 //!
 //! Invariants: places take turns in rounds, every second round in the opposite order, and only
 //! whole rounds count, so that what drifts falls on all places alike; each turn has a thread of its

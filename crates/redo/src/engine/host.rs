@@ -232,8 +232,10 @@ impl Host {
         }
     }
 
+    /// Has the writer flush what it deferred, if somebody waits for it or it is time, and waits for
+    /// the end of the flush.
     #[cold]
-    fn flush_deferred<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
+    pub(super) fn flush_deferred<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
         let first = core.buffer.published();
         let batches = core.wanted();
         self.step::<RECORD, true>(core, core.clock.now(), Event::Wanted { batches });

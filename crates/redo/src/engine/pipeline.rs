@@ -191,6 +191,11 @@ impl Host {
         if self.is_over(core) {
             return;
         }
+        if self.writer.is_single() {
+            // On the host's own queue: alone, the writer has nothing in flight elsewhere.
+            self.flush_deferred::<RECORD>(core);
+            return;
+        }
         let batches = match core.flush_is_wanted() {
             true => core.wanted(),
             // The writer looks at the time.

@@ -27,7 +27,12 @@ pub(super) type Later = Completions<(Rba, Vec<u8>)>;
 pub(super) fn foreground(world: &World, mut session: Session, mut later: Later, who: u32) -> Later {
     for which in 0..EACH {
         let bytes = record(who, which);
-        let done = match session.append(&[&bytes]) {
+        let appended = session.append(&[&bytes]);
+        // Time in which it is written, if somebody wants that, and its flush deferred.
+        for _ in 0..if world.pauses { below(12) } else { 0 } {
+            thread::yield_now();
+        }
+        let done = match appended {
             Ok(rba) => commit(world, &mut session, &mut later, (rba, bytes)),
             Err(refused) => Err(refused),
         };
