@@ -51,7 +51,7 @@ pub fn check(cpus: &[usize], allowed: &[usize]) -> std::io::Result<()> {
 /// affinity and by the quota of its control groups. What is not known is no limit.
 #[must_use]
 pub fn several() -> bool {
-    let allowed = allowed().map_or(1, |cpus| cpus.len());
+    let allowed = allowed().map_or(usize::MAX, |cpus| cpus.len());
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |path: &str| std::fs::read_to_string(path).ok();
     allowed > 1 && quota(&groups, read).is_none_or(|quota| quota >= allowed as f64)

@@ -288,13 +288,14 @@ impl<H> SharedBaton<H> {
         std::mem::forget(dies);
         fence(Ordering::SeqCst);
         self.hand_off();
+        // Before the tasks' wakers, which are not ours and may take their time.
+        self.post_flush();
         if let LeadOutcome::From(first) = led {
             for batch in first..upto {
                 self.wake_batch(batch);
             }
             self.wake_tasks(first, upto);
         }
-        self.post_flush();
     }
 
     /// Who began to wait for what was deferred, and found the baton taken, is not forgotten.

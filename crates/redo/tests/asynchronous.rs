@@ -9,7 +9,7 @@ use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
 use device::{FileSet, LogDevice, NullDevice, SimDisk, SyncMethod};
 use redo::control::CONTROL_BYTES;
 use redo::engine::{LogWrite, Paths};
-use redo::writer::Cause;
+use redo::writer::{Cause, Policy};
 use redo::{CommitMode, Error, Log, LogFileSync, LogWriter, Options, Session, Shape, Triggers};
 use redo::{CommitPost, CommitWait};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -572,4 +572,33 @@ fn adaptive_learning_tries_both_and_loses_nobody() {
         .open()
         .expect("healthy");
     assert_eq!(log.learned(), None, "nothing to learn");
+}
+
+/// A stream that nobody waits for keeps its deferred flushes while checkpoints follow it through a
+/// log of two groups: the writer hears of a checkpoint that it does not wait for.
+#[test]
+fn flushes_stay_deferred_through_a_small_log() {
+    for log_writer in WRITERS {
+        let ways = options().log_writer(log_writer).triggers(UNTIMED);
+        let ways = ways.policy(Policy::default().defer_bytes(4 << 20));
+        let (log, writes) = null_log(ways);
+        let mut session = log.session();
+        let body = vec![7; 60_000];
+        // Five times all of it, 192 MiB.
+        for _ in 0..16_000 {
+            session.append(&[&body]).expect("open");
+            session.commit(CommitMode::NOWAIT_IMMEDIATE).expect("open");
+            log.checkpoint(log.durable()).expect("in order");
+        }
+        log.flush().expect("open");
+        let writes = writes.lock().expect("whole");
+        let late = &writes[writes.len() / 2..];
+        let flushes: u64 = late.iter().map(|write| u64::from(write.flushes)).sum();
+        let redo: u64 = late.iter().map(|write| u64::from(write.redo_bytes)).sum();
+        let most = redo / (1 << 20);
+        assert!(
+            flushes <= most,
+            "{log_writer}: {flushes} flushes of {redo} bytes"
+        );
+    }
 }

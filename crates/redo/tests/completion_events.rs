@@ -89,6 +89,31 @@ fn who_waits_for_the_event_alone_gets_every_completion() {
     }
 }
 
+/// A ticket that has nothing written lies first; the one behind it has both written.
+#[test]
+fn who_posts_behind_who_does_not_makes_the_event_readable() {
+    for log_writer in WRITERS {
+        let scratch = Scratch::new();
+        let (_, log) = faulty(&scratch, log_writer);
+        let (mut session, mut completions) = (log.session(), log.completions(4));
+        let event = completions.event().expect("a descriptor");
+        session.append(&[&record(0, 0)]).expect("open");
+        let ticket = session.commit_async(CommitPost::Batch).expect("open");
+        completions.push(ticket, 0).expect("room");
+        assert!(
+            !readable(&event, false),
+            "{log_writer}: nobody has it written"
+        );
+        queue(&mut session, &mut completions, 1);
+        let mut next = 0;
+        while next < 2 {
+            assert!(readable(&event, true), "{log_writer}");
+            completions.poll();
+            taken(&mut completions, &mut next);
+        }
+    }
+}
+
 /// It is unreadable while the device stalls, and readable once it failed.
 #[test]
 fn the_event_shows_what_the_device_does() {

@@ -119,8 +119,11 @@ impl<T> Completions<T> {
     #[inline]
     pub fn push(&mut self, ticket: Ticket, tag: T) -> Result<(), QueueFull<T>> {
         assert!(ticket.is_of(&self.core), "a ticket of another log");
-        let unarmed = self.event.is_some() && self.tickets.next().is_none();
+        let before = self.tickets.next();
         let pushed = self.tickets.push(ticket.request, tag);
+        // The first ticket, or the first that has what it stands behind written, too.
+        let wanted = self.tickets.next().is_some_and(|(_, wanted)| wanted);
+        let unarmed = before.is_none_or(|(_, was)| !was && wanted);
         if unarmed && let Some(event) = &mut self.event {
             event.arm(&self.core, &self.tickets);
         }

@@ -87,6 +87,8 @@ pub(super) struct ActionExecutor {
     pub(super) gather: (u32, Nanos),
     /// The log that waits for the checkpoint.
     pub(super) awaited_log_seq: u64,
+    /// The last checkpoint that the writer was given without waiting for it.
+    known_checkpoint: StreamBlock,
     pub(super) observer: Option<LogObserver>,
     flushes: u32,
     last_log_seq: u64,
@@ -128,6 +130,7 @@ impl Host {
             underway: Fifo::default(),
             gather: (0, Nanos::ZERO),
             awaited_log_seq: 0,
+            known_checkpoint: 0,
             observer: observer.map(Observer::of_log),
             flushes: 0,
             last_log_seq: log_seq,
@@ -186,6 +189,7 @@ impl Host {
         if bytes == 0 {
             return LeadOutcome::Nothing;
         }
+        self.learn_of_checkpoint::<RECORD, true>(core);
         let pending = Event::Pending {
             commits: core.buffer.commits(open),
             bytes,
@@ -229,6 +233,24 @@ impl Host {
                     return LeadOutcome::From(first);
                 }
             }
+        }
+    }
+
+    /// Gives the writer a checkpoint that it does not wait for: with more free log files it may defer
+    /// more.
+    #[inline]
+    pub(super) fn learn_of_checkpoint<const RECORD: bool, const DIRECT: bool>(
+        &mut self,
+        core: &Core,
+    ) {
+        if !core.rules.defers {
+            return;
+        }
+        let checkpoint = core.checkpoint();
+        if checkpoint > self.hands.known_checkpoint {
+            self.hands.known_checkpoint = checkpoint;
+            let now = core.clock.now();
+            self.step::<RECORD, DIRECT>(core, now, Event::Checkpoint(checkpoint));
         }
     }
 

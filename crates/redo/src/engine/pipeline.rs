@@ -105,6 +105,9 @@ impl Host {
             self.step::<RECORD, false>(core, now, Event::Gathered);
             self.seal_and_issue::<RECORD>(core);
         }
+        if self.hands.between.awaits_checkpoint.is_none() && !self.hands.between.gathering {
+            self.learn_of_checkpoint::<RECORD, false>(core);
+        }
         let led = !closing && self.seal_what_was_asked_for::<RECORD>(core);
         self.look_at_checkpoint::<RECORD>(core, closing);
         if core.is_deferred() {

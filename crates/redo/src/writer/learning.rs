@@ -17,7 +17,7 @@ mod window;
 use company::Company;
 use measure::Nanos;
 pub use ways::{CommitWay, LogFileSync};
-use window::{Seen, Window};
+use window::{IDLE, Seen, Window};
 
 /// A change from one way to another that stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,6 +142,8 @@ pub(crate) struct Learner {
     /// Of each way: until which window it is not tried, and for how long it was not the last time.
     avoided: Vec<(u64, u64)>,
     window: Window,
+    /// The last log write.
+    last: Nanos,
     /// When the trial began, and its commits so far, those not counted included.
     trial: (Nanos, u64),
     /// Commits a second in the last windows: at home, of the trial.
@@ -197,6 +199,7 @@ impl Learner {
             changed_at: 0,
             tried_at: 0,
             window: Window::default(),
+            last: Nanos::ZERO,
             trial: (Nanos::ZERO, 0),
             before: 0.0,
             tried: 0.0,
@@ -248,6 +251,12 @@ impl Learner {
     }
 
     fn compare(&mut self, now: Nanos, commits: u64) {
+        let pause = now.since(std::mem::replace(&mut self.last, now));
+        if pause >= IDLE {
+            // It says nothing of any way.
+            self.abandon();
+            self.learned.way = self.ways[self.home];
+        }
         if matches!(self.phase, Phase::SettleTrial | Phase::Trial) {
             self.trial.1 += commits;
             let took = now.since(self.trial.0);
@@ -373,7 +382,7 @@ impl Learner {
             if polls && seen.per_s < then.per_s * CLEARLY_WORSE {
                 return true;
             }
-            let more = recent.per_write / then.per_write.max(1.0);
+            let more = recent.per_write.max(1.0) / then.per_write.max(1.0);
             let rate = then.per_s * CHANGED_RATE.0..=then.per_s * CHANGED_RATE.1;
             !rate.contains(&recent.per_s)
                 || !(1.0 / CHANGED_COMMITS..=CHANGED_COMMITS).contains(&more)

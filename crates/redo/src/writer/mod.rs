@@ -92,7 +92,7 @@ pub struct Writer {
     deferral: Deferral,
     /// Everything before is complete.
     written: Place,
-    written_since: Nanos,
+    written_since: Option<Nanos>,
     /// Batches that are written and not durable and that somebody waited for when they were
     /// written.
     held: u64,
@@ -135,7 +135,7 @@ impl Writer {
             flush: None,
             deferral: Deferral::new(&policy, &geometry, place),
             written: place,
-            written_since: Nanos::ZERO,
+            written_since: None,
             held: 0,
             durable: place,
             reuse_limit: geometry.reuse_limit(checkpoint),
@@ -391,9 +391,7 @@ impl Writer {
             if !entry.complete() && !skip {
                 break;
             }
-            if self.written == self.durable {
-                self.written_since = entry.issued_at;
-            }
+            self.written_since.get_or_insert(entry.issued_at);
             self.held += u64::from(self.deferral.wrote(now, &entry.batch));
             self.written = Place {
                 batches: entry.batch.id + 1,
@@ -422,7 +420,8 @@ impl Writer {
             || self.planted.has(Bug::AcknowledgeBeforeFlush)
             || self.planted.has(Bug::PublishDeferred) && self.flush.is_none() && !flushes(self)
         {
-            self.publish(now, self.written, self.held, Some(self.written_since), out);
+            let since = self.written_since.take();
+            self.publish(now, self.written, self.held, since, out);
         } else if self.flush.is_some() {
         } else if flushes(self) {
             let op = self.take_op();
@@ -431,7 +430,7 @@ impl Writer {
                 op,
                 covers: self.written,
                 held: self.held,
-                since: (!deferred).then_some(self.written_since),
+                since: self.written_since.take().filter(|_| !deferred),
             });
             out.act(Action::Io {
                 member: Member(0),

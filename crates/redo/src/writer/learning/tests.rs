@@ -1,6 +1,5 @@
 //! Learning on models of a load: what is taken, how soon, and what a trial may cost.
 
-use super::window::IDLE;
 use super::*;
 
 /// A log on which a log write takes `ns` in each way: post/wait, polling, inline.
@@ -230,6 +229,33 @@ fn a_pause_belongs_to_no_window() {
         per_write: 2.0,
     };
     assert_eq!(rate, Some(seen));
+}
+
+#[test]
+fn a_pause_is_no_collapse_of_polling() {
+    let ns = [150_000, 110_000, 150_000];
+    let mut model = Model::auto();
+    model.millis(2_000, ns, 8);
+    assert_eq!(model.home(), "polling");
+    let switches = model.learned().switches;
+    for _ in 0..50 {
+        model.now += IDLE.0;
+        model.millis(300, ns, 8);
+        assert_eq!(model.home(), "polling", "{:?}", model.learned());
+    }
+    assert_eq!(model.learned().switches, switches);
+}
+
+/// A stream that nobody waits for: most log writes serve no commit.
+#[test]
+fn log_writes_without_commits_are_no_change_of_the_load() {
+    let mut model = Model::auto();
+    for _ in 0..20_000 {
+        model.writes(4, [100_000; 3], 0);
+        model.writes(1, [100_000; 3], 3);
+    }
+    let learned = model.learned();
+    assert!(learned.trials < 40, "{learned:?}");
 }
 
 #[test]
