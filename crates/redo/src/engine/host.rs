@@ -88,7 +88,7 @@ pub(super) struct ActionExecutor {
     /// The log that waits for the checkpoint.
     pub(super) awaited_log_seq: u64,
     /// The last checkpoint that the writer was given without waiting for it.
-    known_checkpoint: StreamBlock,
+    pub(super) known_checkpoint: StreamBlock,
     pub(super) observer: Option<LogObserver>,
     flushes: u32,
     last_log_seq: u64,
@@ -236,41 +236,6 @@ impl Host {
         }
     }
 
-    /// Gives the writer a checkpoint that it does not wait for: with more free log files it may defer
-    /// more.
-    #[inline]
-    pub(super) fn learn_of_checkpoint<const RECORD: bool, const DIRECT: bool>(
-        &mut self,
-        core: &Core,
-    ) {
-        if !core.rules.defers {
-            return;
-        }
-        let checkpoint = core.checkpoint();
-        if checkpoint > self.hands.known_checkpoint {
-            self.hands.known_checkpoint = checkpoint;
-            let now = core.clock.now();
-            self.step::<RECORD, DIRECT>(core, now, Event::Checkpoint(checkpoint));
-        }
-    }
-
-    /// Has the writer flush what it deferred, if somebody waits for it or it is time, and waits for
-    /// the end of the flush.
-    #[cold]
-    pub(super) fn flush_deferred<const RECORD: bool>(&mut self, core: &Core) -> LeadOutcome {
-        let first = core.buffer.published();
-        let batches = core.wanted();
-        self.step::<RECORD, true>(core, core.clock.now(), Event::Wanted { batches });
-        while self.hands.in_flight > 0 && !self.writer.is_poisoned() {
-            let OpCompletion { id: op, result, .. } = self.hands.await_completion();
-            self.step::<RECORD, true>(core, core.clock.now(), Event::Io { op, result });
-        }
-        if core.buffer.published() == first && !self.writer.is_poisoned() {
-            return LeadOutcome::Nothing;
-        }
-        LeadOutcome::From(first)
-    }
-
     /// One step of the writer and its actions. Inlined, so that what remains of it at each call
     /// is the one event's way through the writer.
     #[inline(always)]
@@ -404,7 +369,7 @@ impl ActionExecutor {
     }
 
     #[inline(always)]
-    fn await_completion(&mut self) -> OpCompletion {
+    pub(super) fn await_completion(&mut self) -> OpCompletion {
         if self.next_done == self.done.len() {
             self.done.clear();
             self.next_done = 0;

@@ -13,6 +13,7 @@ mod builder;
 mod completions;
 mod core;
 mod create;
+mod deferred;
 mod event;
 mod headers;
 mod host;

@@ -244,7 +244,8 @@ impl Reader<'_> {
             };
             (sample.block..)
                 .zip(page.chunks_exact(block_bytes as usize))
-                .all(|(block, bytes)| self.look_at(block, bytes, search))
+                // A page may begin before: what was read in full was judged there.
+                .all(|(block, bytes)| block < from || self.look_at(block, bytes, search))
         })?;
         Ok(())
     }

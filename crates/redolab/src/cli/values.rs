@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn every_word_that_is_listed_is_accepted() {
         assert_eq!(accepted(&sync_method()), 5);
-        assert_eq!(accepted(&log_writer()), 3 + redo::writer::MAX_DEPTH);
+        assert_eq!(accepted(&log_writer()), 4 + redo::writer::MAX_DEPTH);
         assert_eq!(accepted(&log_file_sync()), 3);
         assert_eq!(accepted(&io()), 3);
         assert_eq!(accepted(&commit_api()), 2);
