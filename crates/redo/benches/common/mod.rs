@@ -173,18 +173,19 @@ pub fn waited_for(
             })
         })
         .collect();
+    let mut last = log.durable().log_seq;
     barrier.wait();
     let start = Instant::now();
-    let mut last = log.durable().log_seq;
-    while start.elapsed() < time {
+    // The last commits, too, may wait for a checkpoint.
+    while threads.iter().any(|thread| !thread.is_finished()) {
         std::thread::sleep(Duration::from_millis(2));
+        stop.fetch_or(start.elapsed() >= time, Ordering::Relaxed);
         let durable = log.durable();
         if durable.log_seq > last {
             last = durable.log_seq;
             log.checkpoint(durable)?;
         }
     }
-    stop.store(true, Ordering::Relaxed);
     let mut all = Histogram::new();
     for thread in threads {
         all.merge(&thread.join().map_err(|_| "a job panicked")??);
