@@ -337,7 +337,7 @@ mod tests {
     fn of_many_those_with_interrupts_and_one_of_each_node() {
         let two = map(0..64, &[(0, 0..32), (1, 32..64)]);
         assert_eq!(places(&two, None), [0, 32]);
-        // Most interrupts first; a processor of the node that took none stands beside them.
+        // Most interrupts first; a processor of the node that took none is measured beside them.
         let taken = [(0, 90), (5, 3), (40, 700), (41, 1), (99, 5000)].into();
         assert_eq!(places(&two, Some(&taken)), [0, 1, 5, 32, 40]);
         // What is not allowed is not measured, also where it takes the interrupts.

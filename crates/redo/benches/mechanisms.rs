@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{AnyError, cpu_us};
+use common::{AnyError, cpu_us, ratios};
 use device::file::create_fallocated;
 use measure::Histogram;
 use measure::workload::{Generator, pool};
@@ -218,12 +218,7 @@ fn summary(cases: &[Case], turns: &[Vec<Turn>]) {
         let Some(base) = first.map(|at| &turns[at]) else {
             continue;
         };
-        let ratio = |of: &dyn Fn(&Turn) -> f64| {
-            let mut all: Vec<f64> = own.iter().zip(base).map(|(t, b)| of(t) / of(b)).collect();
-            all.sort_by(f64::total_cmp);
-            let last = all.len() - 1;
-            format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
-        };
+        let ratio = |of: &dyn Fn(&Turn) -> f64| ratios(own, base, of);
         println!(
             "# {} {}: {}, {}, {}, {}",
             case.group,

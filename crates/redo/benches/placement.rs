@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{AnyError, cpu_us, waited_for};
+use common::{AnyError, cpu_us, ratios, waited_for};
 use redo::{Log, LogWriter, Options, Shape};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -151,12 +151,7 @@ fn summary(cases: &[Case], turns: &[Vec<Turn>]) {
         let Some(base) = first.map(|at| &turns[at]) else {
             continue;
         };
-        let ratio = |of: &dyn Fn(&Turn) -> f64| {
-            let mut all: Vec<f64> = own.iter().zip(base).map(|(t, b)| of(t) / of(b)).collect();
-            all.sort_by(f64::total_cmp);
-            let last = all.len() - 1;
-            format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
-        };
+        let ratio = |of: &dyn Fn(&Turn) -> f64| ratios(own, base, of);
         println!(
             "# {} {} sessions on {}: {}, {}, {}, {}",
             case.writer,

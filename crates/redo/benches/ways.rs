@@ -9,11 +9,10 @@
 
 mod common;
 
-use common::{AnyError, cpu_us, on_nothing, waited_for};
-use device::{Caps, FaultDevice, LogDevice, NullDevice, SimDisk};
-use redo::control::{CONTROL_BYTES, ControlFile};
+use common::{AnyError, cpu_us, on_nothing, on_null, waited_for};
+use device::{Caps, FaultDevice, NullDevice};
 use redo::engine::LogWrite;
-use redo::{Layout, Log, LogWriter, Options, Shape};
+use redo::{Log, LogWriter, Options, Shape};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -110,17 +109,11 @@ fn on_delay(options: Options) -> Result<Log, AnyError> {
         durable_writes: true,
         ..NullDevice::PLAIN
     };
-    let geometry = SHAPE.geometry(&caps, Path::new("delay"))?;
-    let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
-    control.set_immediate(true);
-    let control: Arc<dyn LogDevice> = Arc::new(control);
-    let id = redo::format::LogId(*b"slow-device-log!");
-    ControlFile::format(Arc::clone(&control), geometry, id)?;
-    let bytes = geometry.file_bytes * u64::from(geometry.groups);
-    let slow = FaultDevice::new(Arc::new(NullDevice::new(bytes, caps)));
-    slow.set_delay(Duration::from_millis(2));
-    let layout = Layout::devices(Arc::new(slow), control);
-    Ok(Log::builder(layout).options(options).open()?.0)
+    on_null(SHAPE, caps, options, |null| {
+        let slow = FaultDevice::new(Arc::new(null));
+        slow.set_delay(Duration::from_millis(2));
+        Arc::new(slow)
+    })
 }
 
 /// Keeps this thread, and those that it starts, on these processors while it lives.

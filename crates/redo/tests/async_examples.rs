@@ -8,10 +8,10 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 #[path = "../examples/smol_tasks.rs"]
-#[allow(dead_code)]
+#[expect(dead_code, reason = "its main is for the command line")]
 mod smol_tasks;
 #[path = "../examples/tokio_server.rs"]
-#[allow(dead_code)]
+#[expect(dead_code, reason = "its main is for the command line")]
 mod tokio_server;
 
 /// Sends orders one by one; each is answered.

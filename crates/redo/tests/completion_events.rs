@@ -3,34 +3,13 @@
 
 mod common;
 
-use common::{Scratch, WRITERS, options, record};
-use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
-use device::{FileSet, LogDevice, SyncMethod};
-use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
-use redo::{CommitPost, Completions, Error, Log, LogWriter, Session, Triggers};
+use common::{Scratch, WRITERS, faulty, record};
+use device::fault::{EIO, Fault, FaultTarget, Injection};
+use redo::{CommitPost, Completions, Error, LogWriter, Session, Triggers};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 
 const UNTIMED: Triggers = Triggers::NONE.commit(true).third(true).period(None);
-
-/// A log whose device can be made to fail and to stall.
-fn faulty(scratch: &Scratch, log_writer: LogWriter) -> (Arc<FaultDevice>, Log) {
-    let shape = common::SMALL.file_bytes(16 << 20);
-    common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
-    let paths = Paths::new(&scratch.0);
-    let files = |files: &[_], bytes| {
-        Arc::new(FileSet::open(files, bytes, SyncMethod::Buffered).expect("the log's files"))
-    };
-    let logs = files(&paths.logs(shape.groups), shape.file_bytes);
-    let data = Arc::new(FaultDevice::new(logs));
-    let control = files(&[paths.control()], CONTROL_BYTES);
-    let ways = options().log_writer(log_writer).triggers(UNTIMED);
-    let device: Arc<dyn LogDevice> = data.clone();
-    let (log, _) = common::open_on(device, control, ways).expect("no fault yet");
-    (data, log)
-}
 
 /// Whether a descriptor is readable; waits for it as long as a slow machine may take, or not at
 /// all.
@@ -66,7 +45,7 @@ fn who_waits_for_the_event_alone_gets_every_completion() {
     const TOTAL: u32 = 300;
     for log_writer in WRITERS {
         let scratch = Scratch::new();
-        let (_, log) = faulty(&scratch, log_writer);
+        let (_, log) = faulty(&scratch, log_writer, UNTIMED);
         let (mut session, mut completions) = (log.session(), log.completions(7));
         let event = completions.event().expect("a descriptor");
         assert!(!readable(&event, false), "nothing is queued");
@@ -94,7 +73,7 @@ fn who_waits_for_the_event_alone_gets_every_completion() {
 fn who_posts_behind_who_does_not_makes_the_event_readable() {
     for log_writer in WRITERS {
         let scratch = Scratch::new();
-        let (_, log) = faulty(&scratch, log_writer);
+        let (_, log) = faulty(&scratch, log_writer, UNTIMED);
         let (mut session, mut completions) = (log.session(), log.completions(4));
         let event = completions.event().expect("a descriptor");
         session.append(&[&record(0, 0)]).expect("open");
@@ -119,7 +98,7 @@ fn who_posts_behind_who_does_not_makes_the_event_readable() {
 fn the_event_shows_what_the_device_does() {
     for log_writer in WRITERS {
         let scratch = Scratch::new();
-        let (data, log) = faulty(&scratch, log_writer);
+        let (data, log) = faulty(&scratch, log_writer, UNTIMED);
         let (mut session, mut completions) = (log.session(), log.completions(100));
         let event = completions.event().expect("a descriptor");
         let gate = data.gate();
@@ -152,7 +131,7 @@ fn the_event_shows_what_the_device_does() {
 fn an_async_fd_takes_the_event() {
     const TOTAL: u32 = 300;
     let scratch = Scratch::new();
-    let (_, log) = faulty(&scratch, LogWriter::Inline);
+    let (_, log) = faulty(&scratch, LogWriter::Inline, UNTIMED);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build();
@@ -184,7 +163,7 @@ fn an_async_fd_takes_the_event() {
 fn appending_does_not_block_on_a_full_buffer() {
     for log_writer in WRITERS {
         let scratch = Scratch::new();
-        let (data, log) = faulty(&scratch, log_writer);
+        let (data, log) = faulty(&scratch, log_writer, UNTIMED);
         let gate = data.gate();
         let mut session = log.session();
         let body = [7; 10_000];

@@ -4,11 +4,8 @@
 
 mod common;
 
-use common::{Scratch, WRITERS, assert_prefixes, options, record, recovered, until};
-use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
-use device::{FileSet, LogDevice, SyncMethod};
-use redo::control::CONTROL_BYTES;
-use redo::engine::Paths;
+use common::{Scratch, WRITERS, assert_prefixes, faulty, record, recovered, until};
+use device::fault::{EIO, Fault, FaultTarget, Injection};
 use redo::writer::Cause;
 use redo::{CommitFuture, CommitPost, Error, Log, LogWriter, Session, Triggers};
 use rustix::time::{ClockId, clock_gettime};
@@ -55,27 +52,6 @@ fn poll(future: &mut CommitFuture, waker: &Waker) -> Poll<Result<(), Error>> {
 fn begun(session: &mut Session, post: CommitPost, who: u32, which: u32) -> CommitFuture {
     session.append(&[&record(who, which)]).expect("open");
     session.commit_async(post).expect("open").into_future()
-}
-
-/// A log whose device can be made to fail and to stall, so large that it needs no checkpoint.
-fn faulty(
-    scratch: &Scratch,
-    log_writer: LogWriter,
-    triggers: Triggers,
-) -> (Arc<FaultDevice>, Arc<Log>) {
-    let shape = common::SMALL.file_bytes(16 << 20);
-    common::create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
-    let paths = Paths::new(&scratch.0);
-    let files = |files: &[_], bytes| {
-        Arc::new(FileSet::open(files, bytes, SyncMethod::Buffered).expect("the log's files"))
-    };
-    let logs = files(&paths.logs(shape.groups), shape.file_bytes);
-    let data = Arc::new(FaultDevice::new(logs));
-    let control = files(&[paths.control()], CONTROL_BYTES);
-    let ways = options().log_writer(log_writer).triggers(triggers);
-    let device: Arc<dyn LogDevice> = data.clone();
-    let (log, _) = common::open_on(device, control, ways).expect("no fault yet");
-    (data, Arc::new(log))
 }
 
 fn runtimes() -> [Runtime; 2] {

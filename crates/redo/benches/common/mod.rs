@@ -2,7 +2,7 @@
 //! time, and what fio writes to the same files.
 #![allow(dead_code)]
 
-use device::{FileSet, IoEngine, LogDevice, NullDevice, Op, OpKind, Piece, Region};
+use device::{Caps, FileSet, IoEngine, LogDevice, NullDevice, Op, OpKind, Piece, Region};
 use device::{SimDisk, SyncMethod, UringFiles, UringOptions};
 use measure::Histogram;
 use measure::workload::{Generator, pool};
@@ -40,9 +40,26 @@ pub fn cpu_us() -> f64 {
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() * 1e4
 }
 
+/// The ratios of two cases, paired by round: the median, and in brackets the least and the most.
+pub fn ratios<T>(own: &[T], base: &[T], of: &dyn Fn(&T) -> f64) -> String {
+    let mut all: Vec<f64> = own.iter().zip(base).map(|(t, b)| of(t) / of(b)).collect();
+    all.sort_by(f64::total_cmp);
+    let last = all.len() - 1;
+    format!("{:.3} ({:.3} to {:.3})", all[last / 2], all[0], all[last])
+}
+
 /// A log without a device.
 pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
-    let caps = NullDevice::PLAIN;
+    on_null(shape, NullDevice::PLAIN, options, Arc::new)
+}
+
+/// A log on what `wrap` makes of a null device with these capabilities.
+pub fn on_null<D: LogDevice + 'static>(
+    shape: Shape,
+    caps: Caps,
+    options: Options,
+    wrap: impl FnOnce(NullDevice) -> Arc<D>,
+) -> Result<Log, AnyError> {
     let geometry = shape.geometry(&caps, Path::new("null"))?;
     let control = SimDisk::new(CONTROL_BYTES as usize, 4096, false);
     control.set_immediate(true);
@@ -50,7 +67,7 @@ pub fn on_nothing(shape: Shape, options: Options) -> Result<Log, AnyError> {
     let id = redo::format::LogId(*b"null-device-log!");
     redo::control::ControlFile::format(Arc::clone(&control), geometry, id)?;
     let bytes = geometry.file_bytes * u64::from(geometry.groups);
-    let data = Arc::new(NullDevice::new(bytes, caps));
+    let data = wrap(NullDevice::new(bytes, caps));
     Ok(Log::builder(redo::Layout::devices(data, control))
         .options(options)
         .open()?

@@ -78,16 +78,15 @@ const REST_MAX: u32 = 512;
 const POLLING_MUST_GAIN_PCT: f64 = 5.0;
 /// Any other change is not made for less.
 const CHANGE_MUST_GAIN_PCT: f64 = 3.0;
-/// A trial is broken off after so much time if it committed less than this part of what the present
-/// way commits in that time: earlier where foregrounds poll, which may cost them a slice of the
-/// processor for each look.
+/// A way is clearly worse that commits less than this part of another. A trial of such a way is
+/// broken off, and polling that is at home is left at once.
+const CLEARLY_WORSE: f64 = 0.5;
+/// A trial is judged so after so much time: earlier where foregrounds poll, which may cost them a
+/// slice of the processor for each look.
 const CLEARLY_WORSE_AFTER: Nanos = Nanos::from_millis(16);
 const POLLING_CLEARLY_WORSE_AFTER: Nanos = Nanos::from_millis(3);
 /// The same of a way at home in which foregrounds poll.
 const COLLAPSED_AFTER: Nanos = Nanos::from_millis(12);
-/// Polling that commits less than this part of what another way did in its trial is left at once.
-const COLLAPSED: f64 = 0.5;
-const CLEARLY_WORSE: f64 = 0.5;
 /// Windows of the present way that commit less (or more) than these parts of what it used to show
 /// another load, and so do those with so many times the commits of each write: the other ways are
 /// tried soon. Both are means over about so many windows.
@@ -316,7 +315,7 @@ impl Learner {
             Phase::SettleTrial => self.go(Phase::Trial, self.other),
             Phase::Trial => {
                 self.tried = seen.per_s;
-                if self.ways[self.home].polling && self.before < self.tried * COLLAPSED {
+                if self.ways[self.home].polling && self.before < self.tried * CLEARLY_WORSE {
                     let (per_s, per_write) = (self.before, seen.per_write);
                     self.decide(now, Seen { per_s, per_write });
                     self.go(Phase::Rest(self.rest), self.home);

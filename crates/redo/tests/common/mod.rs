@@ -2,8 +2,11 @@
 //! they are, and recovery into memory.
 #![allow(dead_code)]
 
-use device::LogDevice;
+use device::{FaultDevice, FileSet, LogDevice, SyncMethod};
 use measure::workload::split_mix;
+use redo::Triggers;
+use redo::control::CONTROL_BYTES;
+use redo::engine::Paths;
 use redo::{CommitMode, Error, Layout, Log, LogWriter, Options, Rba, Recovery, Session, Shape};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -119,6 +122,27 @@ pub fn open_on(
     options: Options,
 ) -> Result<(Log, Recovery), Error> {
     open_with(Layout::devices(data, control), options)
+}
+
+/// A log whose device can be made to fail and to stall, so large that it needs no checkpoint.
+pub fn faulty(
+    scratch: &Scratch,
+    log_writer: LogWriter,
+    triggers: Triggers,
+) -> (Arc<FaultDevice>, Arc<Log>) {
+    let shape = SMALL.file_bytes(16 << 20);
+    create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    let paths = Paths::new(&scratch.0);
+    let files = |files: &[_], bytes| {
+        Arc::new(FileSet::open(files, bytes, SyncMethod::Buffered).expect("the log's files"))
+    };
+    let logs = files(&paths.logs(shape.groups), shape.file_bytes);
+    let data = Arc::new(FaultDevice::new(logs));
+    let control = files(&[paths.control()], CONTROL_BYTES);
+    let ways = options().log_writer(log_writer).triggers(triggers);
+    let device: Arc<dyn LogDevice> = data.clone();
+    let (log, _) = open_on(device, control, ways).expect("no fault yet");
+    (data, Arc::new(log))
 }
 
 pub fn open(directory: &Path) -> Log {
