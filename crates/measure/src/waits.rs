@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum WaitEvent {
     /// Foreground: from asking for the commit until it runs again knowing that its redo is durable.
     LogFileSync,
-    /// Log writer: from submitting a set of writes to the last durable completion.
+    /// Log writer: from submitting a set of writes to the last durable completion, without the time
+    /// for which a flush is deferred because nobody waits.
     LogFileParallelWrite,
     /// Foreground: no room in the log buffer.
     LogBufferSpace,

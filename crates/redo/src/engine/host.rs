@@ -3,8 +3,9 @@
 //! log writer or the dedicated one.
 
 use super::core::Core;
-use super::observer::{LogObserver, Observer};
+use super::observer::Observer;
 use super::pipeline::Between;
+use super::reports::Reports;
 use super::retired::Retired;
 use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
@@ -16,44 +17,11 @@ use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, MAX_UN
 use device::{Op, OpCompletion, OpKind, Queue};
 use measure::{Clock, Nanos};
 
-/// One log write, as it is reported to an observer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogWrite {
-    /// The batch.
-    pub batch: u64,
-    /// Commits that waited for it when it was sealed or joined until it was durable.
-    pub commits: u32,
-    /// Bytes of redo, record headers included.
-    pub redo_bytes: u32,
-    /// Blocks written.
-    pub blocks: u32,
-    /// Operations that wrote it.
-    pub writes: u32,
-    /// Flushes that made it durable: one, or none where another batch's flush covered it or
-    /// writes are durable by themselves.
-    pub flushes: u32,
-    /// Log sequence number of its last block.
-    pub log_seq: u64,
-    /// A log switch happened in it.
-    pub switched: bool,
-    /// Nanoseconds that it waited for the checkpoint.
-    pub checkpoint_wait_ns: u64,
-    /// Several batches could be in flight when it was sealed; otherwise it was written alone.
-    pub scalable: bool,
-    /// The worker that ended its last write, from 0; `None` where the log writer wrote itself.
-    pub worker: Option<u16>,
-    /// Nanoseconds that redo somebody wanted written waited for a place in flight before this
-    /// batch was sealed: `LGWR any worker group`.
-    pub group_wait_ns: u64,
-    /// When it passed its stations.
-    pub stations: Stations,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Underway {
     pub(super) batch: Batch,
-    writes: u32,
-    stations: Stations,
+    pub(super) writes: u32,
+    pub(super) stations: Stations,
     pub(super) checkpoint_wait_ns: u64,
     pub(super) pipelined: Option<PipelinedBatch>,
 }
@@ -89,9 +57,7 @@ pub(super) struct ActionExecutor {
     pub(super) awaited_log_seq: u64,
     /// The last checkpoint that the writer was given without waiting for it.
     pub(super) known_checkpoint: StreamBlock,
-    pub(super) observer: Option<LogObserver>,
-    flushes: u32,
-    last_log_seq: u64,
+    reports: Reports,
     /// A filler died: the batch will never be whole, and nothing is led any more.
     pub(super) stuck: bool,
     /// What a pipelined log writer keeps between its turns.
@@ -131,9 +97,7 @@ impl Host {
             gather: (0, Nanos::ZERO),
             awaited_log_seq: 0,
             known_checkpoint: 0,
-            observer: observer.map(Observer::of_log),
-            flushes: 0,
-            last_log_seq: log_seq,
+            reports: Reports::new(observer, writer.has_durable_writes(), log_seq),
             stuck: false,
             between: Between::default(),
         };
@@ -305,7 +269,10 @@ impl<const DIRECT: bool> Out for Acting<'_, DIRECT> {
                 self.next = Next::Checkpoint;
             }
             Action::Release { upto } => self.hands.release(core, now, upto),
-            Action::Defer { batches } => core.defer(batches),
+            Action::Defer { batches } => {
+                self.hands.reports.defers(batches);
+                core.defer(batches);
+            }
             Action::Publish { batches, block } => self.hands.publish(core, now, batches, block),
             Action::Poison(cause) => {
                 core.poison_as_holder(cause);
@@ -354,7 +321,7 @@ impl ActionExecutor {
                 }
             }
             Io::Flush => {
-                self.flushes += 1;
+                self.reports.flushing(now);
                 core.defer(0);
                 OpKind::Flush
             }
@@ -424,6 +391,9 @@ impl ActionExecutor {
         for underway in self.underway.iter_mut() {
             if underway.batch.end() <= upto && underway.stations.written_ns == 0 {
                 underway.stations.written_ns = now.0;
+                if self.reports.are_wanted() {
+                    self.reports.written(core, underway);
+                }
             }
         }
         core.buffer.release(upto);
@@ -440,40 +410,12 @@ impl ActionExecutor {
             underway.stations.durable_ns = now.0;
             let batch = underway.batch.id;
             core.buffer.leave_stations(batch, underway.stations);
-            if self.observer.is_some() {
-                self.report(core);
+            if self.reports.are_wanted() {
+                self.reports.durable(core, underway);
             }
             self.underway.drop_front();
         }
         core.buffer.publish(batches, block);
-    }
-
-    /// Reports the oldest batch underway to the observer.
-    #[cold]
-    fn report(&mut self, core: &Core) {
-        let (Some(observer), Some(underway)) = (&mut self.observer, self.underway.front()) else {
-            return;
-        };
-        let batch = underway.batch;
-        let log_seq = core.geometry.log_seq(batch.end() - 1);
-        observer.observe(&LogWrite {
-            batch: batch.id,
-            commits: core.buffer.commits(batch.id),
-            redo_bytes: batch.bytes,
-            blocks: batch.blocks,
-            writes: underway.writes,
-            flushes: std::mem::take(&mut self.flushes),
-            log_seq,
-            switched: log_seq != self.last_log_seq,
-            checkpoint_wait_ns: underway.checkpoint_wait_ns,
-            scalable: underway.pipelined.is_some(),
-            worker: underway.pipelined.map(|carried| carried.worker),
-            group_wait_ns: underway
-                .pipelined
-                .map_or(0, |carried| carried.group_wait_ns),
-            stations: underway.stations,
-        });
-        self.last_log_seq = log_seq;
     }
 
     /// Lets committers run until enough of them wait for the open batch.

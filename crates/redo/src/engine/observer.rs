@@ -3,26 +3,88 @@
 //! Invariant: an observer that one log alone has is called without a lock
 //! (experiments/engine-versions).
 
-use super::host::LogWrite;
+use super::options::Options;
+use crate::buffer::Stations;
 // The observer is no part of what schedules and models draw.
 use std::sync::{Arc, Mutex, PoisonError};
 
-type Observe = dyn FnMut(&LogWrite) + Send;
+/// One log write, as it is reported to an observer when it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogWrite {
+    /// The batch.
+    pub batch: u64,
+    /// Commits that waited for it when it was sealed or joined until it was durable.
+    pub commits: u32,
+    /// Bytes of redo, record headers included.
+    pub redo_bytes: u32,
+    /// Blocks written.
+    pub blocks: u32,
+    /// Operations that wrote it.
+    pub writes: u32,
+    /// Operations that made it durable: flushes, or its writes where each is durable by itself;
+    /// none where a flush that an earlier batch reports covered it.
+    pub flushes: u32,
+    /// Nanoseconds for which it was written and its flush was deferred, because nobody waited.
+    pub deferred_ns: u64,
+    /// Log sequence number of its last block.
+    pub log_seq: u64,
+    /// A log switch happened in it.
+    pub switched: bool,
+    /// Nanoseconds that it waited for the checkpoint.
+    pub checkpoint_wait_ns: u64,
+    /// Several batches could be in flight when it was sealed; otherwise it was written alone.
+    pub scalable: bool,
+    /// The worker that ended its last write, from 0; `None` where the log writer wrote itself.
+    pub worker: Option<u16>,
+    /// Nanoseconds that redo somebody wanted written waited for a place in flight before this
+    /// batch was sealed: `LGWR any worker group`.
+    pub group_wait_ns: u64,
+    /// When it passed its stations.
+    pub stations: Stations,
+}
 
-/// What [`Options::observer`](crate::Options::observer) gave: called for each log write by the
-/// holder of the baton: it must be quick and must not call the log.
+/// One batch, as it is reported to an observer when it is written: its redo left the log buffer,
+/// and nobody who waits for it was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenBatch {
+    /// The batch.
+    pub batch: u64,
+    /// Blocks written.
+    pub blocks: u32,
+    /// Operations that wrote it.
+    pub writes: u32,
+    /// A log switch happened in it.
+    pub switched: bool,
+    /// When the last of these operations ended, nanoseconds on the log's clock.
+    pub at_ns: u64,
+}
+
+/// What an observer is called with, for each batch twice and in this order.
+#[derive(Clone, Copy, Debug)]
+pub enum BatchEvent<'a> {
+    /// It is written. Count bytes here: it may be durable much later.
+    Written(&'a WrittenBatch),
+    /// It is durable, and those who wait for it are released next.
+    Durable(&'a LogWrite),
+}
+
+type Observe = dyn FnMut(BatchEvent<'_>) + Send;
+
+/// What [`Options::observer`](crate::Options::observer) or
+/// [`Options::observe_batches`](crate::Options::observe_batches) gave: called for each log write by
+/// the holder of the baton: it must be quick and must not call the log.
 #[derive(Clone)]
 pub struct Observer(Arc<Mutex<Box<Observe>>>);
 
 impl Observer {
-    pub(super) fn new(observe: impl FnMut(&LogWrite) + Send + 'static) -> Observer {
+    pub(super) fn new(observe: impl FnMut(BatchEvent<'_>) + Send + 'static) -> Observer {
         Observer(Arc::new(Mutex::new(Box::new(observe))))
     }
 
     /// Calls it, also after a call that panicked.
-    pub fn observe(&self, write: &LogWrite) {
+    pub fn observe(&self, event: BatchEvent<'_>) {
         let mut observe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (*observe)(write);
+        (*observe)(event);
     }
 
     /// As a log that is opened has it.
@@ -31,6 +93,31 @@ impl Observer {
             Ok(own) => LogObserver::Own(own.into_inner().unwrap_or_else(PoisonError::into_inner)),
             Err(shared) => LogObserver::Shared(Observer(shared)),
         }
+    }
+}
+
+impl Options {
+    /// These options with an observer, which the holder of the baton calls for each log
+    /// write: it must be quick and must not call the log. Logs that are opened with clones of
+    /// these options share it, and take a lock for each call.
+    #[must_use]
+    pub fn observer(self, mut observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
+        self.observe_batches(move |event| {
+            if let BatchEvent::Durable(write) = event {
+                observe(write);
+            }
+        })
+    }
+
+    /// As [`Options::observer`], and calls it also when a batch is written: redo that nobody waits
+    /// for may be durable much later.
+    #[must_use]
+    pub fn observe_batches(
+        mut self,
+        observe: impl FnMut(BatchEvent<'_>) + Send + 'static,
+    ) -> Options {
+        self.observer = Some(Observer::new(observe));
+        self
     }
 }
 
@@ -50,10 +137,10 @@ pub(super) enum LogObserver {
 
 impl LogObserver {
     /// Calls it.
-    pub(super) fn observe(&mut self, write: &LogWrite) {
+    pub(super) fn observe(&mut self, event: BatchEvent<'_>) {
         match self {
-            LogObserver::Own(observe) => observe(write),
-            LogObserver::Shared(observer) => observer.observe(write),
+            LogObserver::Own(observe) => observe(event),
+            LogObserver::Shared(observer) => observer.observe(event),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What a log is made of and how it is run.
 
-use super::host::LogWrite;
 use super::observer::Observer;
 use crate::control::Position;
 use crate::error::{Error, ShapeError};
@@ -315,15 +314,6 @@ impl Options {
     #[must_use]
     pub fn log_file_sync(mut self, log_file_sync: LogFileSync) -> Options {
         self.log_file_sync = Some(log_file_sync);
-        self
-    }
-
-    /// These options with an observer, which the holder of the baton calls for each log
-    /// write: it must be quick and must not call the log. Logs that are opened with clones of
-    /// these options share it, and take a lock for each call.
-    #[must_use]
-    pub fn observer(mut self, observe: impl FnMut(&LogWrite) + Send + 'static) -> Options {
-        self.observer = Some(Observer::new(observe));
         self
     }
 

@@ -190,6 +190,12 @@ impl Writer {
         self.phase == Phase::Ready && self.batches.len() == 0 && self.flush.is_none()
     }
 
+    /// Each write is durable by itself.
+    #[must_use]
+    pub(crate) fn has_durable_writes(&self) -> bool {
+        self.policy.durable_writes
+    }
+
     /// It was poisoned.
     #[must_use]
     pub fn is_poisoned(&self) -> bool {

@@ -338,7 +338,10 @@ fn write_event(write: &LogWrite) -> WriteEvent {
     WriteEvent {
         start_ns: stations.submitted_ns,
         write_ns: written - stations.submitted_ns,
-        flush_ns: stations.durable_ns.saturating_sub(written),
+        flush_ns: stations
+            .durable_ns
+            .saturating_sub(written)
+            .saturating_sub(write.deferred_ns),
         batch: write.batch,
         commits: write.commits,
         redo_bytes: write.redo_bytes,

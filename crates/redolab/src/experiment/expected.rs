@@ -6,11 +6,13 @@ use super::plan::LogPlan;
 use super::row::Spec;
 use measure::run::{RedoWorkload, SizeSweep, WorkloadInfo};
 use measure::words::{self, size};
-use measure::workload::{CommitMode, SIZE_SWEEP};
+use measure::workload::{CommitMode, CommitWait, SIZE_SWEEP};
 use std::collections::BTreeMap;
 
-/// As fast as fast devices write: what a closed loop may come to.
+/// As fast as fast devices write: what a closed loop may come to whose sessions wait.
 const FAST_BYTES_PER_S: f64 = 2e9;
+/// And one whose sessions do not wait: as fast as one fast drive takes a stream.
+const FAST_STREAM_BYTES_PER_S: f64 = 10e9;
 /// Header of a redo record, and the largest redo block with its header.
 const RECORD_HEADER_BYTES: f64 = redo::format::RECORD_HEADER_BYTES as f64;
 const BLOCK_BYTES: f64 = 4096.0;
@@ -29,7 +31,13 @@ pub fn expected_bytes(spec: &Spec) -> u64 {
             let burst = open.burst.map_or(0.0, |burst| f64::from(burst.size));
             (open.offered_per_s() * seconds + burst) * transaction
         }
-        (None, None) => seconds * FAST_BYTES_PER_S,
+        (None, None) => {
+            seconds
+                * match workload.commit.wait {
+                    CommitWait::Wait => FAST_BYTES_PER_S,
+                    CommitWait::Nowait => FAST_STREAM_BYTES_PER_S,
+                }
+        }
     };
     // A cast saturates.
     (bytes as u64).min(spec.max_redo_bytes.saturating_add(spec.max_redo_bytes / 2))

@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::observe::sampler::Sampler;
 use crate::signals::Interrupt;
 use redo::Stations;
-use redo::engine::LogWrite;
+use redo::engine::{LogWrite, WrittenBatch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ pub(crate) fn log_write(submitted_ns: u64, durable_ns: u64) -> LogWrite {
         blocks: 1,
         writes: 1,
         flushes: 1,
+        deferred_ns: 0,
         log_seq: 1,
         switched: false,
         checkpoint_wait_ns: 0,
@@ -30,6 +31,17 @@ pub(crate) fn log_write(submitted_ns: u64, durable_ns: u64) -> LogWrite {
             durable_ns,
             ..Stations::default()
         },
+    }
+}
+
+/// A batch of one block that was written then.
+pub(crate) fn written_batch(at_ns: u64) -> WrittenBatch {
+    WrittenBatch {
+        batch: 1,
+        blocks: 1,
+        writes: 1,
+        switched: false,
+        at_ns,
     }
 }
 

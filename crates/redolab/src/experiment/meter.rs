@@ -3,9 +3,10 @@
 //!
 //! Invariants: the log is never failed for want of budget. The row is ended while its share still
 //! holds the *tail*: all redo that sessions may have begun and that was not charged yet, in the
-//! worst case. A log write is charged before its committers are released, so that a session which
-//! waits has at most one transaction in the tail, and one that does not wait what the log buffer
-//! holds (`cli::limits`).
+//! worst case. A log write is charged when it is written, before its committers are released, so
+//! that a session which waits has at most one transaction in the tail, and one that does not wait
+//! what the log buffer holds (`cli::limits`). The kernel counts what is written at once: redo whose
+//! flush is deferred would be counted twice if it were charged when it is durable.
 //!
 //! What it must not know: what a row is for, and how shares are made.
 
@@ -13,7 +14,7 @@ use super::control::Control;
 use crate::budget::{Budget, PAGE_BYTES};
 use device::SyncMethod;
 use measure::Nanos;
-use redo::engine::LogWrite;
+use redo::engine::{LogWrite, WrittenBatch};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -194,19 +195,27 @@ impl Meter {
         self.end_row_if_used(now_ns)
     }
 
-    /// Charges a log write. Called before its committers are released. When the row ended, where
-    /// this write ended it.
-    pub fn log_write(&self, write: &LogWrite) -> Option<u64> {
+    /// Charges a batch that is written. Called before its committers are released. When the row
+    /// ended, where this write ended it.
+    pub fn written(&self, write: &WrittenBatch) -> Option<u64> {
         self.budget.limit()?;
         self.budget.charge(self.cost(write));
         if self.end_at.load(Ordering::Relaxed) == u64::MAX {
             return None;
         }
         self.look_now_and_then();
-        self.end_row_if_used(write.stations.durable_ns)
+        self.end_row_if_used(write.at_ns)
     }
 
-    fn cost(&self, write: &LogWrite) -> u64 {
+    /// Charges what is stored of a log write.
+    pub fn stored(&self, write: &LogWrite) {
+        if self.budget.limit().is_some() && self.events.load(Ordering::Relaxed) {
+            self.budget
+                .charge((u64::from(write.commits) + 2) * EVENT_BYTES);
+        }
+    }
+
+    fn cost(&self, write: &WrittenBatch) -> u64 {
         let block = self.block_bytes.load(Ordering::Relaxed);
         let mut cost = (u64::from(write.blocks) * block).next_multiple_of(PAGE_BYTES);
         if block < PAGE_BYTES || write.writes > 1 {
@@ -214,9 +223,6 @@ impl Meter {
         }
         if write.switched {
             cost += CHECKPOINT_BYTES;
-        }
-        if self.events.load(Ordering::Relaxed) {
-            cost += (u64::from(write.commits) + 2) * EVENT_BYTES;
         }
         cost
     }
@@ -268,12 +274,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::fixture::{large_budget, log_write};
+    use crate::experiment::fixture::{large_budget, log_write, written_batch};
 
-    fn write(blocks: u32, at_ns: u64) -> LogWrite {
-        LogWrite {
+    fn write(blocks: u32, at_ns: u64) -> WrittenBatch {
+        WrittenBatch {
             blocks,
-            ..log_write(0, at_ns)
+            ..written_batch(at_ns)
         }
     }
 
@@ -285,12 +291,12 @@ mod tests {
         meter.allow(100 * 4096, 20 * 4096);
         meter.begin(&control);
         for n in 1..=79 {
-            assert_eq!(meter.log_write(&write(1, n)), None);
+            assert_eq!(meter.written(&write(1, n)), None);
         }
         assert_eq!(meter.ended_ns(), None, "79 of 80 blocks are used");
         assert!(meter.is_warm());
-        assert_eq!(meter.log_write(&write(1, 80)), Some(80), "it ends the row");
-        assert_eq!(meter.log_write(&write(1, 81)), None, "once");
+        assert_eq!(meter.written(&write(1, 80)), Some(80), "it ends the row");
+        assert_eq!(meter.written(&write(1, 81)), None, "once");
         assert_eq!((meter.ended_ns(), meter.has_stopped()), (Some(80), true));
         assert_eq!(meter.row_is_over(None), Some(80));
         assert!(control.stop.load(Ordering::SeqCst));
@@ -308,7 +314,7 @@ mod tests {
         meter.allow(100 * 4096, 20 * 4096);
         meter.begin(&control);
         for n in 1..=wrote {
-            meter.log_write(&write(1, n));
+            meter.written(&write(1, n));
         }
         (meter, control)
     }
@@ -319,7 +325,7 @@ mod tests {
         let (meter, control) = begun(79);
         control.stop.store(true, Ordering::SeqCst);
         assert_eq!(meter.row_is_over(Some(75)), None);
-        assert_eq!(meter.log_write(&write(1, 80)), None);
+        assert_eq!(meter.written(&write(1, 80)), None);
         assert_eq!((meter.ended_ns(), meter.has_stopped()), (None, false));
         assert_eq!(control.until_ns.load(Ordering::SeqCst), u64::MAX);
         // The share was used between the planned end and the look at it.
@@ -330,7 +336,7 @@ mod tests {
         // An open loop still serves what was due: it may not use more than its share for that.
         let (meter, control) = begun(79);
         assert_eq!(meter.row_is_over(Some(75)), None);
-        meter.log_write(&write(1, 80));
+        meter.written(&write(1, 80));
         assert_eq!((meter.ended_ns(), meter.has_stopped()), (None, true));
         assert!(control.stop.load(Ordering::SeqCst));
     }
@@ -355,14 +361,20 @@ mod tests {
         let cost = |blocks| meter.cost(&write(blocks, 1));
         assert_eq!((cost(1), cost(9)), (8192, 12_288));
         meter.describe(4096, SyncMethod::Direct);
-        let switched = LogWrite {
+        let switched = WrittenBatch {
             switched: true,
             writes: 2,
             ..write(3, 1)
         };
         assert_eq!(meter.cost(&write(3, 1)), 12_288);
         assert_eq!(meter.cost(&switched), 12_288 + 8192 + CHECKPOINT_BYTES);
+        let used = || {
+            let before = meter.budget().used();
+            meter.stored(&log_write(1, 2));
+            meter.budget().used() - before
+        };
+        assert_eq!(used(), 0);
         meter.with_events();
-        assert_eq!(meter.cost(&write(1, 1)), 4096 + 3 * EVENT_BYTES);
+        assert_eq!(used(), 3 * EVENT_BYTES);
     }
 }

@@ -73,13 +73,16 @@ pub const MODES_KEPT: usize = 100;
 impl LogWrites {
     fn add(&mut self, write: &LogWrite) {
         let stations = &write.stations;
-        let took = stations.durable_ns.saturating_sub(stations.submitted_ns);
+        let took = stations
+            .durable_ns
+            .saturating_sub(stations.submitted_ns)
+            .saturating_sub(write.deferred_ns);
         let background = &mut self.background;
         background.write.record(took);
         background.commits.record(u64::from(write.commits));
         background.redo_bytes += u64::from(write.redo_bytes);
         background.blocks += u64::from(write.blocks);
-        background.flushes += u64::from(write.flushes.max(1));
+        background.flushes += u64::from(write.flushes);
         if write.checkpoint_wait_ns > 0 {
             background.checkpoint.record(write.checkpoint_wait_ns);
         }
@@ -252,6 +255,22 @@ mod tests {
         recorder.open(0);
         recorder.log_write(&write(1, 5000));
         assert_eq!(recorder.take().1.background.write.count(), 1);
+    }
+
+    #[test]
+    fn a_flush_that_covers_several_log_writes_counts_once_and_its_deferral_is_no_time_of_theirs() {
+        let recorder = Recorder::default();
+        recorder.open(0);
+        for batch in 0..5 {
+            recorder.log_write(&LogWrite {
+                flushes: u32::from(batch == 0),
+                deferred_ns: 9_000,
+                ..log_write(1000, 10_500)
+            });
+        }
+        let background = recorder.take().1.background;
+        assert_eq!((background.flushes, background.write.count()), (1, 5));
+        assert_eq!(background.write.stats().max_ns, 500);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use drivers::embedded::{AskedOfLog, EmbeddedLog, null_layout};
 use measure::Nanos;
 use measure::driver::Driver;
 use measure::workload::Workload;
-use redo::engine::{LogWrite, Paths, open};
+use redo::engine::{BatchEvent, Paths, open};
 use redo::writer::Policy;
 use redo::{Log, Options};
 use std::sync::Arc;
@@ -295,11 +295,16 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
         .io(setup.log.io)
         .policy(Policy::default().depth(setup.log.io_depth))
         .probe(setup.probe)
-        .observer(move |write: &LogWrite| {
-            recorder.log_write(write);
+        .observe_batches(move |event| match event {
             // What is submitted after the row was ended is no part of it.
-            if let Some(at_ns) = meter.log_write(write) {
-                recorder.close(at_ns);
+            BatchEvent::Written(write) => {
+                if let Some(at_ns) = meter.written(write) {
+                    recorder.close(at_ns);
+                }
+            }
+            BatchEvent::Durable(write) => {
+                recorder.log_write(write);
+                meter.stored(write);
             }
         })
 }
@@ -308,7 +313,7 @@ fn options(setup: &Setup, observers: &Observers) -> Options {
 mod tests {
     use super::*;
     use crate::experiment::control::Control;
-    use crate::experiment::fixture::{large_budget, log_write};
+    use crate::experiment::fixture::{large_budget, log_write, written_batch};
 
     /// What is written after the row was ended is in no figure of it: its time ends there.
     #[test]
@@ -324,13 +329,16 @@ mod tests {
         meter.allow(100 * 4096, 20 * 4096);
         meter.begin(&Arc::new(Control::new(None)));
         recorder.open(0);
+        let durable =
+            |submitted, at| observer.observe(BatchEvent::Durable(&log_write(submitted, at)));
         for at in 1..=80 {
-            observer.observe(&log_write(at, at + 1));
+            observer.observe(BatchEvent::Written(&written_batch(at + 1)));
+            durable(at, at + 1);
         }
         assert_eq!(meter.ended_ns(), Some(81));
         // Under way when it ended, and one that began then.
-        observer.observe(&log_write(80, 90));
-        observer.observe(&log_write(81, 91));
+        durable(80, 90);
+        durable(81, 91);
         assert_eq!(recorder.take().1.background.write.count(), 81);
     }
 }

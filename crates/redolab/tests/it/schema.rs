@@ -32,6 +32,25 @@ fn a_run_with_every_field_filled_is_valid() {
 }
 
 #[test]
+fn every_way_that_the_log_may_choose_is_valid() {
+    let validator = schema("run-2.schema.json");
+    let mut run = crate::common::full_run("r", &crate::common::histogram(1, 5_000));
+    let learning = run.rows[0].learning.as_mut().expect("the row has learned");
+    let switch = learning.log_file_sync_switch_log[0].clone();
+    let flags = [(false, false), (false, true), (true, false), (true, true)];
+    let ways = flags.map(|(inline, polling)| redo::CommitWay { inline, polling });
+    learning.log_file_sync_switch_log = ways
+        .iter()
+        .map(|way| measure::run::RecordedSyncSwitch {
+            to: way.name().to_owned(),
+            ..switch.clone()
+        })
+        .collect();
+    let json = serde_json::to_value(&run).expect("a run is JSON");
+    assert_eq!(problems(&validator, &json), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_with_nothing_optional_is_valid() {
     let validator = schema("run-2.schema.json");
     let mut run = crate::common::full_run("r", &measure::Histogram::new());

@@ -1,0 +1,127 @@
+//! What an observer counts beside what the device counted: writes, flushes, bytes, and the time
+//! for which a flush was deferred.
+
+mod common;
+
+use common::{SMALL, Scratch, WRITERS, create_with, open_on, options};
+use device::{FaultDevice, FileSet, LogDevice, SyncMethod};
+use redo::control::CONTROL_BYTES;
+use redo::engine::{BatchEvent, LogWrite, Paths, WrittenBatch};
+use redo::{CommitMode, Log, LogWriter, Triggers};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Default)]
+struct Seen {
+    written: Vec<WrittenBatch>,
+    durable: Vec<LogWrite>,
+}
+
+/// A log of 48 MiB on a device that counts, and what its observer saw.
+fn observed_log(
+    scratch: &Scratch,
+    log_writer: LogWriter,
+    method: SyncMethod,
+) -> (Arc<FaultDevice>, Log, Arc<Mutex<Seen>>) {
+    let shape = SMALL.file_bytes(16 << 20);
+    create_with(&scratch.0, shape, &|_, _| {}, &|| false).expect("a new log");
+    let paths = Paths::new(&scratch.0);
+    let files = |files: &[_], bytes, method| {
+        Arc::new(FileSet::open(files, bytes, method).expect("the log's files"))
+    };
+    let data = files(&paths.logs(shape.groups), shape.file_bytes, method);
+    let data = Arc::new(FaultDevice::new(data));
+    let control = files(&[paths.control()], CONTROL_BYTES, SyncMethod::Buffered);
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let notes = Arc::clone(&seen);
+    // The period is long: nothing is flushed because of time.
+    let triggers = Triggers::NONE.commit(true).bytes(Some(64 << 10));
+    let ways = options()
+        .log_writer(log_writer)
+        .triggers(triggers.period(Some(Duration::from_secs(60))))
+        .observe_batches(move |event| {
+            let mut seen = notes.lock().expect("whole");
+            match event {
+                BatchEvent::Written(batch) => seen.written.push(*batch),
+                BatchEvent::Durable(write) => {
+                    let known = seen.written.iter().any(|batch| batch.batch == write.batch);
+                    assert!(known, "batch {} was durable before written", write.batch);
+                    seen.durable.push(*write);
+                }
+            }
+        });
+    let device: Arc<dyn LogDevice> = data.clone();
+    let (log, _) = open_on(device, control, ways).expect("a new log");
+    (data, log, seen)
+}
+
+/// Redo that nobody waits for, 4 MiB, a pause, and one commit that waits.
+fn stream_and_wait(log: &Log) {
+    let mut session = log.session();
+    let mut last = log.written();
+    for _ in 0..256 {
+        last = session.append(&[&[7; 16_000]]).expect("open");
+        session.commit(CommitMode::NOWAIT_IMMEDIATE).expect("open");
+    }
+    common::until("all is written", || log.written() > last);
+    std::thread::sleep(Duration::from_millis(30));
+    session.append(&[b"and one more"]).expect("open");
+    session.commit(CommitMode::WAIT_IMMEDIATE).expect("open");
+}
+
+#[test]
+fn operations_are_counted_as_the_device_counts_them() {
+    for method in [SyncMethod::Buffered, SyncMethod::Dsync] {
+        for log_writer in WRITERS {
+            let scratch = Scratch::new();
+            let (device, log, seen) = observed_log(&scratch, log_writer, method);
+            // What opening did.
+            let before = device.counts();
+            stream_and_wait(&log);
+            log.flush().expect("open");
+            let (counts, seen) = (device.counts(), seen.lock().expect("whole"));
+            let device_writes = counts.writes - before.writes;
+            let device_flushes = counts.flushes - before.flushes;
+            let case = format!("{log_writer} {method:?}");
+            let all = |of: fn(&LogWrite) -> u32| seen.durable.iter().map(of).sum::<u32>();
+            let writes: u32 = seen.written.iter().map(|batch| batch.writes).sum();
+            assert_eq!(u64::from(writes), device_writes, "{case}");
+            assert_eq!(all(|write| write.writes), writes, "{case}");
+            assert_eq!(seen.written.len(), seen.durable.len(), "{case}");
+            let made_durable = match method {
+                SyncMethod::Buffered => device_flushes,
+                _ => device_writes,
+            };
+            assert_eq!(
+                u64::from(all(|write| write.flushes)),
+                made_durable,
+                "{case}"
+            );
+            let blocks: u32 = seen.written.iter().map(|batch| batch.blocks).sum();
+            assert_eq!(all(|write| write.blocks), blocks, "{case}");
+            if method == SyncMethod::Buffered {
+                assert!(device_flushes * 4 < device_writes, "{case}: {counts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_time_for_which_a_flush_was_deferred_is_no_time_of_the_log_write() {
+    let pause = Duration::from_millis(30).as_nanos() as u64;
+    for log_writer in WRITERS {
+        let scratch = Scratch::new();
+        let (_device, log, seen) = observed_log(&scratch, log_writer, SyncMethod::Buffered);
+        stream_and_wait(&log);
+        let seen = seen.lock().expect("whole");
+        let (last, before) = seen.durable.split_last().expect("log writes");
+        assert_eq!(last.deferred_ns, 0, "{log_writer}: somebody waited for it");
+        let deferred = before.iter().filter(|write| write.deferred_ns >= pause);
+        assert!(deferred.count() * 2 > before.len(), "{log_writer}");
+        for write in before {
+            let stations = write.stations;
+            let waited = stations.durable_ns - stations.written_ns;
+            assert!(write.deferred_ns <= waited, "{log_writer}: {write:?}");
+        }
+    }
+}
