@@ -39,7 +39,8 @@ const CACHED_POOL: usize = 64 << 10;
 const CACHED_RING: usize = 1 << 20;
 
 /// Ways of writing a stream: name, log writer, engine, batches in flight (for lgwr on rings).
-const STREAMS: [(&str, LogWriter, IoEngine, u32); 7] = [
+const STREAMS: [(&str, LogWriter, IoEngine, u32); 8] = [
+    ("auto", LogWriter::Auto, IoEngine::Auto, 1),
     ("inline", LogWriter::Inline, IoEngine::Threads, 1),
     ("lgwr", LogWriter::Lgwr, IoEngine::Threads, 1),
     ("workers=2", LogWriter::Workers(2), IoEngine::Threads, 1),

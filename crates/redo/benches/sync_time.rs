@@ -7,7 +7,9 @@
 //!
 //! In each round and for each log writer: commits onto files, raw writes of the mean size that
 //! these had, commits onto the null device. Up to 8 jobs the yardstick is the raw write, above it
-//! the raw write and the null device's mean together.
+//! the raw write and the null device's mean together. `bound_per_s` is what no log can exceed by
+//! writing so many bytes at a time: the jobs over the time of the raw write, or the commits without
+//! a device where these are fewer.
 
 mod common;
 
@@ -28,10 +30,11 @@ const SHAPE: Shape = Shape::new()
 /// Jobs up to which the raw write alone is the yardstick.
 const FEW: u32 = 8;
 
-/// A mean time and the mean bytes of a log write.
+/// A mean time, the mean bytes of a log write, and commits per second.
 struct Mean {
     us: f64,
     write_bytes: f64,
+    per_s: f64,
 }
 
 fn main() -> Result<(), AnyError> {
@@ -43,9 +46,11 @@ fn main() -> Result<(), AnyError> {
     let jobs: Vec<u32> = jobs.split(',').map(str::parse).collect::<Result<_, _>>()?;
     std::fs::create_dir_all(&directory)?;
     let mut ratios: Vec<(String, Vec<f64>)> = Vec::new();
-    println!("round,case,jobs,log_file_sync_us,write_bytes,floor_us,null_us,ratio");
+    println!(
+        "round,case,jobs,log_file_sync_us,write_bytes,floor_us,null_us,ratio,per_s,bound_per_s"
+    );
     for round in 0..rounds {
-        for writer in [LogWriter::Inline, LogWriter::Lgwr] {
+        for writer in [LogWriter::Auto, LogWriter::Inline, LogWriter::Lgwr] {
             for &jobs in &jobs {
                 let file = on_files(&directory, writer, jobs, time)?;
                 let len = (file.write_bytes / 4096.0).ceil() as u32 * 4096;
@@ -56,12 +61,14 @@ fn main() -> Result<(), AnyError> {
                     let log_writer = writer;
                     on_nothing(SHAPE, options.log_writer(log_writer))
                 };
-                let null_us = mean(jobs, time, null)?.us;
+                let null = mean(jobs, time, null)?;
+                let null_us = null.us;
+                let bound = (f64::from(jobs) * 1e6 / floor_us).min(null.per_s);
                 let others_us = if jobs <= FEW { 0.0 } else { null_us };
                 let ratio = file.us / (floor_us + others_us);
                 println!(
-                    "{round},{writer},{jobs},{:.1},{:.0},{floor_us:.1},{null_us:.1},{ratio:.3}",
-                    file.us, file.write_bytes
+                    "{round},{writer},{jobs},{:.1},{:.0},{floor_us:.1},{null_us:.1},{ratio:.3},{:.0},{bound:.0}",
+                    file.us, file.write_bytes, file.per_s
                 );
                 let name = format!("{writer} {jobs}");
                 match ratios.iter_mut().find(|c| c.0 == name) {
@@ -114,11 +121,12 @@ fn mean(
             seen.1.fetch_add(write.blocks.into(), Ordering::Relaxed);
         },
     ))?);
-    let (times, _) = waited_for(&log, jobs, RECORD_BYTES, time)?;
+    let (times, took) = waited_for(&log, jobs, RECORD_BYTES, time)?;
     let block_bytes = f64::from(log.geometry().block_bytes);
     let writes = writes.load(Ordering::Relaxed).max(1) as f64;
     Ok(Mean {
         us: times.mean() / 1e3,
+        per_s: times.count() as f64 / took.as_secs_f64(),
         write_bytes: blocks.load(Ordering::Relaxed) as f64 * block_bytes / writes,
     })
 }

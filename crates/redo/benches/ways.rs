@@ -5,7 +5,9 @@
 //!
 //! `--sessions 1,8,64` `--devices disk,null,2ms` `--load 0,2` `--cpus any,1` `--record 2000`
 //! `--modes auto,inline,lgwr+adaptive` (a log writer, then how foregrounds wait where that is not
-//! its usual way). Rounds are interleaved; the order of the modes rotates from round to round.
+//! its usual way; `none` plays the load alone, once per round, device and processors, so that what
+//! the load loses can be computed). Rounds are interleaved; the order of the modes rotates from
+//! round to round.
 
 mod common;
 
@@ -55,6 +57,8 @@ fn main() -> Result<(), AnyError> {
         "--modes",
         "auto,inline,lgwr,lgwr+polling,lgwr+adaptive,workers=2",
     );
+    let alone = modes.iter().any(|mode| mode == "none");
+    let modes: Vec<String> = modes.into_iter().filter(|mode| mode != "none").collect();
     let mut args = args.into_iter();
     let directory = common::folder(args.next(), "ways-bench")?;
     let rounds: usize = args.next().map_or(Ok(5), |r| r.parse())?;
@@ -70,6 +74,9 @@ fn main() -> Result<(), AnyError> {
         for device in &devices {
             for cpus in &cpus {
                 for load in &load {
+                    if alone && load != "0" {
+                        load_alone(round, device, cpus, load.parse()?, time)?;
+                    }
                     for sessions in &sessions {
                         for record in &records {
                             let cell = Cell {
@@ -170,6 +177,24 @@ impl Load {
         let ended = self.threads.into_iter().filter_map(|t| t.join().ok());
         ended.fold((0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
+}
+
+/// The load without a log: a line without figures of commits.
+fn load_alone(
+    round: usize,
+    device: &str,
+    cpus: &str,
+    count: u32,
+    time: Duration,
+) -> Result<(), AnyError> {
+    let _pinned = Pinned::to(cpus)?;
+    let (load, start) = (Load::start(count), Instant::now());
+    std::thread::sleep(time);
+    let all = start.elapsed();
+    let (work, _) = load.end();
+    let per_s = work as f64 / all.as_secs_f64();
+    println!("{round},{device},{cpus},{count},0,0,none,0,,,,,,,,{per_s:.0},,,,,,");
+    Ok(())
 }
 
 fn turn(

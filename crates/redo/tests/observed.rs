@@ -39,6 +39,7 @@ fn observed_log(
     let ways = options()
         .log_writer(log_writer)
         .triggers(triggers.period(Some(Duration::from_secs(60))))
+        .buffer_bytes(1 << 20)
         .observe_batches(move |event| {
             let mut seen = notes.lock().expect("whole");
             match event {
@@ -99,8 +100,9 @@ fn operations_are_counted_as_the_device_counts_them() {
             );
             let blocks: u32 = seen.written.iter().map(|batch| batch.blocks).sum();
             assert_eq!(all(|write| write.blocks), blocks, "{case}");
-            if method == SyncMethod::Buffered {
-                assert!(device_flushes * 4 < device_writes, "{case}: {counts:?}");
+            // The last commit waits, and few batches deferred before it need no flush of their own.
+            if method == SyncMethod::Buffered && device_writes > 2 {
+                assert!(device_flushes < device_writes, "{case}: {counts:?}");
             }
         }
     }
@@ -123,5 +125,36 @@ fn the_time_for_which_a_flush_was_deferred_is_no_time_of_the_log_write() {
             let waited = stations.durable_ns - stations.written_ns;
             assert!(write.deferred_ns <= waited, "{log_writer}: {write:?}");
         }
+    }
+}
+
+/// While one part of the log buffer is written, another is filled: a log write never takes all.
+#[test]
+fn a_log_write_takes_its_part_of_the_log_buffer() {
+    for log_writer in WRITERS {
+        let scratch = Scratch::new();
+        let (device, log, seen) = observed_log(&scratch, log_writer, SyncMethod::Buffered);
+        device.set_delay(Duration::from_millis(2));
+        let mut session = log.session();
+        // Twice the log buffer of 1 MiB and more.
+        for _ in 0..200 {
+            session.append(&[&[7; 16_000]]).expect("open");
+            session.commit(CommitMode::NOWAIT_IMMEDIATE).expect("open");
+        }
+        log.flush().expect("open");
+        let depth = log_writer.workers().unwrap_or(1);
+        let seen = seen.lock().expect("whole");
+        let most = (1 << 20) / (depth + 1).min(3);
+        let largest = seen.durable.iter().map(|write| write.redo_bytes).max();
+        let largest = largest.expect("log writes");
+        let longest = log.max_record_bytes() as u32 + 64;
+        assert!(
+            largest <= most.max(longest),
+            "{log_writer}: {largest} of {most}"
+        );
+        assert!(
+            largest > most / 2,
+            "{log_writer}: {largest} of {most}: never full"
+        );
     }
 }

@@ -108,6 +108,8 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "commits_per_write" => digits(row.redo().commits_per_write.as_ref()?.mean),
         "redo_wastage_bytes" => count(row.redo().redo_wastage_bytes?),
         "flushes" => count(row.redo().flushes?),
+        "nowait_window_bytes" => count(row.redo().nowait_window_bytes?),
+        "nowait_window_ms" => digits(row.redo().nowait_window_ms?),
         "device_writes" => count(row.device().device_writes?),
         "cpu_us_per_commit" => digits(row.processors().cpu_us_per_commit?),
         "context_switches_per_commit" => digits(row.processors().context_switches_per_commit?),

@@ -25,6 +25,12 @@ pub struct Background {
     pub block_bytes: u64,
     /// Flushes, or durable writes where there are none.
     pub flushes: u64,
+    /// Most bytes of redo that one deferred flush made durable.
+    #[serde(default)]
+    pub deferred_bytes_max: u64,
+    /// Longest time from a log write whose flush was deferred until it was durable.
+    #[serde(default)]
+    pub deferred_ns_max: u64,
     /// Log switches.
     pub switches: u64,
     /// Changes of an adaptive log writer between alone and workers.
@@ -70,6 +76,12 @@ impl Background {
             (&mut self.mode_switches, other.mode_switches),
         ] {
             *sum = sum.saturating_add(part);
+        }
+        for (most, part) in [
+            (&mut self.deferred_bytes_max, other.deferred_bytes_max),
+            (&mut self.deferred_ns_max, other.deferred_ns_max),
+        ] {
+            *most = part.max(*most);
         }
         for (number, theirs) in other.workers.iter().enumerate() {
             let mine = self.worker(number);

@@ -214,6 +214,8 @@ fn redo_figures(bg: &Background, returned: u64, seconds: f64) -> RedoFigures {
         }),
         redo_wastage_bytes: Some(bg.block_bytes.saturating_sub(bg.redo_bytes)),
         flushes: Some(bg.flushes),
+        nowait_window_bytes: (bg.deferred_ns_max > 0).then_some(bg.deferred_bytes_max),
+        nowait_window_ms: (bg.deferred_ns_max > 0).then(|| bg.deferred_ns_max as f64 / 1e6),
         log_switches: Some(bg.switches),
         log_writer_switches: Some(bg.mode_switches),
         workers: workers(bg),

@@ -61,6 +61,11 @@ pub struct RedoFigures {
     pub redo_wastage_bytes: Option<u64>,
     /// Flushes or durable writes that the log issued.
     pub flushes: Option<u64>,
+    /// Most redo that one deferred flush made durable: what a power cut could have taken of commits
+    /// with NOWAIT, beside the log buffer. `None` where no flush was deferred.
+    pub nowait_window_bytes: Option<u64>,
+    /// Longest time from the log write of redo that nobody waited for until it was durable.
+    pub nowait_window_ms: Option<f64>,
     /// Log switches.
     pub log_switches: Option<u64>,
     /// Changes of an adaptive log writer between alone and workers.

@@ -7,6 +7,8 @@
 //! 2. **Copy.** Each piece that lands in a block is counted into the block's fill word. The thread
 //!    that fills payload byte 0 writes `first_record`. The one that completes the count checksums
 //!    the block while it is in cache, writes its header and marks it `DONE`.
+//!    A batch that nobody waits for takes no more than its part of the ring: while it is written,
+//!    the next is filled.
 //! 3. **Seal.** The holder of the baton moves the word to the next batch, which begins on the next
 //!    seal boundary. It counts the padding into the last block as if it were redo; the amount
 //!    travels in the fill word's upper half, so the one that completes the block knows `used`.
@@ -18,11 +20,14 @@
 
 mod batch;
 mod memory;
+mod seal;
 
-use crate::format::{self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, Summer};
+use crate::format::{
+    self, BLOCK_HEADER_BYTES, BlockHeader, NO_RECORD, RECORD_HEADER_BYTES, Summer,
+};
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::{Bug, Planted};
-use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence, make_way};
+use crate::sync::{AtomicU32, AtomicU64, Isolated, Ordering, fence};
 use crate::wait::WaitWord;
 pub use batch::{Batch, Stations};
 pub(crate) use batch::{BatchSlot, Full, Reservation, Source};
@@ -38,6 +43,10 @@ pub const BATCH_SLOTS: u64 = 4;
 /// Under shuttle as few as the deepest policy can do with.
 #[cfg(feature = "shuttle")]
 pub const BATCH_SLOTS: u64 = 16;
+
+/// Parts of the ring that batches have at most: two in flight keep a device busy
+/// (experiments/stream), and a third of the log buffer, a flush trigger, fits at every depth.
+const PARTS: u64 = 3;
 
 const DONE: u32 = u32::MAX;
 
@@ -55,6 +64,10 @@ pub(crate) struct LogBuffer {
     batches: Box<[Isolated<BatchSlot>]>,
     geometry: Geometry,
     ring_blocks: u64,
+    /// Bytes of a batch that nobody waits for, at most, but for one that is a single record.
+    batch_bytes: u32,
+    /// A batch with so many bytes may have refused a record.
+    nearly_full: u32,
     incarnation: u32,
     summer: Summer,
     planted: Planted,
@@ -99,6 +112,8 @@ impl LogBuffer {
             batches: (0..BATCH_SLOTS).map(|_| Isolated::default()).collect(),
             geometry,
             ring_blocks,
+            batch_bytes: u32::MAX,
+            nearly_full: u32::MAX,
             incarnation,
             summer,
             planted,
@@ -108,6 +123,18 @@ impl LogBuffer {
             .start
             .store(start, Ordering::Relaxed);
         buffer
+    }
+
+    /// With batches for one that is filled while others are in flight, `depth` of them at
+    /// most: half of the ring or a third of it, and at least as much as the longest record.
+    pub(crate) fn for_depth(mut self, depth: u32) -> LogBuffer {
+        let payload = u64::from(self.geometry.payload());
+        let longest = self.geometry.max_record(self.ring_blocks) + RECORD_HEADER_BYTES as u64;
+        let part = self.ring_blocks / (u64::from(depth) + 1).min(PARTS) * payload;
+        // Both are below 2^31, as offsets are.
+        self.batch_bytes = part.max(longest) as u32;
+        self.nearly_full = self.batch_bytes - longest as u32;
+        self
     }
 
     #[cfg(test)]
@@ -229,8 +256,9 @@ impl LogBuffer {
                 .round_up(start + u64::from(counted.div_ceil(payload)));
             let released = self.released.load(Ordering::Acquire);
             let room = released + self.ring_blocks;
-            if end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
-                // The word may have moved since `start` was read; only a full ring is told.
+            let over = offset + len > self.batch_bytes && self.is_for_nobody(batch, offset);
+            if over || end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
+                // The word may have moved since `start` was read; only what is full is told.
                 let now = self.word.load(Ordering::Acquire);
                 if now == word {
                     return Err(Full);
@@ -255,6 +283,13 @@ impl LogBuffer {
                 Err(now) => word = now,
             }
         }
+    }
+
+    /// Nobody waits for that batch, and there is something in it. Who waits fills no more: a limit
+    /// would only leave some of their commits to the next log write.
+    #[cold]
+    fn is_for_nobody(&self, batch: u32, offset: u32) -> bool {
+        offset > 0 && self.commits(u64::from(batch)) == 0
     }
 
     /// Step 2: copies a record; `source` holds as many bytes as were reserved.
@@ -345,121 +380,6 @@ impl LogBuffer {
         let encoded = unsafe { self.memory.read(base, len, encode) };
         // SAFETY: as above.
         unsafe { self.memory.write(base, &encoded) };
-    }
-
-    /// Step 3: closes the open batch and begins the next; `None` when it is empty. Only for the
-    /// holder of the baton.
-    pub(crate) fn seal(&self) -> Option<Batch> {
-        let payload = self.geometry.payload();
-        let mut word = self.word.load(Ordering::Acquire);
-        let (id, start, bytes) = loop {
-            let (batch, bytes) = split(word);
-            if bytes == 0 {
-                return None;
-            }
-            let start = self.slot(u64::from(batch)).start.load(Ordering::Acquire);
-            let end = self
-                .geometry
-                .round_up(start + u64::from(bytes.div_ceil(payload)));
-            let next = batch.wrapping_add(1);
-            let slot = self.slot(u64::from(next));
-            slot.start.store(end, Ordering::Relaxed);
-            slot.commits.store(0, Ordering::Relaxed);
-            match self.word.compare_exchange(
-                word,
-                u64::from(next) << 32,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => break (self.widen(batch), start, bytes),
-                Err(now) => word = now,
-            }
-        };
-        let data_blocks = bytes.div_ceil(payload);
-        let end = self.geometry.round_up(start + u64::from(data_blocks));
-        self.pad(start, bytes, end);
-        let blocks = (end - start) as u32;
-        Some(Batch {
-            id,
-            start,
-            blocks,
-            bytes,
-            commits: self.commits(id),
-        })
-    }
-
-    /// Pads the batch's last block of redo and fills whole blocks of padding up to `end`.
-    fn pad(&self, start: StreamBlock, bytes: u32, end: StreamBlock) {
-        let payload = self.geometry.payload();
-        let last = start + u64::from((bytes - 1) / payload);
-        let used = (bytes - 1) % payload + 1;
-        if used < payload {
-            let at = self.byte_of(last) + BLOCK_HEADER_BYTES + used as usize;
-            // SAFETY: no reservation of the sealed batch reaches behind its last byte.
-            unsafe { self.memory.zero(at, (payload - used) as usize) };
-            self.count_in(last, payload - used, payload - used);
-        }
-        for block in last + 1..end {
-            let base = self.byte_of(block);
-            let (bytes, none) = (self.geometry.block_bytes as usize, NO_RECORD.to_le_bytes());
-            // SAFETY: the blocks from the last of redo to the batch's end are the sealer's.
-            unsafe {
-                self.memory.zero(base, bytes);
-                self.memory.write(base + FIRST_RECORD_AT, &none);
-            }
-            self.count_in(block, payload, payload);
-        }
-    }
-
-    /// All blocks of the batch are filled and checksummed.
-    #[cfg(all(any(test, feature = "crash"), not(feature = "loom")))]
-    pub(crate) fn is_filled(&self, batch: &Batch) -> bool {
-        (batch.start..batch.end())
-            .all(|block| self.fill[self.ring_slot(block)].load(Ordering::Acquire) == DONE)
-    }
-
-    /// Waits until the batch is filled. Fillers never block between reserving and filling, so
-    /// this takes as long as a copy, or as a scheduler that took a filler off its processor. A
-    /// filler that is stopped, or waits for a page of its source, stops the batch (assumption 29).
-    /// False when a filler died.
-    pub(crate) fn await_filled(&self, batch: &Batch) -> bool {
-        const SPINS: u32 = 64;
-        let mut spins = 0_u32;
-        for block in batch.start..batch.end() {
-            while self.fill[self.ring_slot(block)].load(Ordering::Acquire) != DONE {
-                spins = spins.saturating_add(1);
-                if cfg!(any(feature = "loom", feature = "shuttle")) || spins > SPINS {
-                    if self.abandoned.load(Ordering::Acquire) != 0 {
-                        return false;
-                    }
-                    make_way(spins.saturating_sub(SPINS + 1));
-                } else {
-                    std::hint::spin_loop();
-                }
-            }
-        }
-        true
-    }
-
-    /// A filler died between reserving and filling.
-    #[cold]
-    pub(crate) fn abandon(&self) {
-        self.abandoned.store(1, Ordering::Release);
-    }
-
-    /// Step 4: the blocks before `upto` were written, their slots may be reused. Only for the
-    /// holder of the baton.
-    pub(crate) fn release(&self, upto: StreamBlock) {
-        let from = self.released.load(Ordering::Relaxed);
-        if self.planted.has(Bug::ReleaseBeforeZero) {
-            self.released.store(upto, Ordering::Release);
-        }
-        for block in from..upto {
-            self.fill[self.ring_slot(block)].store(0, Ordering::Relaxed);
-        }
-        self.released.store(upto, Ordering::Release);
-        self.space.bump();
-        self.space.wake_all();
     }
 
     /// The batches before `batches` and the blocks before `block` are durable.

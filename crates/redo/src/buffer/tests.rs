@@ -417,3 +417,52 @@ fn lead_in_real_time() {
         assert!(ran_ns < 300_000_000, "the leader ran for {ran_ns} ns");
     });
 }
+
+#[test]
+fn a_full_batch_leaves_room_for_the_next() {
+    for depth in [1, 3] {
+        let ring = 64;
+        let buffer = buffer(1, ring, 0, 0).for_depth(depth);
+        let payload = u64::from(geometry(1).payload());
+        let most = (ring / u64::from(depth + 1).min(3) * payload) as u32;
+        let record = record(700, 5);
+        let len = record.len() as u32;
+        let fill = || {
+            let mut taken = 0;
+            while buffer.reserve(len).is_ok() {
+                taken += len;
+            }
+            taken
+        };
+        let taken = fill();
+        assert!(taken <= most && taken + len > most, "{taken} of {most}");
+        let seen = buffer.space.read();
+        let batch = buffer.seal().expect("a batch");
+        assert_eq!(batch.bytes, taken);
+        assert_ne!(buffer.space.read(), seen, "who was refused is woken");
+        // Nothing was released.
+        assert_eq!(buffer.reserve(len).expect("room").batch, 1);
+        let seen = buffer.space.read();
+        buffer.seal().expect("a batch");
+        assert_eq!(buffer.space.read(), seen, "nobody was refused");
+        assert!(buffer.reserve(len).is_ok());
+        buffer.register(2);
+        let left = (ring - buffer.open_start()) * payload;
+        let taken = len + fill();
+        assert!(
+            u64::from(taken + len) > left,
+            "somebody waits for it: all that there is"
+        );
+    }
+}
+
+#[test]
+fn the_longest_record_has_a_batch_whatever_the_depth() {
+    for depth in 1..=crate::writer::MAX_DEPTH as u32 {
+        for ring in [1, 2, 7, 64] {
+            let buffer = buffer(1, ring, 0, 0).for_depth(depth);
+            let longest = geometry(1).max_record(ring) as u32 + RECORD_HEADER_BYTES as u32;
+            assert_eq!(buffer.reserve(longest).expect("room").batch, 0);
+        }
+    }
+}

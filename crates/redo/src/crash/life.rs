@@ -126,7 +126,8 @@ impl Life {
             start,
             first_batch,
             env.planted,
-        );
+        )
+        .for_depth(env.plan.policy.depth);
         let checkpoint = info.checkpoint.block;
         let policy = env.plan.policy;
         let writer = Writer::new(

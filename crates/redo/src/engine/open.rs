@@ -99,6 +99,11 @@ impl Log {
             control.info().checkpoint.block,
         );
         let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
+        let depth = if pipe.queue.is_some() {
+            policy.depth
+        } else {
+            1
+        };
         let fresh = writer.clone();
         let observer = options.observer.take();
         let log_seq = geometry.log_seq(start);
@@ -111,7 +116,8 @@ impl Log {
             start,
             0,
             options.planted,
-        );
+        )
+        .for_depth(depth);
         let rules = options.rules(pipe.way(options.log_writer), &policy);
         let clock = EngineClock::new();
         let turn = SharedBaton::new(buffer, &geometry, host, checkpoint, rules);

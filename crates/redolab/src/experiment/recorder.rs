@@ -65,6 +65,8 @@ pub struct LogWrites {
     /// When an adaptive log writer went over to workers (true) or back, on the log's clock; the
     /// first [`MODES_KEPT`].
     pub modes: Vec<(u64, bool)>,
+    /// When the last flush ended, and the redo that it made durable so far.
+    flushed: (u64, u64),
 }
 
 /// Changes of mode of an interval that are kept one by one.
@@ -83,6 +85,16 @@ impl LogWrites {
         background.redo_bytes += u64::from(write.redo_bytes);
         background.blocks += u64::from(write.blocks);
         background.flushes += u64::from(write.flushes);
+        let (at, bytes) = &mut self.flushed;
+        if *at != stations.durable_ns {
+            (*at, *bytes) = (stations.durable_ns, 0);
+        }
+        *bytes += u64::from(write.redo_bytes);
+        if write.deferred_ns > 0 {
+            let window = stations.durable_ns.saturating_sub(stations.written_ns);
+            background.deferred_ns_max = background.deferred_ns_max.max(window);
+            background.deferred_bytes_max = background.deferred_bytes_max.max(*bytes);
+        }
         if write.checkpoint_wait_ns > 0 {
             background.checkpoint.record(write.checkpoint_wait_ns);
         }
@@ -271,6 +283,7 @@ mod tests {
         let background = recorder.take().1.background;
         assert_eq!((background.flushes, background.write.count()), (1, 5));
         assert_eq!(background.write.stats().max_ns, 500);
+        assert_eq!(background.deferred_bytes_max, 2500);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub fn cell(row: &Row, key: &str) -> Option<RowCell> {
         }
         "redo_wastage_bytes" => RowCell::count(redo.redo_wastage_bytes),
         "flushes" => RowCell::count(redo.flushes),
+        "nowait_window_bytes" => RowCell::count(redo.nowait_window_bytes),
+        "nowait_window_ms" => RowCell::real(redo.nowait_window_ms),
         "device_writes" => RowCell::count(row.device().device_writes),
         "cpu_us_per_commit" => RowCell::real(cpu.cpu_us_per_commit),
         "context_switches_per_commit" => RowCell::real(cpu.context_switches_per_commit),

@@ -45,7 +45,9 @@ impl Style {
 }
 
 /// Columns that go first where it is narrow, the least telling first. What is not named stays.
-const DROP_FIRST: [&str; 24] = [
+const DROP_FIRST: [&str; 26] = [
+    "nowait_window_bytes",
+    "nowait_window_ms",
     "nodes",
     "flash_cache_write_pct",
     "redo_size_bytes",

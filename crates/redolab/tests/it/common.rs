@@ -249,6 +249,8 @@ pub fn row(h: &Histogram) -> Row {
                 p99: 40,
             }),
             redo_wastage_bytes: Some(1),
+            nowait_window_bytes: Some(4096),
+            nowait_window_ms: Some(1.5),
             flushes: Some(2),
             log_switches: Some(3),
             log_writer_switches: Some(9),
