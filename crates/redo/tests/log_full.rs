@@ -302,7 +302,8 @@ fn a_full_log_buffer_is_written_whatever_the_triggers_are() {
         })
     };
     // It may sleep by then, or not yet: both must do.
-    while filled.load(Ordering::SeqCst) < room {
+    // A batch that nobody waits for takes half of the buffer.
+    while filled.load(Ordering::SeqCst) < room * 9 / 20 {
         std::thread::yield_now();
     }
     std::thread::sleep(Duration::from_millis(20));

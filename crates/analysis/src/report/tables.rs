@@ -247,6 +247,8 @@ mod tests {
                 commits_per_write: Some(CommitsPerWrite::default()),
                 redo_wastage_bytes: Some(1),
                 flushes: Some(1),
+                nowait_window_bytes: Some(1),
+                nowait_window_ms: Some(1.0),
                 ..RedoFigures::default()
             }),
             device: Some(DeviceFigures {
