@@ -191,22 +191,6 @@ pub const ROW: &[Metric] = &[
         source: OWN,
     },
     Metric {
-        key: "nowait_window_bytes",
-        heading: "NOWAIT window",
-        unit: "B",
-        definition: "Most redo that one deferred flush made durable. Until then a power cut loses it, \
-                     and what the log buffer holds, of commits with NOWAIT. Null where no flush was \
-                     deferred.",
-        source: OWN,
-    },
-    Metric {
-        key: "nowait_window_ms",
-        heading: "NOWAIT window ms",
-        unit: "ms",
-        definition: "Longest time from the log write of redo that nobody waited for until it was durable.",
-        source: OWN,
-    },
-    Metric {
         key: "device_writes",
         heading: "Dev writes",
         unit: "",
@@ -289,6 +273,22 @@ pub const ROW: &[Metric] = &[
         unit: "1/min",
         definition: "TPROC-C: commits and rollbacks of the server per minute, between the same readings. PostgreSQL: xact_commit + xact_rollback over all databases of pg_stat_database.",
         source: "HammerDB 4.12, transactions per minute",
+    },
+    Metric {
+        key: "nowait_window_bytes",
+        heading: "NOWAIT window",
+        unit: "B",
+        definition: "Most redo that one deferred flush made durable. Until then a power cut loses it, \
+                     and what the log buffer holds, of commits with NOWAIT. Null where no flush was \
+                     deferred.",
+        source: OWN,
+    },
+    Metric {
+        key: "nowait_window_ms",
+        heading: "NOWAIT window ms",
+        unit: "ms",
+        definition: "Longest time from the log write of redo that nobody waited for until it was durable.",
+        source: OWN,
     },
 ];
 
