@@ -7,7 +7,8 @@
 //!
 //! `cargo bench -p redolab-redo --bench asynchronous -- [DIRECTORY] [ROUNDS] [SECONDS] [WORDS]`
 //!
-//! Only cases whose name contains all of WORDS are run (`null inline 1024`). With tickets a
+//! Only cases whose name contains all of WORDS are run (`null inline 1024`), and fio where one of
+//! them is `file`. With tickets a
 //! commit's time is read from the clock once for 32 commits, so a percentile is wrong by what 32
 //! commits take at most.
 
@@ -27,7 +28,12 @@ use std::time::{Duration, Instant};
 
 const RECORD_BYTES: u32 = 2000;
 const GROUP: usize = 32;
-const WRITERS: [LogWriter; 3] = [LogWriter::Inline, LogWriter::Lgwr, LogWriter::Workers(2)];
+const WRITERS: [LogWriter; 4] = [
+    LogWriter::Auto,
+    LogWriter::Inline,
+    LogWriter::Lgwr,
+    LogWriter::Workers(2),
+];
 const SHAPE: Shape = Shape::new().groups(3).file_bytes(256 << 20);
 
 /// How the sessions of a turn run.
@@ -79,8 +85,8 @@ fn main() -> Result<(), AnyError> {
     let mut cases: Vec<(String, Vec<f64>)> = Vec::new();
     for round in 0..rounds {
         std::fs::create_dir_all(&directory)?;
-        let all = words.is_empty();
-        if let Some(mb_per_s) = all
+        let beside_fio = words.is_empty() || words.iter().any(|word| word == "file");
+        if let Some(mb_per_s) = beside_fio
             .then(|| fio(&directory, SHAPE, time))
             .transpose()?
             .flatten()

@@ -9,8 +9,8 @@
 
 mod common;
 
-use common::AnyError;
-use device::{FileSet, LogDevice, Op, OpKind, Piece, Queue, Region, SyncMethod};
+use common::{AnyError, RawWriter};
+use device::{FileSet, Region, SyncMethod};
 use measure::workload::{Generator, pool};
 use redo::engine::Paths;
 use redo::{CommitMode, Log, Options, Session, Shape};
@@ -39,8 +39,8 @@ fn main() -> Result<(), AnyError> {
         set.set(processor.parse()?);
         sched_setaffinity(None, &set)?;
     }
-    let (own, raw) = (directory.join("log"), directory.join("raw"));
-    for folder in [&own, &raw] {
+    let (own, bare) = (directory.join("log"), directory.join("raw"));
+    for folder in [&own, &bare] {
         std::fs::create_dir_all(folder)?;
         Log::builder(folder).shape(SHAPE).create()?;
     }
@@ -49,14 +49,14 @@ fn main() -> Result<(), AnyError> {
         .open()?;
     let mut session = log.session();
     let mut generator = Generator::new(pool(1, 1 << 20), 0, 1);
-    let mut floor = Raw::open(&raw)?;
+    let mut floor = raw(&bare)?;
     println!("chunk,case,p50_ns,longest_ns");
     // The first pair warms both up.
     for chunk in 0..=commits.div_ceil(CHUNK) {
         for turn in [chunk % 2, 1 - chunk % 2] {
             let (case, times) = match turn {
                 0 => ("commit", commit(&log, &mut session, &mut generator)?),
-                _ => ("raw", floor.chunk()?),
+                _ => ("raw", floor.times(CHUNK)?),
             };
             if chunk > 0 {
                 print(chunk, case, times);
@@ -99,56 +99,11 @@ fn commit(
 
 /// Raw writes of one block and a flush, one after the other over files like those of the log, from
 /// memory as large as its log buffer.
-struct Raw {
-    queue: Box<dyn Queue>,
-    memory: usize,
-    at: usize,
-    addr: u64,
-}
-
-impl Raw {
-    fn open(directory: &Path) -> Result<Raw, AnyError> {
-        let paths = Paths::new(directory).logs(SHAPE.groups);
-        let files = FileSet::open(&paths, SHAPE.file_bytes, SyncMethod::Direct)?;
-        let memory = Options::default().buffer_bytes;
-        let mut region = Region::new(memory)?;
-        region.fill(0, &pool(9, memory));
-        Ok(Raw {
-            queue: files.queue(Arc::new(region))?,
-            memory,
-            at: 0,
-            addr: 4096,
-        })
-    }
-
-    fn chunk(&mut self) -> Result<Vec<u64>, AnyError> {
-        let mut times = Vec::with_capacity(CHUNK);
-        let mut done = Vec::with_capacity(1);
-        for _ in 0..CHUNK {
-            let before = Instant::now();
-            let piece = Piece {
-                at: self.at,
-                len: WRITE_BYTES,
-            };
-            let write = OpKind::Write {
-                addr: self.addr,
-                pieces: [piece, Piece::default()],
-            };
-            for kind in [write, OpKind::Flush] {
-                self.queue.submit(&[Op { id: 1, kind }]);
-                done.clear();
-                self.queue.poll(&mut done, true);
-                done[0].result.map_err(|e| e.to_string())?;
-            }
-            times.push(before.elapsed().as_nanos() as u64);
-            self.at = (self.at + WRITE_BYTES) % self.memory;
-            // The first block of a file is its header.
-            self.addr += WRITE_BYTES as u64;
-            let (all, file) = (SHAPE.file_bytes * u64::from(SHAPE.groups), SHAPE.file_bytes);
-            if self.addr.is_multiple_of(file) {
-                self.addr = self.addr % all + 4096;
-            }
-        }
-        Ok(times)
-    }
+fn raw(directory: &Path) -> Result<RawWriter, AnyError> {
+    let paths = Paths::new(directory).logs(SHAPE.groups);
+    let files = FileSet::open(&paths, SHAPE.file_bytes, SyncMethod::Direct)?;
+    let memory = Options::default().buffer_bytes;
+    let mut region = Region::new(memory)?;
+    region.fill(0, &pool(9, memory));
+    RawWriter::new(&files, Arc::new(region), SHAPE, WRITE_BYTES)
 }

@@ -2,8 +2,8 @@
 //! time, and what fio writes to the same files.
 #![allow(dead_code)]
 
-use device::{Caps, FileSet, IoEngine, LogDevice, NullDevice, Op, OpKind, Piece, Region};
-use device::{SimDisk, SyncMethod, UringFiles, UringOptions};
+use device::{Caps, FileSet, IoEngine, LogDevice, NullDevice, Op, OpCompletion, OpKind, Piece};
+use device::{Queue, Region, SimDisk, SyncMethod, UringFiles, UringOptions};
 use measure::Histogram;
 use measure::workload::{Generator, pool};
 use redo::control::CONTROL_BYTES;
@@ -103,60 +103,87 @@ pub fn raw_writes(
     region.fill(0, &pool(9, bytes));
     let region = Arc::new(region);
     let writing = std::thread::spawn(move || {
-        let all = shape.file_bytes * u64::from(shape.groups);
-        raw_thread(&*device, region, (bytes, all, shape.file_bytes), len, time)
-            .map_err(|e| e.to_string())
+        let measure = || -> Result<_, AnyError> {
+            let mut raw = RawWriter::new(&*device, region, shape, len as usize)?;
+            let (mut times, start) = (Histogram::new(), Instant::now());
+            while start.elapsed() < time {
+                times.record(raw.write()?);
+            }
+            Ok((times, start.elapsed()))
+        };
+        measure().map_err(|e| e.to_string())
     });
     Ok(writing.join().map_err(|_| "a raw writer panicked")??)
 }
 
-/// The thread of [`raw_writes`]: memory of `bytes`, files of `all` bytes of which one has `file`.
-fn raw_thread(
-    device: &dyn LogDevice,
-    region: Arc<Region>,
-    (bytes, all, file): (usize, u64, u64),
-    len: u32,
-    time: Duration,
-) -> Result<(Histogram, Duration), AnyError> {
-    let mut queue = device.queue(region)?;
-    let durable = device.caps().durable_writes;
-    let mut times = Histogram::new();
-    let mut done = Vec::with_capacity(2);
-    let (mut addr, mut at, long) = (4096, 0, u64::from(len));
-    let start = Instant::now();
-    while start.elapsed() < time {
-        let before = Instant::now();
-        let pieces = [
-            Piece {
-                at,
-                len: len as usize,
-            },
-            Piece::default(),
-        ];
-        let write = OpKind::Write { addr, pieces };
-        let kinds: &[OpKind] = if durable {
-            &[write]
-        } else {
-            &[write, OpKind::Flush]
-        };
-        for kind in kinds {
-            queue.submit(&[Op { id: 1, kind: *kind }]);
-            done.clear();
-            queue.poll(&mut done, true);
-            done[0].result.map_err(|e| e.to_string())?;
-        }
-        times.record(before.elapsed().as_nanos() as u64);
-        at += len as usize;
-        if at + len as usize > bytes {
-            at = 0;
-        }
-        addr += long;
-        // Behind the header of the next file, where this one is full.
-        if addr % file + long > file || addr % file < 4096 {
-            addr = addr.next_multiple_of(file) % all + 4096;
-        }
+/// Writes `len` bytes and flushes, one after the other over all of a log's files, from memory of
+/// its own.
+pub struct RawWriter {
+    queue: Box<dyn Queue>,
+    /// A write is durable by itself.
+    durable: bool,
+    shape: Shape,
+    memory: usize,
+    len: usize,
+    at: usize,
+    addr: u64,
+    done: Vec<OpCompletion>,
+}
+
+impl RawWriter {
+    /// Begins behind the header of the first file and at the beginning of `region`.
+    pub fn new(
+        device: &dyn LogDevice,
+        region: Arc<Region>,
+        shape: Shape,
+        len: usize,
+    ) -> Result<RawWriter, AnyError> {
+        Ok(RawWriter {
+            memory: region.len(),
+            queue: device.queue(region)?,
+            durable: device.caps().durable_writes,
+            shape,
+            len,
+            at: 0,
+            addr: 4096,
+            done: Vec::with_capacity(2),
+        })
     }
-    Ok((times, start.elapsed()))
+
+    /// Nanoseconds of so many writes.
+    pub fn times(&mut self, many: usize) -> Result<Vec<u64>, AnyError> {
+        (0..many).map(|_| self.write()).collect()
+    }
+
+    /// Nanoseconds of one.
+    fn write(&mut self) -> Result<u64, AnyError> {
+        let (at, len, addr) = (self.at, self.len, self.addr);
+        let before = Instant::now();
+        let pieces = [Piece { at, len }, Piece::default()];
+        let write = OpKind::Write { addr, pieces };
+        let kinds = [write, OpKind::Flush];
+        for kind in &kinds[..if self.durable { 1 } else { 2 }] {
+            self.queue.submit(&[Op { id: 1, kind: *kind }]);
+            self.done.clear();
+            self.queue.poll(&mut self.done, true);
+            self.done[0].result.map_err(|e| e.to_string())?;
+        }
+        let took = before.elapsed().as_nanos() as u64;
+        self.at += len;
+        if self.at + len > self.memory {
+            self.at = 0;
+        }
+        self.addr += len as u64;
+        // Behind the header of the next file, where this one is full.
+        let (file, all) = (
+            self.shape.file_bytes,
+            self.shape.file_bytes * u64::from(self.shape.groups),
+        );
+        if self.addr % file + len as u64 > file || self.addr % file < 4096 {
+            self.addr = self.addr.next_multiple_of(file) % all + 4096;
+        }
+        Ok(took)
+    }
 }
 
 /// `jobs` sessions that each wait for every commit of `record_bytes`: the time of each (append and

@@ -3,12 +3,11 @@
 //! The protocol, in the order in which a byte meets it:
 //! 1. **Reserve.** One word holds `batch: u32 | bytes in batch: u32`. A compare-and-swap moves the
 //!    bytes on and gives the appender its batch (hence its wake word) and its place. The batch's
-//!    first block was written to its slot before the word named the batch.
+//!    first block was written to its slot before the word named the batch. A batch that nobody
+//!    waits for takes no more than its part of the ring: while it is written, the next is filled.
 //! 2. **Copy.** Each piece that lands in a block is counted into the block's fill word. The thread
 //!    that fills payload byte 0 writes `first_record`. The one that completes the count checksums
 //!    the block while it is in cache, writes its header and marks it `DONE`.
-//!    A batch that nobody waits for takes no more than its part of the ring: while it is written,
-//!    the next is filled.
 //! 3. **Seal.** The holder of the baton moves the word to the next batch, which begins on the next
 //!    seal boundary. It counts the padding into the last block as if it were redo; the amount
 //!    travels in the fill word's upper half, so the one that completes the block knows `used`.
@@ -258,7 +257,7 @@ impl LogBuffer {
             let room = released + self.ring_blocks;
             let over = offset + len > self.batch_bytes && self.is_for_nobody(batch, offset);
             if over || end > room && !(self.planted.has(Bug::SlotReuse) && end <= room + 1) {
-                // The word may have moved since `start` was read; only what is full is told.
+                // The word may have moved since `start` was read; only what is full is reported.
                 let now = self.word.load(Ordering::Acquire);
                 if now == word {
                     return Err(Full);

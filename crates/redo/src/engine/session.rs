@@ -81,9 +81,10 @@ impl Session {
         Ok(self.fill(&reservation, payload, vectors))
     }
 
-    /// As [`Session::append`], but never blocks: `None` means that the log buffer is full, and that
-    /// nothing was appended. The log writer is posted then, so that there is room soon: await a
-    /// commit that is under way, or let other tasks run, and try again.
+    /// As [`Session::append`], but never blocks: `None` means that the log buffer is full, or the
+    /// part of it that a batch nobody waits for may take, and that nothing was appended. The log
+    /// writer is posted then, so that there is room soon: await a commit that is under way, or let
+    /// other tasks run, and try again.
     ///
     /// # Errors
     /// As [`Session::append`].

@@ -220,7 +220,8 @@ impl<H> SharedBaton<H> {
         let carried = self.buffer.commits(self.buffer.open_batch().0);
         if let Ok(mut learner) = learner.lock() {
             let durable = Nanos(stations.durable_ns);
-            let way = learner.published(durable, commits.sum(), carried.into());
+            let took = durable.since(Nanos(stations.submitted_ns));
+            let way = learner.published(durable, took, commits.sum(), carried.into());
             self.set_way(way);
         }
     }

@@ -8,13 +8,15 @@
 //! (docs/decisions/2026-11-23-one-default.md). A trial that is clearly worse is broken off.
 //!
 //! A session that commits alone needs none of this: it writes for itself. [`Company`] says when
-//! there are others.
+//! there are others. Nor does a device that is done before a sleeper could be woken ([`Device`]).
 
 mod company;
+mod device;
 mod ways;
 mod window;
 
 use company::Company;
+use device::Device;
 use measure::Nanos;
 pub use ways::{CommitWay, LogFileSync};
 use window::{IDLE, Seen, Window};
@@ -153,6 +155,9 @@ pub(crate) struct Learner {
     recent: Option<Seen>,
     /// Of a log whose foregrounds may write for themselves.
     company: Option<Company>,
+    device: Device,
+    /// Of such a log: there are several sessions, and the device is worth waiting for.
+    may_compare: bool,
     learned: Learned,
 }
 
@@ -205,6 +210,8 @@ impl Learner {
             compared: None,
             recent: None,
             company,
+            device: Device::default(),
+            may_compare: false,
             learned: Learned {
                 way,
                 ..Learned::default()
@@ -212,16 +219,24 @@ impl Learner {
         }
     }
 
-    /// A log write with `commits` commits became durable at `now`, and `carried` more had come
-    /// while it was on its way. The way from now on.
-    pub(crate) fn published(&mut self, now: Nanos, commits: u64, carried: u64) -> CommitWay {
+    /// A log write with `commits` commits became durable at `now`, `took` after it was submitted,
+    /// and `carried` more had come while it was on its way. The way from now on.
+    pub(crate) fn published(
+        &mut self,
+        now: Nanos,
+        took: Nanos,
+        commits: u64,
+        carried: u64,
+    ) -> CommitWay {
         let learned = &mut self.learned;
         learned.commits += commits;
         learned.polled += if learned.way.polling { commits } else { 0 };
         if let Some(company) = &mut self.company {
-            let before = company.several;
-            if !company.wrote(commits, carried) {
-                learned.alone += if before { 0 } else { commits };
+            let (before, was_alone) = (self.may_compare, !company.several);
+            let several = company.wrote(commits, carried);
+            self.may_compare = several && !self.device.is_done_at_once(took);
+            learned.alone += if was_alone && !several { commits } else { 0 };
+            if !self.may_compare {
                 if before {
                     self.abandon();
                 }
@@ -466,7 +481,7 @@ impl Learner {
     }
 }
 
-/// A session that commits alone writes for itself.
+/// A session that commits alone writes for itself, and so does one whose device is done at once.
 const ALONE_WAY: CommitWay = CommitWay {
     inline: true,
     polling: false,

@@ -234,7 +234,12 @@ impl Recorder {
         if let Some(capture) = capture {
             capture.hand_over_writes();
         }
-        (all, std::mem::take(&mut *log_writes))
+        // A flush may end in the next interval what it began in this one.
+        let next = LogWrites {
+            flushed: log_writes.flushed,
+            ..LogWrites::default()
+        };
+        (all, std::mem::replace(&mut *log_writes, next))
     }
 }
 
@@ -284,6 +289,20 @@ mod tests {
         assert_eq!((background.flushes, background.write.count()), (1, 5));
         assert_eq!(background.write.stats().max_ns, 500);
         assert_eq!(background.deferred_bytes_max, 2500);
+    }
+
+    #[test]
+    fn a_flush_across_the_end_of_an_interval_has_the_redo_of_both() {
+        let recorder = Recorder::default();
+        recorder.open(0);
+        let write = LogWrite {
+            deferred_ns: 9_000,
+            ..log_write(1000, 10_500)
+        };
+        recorder.log_write(&write);
+        assert_eq!(recorder.take().1.background.deferred_bytes_max, 500);
+        recorder.log_write(&write);
+        assert_eq!(recorder.take().1.background.deferred_bytes_max, 1000);
     }
 
     #[test]

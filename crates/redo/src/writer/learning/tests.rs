@@ -7,6 +7,8 @@ struct Model {
     learner: Learner,
     now: u64,
     way: CommitWay,
+    /// What the device takes of a log write's time.
+    device: Nanos,
 }
 
 impl Model {
@@ -25,6 +27,7 @@ impl Model {
             way: learner.learned().way,
             learner,
             now: 1,
+            device: Nanos::from_micros(60),
         }
     }
 
@@ -35,7 +38,8 @@ impl Model {
                 "polling" => ns[1],
                 _ => ns[2],
             };
-            self.way = self.learner.published(Nanos(self.now), commits, 0);
+            let (now, device) = (Nanos(self.now), self.device);
+            self.way = self.learner.published(now, device, commits, 0);
         }
     }
 
@@ -179,9 +183,40 @@ fn a_session_that_is_alone_writes_for_itself() {
     for _ in 0..1_000 {
         model.writes(20, ns, 1);
         model.now += 100_000;
-        let way = model.learner.published(Nanos(model.now), 1, 1);
+        let (now, device) = (Nanos(model.now), model.device);
+        let way = model.learner.published(now, device, 1, 1);
         assert_eq!(way, ALONE_WAY);
     }
+}
+
+/// Without a device, and on memory: nobody is worth waking for a log write of a microsecond.
+#[test]
+fn a_device_that_is_done_at_once_is_written_by_who_commits() {
+    let ns = [20_000, 10_000, 15_000];
+    let mut model = Model::auto();
+    model.device = Nanos(800);
+    model.writes(50_000, ns, 64);
+    assert_eq!(model.way, ALONE_WAY);
+    assert_eq!(model.learned().trials, 0);
+    // Nor are these sessions that commit alone, but for the first log writes.
+    assert!(model.learned().alone <= 10 * 64, "{:?}", model.learned());
+    // One stall is no other device.
+    model.device = Nanos::from_millis(20);
+    model.writes(1, ns, 64);
+    model.device = Nanos(800);
+    model.writes(100, ns, 64);
+    assert_eq!((model.way, model.learned().trials), (ALONE_WAY, 0));
+    // A device that takes its time is.
+    model.device = Nanos::from_micros(60);
+    model.millis(50, [150_000, 110_000, 150_000], 64);
+    assert_eq!(model.home(), "polling", "{:?}", model.learned());
+    // Between the two limits it remains what it was.
+    model.device = Nanos::from_micros(5);
+    model.writes(1_000, ns, 64);
+    assert_ne!(model.way, ALONE_WAY);
+    model.device = Nanos(800);
+    model.writes(1_000, ns, 64);
+    assert_eq!(model.way, ALONE_WAY);
 }
 
 #[test]
