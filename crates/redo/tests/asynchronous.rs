@@ -38,6 +38,14 @@ const UNTIMED: Triggers = Triggers::NONE
 
 /// A log on the null device, and its log writes.
 fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
+    null_log_of(ways, |null| Arc::new(null))
+}
+
+/// As [`null_log`], on what `wrap` makes of the device.
+fn null_log_of<D: LogDevice + 'static>(
+    ways: Options,
+    wrap: impl FnOnce(NullDevice) -> Arc<D>,
+) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
     let shape = Shape::default().file_bytes(64 << 20);
     let caps = NullDevice::PLAIN;
     let geometry = shape
@@ -54,7 +62,7 @@ fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
     let ways = ways.observer(move |write| {
         seen.lock().expect("whole").push(*write);
     });
-    let data = Arc::new(NullDevice::new(bytes, caps));
+    let data = wrap(NullDevice::new(bytes, caps));
     let (log, _) = common::open_on(data, control, ways).expect("a new log");
     (Arc::new(log), writes)
 }
@@ -540,7 +548,12 @@ fn adaptive_learning_tries_both_and_loses_nobody() {
             .log_writer(log_writer)
             .log_file_sync(LogFileSync::Adaptive)
             .triggers(UNTIMED);
-        let (log, _) = null_log(ways);
+        // A device that is done at once is not worth trying anything for.
+        let (log, _) = null_log_of(ways, |null| {
+            let slow = FaultDevice::new(Arc::new(null));
+            slow.set_delay(Duration::from_micros(100));
+            Arc::new(slow)
+        });
         let stop = AtomicU32::new(0);
         with_checkpoints(&log, || {
             std::thread::scope(|scope| {
