@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// So often a transaction is run again.
 const RETRIES_MAX: u32 = 1000;
-/// A transaction that was run again so often pauses before each further time: under SERIALIZABLE one
-/// that reads much loses against short ones for as long as all are run again at once.
+/// A transaction that was run again so often pauses before each further time: under SERIALIZABLE
+/// one that reads much loses against short ones for as long as all are run again at once.
 const RETRIES_AT_ONCE: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(2);
 
