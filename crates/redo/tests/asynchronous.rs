@@ -38,7 +38,7 @@ const UNTIMED: Triggers = Triggers::NONE
 
 /// A log on the null device, and its log writes.
 fn null_log(ways: Options) -> (Arc<Log>, Arc<Mutex<Vec<LogWrite>>>) {
-    null_log_of(ways, |null| Arc::new(null))
+    null_log_of(ways, Arc::new)
 }
 
 /// As [`null_log`], on what `wrap` makes of the device.
