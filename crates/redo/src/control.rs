@@ -8,14 +8,18 @@
 //! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
 
 use crate::error::Error;
-use crate::format::{FORMAT_VERSION, LifeId, LogId, Summer, VERSION_WITHOUT_LIVES};
+use crate::format::{FORMAT_VERSION, LifeId, LogId, Summer};
+use crate::format::{VERSION_OF_MEMBERS, VERSION_WITHOUT_LIVES};
 use crate::format::{is_readable, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
 
 mod file;
 mod sense;
-pub use file::ControlFile;
+mod table;
+pub use file::{ControlFile, ControlPlace};
+pub use sense::CopyProblem;
 use sense::{plausible, possible};
+pub use table::{MEMBERS_MAX, MemberTable};
 
 /// Bytes of one copy. A multiple of every sector size in use.
 pub const COPY_BYTES: usize = 16_384;
@@ -75,6 +79,8 @@ pub struct ControlInfo {
     /// Number of the incarnation that was begun where redo behind damage was given up last; 0 when
     /// none was. Blocks of earlier incarnations prove nothing of what lies behind its first block.
     pub salvaged: u32,
+    /// The members of the log, where it has several.
+    pub members: Option<MemberTable>,
     /// Incarnations whose blocks may still be needed, oldest first; never empty.
     pub incarnations: Vec<Incarnation>,
 }
@@ -92,6 +98,7 @@ impl ControlInfo {
             closed_at: Some(0),
             durable: 0,
             salvaged: 0,
+            members: None,
             incarnations: vec![Incarnation {
                 number: 1,
                 previous_end: 0,
@@ -188,7 +195,10 @@ impl ControlInfo {
             first,
             life: Some(life),
         };
-        self.version = FORMAT_VERSION;
+        self.version = match self.members {
+            Some(_) => VERSION_OF_MEMBERS,
+            None => FORMAT_VERSION,
+        };
         self.durable = self.durable.max(previous_end);
         self.incarnations.push(incarnation);
         Ok(incarnation)
@@ -239,6 +249,9 @@ impl ControlInfo {
             out.extend_from_slice(&self.durable.to_le_bytes());
             out.extend_from_slice(&self.salvaged.to_le_bytes());
         }
+        if let Some(members) = &self.members {
+            out.extend_from_slice(&members.encode());
+        }
         out.resize(HEAD_BYTES, 0);
         for i in &self.incarnations {
             out.extend_from_slice(&i.number.to_le_bytes());
@@ -264,7 +277,7 @@ impl ControlInfo {
             return Err(CopyProblem::NotOurs);
         }
         let version = match bytes.get(8) {
-            Some(&version) if is_readable(version) => version,
+            Some(&version) if is_readable(version) || version == VERSION_OF_MEMBERS => version,
             Some(&other) => return Err(CopyProblem::Version(other)),
             None => return Err(CopyProblem::Damaged),
         };
@@ -313,6 +326,12 @@ impl ControlInfo {
                 VERSION_WITHOUT_LIVES => 0,
                 _ => le32(copy, 104),
             },
+            members: match version {
+                VERSION_OF_MEMBERS => {
+                    Some(MemberTable::decode(&copy[108..]).ok_or(CopyProblem::Damaged)?)
+                }
+                _ => None,
+            },
             incarnations,
         };
         possible(&info).then_some(info).ok_or(CopyProblem::Damaged)
@@ -329,17 +348,6 @@ fn incarnation(entry: &[u8]) -> Incarnation {
             .and_then(|id| id.try_into().ok())
             .and_then(LifeId::from_bytes),
     }
-}
-
-/// Why a copy was not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyProblem {
-    /// No control file of ours.
-    NotOurs,
-    /// Another version.
-    Version(u8),
-    /// The checksum is wrong, or it says what no log can be.
-    Damaged,
 }
 
 #[cfg(all(test, not(feature = "loom")))]

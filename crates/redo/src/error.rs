@@ -52,6 +52,14 @@ pub enum Error {
         /// Why.
         source: IoOrDevice,
     },
+    /// A member failed while the members of a log were made equal.
+    #[error("{path}: this member failed while the members were made equal: {source}; open the log without it", path = path.display())]
+    Member {
+        /// The member.
+        path: PathBuf,
+        /// Why.
+        source: IoOrDevice,
+    },
     /// A raw device failed while a log was made on it.
     #[error("{path}: writing a new log failed: {source}; the device holds no log", path = path.display())]
     Making {

@@ -44,6 +44,10 @@ const CRC_AT: usize = 36;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogId(pub [u8; 16]);
 
+/// The version of control information of a log that has members: a program that does not know
+/// them must not go on with one of them alone. Everything else keeps [`FORMAT_VERSION`].
+pub const VERSION_OF_MEMBERS: u8 = 3;
+
 /// Whether this program reads what the version byte `version` names.
 pub(crate) fn is_readable(version: u8) -> bool {
     matches!(version, VERSION_WITHOUT_LIVES | FORMAT_VERSION)

@@ -37,6 +37,8 @@ mod group;
 mod guide;
 #[cfg(all(test, feature = "loom"))]
 mod interleavings;
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod members;
 #[cfg(feature = "internals")]
 pub mod planted;
 #[cfg(not(feature = "internals"))]

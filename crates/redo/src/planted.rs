@@ -116,6 +116,22 @@ pub enum Bug {
     DeferUnlooked,
     /// Begin to wait for what was deferred without having it flushed.
     LateWaiterSleeps,
+    /// A member's flush covers what the first of its cell had completed, not what it had itself.
+    FlushOfTheFirst,
+    /// A mirror is complete when its first cell is.
+    MirrorAtFirst,
+    /// Mark a member stale before the others of its cell hold what was acknowledged.
+    StaleBeforeCaughtUp,
+    /// Go on without a stale member before the mark is durable.
+    SkipStaleFence,
+    /// Open without making the members equal.
+    SkipHeal,
+    /// Judge damage behind the end by one member alone.
+    DamageOfOneMember,
+    /// Take a member that returns for copied before what it got is durable.
+    CopiedBeforeFlushed,
+    /// Keep the checkpoint on one member alone.
+    CheckpointOnOneMember,
     /// Give up a killed process's lock while its ring still has requests.
     LockLeavesRing,
 }

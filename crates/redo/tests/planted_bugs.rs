@@ -35,7 +35,13 @@ fn planted_bugs_are_counted_rightly_and_each_is_planted() {
     for place in ["tests", "src/crash", "src/interleavings", "src/schedules"] {
         text_below(&here.join(place), &mut planting);
     }
-    planting.push_str(&read("src/schedules.rs").expect("of this crate"));
+    for file in [
+        "src/schedules.rs",
+        "src/members/queue/tests.rs",
+        "src/members/heal/tests.rs",
+    ] {
+        planting.push_str(&read(file).expect("of this crate"));
+    }
     for bug in &bugs {
         let named = planting.contains(&format!("Bug::{bug}"));
         assert!(named, "no test plants {bug}");

@@ -1,20 +1,32 @@
 //! The control file: reading both copies of the control information, and changing them.
 //!
 //! Invariants: an update never writes first the only copy that is believed; it returns when both
-//! copies are durable. What it must not know: how a copy is encoded.
+//! copies are durable, on every member in sync. A member that fails is marked stale before the
+//! update returns, where others have everything that was acknowledged. What it must not know: how a
+//! copy is encoded.
 
-use super::{COPY_BYTES, ControlInfo, CopyProblem};
+use super::{COPY_BYTES, ControlInfo, CopyProblem, MemberTable};
 use crate::error::Error;
 use crate::format::LogId;
 use crate::group::Geometry;
 use crate::planted::{Bug, Planted};
 use device::LogDevice;
+use device::queue::IoOrDevice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The control file, open.
+/// Where control information lies: with one member, or of a log without members.
+#[derive(Clone)]
+pub struct ControlPlace {
+    /// The member, from 0.
+    pub member: usize,
+    /// A device of [`CONTROL_BYTES`](super::CONTROL_BYTES).
+    pub device: Arc<dyn LogDevice>,
+}
+
+/// The control file, open: one, or that of each member.
 pub struct ControlFile {
-    device: Arc<dyn LogDevice>,
+    places: Vec<ControlPlace>,
     path: PathBuf,
     info: ControlInfo,
     /// The only copy that is believed; an update writes the other first. `None` when both copies
@@ -38,11 +50,29 @@ impl ControlFile {
         ControlFile::create(device, Path::new("redo.ctl"), info).map(|_| ())
     }
 
-    /// Reads the control file.
+    /// Reads the control file of a log without members.
+    ///
+    /// # Errors
+    /// When neither copy can be believed, with what is wrong with it; that of a member, since going
+    /// on with one of them alone would lose what the others get.
+    pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
+        let file = ControlFile::load_member(device, path)?;
+        if file.info.members.is_some() {
+            let path = path.to_owned();
+            let found = file.info.version;
+            return Err(Error::Version { path, found });
+        }
+        Ok(file)
+    }
+
+    /// Reads the control file of a member, or of a log without members.
     ///
     /// # Errors
     /// When neither copy can be believed, with what is wrong with it.
-    pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
+    pub(crate) fn load_member(
+        device: Arc<dyn LogDevice>,
+        path: &Path,
+    ) -> Result<ControlFile, Error> {
         let mut best: Option<ControlInfo> = None;
         let mut good = None;
         let mut problem = CopyProblem::Damaged;
@@ -71,7 +101,10 @@ impl ControlFile {
         match (best, problem) {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (Some(info), _) => Ok(ControlFile {
-                device,
+                places: vec![ControlPlace {
+                    member: info.members.map_or(0, |members| members.own.into()),
+                    device,
+                }],
                 path,
                 info,
                 good,
@@ -92,8 +125,9 @@ impl ControlFile {
         path: &Path,
         info: ControlInfo,
     ) -> Result<ControlFile, Error> {
+        let member = info.members.map_or(0, |members| members.own.into());
         let mut file = ControlFile {
-            device,
+            places: vec![ControlPlace { member, device }],
             path: path.to_owned(),
             info,
             good: None,
@@ -109,6 +143,45 @@ impl ControlFile {
         &self.info
     }
 
+    /// The control files of a log's members as one, which says the newest that one of them says.
+    /// Each of `files` was loaded from a member in sync, and together they
+    /// [suffice](MemberTable::suffice). Those that say less are brought up to date, each from its
+    /// own good copy, one after the other; nothing may rest on the control information before.
+    ///
+    /// # Errors
+    /// When one of the devices fails.
+    ///
+    /// # Panics
+    /// Without a file.
+    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+    pub(crate) fn join(files: Vec<ControlFile>) -> Result<ControlFile, Error> {
+        let best = files.iter().max_by_key(|file| file.info.generation);
+        let best = best.expect("at least one file").info.clone();
+        let mut joined: Option<ControlFile> = None;
+        for mut file in files {
+            if file.info.generation < best.generation || file.good.is_some() {
+                let own = file.info.members.map(|members| members.own);
+                file.info = best.clone();
+                if let (Some(members), Some(own)) = (&mut file.info.members, own) {
+                    members.own = own;
+                }
+                file.store()?;
+            }
+            match &mut joined {
+                Some(joined) => joined.places.append(&mut file.places),
+                None => joined = Some(file),
+            }
+        }
+        Ok(joined.expect("at least one file"))
+    }
+
+    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+    /// A member that returns: from the next update on it has this control information, too.
+    pub(crate) fn admit(&mut self, place: ControlPlace) {
+        // It is written first: that it is in sync is on it before it is on the others.
+        self.places.insert(0, place);
+    }
+
     /// From now on it has this bug.
     pub(crate) fn plant(&mut self, planted: Planted) {
         self.planted = planted;
@@ -121,7 +194,8 @@ impl ControlFile {
     /// # Errors
     /// When the device fails; nothing was changed then.
     pub(crate) fn settle(&self) -> Result<(), Error> {
-        let settled = self.device.settle();
+        let mut all = self.places.iter().map(|place| place.device.settle());
+        let settled = all.try_for_each(|settled| settled);
         settled.map_err(|e| Error::control(&self.path, e))
     }
 
@@ -158,27 +232,98 @@ impl ControlFile {
     /// update that was interrupted before had the same number, so what it left in doubt, though it
     /// may read well, is what this one writes first.
     fn store(&mut self) -> Result<(), Error> {
-        let bytes = self.info.encode();
         let first = match self.good {
             Some(good) if self.planted.has(Bug::GoodCopyFirst) => good,
             Some(good) => 1 - good,
             None => self.info.generation % 2,
         };
+        self.places.retain(|place| {
+            let members = self.info.members;
+            members.is_none_or(|members| members.in_sync(place.member))
+        });
+        let mut failed = Failed::default();
         if self.planted.has(Bug::ControlCopiesTogether) {
-            return self.store_together(&bytes);
-        }
-        for copy in [first, 1 - first] {
-            device::queue::write_durable(&*self.device, copy * COPY_BYTES as u64, &bytes)
-                .map_err(|e| Error::control(&self.path, e))?;
+            self.store_together(&mut failed);
+        } else {
+            let alone = self.planted.has(Bug::CheckpointOnOneMember);
+            let places = if alone { 1 } else { self.places.len() };
+            for copy in [first, 1 - first] {
+                for place in &self.places[..places.min(self.places.len())] {
+                    failed.look(place.member, || {
+                        let bytes = self.encoded_for(place);
+                        let at = copy * COPY_BYTES as u64;
+                        device::queue::write_durable(&*place.device, at, &bytes)
+                    });
+                }
+            }
         }
         self.good = None;
-        Ok(())
+        let Some(error) = failed.error.take() else {
+            return Ok(());
+        };
+        let marked = self.info.members.and_then(|table| failed.marked(table));
+        let Some(marked) = marked else {
+            return Err(Error::control(&self.path, error));
+        };
+        self.info.members = Some(marked);
+        self.info.generation += 1;
+        self.store()
+    }
+
+    /// A copy's bytes for this place.
+    fn encoded_for(&self, place: &ControlPlace) -> Vec<u8> {
+        let mut info = self.info.clone();
+        if let Some(members) = &mut info.members {
+            members.own = place.member as u8;
+        }
+        info.encode()
     }
 
     /// Both copies behind one flush: a fence that a test removes.
     #[cold]
-    fn store_together(&self, bytes: &[u8]) -> Result<(), Error> {
-        device::queue::write_durable(&*self.device, 0, &[bytes, bytes].concat())
-            .map_err(|e| Error::control(&self.path, e))
+    fn store_together(&self, failed: &mut Failed) {
+        for place in &self.places {
+            let bytes = self.encoded_for(place);
+            failed.look(place.member, || {
+                device::queue::write_durable(&*place.device, 0, &[&bytes[..], &bytes[..]].concat())
+            });
+        }
+    }
+}
+
+/// The members that failed in an update, and the first failure.
+#[derive(Default)]
+struct Failed {
+    members: u16,
+    error: Option<IoOrDevice>,
+}
+
+impl Failed {
+    /// Does `work` for `member`, unless it failed before.
+    fn look(&mut self, member: usize, work: impl FnOnce() -> Result<(), IoOrDevice>) {
+        if self.members >> member & 1 != 0 {
+            return;
+        }
+        if let Err(error) = work() {
+            self.members |= 1 << member;
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// `table` with these members marked stale. What they alone hold is not known here: a cell of
+    /// which one fails is stale as a whole, and another one, of which none failed, has everything
+    /// that was acknowledged. `None` where there is none.
+    fn marked(&self, table: MemberTable) -> Option<MemberTable> {
+        let fails = |member: usize| self.members >> member & 1 != 0;
+        if !table.suffice(|member| !fails(member)) {
+            return None;
+        }
+        let mut marked = table;
+        for cell in table.cells() {
+            if cell.clone().any(fails) {
+                cell.for_each(|member| marked.stale |= 1 << member);
+            }
+        }
+        Some(marked)
     }
 }

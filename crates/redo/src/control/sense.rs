@@ -41,3 +41,14 @@ pub(super) fn possible(info: &ControlInfo) -> bool {
         && info.incarnations.iter().all(each)
         && info.incarnations.windows(2).all(follows)
 }
+
+/// Why a copy was not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyProblem {
+    /// No control file of ours.
+    NotOurs,
+    /// Another version.
+    Version(u8),
+    /// The checksum is wrong, or it says what no log can be.
+    Damaged,
+}

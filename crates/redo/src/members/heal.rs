@@ -1,0 +1,221 @@
+//! Making the members of a log equal when it is opened.
+//!
+//! A crash leaves each member with another part of what was being written. What counts is the union
+//! of the members in sync: a block counts if it does on one of them. Each member is given what it
+//! lacks of the run from the checkpoint to the first block that counts on none, and is flushed, one
+//! member after the other. Damage behind that end is judged on every member. A member that returns
+//! is copied whole from one in sync, flushed, and only then believed: what it held may be of
+//! another life.
+//!
+//! What it must not know: where members come from, and who may be missing.
+
+use crate::control::{ControlInfo, Position};
+use crate::error::Error;
+use crate::group::StreamBlock;
+use crate::planted::{Bug, Planted};
+use crate::recovery::{DamageScan, Reader};
+use device::queue::{IoOrDevice, Queue};
+use device::{LogDevice, Op, OpCompletion, OpKind, Piece, Region};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A member's redo, and what errors name.
+pub(crate) struct MemberData<'a> {
+    pub(crate) device: &'a Arc<dyn LogDevice>,
+    pub(crate) path: &'a Path,
+}
+
+/// Bytes that are read or copied at once.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Makes `members`, all in sync, equal from the checkpoint to the end, durably, and checks that
+/// none of them shows damage behind it. What was read is durable before it is believed.
+///
+/// # Errors
+/// Damage, blocks of another copy of the log, a member that fails: each names the member.
+pub(crate) fn heal(
+    members: &[MemberData<'_>],
+    info: &ControlInfo,
+    damage_scan: DamageScan,
+    planted: Planted,
+) -> Result<(), Error> {
+    if planted.has(Bug::SkipHeal) {
+        return Ok(());
+    }
+    for member in members {
+        member.device.settle().map_err(|e| failed(member.path, e))?;
+    }
+    let readers: Vec<Reader<'_>> = members
+        .iter()
+        .map(|m| Reader::new(&**m.device, info, m.path, planted).damage_scan(damage_scan))
+        .collect();
+    let union = Union {
+        members,
+        readers: &readers,
+        info,
+    };
+    let lacking = union.find_lacking()?;
+    for (member, blocks) in members.iter().zip(lacking) {
+        union.give(member, &blocks)?;
+    }
+    let judged = if planted.has(Bug::DamageOfOneMember) {
+        1
+    } else {
+        readers.len()
+    };
+    for reader in &readers[..judged] {
+        reader.scan(|_, _, _| {})?;
+    }
+    Ok(())
+}
+
+/// A block that a member lacks, and a member that has it.
+type Lacking = Vec<(StreamBlock, usize)>;
+
+struct Union<'a> {
+    members: &'a [MemberData<'a>],
+    readers: &'a [Reader<'a>],
+    info: &'a ControlInfo,
+}
+
+impl Union<'_> {
+    /// For each member the blocks that it lacks, from the checkpoint on.
+    fn find_lacking(&self) -> Result<Vec<Lacking>, Error> {
+        let geometry = &self.info.geometry;
+        let block_bytes = u64::from(geometry.block_bytes);
+        let Position { block: from, .. } = self.info.checkpoint;
+        let limit = (from / geometry.blocks_per_group + u64::from(geometry.groups))
+            * geometry.blocks_per_group;
+        let most = (CHUNK_BYTES / block_bytes).max(1);
+        let mut lacking = vec![Lacking::new(); self.members.len()];
+        let mut chunks = vec![Vec::new(); self.members.len()];
+        let mut at = from;
+        while at < limit {
+            let blocks = (limit - at).min(geometry.left_in_log(at)).min(most);
+            for (member, chunk) in self.members.iter().zip(&mut chunks) {
+                chunk.resize((blocks * block_bytes) as usize, 0);
+                member.device.read(geometry.address(at), chunk)?;
+            }
+            for block in at..at + blocks {
+                let offset = ((block - at) * block_bytes) as usize;
+                let mut owner = None;
+                let mut without = Vec::new();
+                for (member, chunk) in chunks.iter().enumerate() {
+                    let bytes = &chunk[offset..offset + block_bytes as usize];
+                    match self.readers[member].counts(block, bytes)? {
+                        true => owner = owner.or(Some(member)),
+                        false => without.push(member),
+                    }
+                }
+                match owner {
+                    Some(owner) => without
+                        .into_iter()
+                        .for_each(|member| lacking[member].push((block, owner))),
+                    None if self.readers[0].is_gap(block) => {}
+                    None => return Ok(lacking),
+                }
+            }
+            at += blocks;
+        }
+        Ok(lacking)
+    }
+
+    /// Gives `member` these blocks, durably.
+    fn give(&self, member: &MemberData<'_>, blocks: &Lacking) -> Result<(), Error> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let geometry = &self.info.geometry;
+        let block_bytes = geometry.block_bytes as usize;
+        let mut copy = Copier::new(member, block_bytes)?;
+        for (block, owner) in blocks {
+            let addr = geometry.address(*block);
+            copy.range(&**self.members[*owner].device, addr, block_bytes)?;
+        }
+        copy.flush()
+    }
+}
+
+/// Copies all of `from` to `to`, durably: a member that returns.
+///
+/// # Errors
+/// When one of the two fails.
+pub(crate) fn resilver(
+    from: &MemberData<'_>,
+    to: &MemberData<'_>,
+    planted: Planted,
+) -> Result<(), Error> {
+    let all = from.device.bytes();
+    let mut copy = Copier::new(to, CHUNK_BYTES.min(all) as usize)?;
+    let mut at = 0;
+    while at < all {
+        let len = CHUNK_BYTES.min(all - at);
+        copy.range(&**from.device, at, len as usize)?;
+        at += len;
+    }
+    if planted.has(Bug::CopiedBeforeFlushed) {
+        return Ok(());
+    }
+    copy.flush()
+}
+
+/// Writes to a member what was read from another, one piece after the other.
+struct Copier<'a> {
+    to: &'a Path,
+    region: Arc<Region>,
+    queue: Box<dyn Queue>,
+    bytes: Vec<u8>,
+    done: Vec<OpCompletion>,
+}
+
+impl<'a> Copier<'a> {
+    fn new(to: &MemberData<'a>, most: usize) -> Result<Copier<'a>, Error> {
+        let region = Arc::new(Region::new(most)?);
+        Ok(Copier {
+            to: to.path,
+            queue: to.device.queue(Arc::clone(&region))?,
+            region,
+            bytes: vec![0; most],
+            done: Vec::with_capacity(1),
+        })
+    }
+
+    fn range(&mut self, from: &dyn LogDevice, addr: u64, len: usize) -> Result<(), Error> {
+        from.read(addr, &mut self.bytes[..len])?;
+        // SAFETY: nothing is in flight on this queue, and nobody else has its region.
+        unsafe { self.region.write(0, &self.bytes[..len]) };
+        let pieces = [Piece { at: 0, len }, Piece::default()];
+        self.carry_out(OpKind::Write { addr, pieces }, len as u64)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.carry_out(OpKind::Flush, 0)
+    }
+
+    fn carry_out(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
+        const EIO: i32 = 5;
+        self.queue.submit(&[Op { id: 1, kind }]);
+        self.done.clear();
+        while self.done.is_empty() {
+            self.queue.poll(&mut self.done, true);
+        }
+        match self.done[0].result {
+            Ok(bytes) if bytes == expected => Ok(()),
+            Ok(_) => Err(failed(
+                self.to,
+                IoOrDevice::Io(device::IoFailure { errno: EIO }),
+            )),
+            Err(failure) => Err(failed(self.to, IoOrDevice::Io(failure))),
+        }
+    }
+}
+
+fn failed(path: &Path, source: IoOrDevice) -> Error {
+    Error::Member {
+        path: PathBuf::from(path),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests;

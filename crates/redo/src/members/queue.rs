@@ -1,0 +1,281 @@
+//! The queue of a log's members: what is complete, and when a member is given up.
+//!
+//! Invariants: nothing is returned between a member's failure and the moment at which the others
+//! hold everything that was returned before, and the mark is durable on them; what a member that
+//! was given up still has in flight is waited for before its queue goes.
+
+use super::lane::{Lane, Number};
+use super::{Members, Standing};
+use crate::planted::{Bug, Planted};
+use device::queue::Queue;
+use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+const EIO: i32 = 5;
+
+/// An operation that was not returned.
+struct Pending {
+    number: Number,
+    id: u64,
+    bytes: u64,
+    flush: bool,
+}
+
+/// The queue over the members' queues.
+pub(crate) struct MembersQueue {
+    standing: Arc<Standing>,
+    region: Arc<Region>,
+    /// Members in sync, in their order.
+    lanes: Vec<Lane>,
+    /// Members that were given up while they had operations in flight.
+    given_up: Vec<Lane>,
+    pending: Vec<Pending>,
+    submitted: Number,
+    /// The last flush that was returned.
+    acknowledged: Number,
+    /// All is lost: every operation fails.
+    broken: bool,
+    bell: Arc<Doorbell>,
+    blocking: bool,
+    planted: Planted,
+}
+
+impl MembersQueue {
+    pub(super) fn new(members: &Members, region: Arc<Region>) -> Result<MembersQueue, DeviceError> {
+        let bell = Arc::new(Doorbell::default());
+        let mut lanes = Vec::new();
+        let mut blocking = false;
+        for (member, device) in members.in_sync() {
+            blocking |= device.caps().blocking;
+            lanes.push(Lane::open(member, &**device, region.len(), &bell)?);
+        }
+        Ok(MembersQueue {
+            standing: Arc::clone(&members.standing),
+            region,
+            lanes,
+            given_up: Vec::new(),
+            pending: Vec::new(),
+            submitted: 0,
+            acknowledged: 0,
+            broken: false,
+            bell,
+            blocking,
+            planted: members.planted,
+        })
+    }
+
+    fn submit_one(&mut self, op: Op) {
+        self.submitted += 1;
+        let number = self.submitted;
+        let (pending, region) = (&self.pending, &*self.region);
+        match op.kind {
+            OpKind::Write { addr, pieces } => {
+                for lane in &mut self.lanes {
+                    lane.write(number, (addr, op.bytes()), |to, room| {
+                        copy(region, pieces, to, room);
+                    });
+                }
+            }
+            OpKind::Flush => {
+                let early = self.planted.has(Bug::FlushOfTheFirst);
+                let returned = |write| !early && pending.iter().all(|p| p.number != write);
+                for lane in &mut self.lanes {
+                    lane.flush(number, returned);
+                }
+            }
+        }
+        self.pending.push(Pending {
+            number,
+            id: op.id,
+            bytes: op.bytes() as u64,
+            flush: op.kind == OpKind::Flush,
+        });
+    }
+
+    /// Whether a member of each cell has completed `pending`; the first that has.
+    fn winner(&self, pending: &Pending) -> Option<usize> {
+        let has = |lane: &&Lane| {
+            !lane.failed
+                && match pending.flush {
+                    true => lane.flushed >= pending.number,
+                    false => lane.has_written(pending.number),
+                }
+        };
+        let mut first = None;
+        for cell in self.standing.table.cells() {
+            let mut of_cell = self.lanes.iter().filter(|l| cell.contains(&l.member));
+            if of_cell.clone().next().is_none() {
+                continue;
+            }
+            let found = of_cell.find(has)?.member;
+            first = first.or(Some(found));
+            if self.planted.has(Bug::MirrorAtFirst) {
+                break;
+            }
+        }
+        first
+    }
+
+    /// Gives up the members that failed, were condemned, or are stale by now. False while nothing
+    /// may be returned: the others catch up with what was.
+    fn give_up_failed(&mut self) -> bool {
+        for lane in &mut self.lanes {
+            lane.failed |= self.standing.is_condemned(lane.member);
+        }
+        let is_marked = |lane: &Lane| self.standing.is_stale(lane.member);
+        let failed = |lane: &&Lane| lane.failed && !is_marked(lane);
+        let mut mask = self.lanes.iter().filter(failed).fold(0, bit);
+        if mask == 0 && !self.lanes.iter().any(is_marked) {
+            return true;
+        }
+        let is_left = |lane: &Lane| !lane.failed && !is_marked(lane);
+        let mut cells_left = 0;
+        for cell in self.standing.table.cells() {
+            let of_cell = || self.lanes.iter().filter(|l| cell.contains(&l.member));
+            let left: Vec<&Lane> = of_cell().filter(|l| is_left(l)).collect();
+            let lost = of_cell().any(|lane| !is_left(lane));
+            let early = self.planted.has(Bug::StaleBeforeCaughtUp);
+            let caught_up = left.iter().any(|lane| lane.flushed >= self.acknowledged);
+            if lost && !left.is_empty() && !caught_up && !early {
+                return false;
+            }
+            cells_left += usize::from(!left.is_empty());
+        }
+        if cells_left == 0 {
+            self.broken = true;
+            return true;
+        }
+        if self.planted.has(Bug::SkipStaleFence) {
+            self.standing.marked(mask);
+            mask = 0;
+        }
+        if mask != 0 && !self.standing.fence(mask) {
+            self.broken = true;
+            return true;
+        }
+        let (standing, lanes) = (&self.standing, &mut self.lanes);
+        let gone = lanes.extract_if(.., |lane| standing.is_stale(lane.member));
+        self.given_up.extend(gone.filter(|lane| lane.in_flight > 0));
+        true
+    }
+
+    fn pump(&mut self) {
+        for lane in self.lanes.iter_mut().chain(&mut self.given_up) {
+            lane.pump();
+        }
+        self.given_up.retain(|lane| lane.in_flight > 0);
+    }
+
+    /// Returns what is complete.
+    fn deliver(&mut self, out: &mut Vec<OpCompletion>) -> usize {
+        let before = out.len();
+        if !self.give_up_failed() {
+            return 0;
+        }
+        let mut at = 0;
+        while at < self.pending.len() {
+            let pending = &self.pending[at];
+            let winner = self.winner(pending);
+            let result = match (self.broken, winner) {
+                (true, _) => Err(IoFailure { errno: EIO }),
+                (false, Some(_)) => Ok(pending.bytes),
+                (false, None) => {
+                    at += 1;
+                    continue;
+                }
+            };
+            let pending = self.pending.remove(at);
+            if let (Some(member), Ok(_)) = (winner, result) {
+                self.count(&pending, member);
+            }
+            out.push(OpCompletion {
+                id: pending.id,
+                result,
+                by: winner.unwrap_or(0) as u16,
+            });
+        }
+        out.len() - before
+    }
+
+    fn count(&mut self, pending: &Pending, member: usize) {
+        let stats = &self.standing.stats;
+        if !pending.flush {
+            stats[member].writes_first.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        stats[member].flushes_first.fetch_add(1, Ordering::Relaxed);
+        self.acknowledged = self.acknowledged.max(pending.number);
+        self.standing.leader.store(member, Ordering::SeqCst);
+        for lane in self.lanes.iter().filter(|l| l.flushed < pending.number) {
+            let behind = &stats[lane.member].behind_bytes;
+            behind.fetch_max(lane.behind(), Ordering::Relaxed);
+        }
+    }
+}
+
+fn bit(mask: u16, lane: &Lane) -> u16 {
+    mask | 1 << lane.member
+}
+
+/// Copies the bytes of `pieces` in `from` to `room` in `to`, of as many bytes in all.
+fn copy(from: &Region, pieces: [device::Piece; 2], to: &Region, room: [device::Piece; 2]) {
+    let mut room = room.into_iter();
+    let mut into = room.next().expect("two");
+    for piece in pieces {
+        let mut piece = piece;
+        while piece.len > 0 {
+            if into.len == 0 {
+                into = room.next().expect("as much room as bytes");
+            }
+            let len = piece.len.min(into.len);
+            // SAFETY: the source is named by a write that was submitted and not returned; the room
+            // was taken for this write, and no operation of the member names it yet.
+            unsafe { to.write(into.at, from.slice(piece.at, len)) };
+            (piece.at, piece.len) = (piece.at + len, piece.len - len);
+            (into.at, into.len) = (into.at + len, into.len - len);
+        }
+    }
+}
+
+impl Queue for MembersQueue {
+    fn submit(&mut self, ops: &[Op]) {
+        for op in ops {
+            self.submit_one(*op);
+        }
+    }
+
+    fn poll(&mut self, out: &mut Vec<OpCompletion>, wait: bool) -> usize {
+        loop {
+            let seen = self.bell.read();
+            self.pump();
+            let returned = self.deliver(out);
+            if returned > 0 || !wait || self.pending.is_empty() || !self.blocking {
+                return returned;
+            }
+            self.bell.wait_timeout(seen, None);
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        "members"
+    }
+
+    fn park(&mut self, bell: &Arc<Doorbell>, seen: u32, timeout: Option<Duration>) {
+        // Members ring a bell of their own; look again soon.
+        let soon = Duration::from_millis(1);
+        bell.wait_timeout(seen, Some(timeout.map_or(soon, |t| t.min(soon))));
+    }
+}
+
+impl Drop for MembersQueue {
+    /// What is in flight is waited for: its bytes must not reach a member later than those of who
+    /// opens the log next. Queues with threads of their own wait when they are dropped.
+    fn drop(&mut self) {
+        self.pump();
+    }
+}
+
+#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+mod tests;
