@@ -101,15 +101,15 @@ const CASES: &[(&str, Break, Expect)] = &[
     (
         "a newer control file",
         |d| {
-            overwrite(&control(d), 8, &[3]);
-            overwrite(&control(d), COPY_BYTES as u64 + 8, &[3]);
+            overwrite(&control(d), 8, &[4]);
+            overwrite(&control(d), COPY_BYTES as u64 + 8, &[4]);
         },
-        |e| matches!(e, Error::Version { found: 3, .. }),
+        |e| matches!(e, Error::Version { found: 4, .. }),
     ),
     (
         "a newer copy beside an older one",
-        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[3]),
-        |e| matches!(e, Error::Version { found: 3, .. }),
+        |d| overwrite(&control(d), COPY_BYTES as u64 + 8, &[4]),
+        |e| matches!(e, Error::Version { found: 4, .. }),
     ),
     (
         "both copies of the control information damaged",
