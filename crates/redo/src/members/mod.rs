@@ -52,7 +52,7 @@ pub(crate) struct Standing {
 pub struct MemberStats {
     writes_first: AtomicU64,
     flushes_first: AtomicU64,
-    /// Bytes that its cell had acknowledged and it had not made durable, at most.
+    /// Bytes that it had not completed when its cell acknowledged, at most.
     behind_bytes: AtomicU64,
 }
 
@@ -69,8 +69,8 @@ impl MemberStats {
         self.flushes_first.load(Ordering::Relaxed)
     }
 
-    /// Bytes of redo that its cell had acknowledged and it had not made durable, at most: what the
-    /// loss of the others would have cost.
+    /// Bytes of redo that it had not completed when its cell acknowledged, at most. What the loss
+    /// of the others costs is more: also what it had completed and not flushed.
     #[must_use]
     pub fn behind_bytes(&self) -> u64 {
         self.behind_bytes.load(Ordering::Relaxed)

@@ -270,8 +270,8 @@ impl Queue for MembersQueue {
 }
 
 impl Drop for MembersQueue {
-    /// What is in flight is waited for: its bytes must not reach a member later than those of who
-    /// opens the log next. Queues with threads of their own wait when they are dropped.
+    /// Queues with threads of their own wait for what is in flight when they are dropped: its bytes
+    /// must not reach a member later than those of who opens the log next. Other queues do not.
     fn drop(&mut self) {
         self.pump();
     }
