@@ -89,9 +89,13 @@ pub const UNSAFE_MODULES: &[&str] = &[
     "crates/device/src/raw/prepare",
     "crates/device/src/region",
     "crates/device/src/sim_disk",
+    "crates/device/src/stripe",
     "crates/device/src/uring",
     "crates/device/src/window",
     "crates/drivers/src/managed/spawn",
+    // A model of a device.
+    "crates/redo/benches/members",
+    "crates/redo/benches/stripe",
     "crates/redo/src/buffer",
     // Members write from memory of their own: what is copied is in flight for one of the two sides.
     "crates/redo/src/members",

@@ -3,8 +3,8 @@
 //! What lives here: [`LogDevice`] and its [`Queue`]s, the memory that is written from
 //! ([`Region`]), back ends over files (calls that block, and io_uring), raw block devices with the
 //! rules that keep them from being overwritten by mistake (`raw`), the null device, the fault
-//! device, the pool of workers that makes a queue of many out of queues that block, and `identify`,
-//! which walks the storage stack below a path.
+//! device, stripes over several devices, the pool of workers that makes a queue of many out of
+//! queues that block, and `identify`, which walks the storage stack below a path.
 //!
 //! What it must not know: redo blocks, records, commits, who writes or why.
 
@@ -23,6 +23,7 @@ pub mod queue;
 pub mod raw;
 pub mod region;
 pub mod sim_disk;
+pub mod stripe;
 pub mod uring;
 pub mod window;
 
@@ -35,5 +36,6 @@ pub use probe::IoEngine;
 pub use queue::{Caps, IoFailure, LogDevice, Op, OpCompletion, OpKind, Piece, Queue};
 pub use region::{Pages, Region, RegionOptions};
 pub use sim_disk::SimDisk;
+pub use stripe::{StripeWidth, StripedDevice};
 pub use uring::{UringFiles, UringOptions};
 pub use window::DeviceWindow;

@@ -296,9 +296,10 @@ fn turn(
     })
 }
 
-/// Nanoseconds that this thread could have run and waited for a processor so far; `None` where the
-/// kernel does not count them.
-fn run_queue_ns() -> Option<u64> {
+/// Nanoseconds for which this thread was ready to run and waited for a processor so far, from
+/// `/proc/thread-self/schedstat`; `None` where the kernel does not count them.
+#[must_use]
+pub fn run_queue_ns() -> Option<u64> {
     second_number(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 

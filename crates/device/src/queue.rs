@@ -37,6 +37,22 @@ pub struct Caps {
     pub blocking: bool,
 }
 
+impl Caps {
+    /// What each of several devices can do; `None` where there is none. Sectors are powers of two,
+    /// so that the largest is a multiple of the others.
+    #[must_use]
+    pub fn common(each: impl IntoIterator<Item = Caps>) -> Option<Caps> {
+        each.into_iter().reduce(|a, b| Caps {
+            logical_bytes: a.logical_bytes.max(b.logical_bytes),
+            physical_bytes: a.physical_bytes.max(b.physical_bytes),
+            memory_align: a.memory_align.max(b.memory_align),
+            max_io_bytes: a.max_io_bytes.min(b.max_io_bytes),
+            durable_writes: a.durable_writes && b.durable_writes,
+            blocking: a.blocking || b.blocking,
+        })
+    }
+}
+
 /// A contiguous piece of the region, bytes `at..at + len`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
@@ -247,7 +263,12 @@ pub fn settle_by_flush(device: &dyn LogDevice) -> Result<(), IoOrDevice> {
     flush(&mut *queue)
 }
 
-pub(crate) fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
+/// Carries out one operation on a queue that has nothing else in flight, blocking; `expected` are
+/// the bytes that it transfers.
+///
+/// # Errors
+/// Its failure; a write that transferred less.
+pub fn run_one(queue: &mut dyn Queue, op: Op, expected: u64) -> Result<(), IoOrDevice> {
     const EIO: i32 = 5;
     queue.submit(&[op]);
     let mut done = Vec::with_capacity(1);
