@@ -7,31 +7,21 @@
 
 mod common;
 
+use common::stream::{MB, Stream, run};
 use common::{AnyError, fio};
 use device::{IoEngine, LogDevice, NullDevice, SimDisk};
 use measure::workload::pool;
 use redo::writer::Policy;
-use redo::{CommitMode, Log, LogWriter, Options, Shape};
+use redo::{Log, LogWriter, Options, Shape};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const MB: f64 = 1048576.0;
 const SHAPE: Shape = Shape::new()
     .block_bytes(Some(4096))
     .groups(3)
     .file_bytes(512 << 20);
-
-/// A stream: records of one size, a NOWAIT BATCH commit after so many.
-#[derive(Clone, Copy)]
-struct Stream {
-    record_bytes: u32,
-    records: u32,
-    threads: u32,
-    pool_bytes: usize,
-}
 
 /// Bytes that stay in a processor's own cache, so that the log's work is seen and not the
 /// memory's: the source, and the log buffer (the smallest there is).
@@ -183,60 +173,4 @@ fn files(
         .huge_pages(true);
     let (log, _) = Log::builder(directory).options(options).open()?;
     run(log, stream, time)
-}
-
-/// Megabytes of redo per second, the last flush counted.
-fn run(log: Log, stream: Stream, time: Duration) -> Result<f64, AnyError> {
-    let log = Arc::new(log);
-    let stop = Arc::new(AtomicBool::new(false));
-    let total = Arc::new(AtomicU64::new(0));
-    let bytes = pool(2, stream.pool_bytes);
-    let start = Instant::now();
-    let threads: Vec<_> = (0..stream.threads)
-        .map(|job| {
-            let (stop, total) = (Arc::clone(&stop), Arc::clone(&total));
-            let mut session = log.session();
-            let bytes = bytes.clone();
-            std::thread::spawn(move || -> Result<(), redo::Error> {
-                let len = stream.record_bytes as usize;
-                let (mut at, mut appended) = (job as usize, 0);
-                while !stop.load(Ordering::Relaxed) {
-                    for _ in 0..stream.records {
-                        at = if at + 2 * len > bytes.len() {
-                            0
-                        } else {
-                            at + len
-                        };
-                        session.append(&[&bytes[at..at + len]])?;
-                    }
-                    session.commit(CommitMode::NOWAIT_BATCH)?;
-                    appended += u64::from(stream.record_bytes) * u64::from(stream.records);
-                }
-                total.fetch_add(appended, Ordering::Relaxed);
-                Ok(())
-            })
-        })
-        .collect();
-    let mut last = log.durable().log_seq;
-    while start.elapsed() < time {
-        std::thread::sleep(Duration::from_millis(1));
-        let durable = log.durable();
-        if durable.log_seq > last {
-            last = durable.log_seq;
-            log.checkpoint(durable)?;
-        }
-    }
-    stop.store(true, Ordering::Relaxed);
-    while threads.iter().any(|t| !t.is_finished()) {
-        // Whoever waits for log buffer space may wait for a checkpoint.
-        let durable = log.durable();
-        log.checkpoint(durable)?;
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    for thread in threads {
-        thread.join().map_err(|_| "a job panicked")??;
-    }
-    log.flush()?;
-    let seconds = start.elapsed().as_secs_f64();
-    Ok(total.load(Ordering::Relaxed) as f64 / MB / seconds)
 }

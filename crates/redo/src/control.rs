@@ -5,18 +5,19 @@
 //! later, or unreadable, the other copy holds the same. The copy with the higher generation is
 //! believed, and written last.
 //!
-//! Invariants: the checkpoint position only grows; incarnation numbers and first blocks grow.
+//! Invariants: the checkpoint position only grows, and so does the archived one while redo behind
+//! damage is not given up; incarnation numbers and first blocks grow.
 
 use crate::error::Error;
 use crate::format::{FORMAT_VERSION, LifeId, LogId, Summer};
-use crate::format::{VERSION_OF_MEMBERS, VERSION_WITHOUT_LIVES};
-use crate::format::{is_readable, le16, le32, le64};
+use crate::format::{VERSION_OF_ARCHIVE, VERSION_OF_MEMBERS, VERSION_WITHOUT_LIVES};
+use crate::format::{is_readable_control, le16, le32, le64};
 use crate::group::{Geometry, StreamBlock};
 
 mod file;
 mod sense;
 mod table;
-pub use file::{ControlFile, ControlPlace};
+pub use file::ControlFile;
 pub use sense::CopyProblem;
 use sense::{plausible, possible};
 pub use table::{MEMBERS_MAX, MemberTable};
@@ -35,6 +36,8 @@ const HEAD_BYTES: usize = 128;
 const INCARNATION_BYTES: usize = 40;
 const BYTES_WITHOUT_LIFE: usize = 24;
 const NONE: u64 = u64::MAX;
+const MEMBERS_AT: usize = 108;
+const ARCHIVED_AT: usize = 116;
 
 /// A life of the log between two recoveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,9 @@ pub struct ControlInfo {
     pub salvaged: u32,
     /// The members of the log, where it has several.
     pub members: Option<MemberTable>,
+    /// In archive mode: every record before this position has been archived durably, and no log
+    /// that holds a later one is reused. `None` for a log that is not in archive mode.
+    pub archived: Option<Position>,
     /// Incarnations whose blocks may still be needed, oldest first; never empty.
     pub incarnations: Vec<Incarnation>,
 }
@@ -99,6 +105,7 @@ impl ControlInfo {
             durable: 0,
             salvaged: 0,
             members: None,
+            archived: None,
             incarnations: vec![Incarnation {
                 number: 1,
                 previous_end: 0,
@@ -176,7 +183,7 @@ impl ControlInfo {
             previous_end = previous_end.min(last.previous_end);
             self.incarnations.pop();
         }
-        let keep_from = self.checkpoint.block;
+        let keep_from = self.kept_from().block;
         while self
             .incarnations
             .get(1)
@@ -195,22 +202,49 @@ impl ControlInfo {
             first,
             life: Some(life),
         };
-        self.version = match self.members {
-            Some(_) => VERSION_OF_MEMBERS,
-            None => FORMAT_VERSION,
-        };
+        self.version = self.own_version();
         self.durable = self.durable.max(previous_end);
         self.incarnations.push(incarnation);
         Ok(incarnation)
     }
 
+    /// Enters archive mode with what was archived so far, notes that more was, or leaves archive
+    /// mode.
+    pub fn set_archived(&mut self, archived: Option<Position>) {
+        self.archived = archived;
+        self.version = self.own_version();
+    }
+
+    /// The version in which this program writes such information.
+    fn own_version(&self) -> u8 {
+        match (self.archived, &self.members) {
+            (Some(_), _) => VERSION_OF_ARCHIVE,
+            (None, Some(_)) => VERSION_OF_MEMBERS,
+            (None, None) => FORMAT_VERSION,
+        }
+    }
+
+    /// Every record from here on is kept: the checkpoint or, in archive mode, what was archived,
+    /// if that is less. Logs that lie before it may be reused.
+    #[must_use]
+    pub fn kept_from(&self) -> Position {
+        let archived = self.archived.unwrap_or(self.checkpoint);
+        archived.min(self.checkpoint)
+    }
+
     /// Gives up the redo behind damage at `end`: begins an incarnation there, and takes back what
-    /// this information proves of the blocks behind.
+    /// this information proves of the blocks behind. What was archived of them is not part of the
+    /// log any more, so archiving goes on at `end`.
     ///
     /// # Errors
     /// As [`ControlInfo::begin_incarnation`].
     pub fn give_up_behind(&mut self, end: StreamBlock, life: LifeId) -> Result<(), Error> {
         (self.closed_at, self.durable) = (None, 0);
+        let end_of_redo = Position {
+            block: end,
+            offset: 0,
+        };
+        self.archived = self.archived.map(|archived| archived.min(end_of_redo));
         let begun = self.begin_incarnation(end, life)?;
         self.salvaged = begun.number;
         Ok(())
@@ -252,6 +286,11 @@ impl ControlInfo {
         if let Some(members) = &self.members {
             out.extend_from_slice(&members.encode());
         }
+        if let Some(archived) = &self.archived {
+            out.resize(ARCHIVED_AT, 0);
+            out.extend_from_slice(&archived.block.to_le_bytes());
+            out.extend_from_slice(&archived.offset.to_le_bytes());
+        }
         out.resize(HEAD_BYTES, 0);
         for i in &self.incarnations {
             out.extend_from_slice(&i.number.to_le_bytes());
@@ -277,7 +316,7 @@ impl ControlInfo {
             return Err(CopyProblem::NotOurs);
         }
         let version = match bytes.get(8) {
-            Some(&version) if is_readable(version) || version == VERSION_OF_MEMBERS => version,
+            Some(&version) if is_readable_control(version) => version,
             Some(&other) => return Err(CopyProblem::Version(other)),
             None => return Err(CopyProblem::Damaged),
         };
@@ -326,16 +365,26 @@ impl ControlInfo {
                 VERSION_WITHOUT_LIVES => 0,
                 _ => le32(copy, 104),
             },
-            members: match version {
-                VERSION_OF_MEMBERS => {
-                    Some(MemberTable::decode(&copy[108..]).ok_or(CopyProblem::Damaged)?)
-                }
-                _ => None,
-            },
+            members: members(version, &copy[MEMBERS_AT..ARCHIVED_AT])?,
+            archived: (version == VERSION_OF_ARCHIVE).then(|| Position {
+                block: le64(copy, ARCHIVED_AT),
+                offset: le16(copy, ARCHIVED_AT + 8),
+            }),
             incarnations,
         };
         possible(&info).then_some(info).ok_or(CopyProblem::Damaged)
     }
+}
+
+/// The member table of a copy, if the log has members.
+fn members(version: u8, table: &[u8]) -> Result<Option<MemberTable>, CopyProblem> {
+    let there = match version {
+        VERSION_OF_MEMBERS => true,
+        VERSION_OF_ARCHIVE => table.iter().any(|byte| *byte != 0),
+        _ => false,
+    };
+    let decoded = || MemberTable::decode(table).ok_or(CopyProblem::Damaged);
+    there.then(decoded).transpose()
 }
 
 /// Decodes an entry, of 24 bytes in version 1.
@@ -351,147 +400,4 @@ fn incarnation(entry: &[u8]) -> Incarnation {
 }
 
 #[cfg(all(test, not(feature = "loom")))]
-mod tests {
-    use super::*;
-
-    pub(crate) fn geometry() -> Geometry {
-        Geometry {
-            block_bytes: 512,
-            seal_blocks: 4,
-            groups: 3,
-            blocks_per_group: 100,
-            header_bytes: 4096,
-            file_bytes: 4096 + 51_200,
-        }
-    }
-
-    fn life(n: u8) -> LifeId {
-        LifeId::from_bytes([n; 16]).expect("not zero")
-    }
-
-    #[test]
-    fn copies_come_back_and_no_flipped_bit_is_believed() {
-        let mut info = ControlInfo::new(LogId([9; 16]), geometry());
-        info.checkpoint = Position {
-            block: 17,
-            offset: 99,
-        };
-        info.begin_incarnation(30, life(1)).expect("room");
-        info.durable = 33;
-        let bytes = info.encode();
-        assert_eq!(ControlInfo::decode(&bytes), Ok(info));
-        for byte in (0..COPY_BYTES).step_by(7).chain(0..HEAD_BYTES) {
-            let mut bad = bytes.clone();
-            bad[byte] ^= 0x10;
-            assert!(ControlInfo::decode(&bad).is_err(), "byte {byte}");
-        }
-    }
-
-    #[test]
-    fn incarnations_own_their_blocks_and_nothing_between() {
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        let second = info.begin_incarnation(30, life(1)).expect("room");
-        assert_eq!((second.number, second.first), (2, 32));
-        let number = |b| info.incarnation_of(b).map(|i| i.number);
-        assert_eq!((number(0), number(29)), (Some(1), Some(1)));
-        assert_eq!((number(30), number(31), number(32)), (None, None, Some(2)));
-    }
-
-    #[test]
-    fn an_incarnation_that_wrote_nothing_leaves_no_trace() {
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        for _ in 0..10_000 {
-            info.begin_incarnation(30, life(1)).expect("room");
-        }
-        assert_eq!(info.incarnations.len(), 2);
-        assert_eq!(info.current().number, 10_001);
-        assert_eq!(info.incarnation_of(31), None);
-    }
-
-    #[test]
-    fn incarnations_behind_the_checkpoint_are_dropped() {
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        for n in 1..5_000_u64 {
-            info.checkpoint.block = n * 8;
-            info.begin_incarnation(n * 8 + 4, life(1)).expect("room");
-        }
-        assert!(info.incarnations.len() < 4, "{:?}", info.incarnations.len());
-        let mut stuck = ControlInfo::new(LogId([1; 16]), geometry());
-        let full = (1..5_000_u64).find_map(|n| stuck.begin_incarnation(n * 8, life(1)).err());
-        assert!(
-            matches!(full, Some(Error::TooManyIncarnations { .. })),
-            "{full:?}"
-        );
-        assert_eq!(stuck.incarnations.len(), 406, "as docs/assumptions.md says");
-        assert_eq!(ControlInfo::decode(&stuck.encode()), Ok(stuck));
-    }
-
-    /// In version 1 as many lives as before fit; they are refused a new one, which needs more room.
-    #[test]
-    fn version_1_comes_back_and_ends_with_the_next_incarnation() {
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        info.version = VERSION_WITHOUT_LIVES;
-        for number in 2..=677 {
-            let first = u64::from(number) * 8;
-            info.incarnations.push(Incarnation {
-                number,
-                previous_end: first - 1,
-                first,
-                life: None,
-            });
-        }
-        assert_eq!(ControlInfo::decode(&info.encode()), Ok(info.clone()));
-        let full = info.clone().begin_incarnation(8_000, life(3));
-        let full = matches!(full, Err(Error::TooManyIncarnations { kept: 677 }));
-        assert!(full);
-        info.checkpoint.block = 400 * 8;
-        info.begin_incarnation(8_000, life(3)).expect("room");
-        assert_eq!(info.version, FORMAT_VERSION);
-        assert_eq!(info.current().life, Some(life(3)));
-        assert_eq!(info.incarnation(677).expect("kept").life, None);
-        assert_eq!(info.incarnation(399), None);
-        assert_eq!(ControlInfo::decode(&info.encode()), Ok(info));
-    }
-
-    #[test]
-    fn what_proves_a_block_durable() {
-        let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-        info.closed_at = None;
-        assert_eq!(info.known_durable(), 0);
-        info.begin_incarnation(6, life(1)).expect("room");
-        assert_eq!(info.known_durable(), 6);
-        (info.checkpoint.block, info.checkpoint.offset) = (9, 0);
-        assert_eq!(info.known_durable(), 9);
-        info.checkpoint.offset = 1;
-        assert_eq!(info.known_durable(), 10);
-        info.durable = 12;
-        assert_eq!(info.known_durable(), 12);
-        info.closed_at = Some(16);
-        assert_eq!(info.known_durable(), 16);
-    }
-
-    #[test]
-    fn a_copy_that_counts_more_incarnations_than_it_can_hold_is_damaged() {
-        const COUNT_AT: usize = 40;
-        for (version, most) in [(VERSION_WITHOUT_LIVES, 677), (FORMAT_VERSION, 406)] {
-            let mut info = ControlInfo::new(LogId([1; 16]), geometry());
-            info.version = version;
-            let more = (2..=most).map(|number| Incarnation {
-                number,
-                previous_end: u64::from(number) * 8 - 1,
-                first: u64::from(number) * 8,
-                life: None,
-            });
-            info.incarnations.extend(more);
-            assert_eq!(ControlInfo::decode(&info.encode()).as_ref(), Ok(&info));
-            let mut bytes = info.encode();
-            for count in [0_u32, most + 1, u32::MAX] {
-                bytes[COUNT_AT..COUNT_AT + 4].copy_from_slice(&count.to_le_bytes());
-                let (copy, sum) = bytes.split_at_mut(COPY_BYTES - 4);
-                sum.copy_from_slice(&Summer::new(info.log_id).sum(copy, &[]).to_le_bytes());
-                let found = ControlInfo::decode(&bytes);
-                assert_eq!(found, Err(CopyProblem::Damaged), "{count} in {version}");
-            }
-        }
-    }
-}
+mod tests;

@@ -60,6 +60,22 @@ pub enum Error {
         /// Why.
         source: IoOrDevice,
     },
+    /// What was given are not the members of one log, or not enough of them.
+    #[error("{path}: {what}", path = path.display())]
+    Members {
+        /// The member that shows it.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// What was given is not the whole stripe of one log.
+    #[error("{path}: {what}", path = path.display())]
+    Stripe {
+        /// The file or directory that shows it.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// A raw device failed while a log was made on it.
     #[error("{path}: writing a new log failed: {source}; the device holds no log", path = path.display())]
     Making {
@@ -227,10 +243,10 @@ pub enum Error {
     /// The system has no thread for the log writer.
     #[error("no thread for the log writer: {0}; nothing was written")]
     Thread(#[source] std::io::Error),
-    /// The log was closed while its next block lay in a log that the checkpoint still needs: redo
-    /// that was reported durable to nobody was not written.
+    /// The log was closed while its next block lay in a log that the checkpoint or, in archive
+    /// mode, the archiver still needs: redo that was reported durable to nobody was not written.
     #[error(
-        "the log is full up to its checkpoint: redo that was not acknowledged could not be written before the log was closed"
+        "the log is full up to its checkpoint or to what was archived: redo that was not acknowledged could not be written before the log was closed"
     )]
     CheckpointIncomplete,
     /// The log was closed.
@@ -268,6 +284,14 @@ pub enum Error {
         asked: Rba,
         /// Why.
         why: String,
+    },
+    /// A position up to which redo cannot have been archived.
+    #[error("taking the redo before {asked} for archived is not possible: {why}")]
+    Archive {
+        /// The position.
+        asked: Rba,
+        /// Why.
+        why: &'static str,
     },
     /// A checkpoint position that the log has not reached or has passed.
     #[error("a checkpoint at {asked} is not possible: {why}")]

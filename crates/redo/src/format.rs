@@ -6,7 +6,9 @@
 use crc_fast::{CrcAlgorithm, Digest};
 
 mod life;
+mod stripe;
 pub use life::{LifeId, LifeMark};
+pub use stripe::{STRIPE_DATA_AT, STRIPE_HEADER_BYTES, StripeHeader};
 
 /// Version of what is written. Version 1 is read, and becomes this one at its next incarnation;
 /// a log of any other version is refused.
@@ -48,9 +50,18 @@ pub struct LogId(pub [u8; 16]);
 /// them must not go on with one of them alone. Everything else keeps [`FORMAT_VERSION`].
 pub const VERSION_OF_MEMBERS: u8 = 3;
 
+/// The version of control information of a log in archive mode, with or without members: a program
+/// that does not know archive mode must not reuse logs that were not archived.
+pub const VERSION_OF_ARCHIVE: u8 = 4;
+
 /// Whether this program reads what the version byte `version` names.
 pub(crate) fn is_readable(version: u8) -> bool {
     matches!(version, VERSION_WITHOUT_LIVES | FORMAT_VERSION)
+}
+
+/// Whether this program reads control information of version `version`.
+pub(crate) fn is_readable_control(version: u8) -> bool {
+    is_readable(version) || matches!(version, VERSION_OF_MEMBERS | VERSION_OF_ARCHIVE)
 }
 
 /// Checksums of one log: CRC32C over header (its own field zero) and used payload. Its initial

@@ -37,7 +37,7 @@ mod group;
 mod guide;
 #[cfg(all(test, feature = "loom"))]
 mod interleavings;
-#[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+#[cfg(not(feature = "loom"))]
 mod members;
 #[cfg(feature = "internals")]
 pub mod planted;

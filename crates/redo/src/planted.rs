@@ -130,8 +130,14 @@ pub enum Bug {
     DamageOfOneMember,
     /// Take a member that returns for copied before what it got is durable.
     CopiedBeforeFlushed,
+    /// Take a member that returned for one in sync before that is durable.
+    BelievedBeforeMarked,
     /// Keep the checkpoint on one member alone.
     CheckpointOnOneMember,
+    /// Reuse a log that was not archived.
+    ReuseUnarchived,
+    /// Reuse a log before it is durable in the control information that it was archived.
+    SkipArchiveFence,
     /// Give up a killed process's lock while its ring still has requests.
     LockLeavesRing,
 }

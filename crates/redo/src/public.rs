@@ -6,8 +6,9 @@ pub use crate::buffer::Stations;
 pub use crate::commit::{Commit, CommitMode, CommitPath, CommitPost, CommitWait};
 #[cfg(not(feature = "loom"))]
 pub use crate::engine::{
-    Appended, BackEnd, CommitFuture, CompletionEvent, Completions, Layout, Log, LogBuilder,
-    LogWrite, LogWriter, Observer, Options, QueueFull, Session, Shape, SpaceWaits, Ticket,
+    Appended, ArchiveMode, BackEnd, CommitFuture, CompletionEvent, Completions, Layout, Log,
+    LogBuilder, LogWrite, LogWriter, MemberLayout, MemberState, Observer, Options, QueueFull,
+    Session, Shape, SpaceWaits, Ticket,
 };
 pub use crate::error::{Error, ShapeError};
 pub use crate::group::Geometry;
@@ -22,6 +23,7 @@ pub use device::file::Directory;
 pub use device::pool::WorkerStats;
 pub use device::queue::IoOrDevice;
 pub use device::{DeviceError, IoEngine, IoFailure, LogDevice, SyncMethod, UringOptions};
+pub use device::{StripeWidth, StripedDevice};
 pub use measure::{Clock, Nanos};
 
 /// Raw block devices: what is on one, who consents to overwriting it, and holding it.

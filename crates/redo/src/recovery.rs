@@ -328,18 +328,18 @@ impl<'a> Reader<'a> {
         Ok(owned.then_some(header))
     }
 
-    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
     /// Whether these bytes are the block, and count.
     ///
     /// # Errors
     /// As [`Reader::scan`], for what shows that the control information is older than the log, or
     /// that another copy of it wrote the block.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn counts(&self, block: StreamBlock, bytes: &[u8]) -> Result<bool, Error> {
         Ok(self.judge(block, bytes)?.is_some())
     }
 
-    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
     /// No block counts here, between two incarnations.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn is_gap(&self, block: StreamBlock) -> bool {
         self.in_incarnation_gap(block)
     }

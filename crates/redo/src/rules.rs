@@ -7,6 +7,7 @@
 //! What it must not know: threads, clocks, devices, and the policy of `crate::writer`.
 
 use crate::group::{Geometry, StreamBlock};
+use crate::planted::{Bug, Planted};
 use measure::Nanos;
 use std::time::Duration;
 
@@ -101,6 +102,22 @@ pub const fn wakes(sleepers: u32, alone: u32) -> Wakes {
         by_leader: sleepers - by_woken,
         by_woken,
     }
+}
+
+/// What is archived of a log outside of archive mode, where nothing waits for it: a block that none
+/// ever reaches, and that can be added to without overflow.
+pub const NOT_ARCHIVING: StreamBlock = 1 << 60;
+
+/// The block up to which logs may be reused: everything before it is needed neither by recovery,
+/// which begins at `checkpoint`, nor by the archiver, which has everything before `archived`
+/// ([`NOT_ARCHIVING`] outside of archive mode).
+#[inline]
+#[must_use]
+pub fn reusable(checkpoint: StreamBlock, archived: StreamBlock, planted: Planted) -> StreamBlock {
+    if planted.has(Bug::ReuseUnarchived) {
+        return checkpoint;
+    }
+    checkpoint.min(archived)
 }
 
 /// Whether the checkpoint in the block `checkpoint` lets the log that begins at `start` be written.

@@ -79,6 +79,13 @@ impl EngineClock {
 }
 
 #[cfg(feature = "shuttle")]
+impl Default for EngineClock {
+    fn default() -> EngineClock {
+        EngineClock::new()
+    }
+}
+
+#[cfg(feature = "shuttle")]
 impl measure::Clock for EngineClock {
     fn now(&self) -> measure::Nanos {
         TICKS.set(TICKS.get() + 1);

@@ -22,6 +22,8 @@ mod futures;
 mod pipeline;
 mod waiting;
 
+use checkpoint::Reusable;
+pub(crate) use checkpoint::SwitchHold;
 pub(crate) use futures::AwaitedCommit;
 pub(crate) use pipeline::Turned;
 pub(crate) use waiting::{Leadership, Rules};
@@ -31,7 +33,7 @@ use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
 use crate::planted::Bug;
 use crate::rules;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, fence};
 use crate::wait::WaitWord;
 use crate::writer::{Cause, Learner};
 use deferral::Deferred;
@@ -62,8 +64,7 @@ pub(crate) enum LeadOutcome {
 pub(crate) struct SharedBaton<H> {
     pub(crate) buffer: LogBuffer,
     baton: Mutex<H>,
-    /// The durable checkpoint's block.
-    checkpoint: AtomicU64,
+    reusable: Reusable,
     switch: WaitWord,
     /// Posts the log writer, dedicated or fallback. A pipelined one's queue rings it too.
     post: Arc<WaitWord>,
@@ -114,7 +115,7 @@ impl<H> SharedBaton<H> {
         SharedBaton {
             buffer,
             baton: Mutex::new(holder),
-            checkpoint: AtomicU64::new(checkpoint),
+            reusable: Reusable::new(checkpoint),
             switch: WaitWord::default(),
             post: Arc::default(),
             asked: AtomicU32::new(0),

@@ -5,14 +5,18 @@
 //! replays one and prints what happened.
 #![cfg(feature = "crash")]
 
-use redo::crash::{Coverage, Report, run, trace};
-use redo::planted::{Bug, Planted};
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+#[path = "common/histories.rs"]
+mod histories;
 
+use histories::{Histories, expect_reached};
+use redo::crash::{run, trace};
+use redo::planted::{Bug, Planted};
+
+const HISTORIES: Histories = Histories {
+    file: "crash_simulation",
+    run,
+    trace,
+};
 /// Seeds of a run that continuous integration makes, and of a quick one.
 const SEEDS: u64 = if cfg!(debug_assertions) {
     2_000
@@ -24,98 +28,18 @@ const MANY: u64 = 10_000;
 /// How often of so many seeds, at least; fewer seeds in proportion.
 const FULL: u64 = 50_000;
 const REACHED: u64 = 100;
-/// A planted bug is found within so many seeds.
-const BUG_SEEDS: u64 = 20_000;
-
-fn number(name: &str) -> Option<u64> {
-    let value = std::env::var(name).ok()?;
-    Some(
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}: `{value}` is no number")),
-    )
-}
-
-/// A history; a panic in it is a violation too.
-fn judged(seed: u64, planted: Planted) -> Result<Report, String> {
-    let report = catch_unwind(AssertUnwindSafe(|| run(seed, planted)))
-        .map_err(|_| String::from("panicked"))?;
-    match report.violation {
-        Some(what) => Err(what),
-        None => Ok(report),
-    }
-}
-
-/// The first violation among `seeds` histories, lowest seed first, and what was reached.
-fn search(seeds: Range<u64>, planted: Planted) -> (Option<(u64, String)>, Coverage) {
-    let (next, seeds) = (AtomicU64::new(seeds.start), seeds.end);
-    let found = Mutex::new((None::<(u64, String)>, Coverage::default()));
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut coverage = Coverage::default();
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds {
-                        break;
-                    }
-                    match judged(seed, planted) {
-                        Ok(report) => coverage += &report.coverage,
-                        Err(what) => {
-                            let mut found = found.lock().expect("no one panics with it");
-                            if found.0.as_ref().is_none_or(|(first, _)| seed < *first) {
-                                found.0 = Some((seed, what));
-                            }
-                            next.fetch_max(seeds, Ordering::Relaxed);
-                        }
-                    }
-                }
-                found.lock().expect("no one panics with it").1 += &coverage;
-            });
-        }
-    });
-    found.into_inner().expect("all threads are done")
-}
 
 #[test]
 fn no_promise_is_broken_and_everything_is_reached() {
-    if let Some(seed) = number("REDOLAB_CRASH_SEED") {
-        let report = trace(seed, Planted::none());
-        println!("{}", report.trace.join("\n"));
-        assert_eq!(report.violation, None, "seed {seed}");
+    let Some((seeds, reached)) = HISTORIES.hold(SEEDS) else {
         return;
-    }
-    let seeds = number("REDOLAB_CRASH_SEEDS").unwrap_or(SEEDS);
-    let begun = Instant::now();
-    let from = number("REDOLAB_CRASH_FROM").unwrap_or(0);
-    let (violation, coverage) = search(from..from + seeds, Planted::none());
-    if let Some((seed, what)) = violation {
-        panic!(
-            "seed {seed}: {what}\nreplay: REDOLAB_CRASH_SEED={seed} cargo test --release \
-             -p redolab-redo --features crash --test crash_simulation no_promise -- --nocapture"
-        );
-    }
-    for (name, count) in coverage.all() {
-        println!("{count:>10} {name}");
-    }
-    let bound = 3.0 / seeds as f64;
-    println!(
-        "{seeds} histories in {:.1} s, 0 violations: below {bound:.1e} a history (95 %)",
-        begun.elapsed().as_secs_f64()
-    );
-    if seeds >= MANY {
-        let least = REACHED * seeds / FULL;
-        let missed: Vec<_> = coverage
-            .all()
-            .into_iter()
-            .filter(|(_, n)| *n < least)
-            .collect();
-        assert!(
-            missed.is_empty(),
-            "reached fewer than {least} times: {missed:?}"
-        );
-    }
+    };
+    let least = if seeds >= MANY {
+        REACHED * seeds / FULL
+    } else {
+        0
+    };
+    expect_reached(&reached.all.all(), least);
 }
 
 #[test]
@@ -129,7 +53,7 @@ fn a_seed_is_a_history_byte_for_byte() {
 
 #[test]
 fn each_planted_bug_is_found() {
-    let bugs = [
+    HISTORIES.find(&[
         Bug::AcknowledgeBeforeFlush,
         Bug::PublishBeyondSnapshot,
         Bug::IgnoreShortWrite,
@@ -164,19 +88,9 @@ fn each_planted_bug_is_found() {
         Bug::GoodCopyFirst,
         Bug::PublishDeferred,
         Bug::DeferUnlooked,
-    ];
-    let mut escaped = Vec::new();
-    for bug in bugs {
-        let (found, _) = search(0..BUG_SEEDS, Planted::with(bug));
-        match found {
-            Some((seed, what)) => println!("{bug:?}: after {} seeds: {what}", seed + 1),
-            None => escaped.push(bug),
-        }
-    }
-    assert!(
-        escaped.is_empty(),
-        "not found in {BUG_SEEDS} seeds: {escaped:?}"
-    );
+        Bug::ReuseUnarchived,
+        Bug::SkipArchiveFence,
+    ]);
 }
 
 /// Seeds that once broke a promise, with what it was.
@@ -194,8 +108,5 @@ fn each_planted_bug_is_found() {
 ///   that the older control information did not know. At least a seal unit is searched now.
 #[test]
 fn seeds_that_once_failed_pass() {
-    for seed in [28, 444, 1304, 2717, 3428, 140_307] {
-        let report = trace(seed, Planted::none());
-        assert_eq!(report.violation, None, "seed {seed}");
-    }
+    HISTORIES.pass(&[28, 444, 1304, 2717, 3428, 140_307]);
 }

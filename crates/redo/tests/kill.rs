@@ -1,8 +1,9 @@
 //! SIGKILL at random moments: a child commits from several threads, half of which wait for each
 //! commit and half of which have many in flight, and says through a pipe what was acknowledged; the
 //! parent kills it, drains the pipe, recovers, and looks for every acknowledged record. The same
-//! log lives through all the kills, with log switches and checkpoints in between, in files and on a
-//! raw device. It proves nothing about power loss: the system lives on.
+//! log lives through all the kills, with log switches and checkpoints in between, in files, on a
+//! raw device, as a race and as a mirror of which a member is lost again and again. It proves
+//! nothing about power loss: the system lives on.
 //!
 //! One more life is long: `REDO_LIFE_SECONDS` (3), with log switches all the while and resident
 //! memory watched, and then the kill.
@@ -17,9 +18,11 @@ use device::raw::{RawDevice, is_block_device};
 use device::{IoEngine, SyncMethod};
 use measure::workload::split_mix;
 use redo::CommitPost;
-use redo::{CommitMode, Completions, Error, Log, LogWriter, Options, Rba, Recovery, Session};
+use redo::{
+    CommitMode, Completions, Error, Log, LogWriter, MemberLayout, Options, Rba, Recovery, Session,
+};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
@@ -67,6 +70,44 @@ fn what_was_acknowledged_survives_kill_9_on_a_raw_device() {
     let cleared = cleared.expect("free");
     common::create_with(cleared, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
     kill_and_recover(path, number("REDO_KILLS").unwrap_or(100) / 4);
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9_with_members() {
+    for kind in ["mirror", "race"] {
+        let scratch = Scratch::new();
+        let place = scratch.0.join(kind);
+        for member in MEMBERS {
+            std::fs::create_dir_all(place.join(member)).expect("a directory");
+        }
+        let layout = members(&place).expect("it has members");
+        common::create_with(layout, common::SMALL, &|_, _| {}, &|| false).expect("a new log");
+        kill_and_recover(&place, number("REDO_KILLS").unwrap_or(100) / 2);
+    }
+}
+
+/// Directories of members, in that of their log, which says by its name what they are.
+const MEMBERS: [&str; 2] = ["one", "two"];
+
+/// The members of a log in a directory, where it has some.
+fn members(place: &Path) -> Option<MemberLayout> {
+    let paths = MEMBERS.map(|member| place.join(member));
+    let layout = match place.file_name()?.to_str()? {
+        "mirror" => MemberLayout::mirror(paths),
+        "race" => MemberLayout::race(paths),
+        _ => return None,
+    };
+    Some(layout.force_same_device(true).accept_loss(true))
+}
+
+/// Every third kill of a mirror is followed by the loss of a member, which comes back later.
+fn lose_a_member(place: &Path, kill: u64) -> Option<PathBuf> {
+    if !place.ends_with("mirror") || !kill.is_multiple_of(3) {
+        return None;
+    }
+    let path = place.join(MEMBERS[(kill / 3 % 2) as usize]);
+    std::fs::rename(&path, path.with_extension("lost")).expect("renamed");
+    Some(path)
 }
 
 /// Resident memory may grow by so much after the first fifth of a long life: what the allocator
@@ -176,7 +217,9 @@ impl Drop for LoopDevice {
 
 /// Opens the log in a directory or on a raw device.
 fn open_at(place: &Path, options: Options) -> Result<(Log, Recovery), Error> {
-    if is_block_device(place) {
+    if let Some(members) = members(place) {
+        common::open_with(members, options)
+    } else if is_block_device(place) {
         common::open_with(RawDevice::at(place)?.hold()?, options)
     } else {
         common::open_with(place, options)
@@ -202,14 +245,20 @@ fn kill_and_recover(place: &Path, kills: u64) {
         for (who, which) in told {
             acknowledged[who as usize] = Some(which);
         }
-        acknowledged = verify(place, &acknowledged)
+        let lost = lose_a_member(place, kill);
+        let verified = verify(place, &acknowledged);
+        if let Some(path) = lost {
+            std::fs::rename(path.with_extension("lost"), path).expect("renamed");
+        }
+        acknowledged = verified
             .unwrap_or_else(|what| panic!("seed {seed}, kill {kill} after {moment:?}: {what}"));
     }
     println!("{acks} commits acknowledged, {busy} of {kills} kills during commits: 0 lost");
-    let kind = if is_block_device(place) {
-        "raw device"
-    } else {
-        "files"
+    let kind = match place.file_name().and_then(|name| name.to_str()) {
+        _ if is_block_device(place) => "raw device",
+        Some("mirror") => "mirror",
+        Some("race") => "race",
+        _ => "files",
     };
     common::csv_line(
         "REDO_KILL_CSV",

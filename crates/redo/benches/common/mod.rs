@@ -2,6 +2,8 @@
 //! time, and what fio writes to the same files.
 #![allow(dead_code)]
 
+pub mod stream;
+
 use device::{Caps, FileSet, IoEngine, LogDevice, NullDevice, Op, OpCompletion, OpKind, Piece};
 use device::{Queue, Region, SimDisk, SyncMethod, UringFiles, UringOptions};
 use measure::Histogram;

@@ -17,21 +17,51 @@ use std::sync::Arc;
 
 /// Where control information lies: with one member, or of a log without members.
 #[derive(Clone)]
-pub struct ControlPlace {
+struct Place {
     /// The member, from 0.
-    pub member: usize,
-    /// A device of [`CONTROL_BYTES`](super::CONTROL_BYTES).
-    pub device: Arc<dyn LogDevice>,
+    member: usize,
+    device: Arc<dyn LogDevice>,
+    /// The only copy here that is believed; an update writes the other first. `None` when both
+    /// copies say the same.
+    good: Option<u64>,
+    /// How often both copies were written: with a member its own count, else the generation.
+    written: u64,
+}
+
+impl Place {
+    fn new(device: Arc<dyn LogDevice>, info: &ControlInfo, good: Option<u64>) -> Place {
+        Place {
+            member: info.members.map_or(0, |members| members.own.into()),
+            device,
+            good,
+            written: info.members.map_or(info.generation, |m| m.written.into()),
+        }
+    }
+
+    /// The copy that the next writing begins with, and its number: first the copy that is not
+    /// believed. Where both say the same, the number decides: a writing that was interrupted
+    /// before had the same one to go on from, so what it left in doubt, though it may read well,
+    /// is what this one writes first.
+    fn next(&self, info: &ControlInfo, planted: Planted) -> (u64, u64) {
+        let first = match self.good {
+            Some(good) if planted.has(Bug::GoodCopyFirst) => good,
+            Some(good) => 1 - good,
+            None => self.written.wrapping_add(1) % 2,
+        };
+        let next = self.written.wrapping_add(1);
+        match info.members {
+            Some(_) if next % 2 == first => (first, next),
+            Some(_) => (first, next.wrapping_add(1)),
+            None => (first, info.generation),
+        }
+    }
 }
 
 /// The control file, open: one, or that of each member.
 pub struct ControlFile {
-    places: Vec<ControlPlace>,
+    places: Vec<Place>,
     path: PathBuf,
     info: ControlInfo,
-    /// The only copy that is believed; an update writes the other first. `None` when both copies
-    /// say the same.
-    good: Option<u64>,
     planted: Planted,
 }
 
@@ -57,10 +87,14 @@ impl ControlFile {
     /// on with one of them alone would lose what the others get.
     pub fn load(device: Arc<dyn LogDevice>, path: &Path) -> Result<ControlFile, Error> {
         let file = ControlFile::load_member(device, path)?;
-        if file.info.members.is_some() {
+        if let Some(members) = file.info.members {
+            let what = format!(
+                "this is member {} of a log with {} members: open them together",
+                members.own + 1,
+                members.count
+            );
             let path = path.to_owned();
-            let found = file.info.version;
-            return Err(Error::Version { path, found });
+            return Err(Error::Members { path, what });
         }
         Ok(file)
     }
@@ -84,7 +118,7 @@ impl ControlFile {
                 continue;
             }
             match ControlInfo::decode(&bytes) {
-                Ok(info) if best.as_ref().is_none_or(|b| b.generation < info.generation) => {
+                Ok(info) if best.as_ref().is_none_or(|b| is_older(b, &info)) => {
                     best = Some(info);
                     good = Some(copy);
                 }
@@ -101,13 +135,9 @@ impl ControlFile {
         match (best, problem) {
             (Some(_), CopyProblem::Version(found)) => Err(Error::Version { path, found }),
             (Some(info), _) => Ok(ControlFile {
-                places: vec![ControlPlace {
-                    member: info.members.map_or(0, |members| members.own.into()),
-                    device,
-                }],
+                places: vec![Place::new(device, &info, good)],
                 path,
                 info,
-                good,
                 planted: Planted::none(),
             }),
             (None, CopyProblem::NotOurs) => Err(Error::NotALog { path }),
@@ -125,16 +155,24 @@ impl ControlFile {
         path: &Path,
         info: ControlInfo,
     ) -> Result<ControlFile, Error> {
-        let member = info.members.map_or(0, |members| members.own.into());
+        let mut place = Place::new(device, &info, None);
+        if info.members.is_none() {
+            place.written = place.written.wrapping_sub(1);
+        }
         let mut file = ControlFile {
-            places: vec![ControlPlace { member, device }],
+            places: vec![place],
             path: path.to_owned(),
             info,
-            good: None,
             planted: Planted::none(),
         };
         file.store()?;
         Ok(file)
+    }
+
+    /// What errors name.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What it holds.
@@ -153,19 +191,20 @@ impl ControlFile {
     ///
     /// # Panics
     /// Without a file.
-    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
+    #[cfg_attr(feature = "loom", allow(dead_code))]
     pub(crate) fn join(files: Vec<ControlFile>) -> Result<ControlFile, Error> {
         let best = files.iter().max_by_key(|file| file.info.generation);
         let best = best.expect("at least one file").info.clone();
         let mut joined: Option<ControlFile> = None;
         for mut file in files {
-            if file.info.generation < best.generation || file.good.is_some() {
+            if file.info.generation < best.generation || file.is_in_doubt() {
                 let own = file.info.members.map(|members| members.own);
                 file.info = best.clone();
                 if let (Some(members), Some(own)) = (&mut file.info.members, own) {
                     members.own = own;
                 }
-                file.store()?;
+                let written = file.write_copies();
+                written.map_err(|(_, error)| Error::control(&file.path, error))?;
             }
             match &mut joined {
                 Some(joined) => joined.places.append(&mut file.places),
@@ -175,11 +214,20 @@ impl ControlFile {
         Ok(joined.expect("at least one file"))
     }
 
-    #[cfg(all(test, not(any(feature = "loom", feature = "shuttle"))))]
-    /// A member that returns: from the next update on it has this control information, too.
-    pub(crate) fn admit(&mut self, place: ControlPlace) {
-        // It is written first: that it is in sync is on it before it is on the others.
-        self.places.insert(0, place);
+    /// A member that returns, by the control file that it has: it gets what this one holds, from
+    /// its own good copy on, and each update from now on. It is as stale as it was before.
+    ///
+    /// # Errors
+    /// When its device fails.
+    #[cfg_attr(feature = "loom", allow(dead_code))]
+    pub(crate) fn admit(&mut self, mut file: ControlFile) -> Result<(), Error> {
+        file.settle()?;
+        file.info = self.info.clone();
+        let written = file.write_copies();
+        written.map_err(|(_, error)| Error::control(&file.path, error))?;
+        // They are written first: that it is in sync is on it before it is on the others.
+        self.places.splice(0..0, file.places);
+        Ok(())
     }
 
     /// From now on it has this bug.
@@ -227,103 +275,105 @@ impl ControlFile {
         change(&mut self.info)
     }
 
-    /// Writes both copies, one after the other. First the one that is not believed, so that a torn
-    /// write never hits the only good one. Where both say the same, the generation decides: an
-    /// update that was interrupted before had the same number, so what it left in doubt, though it
-    /// may read well, is what this one writes first.
-    fn store(&mut self) -> Result<(), Error> {
-        let first = match self.good {
-            Some(good) if self.planted.has(Bug::GoodCopyFirst) => good,
-            Some(good) => 1 - good,
-            None => self.info.generation % 2,
-        };
-        self.places.retain(|place| {
-            let members = self.info.members;
-            members.is_none_or(|members| members.in_sync(place.member))
-        });
-        let mut failed = Failed::default();
-        if self.planted.has(Bug::ControlCopiesTogether) {
-            self.store_together(&mut failed);
-        } else {
-            let alone = self.planted.has(Bug::CheckpointOnOneMember);
-            let places = if alone { 1 } else { self.places.len() };
-            for copy in [first, 1 - first] {
-                for place in &self.places[..places.min(self.places.len())] {
-                    failed.look(place.member, || {
-                        let bytes = self.encoded_for(place);
-                        let at = copy * COPY_BYTES as u64;
-                        device::queue::write_durable(&*place.device, at, &bytes)
-                    });
-                }
-            }
-        }
-        self.good = None;
-        let Some(error) = failed.error.take() else {
-            return Ok(());
-        };
-        let marked = self.info.members.and_then(|table| failed.marked(table));
-        let Some(marked) = marked else {
-            return Err(Error::control(&self.path, error));
-        };
-        self.info.members = Some(marked);
-        self.info.generation += 1;
-        self.store()
+    /// The copies of a member differ.
+    fn is_in_doubt(&self) -> bool {
+        self.places.iter().any(|place| place.good.is_some())
     }
 
-    /// A copy's bytes for this place.
-    fn encoded_for(&self, place: &ControlPlace) -> Vec<u8> {
+    /// Writes both copies, one after the other. First the one that is not believed, so that a torn
+    /// write never hits the only good one.
+    ///
+    /// A member that fails ends the pass: no other one gets what rests on it. It is marked stale,
+    /// and all is written again.
+    fn store(&mut self) -> Result<(), Error> {
+        while let Err((member, error)) = self.store_once() {
+            let marked = self.info.members.and_then(|table| without(table, member));
+            let Some(marked) = marked else {
+                return Err(Error::control(&self.path, error));
+            };
+            self.info.members = Some(marked);
+            self.info.generation += 1;
+        }
+        Ok(())
+    }
+
+    /// Both copies on every member in sync, or the member that failed.
+    fn store_once(&mut self) -> Result<(), (usize, IoOrDevice)> {
+        let members = self.info.members;
+        let in_sync = |place: &Place| members.is_none_or(|m| m.in_sync(place.member));
+        self.places.retain(in_sync);
+        if self.places.is_empty() {
+            // Marking members stale has left none that could keep it.
+            const EIO: i32 = 5;
+            return Err((0, IoOrDevice::Io(device::IoFailure { errno: EIO })));
+        }
+        self.write_copies()
+    }
+
+    fn write_copies(&mut self) -> Result<(), (usize, IoOrDevice)> {
+        if self.planted.has(Bug::ControlCopiesTogether) {
+            return self.store_together();
+        }
+        let alone = self.planted.has(Bug::CheckpointOnOneMember);
+        let count = if alone { 1 } else { self.places.len() };
+        let next = |place: &Place| place.next(&self.info, self.planted);
+        let plan: Vec<(u64, u64)> = self.places[..count].iter().map(next).collect();
+        for second in [false, true] {
+            for (at, (first, written)) in plan.iter().enumerate() {
+                let copy = if second { 1 - first } else { *first };
+                let place = &self.places[at];
+                let bytes = self.encoded_for(place, *written);
+                let addr = copy * COPY_BYTES as u64;
+                let done = device::queue::write_durable(&*place.device, addr, &bytes);
+                done.map_err(|error| (place.member, error))?;
+                let place = &mut self.places[at];
+                place.good = (!second).then_some(copy);
+                place.written = *written;
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy's bytes for this place, in its writing of this number.
+    fn encoded_for(&self, place: &Place, written: u64) -> Vec<u8> {
         let mut info = self.info.clone();
         if let Some(members) = &mut info.members {
             members.own = place.member as u8;
+            members.written = written as u16;
         }
         info.encode()
     }
 
     /// Both copies behind one flush: a fence that a test removes.
     #[cold]
-    fn store_together(&self, failed: &mut Failed) {
-        for place in &self.places {
-            let bytes = self.encoded_for(place);
-            failed.look(place.member, || {
-                device::queue::write_durable(&*place.device, 0, &[&bytes[..], &bytes[..]].concat())
-            });
-        }
+    fn store_together(&self) -> Result<(), (usize, IoOrDevice)> {
+        self.places.iter().try_for_each(|place| {
+            let (_, written) = place.next(&self.info, self.planted);
+            let bytes = self.encoded_for(place, written);
+            let both = [&bytes[..], &bytes[..]].concat();
+            let written = device::queue::write_durable(&*place.device, 0, &both);
+            written.map_err(|error| (place.member, error))
+        })
     }
 }
 
-/// The members that failed in an update, and the first failure.
-#[derive(Default)]
-struct Failed {
-    members: u16,
-    error: Option<IoOrDevice>,
+/// Whether a copy is older than the other one of the same place. Their numbers of writing are close
+/// to each other.
+fn is_older(a: &ControlInfo, b: &ControlInfo) -> bool {
+    let written = |info: &ControlInfo| info.members.map_or(0, |m| m.written);
+    let behind = written(b).wrapping_sub(written(a)) as i16 > 0;
+    a.generation < b.generation || a.generation == b.generation && behind
 }
 
-impl Failed {
-    /// Does `work` for `member`, unless it failed before.
-    fn look(&mut self, member: usize, work: impl FnOnce() -> Result<(), IoOrDevice>) {
-        if self.members >> member & 1 != 0 {
-            return;
-        }
-        if let Err(error) = work() {
-            self.members |= 1 << member;
-            self.error.get_or_insert(error);
-        }
+/// `table` after `member` failed in an update. What it alone holds is not known here: its cell is
+/// stale as a whole, and another one has everything that was acknowledged. `None` where there is
+/// none.
+fn without(table: MemberTable, member: usize) -> Option<MemberTable> {
+    if !table.suffice(|other| other != member) {
+        return None;
     }
-
-    /// `table` with these members marked stale. What they alone hold is not known here: a cell of
-    /// which one fails is stale as a whole, and another one, of which none failed, has everything
-    /// that was acknowledged. `None` where there is none.
-    fn marked(&self, table: MemberTable) -> Option<MemberTable> {
-        let fails = |member: usize| self.members >> member & 1 != 0;
-        if !table.suffice(|member| !fails(member)) {
-            return None;
-        }
-        let mut marked = table;
-        for cell in table.cells() {
-            if cell.clone().any(fails) {
-                cell.for_each(|member| marked.stale |= 1 << member);
-            }
-        }
-        Some(marked)
-    }
+    let mut marked = table;
+    let cell = table.cells().find(|cell| cell.contains(&member))?;
+    cell.for_each(|member| marked.stale |= 1 << member);
+    Some(marked)
 }

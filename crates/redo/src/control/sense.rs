@@ -33,8 +33,9 @@ pub(super) fn possible(info: &ControlInfo) -> bool {
     let follows =
         |pair: &[Incarnation]| pair[0].number < pair[1].number && pair[0].first < pair[1].first;
     info.generation < u64::MAX
-        && info.checkpoint.block <= LAST_BLOCK
-        && u32::from(info.checkpoint.offset) <= info.geometry.payload()
+        && (info.archived.iter().chain([&info.checkpoint])).all(|position| {
+            position.block <= LAST_BLOCK && u32::from(position.offset) <= info.geometry.payload()
+        })
         && info.durable <= LAST_BLOCK
         && info.closed_at.is_none_or(|end| end <= LAST_BLOCK)
         && info.salvaged <= info.current().number

@@ -4,6 +4,8 @@
 //! cell is a race, several cells of several members are a mirror of races
 //! (docs/decisions/2026-11-23-members.md).
 
+use super::ControlInfo;
+
 /// Members that a log can have.
 pub const MEMBERS_MAX: usize = 16;
 
@@ -18,6 +20,10 @@ pub struct MemberTable {
     pub own: u8,
     /// A bit for each member that is stale: it lacks redo that was acknowledged, or may lack it.
     pub stale: u16,
+    /// How often this member's control information was written, modulo 65,536. Its parity is the
+    /// copy that this writing began with: generations jump for a member that was away, this number
+    /// does not.
+    pub written: u16,
 }
 
 impl MemberTable {
@@ -30,6 +36,7 @@ impl MemberTable {
             cell: u8::try_from(cell).ok()?,
             own: 0,
             stale: 0,
+            written: 0,
         };
         table.is_possible().then_some(table)
     }
@@ -73,27 +80,48 @@ impl MemberTable {
         })
     }
 
-    /// Its 5 bytes.
+    /// The same, whichever member's it is.
     #[must_use]
-    pub(super) fn encode(self) -> [u8; 5] {
+    pub(crate) fn of_all(self) -> MemberTable {
+        MemberTable {
+            own: 0,
+            written: 0,
+            ..self
+        }
+    }
+
+    /// Its 7 bytes.
+    #[must_use]
+    pub(super) fn encode(self) -> [u8; 7] {
         let [low, high] = self.stale.to_le_bytes();
-        [self.count, self.cell, self.own, low, high]
+        let mut bytes = [0; 7];
+        bytes[..5].copy_from_slice(&[self.count, self.cell, self.own, low, high]);
+        bytes[5..].copy_from_slice(&self.written.to_le_bytes());
+        bytes
     }
 
     /// Of its bytes; `None` for what no log can have.
     #[must_use]
     pub(super) fn decode(bytes: &[u8]) -> Option<MemberTable> {
-        let &[count, cell, own, low, high, ..] = bytes else {
-            return None;
-        };
-        let stale = u16::from_le_bytes([low, high]);
+        let (&[count, cell, own, low, high], written) = bytes.split_first_chunk()?;
         let table = MemberTable {
             count,
             cell,
             own,
-            stale,
+            stale: u16::from_le_bytes([low, high]),
+            written: u16::from_le_bytes(*written.first_chunk()?),
         };
         table.is_possible().then_some(table)
+    }
+}
+
+impl ControlInfo {
+    /// The same of a log with members.
+    #[must_use]
+    pub fn with_members(mut self, members: MemberTable) -> ControlInfo {
+        self.members = Some(members);
+        self.version = self.own_version();
+        self
     }
 }
 
@@ -128,6 +156,7 @@ mod tests {
             let table = MemberTable {
                 own: table.count - 1,
                 stale: 1,
+                written: 1 << 12,
                 ..table
             };
             assert_eq!(MemberTable::decode(&table.encode()), Some(table));

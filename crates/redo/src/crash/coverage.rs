@@ -7,14 +7,14 @@ use device::sim_disk::CrashCoverage;
 use std::ops::AddAssign;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// How often each state and each fault was reached.
+    ($(#[$of:meta])* $type:ident: $($(#[$doc:meta])* $name:ident,)*) => {
+        $(#[$of])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Coverage {
+        pub struct $type {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Coverage {
+        impl $type {
             /// Every count with its name.
             #[must_use]
             pub fn all(&self) -> Vec<(&'static str, u64)> {
@@ -22,8 +22,8 @@ macro_rules! counters {
             }
         }
 
-        impl AddAssign<&Coverage> for Coverage {
-            fn add_assign(&mut self, other: &Coverage) {
+        impl AddAssign<&$type> for $type {
+            fn add_assign(&mut self, other: &$type) {
                 $(self.$name += other.$name;)*
             }
         }
@@ -31,6 +31,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// How often each state and each fault was reached.
+    Coverage:
     /// Lives that began with a recovery that returned.
     lives,
     /// Commits acknowledged.
@@ -213,12 +215,53 @@ counters! {
     lives_before_batch_wrap,
     /// Batch numbers that outgrew their lower half.
     batch_number_wraps,
+    /// Times that redo was archived and freed.
+    archived,
+    /// Power cuts or kills while it was recorded what is archived.
+    cut_archiving,
+    /// Lives in archive mode.
+    lives_archiving,
+    /// Recoveries of a log whose checkpoint was ahead of what was archived.
+    recovered_before_archived,
     /// Files of several moments or of two copies, put together: refused.
     restores_refused,
     /// The same, read with nothing missing.
     restores_whole,
     /// Recoveries that were repeated after one more power cut and gave the same.
     recovered_twice,
+}
+
+counters! {
+    /// What a history of a log with members reached beside what all reach.
+    MemberCoverage:
+    /// Lives of a mirror.
+    lives_mirror,
+    /// Lives of a race.
+    lives_race,
+    /// Lives of a mirror of races.
+    lives_mirror_of_races,
+    /// Lives that began with a member that is stale.
+    lives_with_a_stale_member,
+    /// Members that somebody asked to be given up.
+    condemned,
+    /// Times that members were marked stale while the log was in use.
+    given_up,
+    /// Power cuts or kills while the mark was made durable.
+    cut_marking,
+    /// Marks that failed.
+    failed_marking,
+    /// Checkpoints in which a member failed and was marked stale.
+    marked_by_checkpoint,
+    /// Openings without a member in sync.
+    opened_without,
+    /// Members that returned.
+    returned,
+    /// Openings that ended before the members were equal and marked.
+    cut_assembling,
+    /// Lives with a member whose operations take long.
+    lives_with_a_slow_member,
+    /// Power cuts while a member lacked what was acknowledged.
+    cut_with_a_member_behind,
 }
 
 impl AddAssign<CrashCoverage> for Coverage {
@@ -253,6 +296,7 @@ impl Coverage {
             (&mut self.lives_block_4096, g.block_bytes == 4096),
             (&mut self.lives_sealing_several, g.seal_blocks > 1),
             (&mut self.lives_sector_4096, plan.sector_bytes == 4096),
+            (&mut self.lives_archiving, plan.archive),
             (&mut self.lives_whole_scan, whole_scan),
             (&mut self.lives_bounded_scan, !whole_scan),
             (&mut self.lives_gathering, plan.policy.gather),

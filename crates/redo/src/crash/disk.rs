@@ -3,7 +3,8 @@
 //! power is cut. What comes after a cut or a kill fails and has no effect.
 #![allow(unsafe_code)]
 
-use super::world::{Domain, World};
+use super::disks::Domain;
+use super::world::World;
 use device::queue::{Caps, LogDevice, Op, OpCompletion, Queue};
 use device::{DeviceError, IoFailure, Region};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ pub(super) fn lock(world: &Shared) -> MutexGuard<'_, World> {
     world.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of the two disks, for blocking callers.
+/// One of the disks, for blocking callers.
 pub(super) struct Blocking {
     world: Shared,
     domain: Domain,
@@ -35,24 +36,25 @@ impl Blocking {
 // SAFETY: the disk below is given the operations that came.
 unsafe impl LogDevice for Blocking {
     fn caps(&self) -> Caps {
-        lock(&self.world).disk(self.domain).caps()
+        lock(&self.world).env.disks.of(self.domain).caps()
     }
 
     fn bytes(&self) -> u64 {
-        lock(&self.world).disk(self.domain).bytes()
+        lock(&self.world).env.disks.of(self.domain).bytes()
     }
 
     fn queue(&self, region: Arc<Region>) -> Result<Box<dyn Queue>, DeviceError> {
-        let inner = lock(&self.world).disk(self.domain).queue(region)?;
+        let inner = lock(&self.world).env.disks.of(self.domain).queue(region)?;
         Ok(Box::new(BlockingQueue {
             world: Arc::clone(&self.world),
             domain: self.domain,
             inner,
+            dead: Vec::new(),
         }))
     }
 
     fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), DeviceError> {
-        lock(&self.world).disk(self.domain).read(addr, out)
+        lock(&self.world).env.disks.of(self.domain).read(addr, out)
     }
 
     fn settle(&self) -> Result<(), device::queue::IoOrDevice> {
@@ -64,14 +66,30 @@ struct BlockingQueue {
     world: Shared,
     domain: Domain,
     inner: Box<dyn Queue>,
+    /// Operations that came after the process's end.
+    dead: Vec<OpCompletion>,
 }
 
 impl Queue for BlockingQueue {
     fn submit(&mut self, ops: &[Op]) {
-        self.inner.submit(ops);
+        if !lock(&self.world).is_over() {
+            self.inner.submit(ops);
+            return;
+        }
+        let failure = |op: &Op| OpCompletion {
+            id: op.id,
+            result: Err(IoFailure { errno: EIO }),
+            by: 0,
+        };
+        self.dead.extend(ops.iter().map(failure));
     }
 
     fn poll(&mut self, out: &mut Vec<OpCompletion>, _wait: bool) -> usize {
+        if !self.dead.is_empty() {
+            let dead = self.dead.len();
+            out.append(&mut self.dead);
+            return dead;
+        }
         let mut world = lock(&self.world);
         world.blocked(self.domain);
         let before = out.len();

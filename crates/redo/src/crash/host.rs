@@ -132,27 +132,29 @@ impl Life {
 
     /// The disk ends one operation, the oldest or any other.
     pub(super) fn finish_one(&mut self, env: &mut Env) {
-        let pending = env.data.pending();
+        let pending = env.disks.pending();
         if pending.is_empty() {
             return;
         }
-        let index = if env.rng.chance(1, 2) {
-            0
-        } else {
-            env.rng.below(pending.len() as u64) as usize
-        };
-        let Some(chosen) = pending.get(index) else {
+        let index = env.choose(&pending);
+        let Some((member, chosen)) = pending.get(index) else {
             return;
         };
         let outcome = draw_outcome(chosen, env);
         if chosen.op.kind != OpKind::Flush {
-            let is_flush = |p: &Pending| p.op.kind == OpKind::Flush;
-            env.coverage.written_during_flush += u64::from(pending.iter().any(is_flush));
-            let older = pending.iter().take(index).any(|p| !is_flush(p));
+            let same = |p: &&(usize, Pending)| p.0 == *member;
+            let is_flush = |p: &(usize, Pending)| p.1.op.kind == OpKind::Flush;
+            let flushing = pending.iter().filter(same).any(is_flush);
+            env.coverage.written_during_flush += u64::from(flushing);
+            let older = pending
+                .iter()
+                .take(index)
+                .filter(same)
+                .any(|p| !is_flush(p));
             env.coverage.out_of_order += u64::from(older);
         }
-        env.note(|| format!("op {} ends: {outcome:?}", chosen.op.id));
-        env.data.finish(chosen.ticket, outcome);
+        env.note(|| format!("op {} of disk {member} ends: {outcome:?}", chosen.op.id));
+        env.disks.finish(*member, chosen.ticket, outcome);
     }
 
     /// The host takes what has ended from the queue.

@@ -1,7 +1,9 @@
 //! A life of the log between a recovery and its end: sessions, the real buffer and writer, and
 //! the steps between which everything may stop.
 
-use super::coverage::Coverage;
+use super::archive::{SimArchive, reusable};
+use super::coverage::{Coverage, MemberCoverage};
+use super::disks::{Disks, Together};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
 use super::restores::Moments;
@@ -13,8 +15,7 @@ use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::rules;
 use crate::writer::{Event, History, Writer};
-use device::sim_disk::SimDisk;
-use device::{LogDevice, OpCompletion, Queue, Region};
+use device::{OpCompletion, Queue, Region};
 use measure::Nanos;
 use std::sync::Arc;
 
@@ -28,8 +29,12 @@ pub(super) struct Env {
     pub(super) planted: Planted,
     pub(super) coverage: Coverage,
     pub(super) oracle: Oracle,
-    pub(super) data: SimDisk,
-    pub(super) control: SimDisk,
+    pub(super) disks: Disks,
+    /// The members of the open log, where it has any.
+    pub(super) together: Option<Together>,
+    pub(super) members: MemberCoverage,
+    /// Of a log in archive mode.
+    pub(super) archive: Option<SimArchive>,
     /// A flush failed since the power came on: what caches hold is no longer what flushes cover.
     pub(super) flush_failed: bool,
     pub(super) violation: Option<String>,
@@ -108,7 +113,7 @@ impl Life {
         let geometry = info.geometry;
         let bytes = env.plan.ring_blocks as usize * geometry.block_bytes as usize;
         let region = Arc::new(Region::new(bytes).expect("a few pages of memory"));
-        let queue = env.data.queue(Arc::clone(&region)).expect("never refused");
+        let queue = env.open_queue(Arc::clone(&region));
         // Some lives begin where the lower half of the batch numbers is about to wrap.
         let first_batch = if env.rng.chance(1, 4) {
             u64::from(u32::MAX) - env.rng.below(4)
@@ -128,7 +133,7 @@ impl Life {
             env.planted,
         )
         .for_depth(env.plan.policy.depth);
-        let checkpoint = info.checkpoint.block;
+        let checkpoint = reusable(env, info, info.checkpoint);
         let policy = env.plan.policy;
         let writer = Writer::new(
             geometry,
@@ -166,6 +171,7 @@ impl Life {
     /// One thing that happens next: a session's step, the device's, or the host's.
     pub(super) fn step(&mut self, env: &mut Env) {
         self.now = self.now.plus(Nanos(1 + env.rng.below(30_000)));
+        env.condemn();
         if env.rng.chance(env.plan.device_share, 16) {
             match env.rng.below(5) {
                 0 | 1 => self.finish_one(env),
@@ -260,7 +266,8 @@ impl Life {
             && bytes == 0
             && self.flights.is_empty()
             && self.inbox.is_empty()
-            && env.data.pending().is_empty()
+            // A member that is late or was given up has operations of its own.
+            && (env.together.is_some() || env.disks.pending().is_empty())
             && self.waited_for() > self.buffer.published()
     }
 
@@ -297,5 +304,13 @@ impl Life {
         env.coverage.cut_before_filled += u64::from(!self.unfilled.is_empty());
         env.coverage.cut_before_alone += u64::from(self.writer.is_leaving());
         env.coverage.cut_awaiting_checkpoint += u64::from(self.awaits_checkpoint);
+        if let Some(together) = &env.together {
+            let behind = together
+                .standing
+                .report()
+                .iter()
+                .any(|m| m.window_bytes > 0);
+            env.members.cut_with_a_member_behind += u64::from(behind);
+        }
     }
 }

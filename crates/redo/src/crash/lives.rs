@@ -2,55 +2,139 @@
 //! What blocks (recovery, control information) runs here, outside the world's lock, so that the
 //! rest of the log can go on while it waits.
 
+use super::archive;
 use super::disk::{Blocking, Shared, lock};
+use super::disks::{Domain, Part};
 use super::life::{Env, Life};
 use super::oracle::Recovered;
 use super::restores;
-use super::world::{Domain, LOG, Stage, Turn};
-use crate::control::{ControlFile, Position};
+use super::world::{LOG, Stage, Turn};
+use crate::control::{ControlFile, MemberTable, Position};
 use crate::error::Error;
+use crate::format::LifeId;
 use crate::group::StreamBlock;
-use crate::planted::Bug;
-use crate::recovery::{Recovery, recover};
+use crate::members::{Assembled, Assembly, GivenMember, Standing};
+use crate::planted::{Bug, Planted};
+use crate::recovery::{DamageScan, Recovery, recover};
 use device::LogDevice;
-use device::sim_disk::CrashMix;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// A log's disks as those who open it get them: `None` for a member that is not given.
+struct Places {
+    data: Vec<Option<Arc<dyn LogDevice>>>,
+    control: Vec<Option<Arc<dyn LogDevice>>>,
+}
+
+impl Places {
+    /// `device` makes each, for those that are not `absent`.
+    fn new(count: usize, absent: u16, device: impl Fn(Domain) -> Arc<dyn LogDevice>) -> Places {
+        let each = |part| {
+            let there = |member: usize| absent >> member & 1 == 0;
+            let device = |member| there(member).then(|| device(Domain { member, part }));
+            (0..count).map(device).collect()
+        };
+        Places {
+            data: each(Part::Data),
+            control: each(Part::Control),
+        }
+    }
+}
+
+/// A log that was recovered.
+struct Opened {
+    control: ControlFile,
+    recovery: Recovery,
+    standing: Option<Arc<Standing>>,
+}
+
+/// Opens the log on `places`, as the engine does.
+fn start(
+    places: Places,
+    members: Option<MemberTable>,
+    begin: (LifeId, DamageScan),
+    planted: Planted,
+) -> Result<Opened, Error> {
+    let path = Path::new(LOG);
+    if members.is_none() {
+        let [data, control] = [places.data, places.control].map(|mut all| all.remove(0));
+        let (data, control) = (data.expect("the only one"), control.expect("the only one"));
+        let mut control = ControlFile::load(control, path)?;
+        let recovery = recover(&data, &mut control, path, begin, planted)?;
+        return Ok(Opened {
+            control,
+            recovery,
+            standing: None,
+        });
+    }
+    let mut given = Vec::new();
+    for (member, there) in places.data.into_iter().zip(places.control).enumerate() {
+        if let (Some(data), Some(control)) = there {
+            let path = PathBuf::from(format!("member {member}"));
+            let file = ControlFile::load_member(control, &path)?;
+            given.push(GivenMember { path, file, data });
+        }
+    }
+    let assembly = Assembly::of(given, true)?;
+    let Assembled {
+        mut control,
+        members,
+        ..
+    } = assembly.open(begin.1, planted)?;
+    let standing = Arc::clone(&members.standing);
+    let data: Arc<dyn LogDevice> = Arc::new(members);
+    let recovery = recover(&data, &mut control, path, begin, planted)?;
+    Ok(Opened {
+        control,
+        recovery,
+        standing: Some(standing),
+    })
+}
 
 /// Recovers until it succeeds; `None` when a promise was broken.
 pub(super) fn open(world: &Shared) -> Option<ControlFile> {
-    let (data, control) = (
-        Blocking::shared(world, Domain::Data),
-        Blocking::shared(world, Domain::Control),
-    );
     lock(world).recoveries_cut = 0;
     loop {
         lock(world).restart();
-        let (planted, begin) = {
+        let (planted, begin, members, before, absent) = {
             let env = &mut lock(world).env;
-            (env.planted, (env.draw_life(), env.plan.damage_scan))
+            env.together = None;
+            let begin = (env.draw_life(), env.plan.damage_scan);
+            let members = env.plan.members;
+            let before = env.disks.newest_table();
+            let absent = members.map_or(0, |_| env.draw_absent());
+            let held = env.disks.generations();
+            env.note(|| format!("opens, without members {absent:#b}: {before:?}, {held:?}"));
+            (env.planted, begin, members, before, absent)
         };
-        let mut control = match ControlFile::load(Arc::clone(&control), Path::new(LOG)) {
-            Ok(control) => control,
-            Err(error) => {
-                lock(world).env.violated(format!("I1: no control: {error}"));
-                return None;
+        let count = members.map_or(1, |members| members.count.into());
+        let places = Places::new(count, absent, |domain| Blocking::shared(world, domain));
+        let result = start(places, members, begin, planted);
+        let (outcome, opened) = match result {
+            Ok(Opened {
+                control,
+                recovery,
+                standing,
+            }) => (Ok(recovery), Some((control, standing))),
+            Err(error) => (Err(error), None),
+        };
+        let may_judge = lock(world).judge_outcome(&outcome);
+        if let (true, Ok(recovery), Some((control, standing))) = (may_judge, outcome, opened) {
+            if let (Some(standing), Some(before)) = (standing, before) {
+                lock(world).env.assembled(standing, before, absent);
             }
-        };
-        let result = recover(&data, &mut control, Path::new(LOG), begin, planted);
-        let may_judge = lock(world).judge_outcome(&result);
-        if let (true, Ok(recovery)) = (may_judge, result) {
             return judge(world, &recovery, &control).then_some(control);
         }
+        lock(world).env.members.cut_assembling += u64::from(members.is_some());
         if lock(world).env.violation.is_some() {
             return None;
         }
     }
 }
 
-fn judge(world: &Shared, recovery: &Recovery, control: &ControlFile) -> bool {
+fn judge(shared: &Shared, recovery: &Recovery, control: &ControlFile) -> bool {
     let found = collect(recovery);
-    let mut world = lock(world);
+    let mut world = lock(shared);
     let judged = found.and_then(|found| {
         let lost = {
             let from = control.info().checkpoint;
@@ -69,6 +153,9 @@ fn judge(world: &Shared, recovery: &Recovery, control: &ControlFile) -> bool {
         }
         restores::recovered(&mut world.env)
     });
+    drop(world);
+    let judged = judged.and_then(|()| archive::judge(shared, control.info()));
+    let mut world = lock(shared);
     if let Err(what) = judged {
         world.env.violated(what);
     }
@@ -88,20 +175,18 @@ fn collect(recovery: &Recovery) -> Result<Recovered, String> {
 
 /// Power is cut right after a recovery, twice: each time the same must be recovered.
 fn probe(env: &mut Env, found: &Recovered) -> Result<(), String> {
-    let (mut data, mut control) = (env.data.clone(), env.control.clone());
+    let mut disks = env.disks.clone();
     for time in 1..=2 {
-        let mix = CrashMix::default();
-        data = data.after_crash(data.crash(&mut env.rng.0, &mix).image);
-        control = control.after_crash(control.crash(&mut env.rng.0, &mix).image);
-        data.set_immediate(true);
-        control.set_immediate(true);
+        let (images, ..) = disks.crash(&mut env.rng);
+        disks = disks.after_crash(images);
+        disks.set_immediate(true);
         let failed = |e: Error| format!("I4/I7: refused to open after cut {time}: {e}");
-        let shared: Arc<dyn LogDevice> = Arc::new(data.clone());
-        let mut file =
-            ControlFile::load(Arc::new(control.clone()), Path::new(LOG)).map_err(failed)?;
         let begin = (env.draw_life(), env.plan.damage_scan);
-        let recovery =
-            recover(&shared, &mut file, Path::new(LOG), begin, env.planted).map_err(failed)?;
+        let places = Places::new(env.plan.disks(), 0, |domain| {
+            Arc::new(disks.of(domain).clone()) as Arc<dyn LogDevice>
+        });
+        let opened = start(places, env.plan.members, begin, env.planted).map_err(failed)?;
+        let recovery = opened.recovery;
         let again = collect(&recovery)?;
         if again != *found {
             let (again, found) = (again.len(), found.len());
@@ -130,6 +215,10 @@ pub(super) fn run_life(world: &Shared, mut control: ControlFile) {
             Turn::Over => return,
             Turn::Checkpoint(count, position) => checkpoint(world, &mut control, count, position),
             Turn::Close(end) => close(world, &mut control, end),
+            Turn::Archive(count, position) => {
+                archive::archive(world, &mut control, (count, position));
+            }
+            Turn::Mark(members) => mark(world, &mut control, members),
         }
     }
 }
@@ -143,7 +232,8 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
             .env
             .note(|| format!("checkpoint behind {count} records, at {position:?}"));
         if world.env.planted.has(Bug::SkipCheckpointFence) {
-            world.tell_checkpoint(position.block);
+            let block = archive::reusable(&world.env, control.info(), position);
+            world.tell_checkpoint(block);
         }
     }
     let durable = lock(world)
@@ -156,6 +246,15 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
         Ok(())
     });
     let mut world = lock(world);
+    if let Some(together) = &world.env.together {
+        let table = result.as_ref().ok().and_then(|()| control.info().members);
+        let marked = table.is_some_and(|t| {
+            t.all()
+                .any(|m| !t.in_sync(m) && !together.standing.is_stale(m))
+        });
+        together.answer(table);
+        world.env.members.marked_by_checkpoint += u64::from(marked);
+    }
     match result {
         Ok(()) => {
             world.env.oracle.checkpointed();
@@ -164,7 +263,8 @@ fn checkpoint(world: &Shared, control: &mut ControlFile, count: usize, position:
                 let records = world.env.oracle.before(durable.unwrap_or(0));
                 restores::checkpointed(&mut world.env, records);
             }
-            world.tell_checkpoint(position.block);
+            let block = archive::reusable(&world.env, control.info(), position);
+            world.tell_checkpoint(block);
         }
         Err(_) => {
             if let Some(life) = &mut world.life {
@@ -189,5 +289,30 @@ fn close(world: &Shared, control: &mut ControlFile, end: StreamBlock) {
         world.end();
     } else if let Some(life) = &mut world.life {
         life.control_failed = true;
+    }
+}
+
+/// Marks members stale; until it is durable the log writer acknowledges nothing.
+fn mark(world: &Shared, control: &mut ControlFile, stale: u16) {
+    {
+        let mut world = lock(world);
+        world.enter(Stage::Mark);
+        world.env.note(|| format!("marks members {stale:#b} stale"));
+    }
+    let result = control.update(|info| {
+        if let Some(members) = &mut info.members {
+            members.stale |= stale;
+        }
+        Ok(())
+    });
+    let mut world = lock(world);
+    let table = result.ok().and_then(|()| control.info().members);
+    if let Some(together) = &world.env.together {
+        together.answer(table);
+    }
+    match (table, &mut world.life) {
+        (Some(_), _) => world.env.members.given_up += 1,
+        (None, Some(life)) => life.control_failed = true,
+        (None, None) => {}
     }
 }

@@ -9,8 +9,10 @@
 //!
 //! What it leaves out: threads (loom's part) and real devices (the engine's tests).
 
+mod archive;
 mod coverage;
 mod disk;
+mod disks;
 mod host;
 mod life;
 mod lives;
@@ -23,7 +25,7 @@ mod restores;
 mod sessions;
 mod world;
 
-pub use coverage::Coverage;
+pub use coverage::{Coverage, MemberCoverage};
 
 use crate::planted::Planted;
 use plan::Plan;
@@ -36,6 +38,8 @@ pub struct Report {
     pub violation: Option<String>,
     /// What was reached.
     pub coverage: Coverage,
+    /// What was reached with members.
+    pub members: MemberCoverage,
     /// The writer's history of all lives.
     pub history: Vec<u8>,
     /// What happened, in words, when it was asked for.
@@ -53,4 +57,16 @@ pub fn run(seed: u64, planted: Planted) -> Report {
 #[must_use]
 pub fn trace(seed: u64, planted: Planted) -> Report {
     World::live(Plan::draw(seed), planted, true)
+}
+
+/// As [`run`], of a log with two to four members: they fail, are late, are taken away and return.
+#[must_use]
+pub fn run_members(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed).with_members(seed), planted, false)
+}
+
+/// As [`run_members`], and returns what happened.
+#[must_use]
+pub fn trace_members(seed: u64, planted: Planted) -> Report {
+    World::live(Plan::draw(seed).with_members(seed), planted, true)
 }

@@ -160,7 +160,7 @@ impl Oracle {
     }
 
     /// Where `found` is not what was appended from record `from` on.
-    fn mismatch(&self, from: usize, found: &Recovered) -> Option<String> {
+    pub(super) fn mismatch(&self, from: usize, found: &Recovered) -> Option<String> {
         for (i, (rba, payload)) in found.iter().enumerate() {
             let Some(expected) = self.records.get(from + i) else {
                 return Some(format!("record {i} at {rba} was invented"));

@@ -1,5 +1,6 @@
 //! What a seed decides once: the shape of the log, the policy, how often what happens.
 
+use crate::control::MemberTable;
 use crate::group::Geometry;
 use crate::recovery::DamageScan;
 use crate::writer::{Adaptive, MAX_DEPTH, Policy};
@@ -61,6 +62,10 @@ pub(super) struct Plan {
     pub(super) awaited_checkpoints: u64,
     /// Steps of the device against those of sessions, in 16ths.
     pub(super) device_share: u64,
+    /// The log's members, where it has any.
+    pub(super) members: Option<MemberTable>,
+    /// The log is in archive mode.
+    pub(super) archive: bool,
 }
 
 impl Plan {
@@ -135,8 +140,29 @@ impl Plan {
             checkpoints: rng.below(16),
             awaited_checkpoints: rng.pick(&[2, 8, 32]),
             device_share: 2 + rng.below(12),
+            members: None,
+            archive: archive(seed),
             rng,
         }
+    }
+}
+
+impl Plan {
+    /// The same of a log with members, which complete in different orders, so that only a flush
+    /// makes redo durable on all of a cell.
+    pub(super) fn with_members(mut self, seed: u64) -> Plan {
+        let mut state = seed ^ 0x6D65_6D62_6572;
+        let shapes = [(2, 1), (2, 1), (2, 2), (2, 2), (3, 1), (3, 3), (4, 2)];
+        let (count, cell) = shapes[(split_mix(&mut state) % 7) as usize];
+        self.members = MemberTable::new(count, cell);
+        self.policy.durable_writes = false;
+        self.archive = false;
+        self
+    }
+
+    /// Disks of each kind.
+    pub(super) fn disks(&self) -> usize {
+        self.members.map_or(1, |members| members.count.into())
     }
 }
 
@@ -145,6 +171,13 @@ impl Plan {
 fn tickets(seed: u64) -> usize {
     let mut state = seed ^ 0x7469_636B_6594;
     [0, 0, 2, 16][(split_mix(&mut state) % 4) as usize]
+}
+
+/// Whether the log is in archive mode: only in histories that are drawn from more, and apart from
+/// the other draws, for the same reason.
+fn archive(seed: u64) -> bool {
+    let mut state = seed ^ 0x6172_6368_6976;
+    seed % 4 == 2 && !split_mix(&mut state).is_multiple_of(4)
 }
 
 /// Apart from the other draws, for the same reason. Without a window only samples are taken, and a

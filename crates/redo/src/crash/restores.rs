@@ -45,15 +45,26 @@ struct Moment {
 
 /// A checkpoint is durable.
 pub(super) fn checkpointed(env: &mut Env, durable: usize) {
-    env.moments.checkpoint = Some((env.control.durable_image(), durable));
+    if env.plan.members.is_some() {
+        return;
+    }
+    env.moments.checkpoint = Some((env.disks.control[0].durable_image(), durable));
 }
 
 /// A recovery returned and was judged: reads what can be put together with the moment before, and
 /// keeps this one.
 pub(super) fn recovered(env: &mut Env) -> Result<(), String> {
+    if env.plan.members.is_some() {
+        // Each member has a moment of its own.
+        return Ok(());
+    }
     let mut moments = std::mem::take(&mut env.moments);
     env.moments.written = moments.written;
-    let (data, control) = (env.data.durable_image(), env.control.durable_image());
+    let disks = &env.disks;
+    let (data, control) = (
+        disks.data[0].durable_image(),
+        disks.control[0].durable_image(),
+    );
     if let Some(last) = &moments.last
         && env.aside.chance(1, 4)
     {

@@ -1,30 +1,24 @@
 //! A history: lives of one log on two disks that share their power, from recovery to end.
 
+use super::archive::SimArchive;
 use super::disk::{EIO, lock};
+use super::disks::{self, Domain, Images};
 use super::life::{Env, Life};
 use super::lives::{open, run_life};
 use super::oracle::Oracle;
 use super::plan::{Plan, Rng};
 use super::restores::Moments;
-use super::{Coverage, Report};
-use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, Position};
+use super::{Coverage, MemberCoverage, Report};
+use crate::control::{ControlInfo, Position};
 use crate::error::Error;
 use crate::format::LogId;
 use crate::group::StreamBlock;
 use crate::planted::Planted;
 use crate::recovery::{End, Recovery};
 use crate::writer::Event;
-use device::OpKind;
-use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
-use std::path::Path;
+use device::sim_disk::OpOutcome;
+use device::{Op, OpKind};
 use std::sync::{Arc, Mutex};
-
-/// Which disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Domain {
-    Data,
-    Control,
-}
 
 /// What blocking code is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,15 +26,16 @@ pub(super) enum Stage {
     Recovery,
     Checkpoint,
     Close,
+    /// Recording what is archived.
+    Archive,
+    /// Marking members stale.
+    Mark,
 }
 
 /// How a process ended.
 enum Over {
     /// What the disks hold when the power returns.
-    Power {
-        data: Vec<u8>,
-        control: Vec<u8>,
-    },
+    Power(Images),
     Kill,
 }
 
@@ -49,6 +44,10 @@ pub(super) enum Turn {
     Go,
     Checkpoint(usize, Position),
     Close(StreamBlock),
+    /// Archive so many records, which end here.
+    Archive(usize, Position),
+    /// Mark these members stale.
+    Mark(u16),
     Over,
 }
 
@@ -78,14 +77,17 @@ impl World {
         let mut rng = plan.rng.clone();
         let g = plan.geometry;
         let data_bytes = g.file_bytes as usize * g.groups as usize;
-        let data = SimDisk::new(data_bytes, plan.sector_bytes, plan.durable_writes);
-        let control = SimDisk::new(CONTROL_BYTES as usize, plan.sector_bytes, rng.chance(1, 8));
-        control.set_immediate(true);
-        let info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
-        ControlFile::create(Arc::new(control.clone()), Path::new(LOG), info)
-            .expect("an immediate disk does not fail");
-        control.set_immediate(false);
-        let lives = plan.lives;
+        let durable = (plan.durable_writes, rng.chance(1, 8));
+        let disks = disks::make(data_bytes, plan.sector_bytes, durable, plan.disks());
+        let mut info = ControlInfo::new(LogId([rng.below(256) as u8; 16]), g);
+        if let Some(members) = plan.members {
+            info = info.with_members(members);
+        }
+        if plan.archive {
+            info.set_archived(Some(Position::default()));
+        }
+        disks.format(&info);
+        let (lives, archive) = (plan.lives, plan.archive.then(SimArchive::default));
         let env = Env {
             aside: Rng(rng.0 ^ 0x0061_7369_6465),
             moments: Moments::default(),
@@ -94,8 +96,10 @@ impl World {
             planted,
             coverage: Coverage::default(),
             oracle: Oracle::default(),
-            data,
-            control,
+            disks,
+            together: None,
+            members: MemberCoverage::default(),
+            archive,
             flush_failed: false,
             violation: None,
             trace: trace.then(Vec::new),
@@ -128,15 +132,9 @@ impl World {
         Report {
             violation: world.env.violation.take(),
             coverage: world.env.coverage.clone(),
+            members: world.env.members.clone(),
             history: std::mem::take(&mut world.history),
             trace: world.env.trace.take().unwrap_or_default(),
-        }
-    }
-
-    pub(super) fn disk(&self, domain: Domain) -> &SimDisk {
-        match domain {
-            Domain::Data => &self.env.data,
-            Domain::Control => &self.env.control,
         }
     }
 
@@ -155,7 +153,8 @@ impl World {
         }
         let cut = match self.stage {
             Stage::Recovery => self.recoveries_cut < 3 && self.env.rng.chance(1, 24),
-            Stage::Checkpoint | Stage::Close => self.env.rng.chance(1, 48),
+            Stage::Checkpoint | Stage::Close | Stage::Archive => self.env.rng.chance(1, 48),
+            Stage::Mark => self.env.rng.chance(1, 16),
         };
         if cut && !self.is_over() {
             self.end();
@@ -164,13 +163,14 @@ impl World {
             self.count_cut();
         }
         self.stage_ops += 1;
-        for pending in self.disk(domain).pending() {
-            let outcome = self.blocking_outcome(pending.op.kind == OpKind::Flush);
-            self.disk(domain).finish(pending.ticket, outcome);
+        for pending in self.env.disks.of(domain).pending() {
+            let outcome = self.blocking_outcome(pending.op);
+            self.env.disks.of(domain).finish(pending.ticket, outcome);
         }
     }
 
-    fn blocking_outcome(&mut self, flush: bool) -> OpOutcome {
+    fn blocking_outcome(&mut self, op: Op) -> OpOutcome {
+        let flush = op.kind == OpKind::Flush;
         if self.is_over() {
             return OpOutcome::Fail(EIO);
         }
@@ -182,15 +182,20 @@ impl World {
         env.flush_failed |= flush;
         match self.stage {
             Stage::Recovery => env.coverage.failed_recovery += 1,
-            Stage::Checkpoint | Stage::Close => env.coverage.failed_control += 1,
+            Stage::Checkpoint | Stage::Close | Stage::Archive => {
+                env.coverage.failed_control += 1;
+            }
+            Stage::Mark => env.members.failed_marking += 1,
         }
         if !flush && env.rng.chance(1, 2) {
-            return OpOutcome::Short(env.rng.below(16) * 1000);
+            let short = env.rng.below(16) * 1000;
+            return OpOutcome::Short(short.min(op.bytes() as u64 - 1));
         }
         OpOutcome::Fail(EIO)
     }
 
     fn count_cut(&mut self) {
+        self.env.members.cut_marking += u64::from(self.stage == Stage::Mark);
         let c = &mut self.env.coverage;
         let counter = match (self.stage, self.stage_ops) {
             (Stage::Recovery, 0) => &mut c.cut_recovery_tail_flush,
@@ -204,6 +209,8 @@ impl World {
             (Stage::Checkpoint, 2) => &mut c.cut_checkpoint_write_2,
             (Stage::Checkpoint, _) => &mut c.cut_checkpoint_flush_2,
             (Stage::Close, _) => &mut c.cut_closing,
+            (Stage::Archive, _) => &mut c.cut_archiving,
+            (Stage::Mark, _) => return,
         };
         *counter += 1;
         if self.stage == Stage::Recovery {
@@ -225,7 +232,7 @@ impl World {
             return;
         }
         // Most ends are drawn where something is in flight.
-        if self.grace > 0 && self.env.data.pending().is_empty() {
+        if self.grace > 0 && self.env.disks.pending().is_empty() {
             self.grace -= 1;
             self.steps_left = 1;
             return;
@@ -256,23 +263,26 @@ impl World {
         if let Some(life) = &self.life {
             life.count_cut(&mut self.env);
         }
-        let mix = CrashMix::default();
-        let data = self.env.data.crash(&mut self.env.rng.0, &mix);
-        let control = self.env.control.crash(&mut self.env.rng.0, &mix);
-        self.env.coverage += data.coverage;
-        self.env.coverage.count_sectors(&control.coverage);
-        self.env.note(|| format!("power cut: {:?}", data.coverage));
-        Over::Power {
-            data: data.image,
-            control: control.image,
+        let (images, data, control) = self.env.disks.crash(&mut self.env.rng);
+        self.env.note(|| format!("power cut: {data:?}"));
+        for (member, coverage) in data.into_iter().enumerate() {
+            match member {
+                0 => self.env.coverage += coverage,
+                _ => self.env.coverage.count_sectors(&coverage),
+            }
         }
+        for coverage in &control {
+            self.env.coverage.count_sectors(coverage);
+        }
+        Over::Power(images)
     }
 
     /// The system ends what it was given, in any order; nobody receives the outcome.
     fn kill(&mut self) -> Over {
         self.env.note(|| String::from("killed"));
         self.env.coverage.kills += 1;
-        for disk in [self.env.data.clone(), self.env.control.clone()] {
+        let disks = self.env.disks.clone();
+        for (_, disk) in disks.all() {
             let mut pending = disk.pending();
             while !pending.is_empty() {
                 let index = self.env.rng.below(pending.len() as u64) as usize;
@@ -287,25 +297,31 @@ impl World {
                 disk.finish(flight.ticket, outcome);
             }
         }
+        if let Some(together) = &self.env.together {
+            together.standing.halt();
+        }
         if let Some(life) = &mut self.life {
             life.collect();
         }
-        let dirty = !self.env.data.crash_choices().is_empty();
+        let dirty = disks
+            .data
+            .iter()
+            .any(|disk| !disk.crash_choices().is_empty());
         self.env.coverage.kills_with_dirty_cache += u64::from(dirty);
         Over::Kill
     }
 
     /// Power returns, or the process is started again.
     pub(super) fn restart(&mut self) {
-        for (domain, name) in [(Domain::Data, "data"), (Domain::Control, "control")] {
-            if let Some(first) = self.disk(domain).violations().first() {
+        let disks = self.env.disks.clone();
+        for (name, disk) in disks.all() {
+            if let Some(first) = disk.violations().first() {
                 let what = format!("buffer protocol, {name} disk: {first}");
                 self.env.violated(what);
             }
         }
-        if let Some(Over::Power { data, control }) = self.over.take() {
-            self.env.data = self.env.data.after_crash(data);
-            self.env.control = self.env.control.after_crash(control);
+        if let Some(Over::Power(images)) = self.over.take() {
+            self.env.disks = disks.after_crash(images);
             self.env.flush_failed = false;
         }
         if let Some(life) = self.life.take() {
@@ -331,6 +347,10 @@ impl World {
         if life.control_failed {
             return Turn::Go;
         }
+        let wanted = self.env.together.as_ref().and_then(|t| t.wanted());
+        if let Some(members) = wanted {
+            return Turn::Mark(members);
+        }
         if life.closing && life.is_drained() {
             return Turn::Close(life.buffer.open_start());
         }
@@ -355,7 +375,19 @@ impl World {
                 return Turn::Checkpoint(count, position);
             }
         }
-        Turn::Go
+        self.archives(often).unwrap_or(Turn::Go)
+    }
+
+    /// Whether the archiver takes a turn.
+    fn archives(&mut self, often: u64) -> Option<Turn> {
+        let archive = self.env.archive?;
+        if !self.env.rng.chance(often, 256) {
+            return None;
+        }
+        let durable = self.life.as_ref()?.buffer.durable_block();
+        let draw = self.env.rng.pick(&[u64::MAX, 0, 1, 3, 7, 20, 70]);
+        let count = archive.candidate(&self.env, durable, draw)?;
+        Some(Turn::Archive(count, self.env.oracle.behind(count)?))
     }
 
     pub(super) fn tell_checkpoint(&mut self, block: StreamBlock) {
@@ -380,7 +412,8 @@ impl World {
                     .violated(format!("I1/I9: refused to open: {error}"));
                 false
             }
-            Ok(_) if self.stage_failed => {
+            // A member that fails stays stale, or is marked so.
+            Ok(_) if self.stage_failed && self.env.plan.members.is_none() => {
                 self.env
                     .violated("I7: opened although an operation of recovery failed");
                 false

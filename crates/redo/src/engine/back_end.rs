@@ -116,24 +116,43 @@ impl Chosen {
         options: &Options,
         lock: &LockGuard,
     ) -> (Arc<dyn LogDevice>, BackEnd) {
+        let (mut devices, back_end) = self.devices(vec![set], options, &[lock]);
+        (devices.pop().expect("one set is one device"), back_end)
+    }
+
+    /// As [`Chosen::device`], of several sets of files, each with its lock.
+    pub(super) fn devices(
+        self,
+        sets: Vec<FileSet>,
+        options: &Options,
+        locks: &[&LockGuard],
+    ) -> (Vec<Arc<dyn LogDevice>>, BackEnd) {
         let mut back_end = BackEnd {
             sync_method: Some(self.method),
             io: IoEngine::Threads.name(),
             probe: self.probe,
             fallbacks: self.notes,
         };
-        if let Some(misstated) = set.misstated() {
-            back_end.fallbacks.push(misstated.to_string());
-        }
+        let misstated = sets.iter().filter_map(FileSet::misstated);
+        back_end
+            .fallbacks
+            .extend(misstated.map(ToString::to_string));
         if self.io == IoEngine::IoUring {
             match options.uring.check() {
-                Ok(()) => return (rings(set, options, lock), back_end),
+                Ok(()) => {
+                    let each = sets.into_iter().zip(locks);
+                    let each = each.map(|(set, lock)| rings(set, options, lock));
+                    return (each.collect(), back_end);
+                }
                 Err(refused) => back_end.fallbacks.push(format!(
                     "{refused}: the log is written with threads instead"
                 )),
             }
         }
-        (Arc::new(set), back_end)
+        let each = sets
+            .into_iter()
+            .map(|set| Arc::new(set) as Arc<dyn LogDevice>);
+        (each.collect(), back_end)
     }
 }
 

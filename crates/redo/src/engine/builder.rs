@@ -6,14 +6,15 @@
 
 use super::create::hold as hold_for_a_log;
 use super::headers::fresh_id;
+use super::member_layout::MemberLayout;
 use super::open::hold;
-use super::{Log, Options, Paths, Shape};
+use super::{Log, Options, Paths, Shape, stripe};
 use crate::control;
 use crate::error::Error;
 use crate::recovery::Recovery;
-use device::LogDevice;
 use device::file::Directory;
 use device::raw::{ClearedRawDevice, HeldRawDevice};
+use device::{LogDevice, StripeWidth};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,14 @@ pub enum Layout {
     Directory(PathBuf),
     /// In files of a directory that is held open: its path may change hands.
     OpenDirectory(Directory),
+    /// In a file of each of several directories, which should be on different devices.
+    Stripe {
+        /// The directories, from 2 to [`device::stripe::MAX_STRIPE_DEVICES`]. A log that exists is
+        /// opened whatever their order.
+        directories: Vec<Directory>,
+        /// Width of the stripe of a log that is made. A log that exists has recorded its own.
+        width: StripeWidth,
+    },
     /// On a raw block device that holds a log, to be opened.
     Device(HeldRawDevice),
     /// On a raw block device whose content may be overwritten, to make a log on it.
@@ -35,6 +44,8 @@ pub enum Layout {
         /// What errors name.
         path: PathBuf,
     },
+    /// In several places, each of which holds the whole log.
+    Members(MemberLayout),
     /// On two devices of models and tests.
     Devices {
         /// The device of all groups.
@@ -49,6 +60,16 @@ impl Layout {
     #[must_use]
     pub fn directory(directory: impl AsRef<Path>) -> Layout {
         Layout::Directory(directory.as_ref().to_owned())
+    }
+
+    /// In a stripe over `directories`, which exist.
+    ///
+    /// # Errors
+    /// A directory that cannot be opened.
+    pub fn stripe(directories: &[impl AsRef<Path>], width: StripeWidth) -> Result<Layout, Error> {
+        let each = directories.iter().map(|path| hold(path.as_ref()));
+        let directories = each.collect::<Result<_, _>>()?;
+        Ok(Layout::Stripe { directories, width })
     }
 
     /// On `device`, laid out as a raw device; errors name `path`.
@@ -176,6 +197,9 @@ impl<'a> LogBuilder<'a> {
     /// control information gets its name last. Nothing that exists is overwritten; what was begun
     /// is removed when it fails or is cancelled, and by the next call where this one was killed.
     ///
+    /// In a stripe each directory gets one file, which is written in full with pseudo-random bytes;
+    /// the files get their names last.
+    ///
     /// On a raw device whatever it holds is wiped from both ends, the groups are written once with
     /// pseudo-random bytes, and the control information comes last. When it fails or is cancelled,
     /// the device holds no log. It stays held.
@@ -198,6 +222,10 @@ impl<'a> LogBuilder<'a> {
                 Log::create_at(&held, shape, progress, cancel)?;
                 Layout::OpenDirectory(held)
             }
+            Layout::Stripe { directories, width } => {
+                stripe::create(&directories, width, shape, progress, cancel)?;
+                Layout::Stripe { directories, width }
+            }
             Layout::Cleared(device) => {
                 Log::create_raw(&device, shape, progress, cancel)?;
                 Layout::Device(device.into_held())
@@ -209,6 +237,10 @@ impl<'a> LogBuilder<'a> {
             Layout::Space { device, path } => {
                 Log::create_in(&device, &path, shape, progress, cancel)?;
                 Layout::Space { device, path }
+            }
+            Layout::Members(members) => {
+                Log::create_members(&members, shape, progress, cancel)?;
+                Layout::Members(members)
             }
             Layout::Devices { data, control } => {
                 let path = Path::new(Paths::CONTROL);
@@ -231,9 +263,11 @@ impl<'a> LogBuilder<'a> {
         match self.layout {
             Layout::Directory(path) => Log::open_at(&hold(&path)?, options),
             Layout::OpenDirectory(held) => Log::open_at(&held, options),
+            Layout::Stripe { directories, .. } => Log::open_stripe(&directories, options),
             Layout::Device(held) => Log::open_raw(held, options),
             Layout::Cleared(device) => Log::open_raw(device.into_held(), options),
             Layout::Space { device, path } => Log::open_in(&device, &path, options),
+            Layout::Members(members) => Log::open_members(members, options),
             Layout::Devices { data, control } => Log::open_devices(data, control, options),
         }
     }
@@ -244,9 +278,17 @@ impl std::fmt::Debug for Layout {
         let (kind, path) = match self {
             Layout::Directory(path) => ("Directory", &**path),
             Layout::OpenDirectory(held) => ("OpenDirectory", held.path()),
+            Layout::Stripe { directories, .. } => {
+                let paths = directories.iter().map(Directory::path);
+                return f
+                    .debug_tuple("Stripe")
+                    .field(&paths.collect::<Vec<_>>())
+                    .finish();
+            }
             Layout::Device(held) => ("Device", held.look().path()),
             Layout::Cleared(device) => ("Cleared", device.held().look().path()),
             Layout::Space { path, .. } => ("Space", &**path),
+            Layout::Members(_) => return f.write_str("Members"),
             Layout::Devices { .. } => return f.write_str("Devices"),
         };
         f.debug_tuple(kind).field(&path).finish()

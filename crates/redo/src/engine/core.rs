@@ -4,9 +4,8 @@
 use super::host::Host;
 use crate::error::Error;
 use crate::group::{Geometry, StreamBlock};
-use crate::rules;
 use crate::sync::EngineClock;
-use crate::turn::{LeadOutcome, SharedBaton};
+use crate::turn::{LeadOutcome, SharedBaton, SwitchHold};
 
 pub(crate) struct Core {
     turn: SharedBaton<Host>,
@@ -70,16 +69,19 @@ impl Core {
         self.turn.drain(|host| host.lead(self))
     }
 
-    /// The checkpoint's block, if it already lets the log `log_seq` be written.
-    pub(crate) fn checkpoint_passed(&self, log_seq: u64) -> Option<StreamBlock> {
-        let start = (log_seq - 1) * self.geometry.blocks_per_group;
-        let checkpoint = self.turn.checkpoint();
-        rules::lets_write(&self.geometry, checkpoint, start).then_some(checkpoint)
+    fn first_block(&self, log_seq: u64) -> StreamBlock {
+        (log_seq - 1) * self.geometry.blocks_per_group
     }
 
-    /// Waits until the log `log_seq` may be written. See [`SharedBaton::await_checkpoint`].
-    pub(crate) fn await_checkpoint(&self, log_seq: u64) -> Option<StreamBlock> {
-        let start = (log_seq - 1) * self.geometry.blocks_per_group;
-        self.turn.await_checkpoint(&self.geometry, start)
+    /// Who holds the log `log_seq`. See [`SharedBaton::switch_hold`].
+    pub(crate) fn switch_hold(&self, log_seq: u64) -> Option<SwitchHold> {
+        let start = self.first_block(log_seq);
+        self.turn.switch_hold(&self.geometry, start)
+    }
+
+    /// Waits until `hold` lets the log `log_seq` be written. See [`SharedBaton::await_switch`].
+    pub(crate) fn await_switch(&self, hold: SwitchHold, log_seq: u64) -> bool {
+        let start = self.first_block(log_seq);
+        self.turn.await_switch(hold, &self.geometry, start)
     }
 }

@@ -15,9 +15,9 @@
 use super::Log;
 use super::headers::{check_header, fresh_id, header};
 use super::options::{Paths, Shape};
-use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo};
+use crate::control::{CONTROL_BYTES, ControlFile, ControlInfo, MemberTable};
 use crate::error::Error;
-use crate::format::FILE_HEADER_BYTES;
+use crate::format::{FILE_HEADER_BYTES, LogId};
 use device::file::{CreatedFile, Directory, DirectoryEntry, LockGuard, SyncMethod};
 use device::file::{
     create_prewritten_at, create_prewritten_locked_at, lock_exclusive_at, owner_at,
@@ -41,35 +41,39 @@ impl Log {
         progress: Progress<'_>,
         cancel: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let named = directory.entry(Paths::CONTROL)?;
-        let unfinished = directory.entry(Paths::UNFINISHED)?;
-        let names = Paths::log_names(shape.groups);
-        let logs = directory.entries(&names)?;
-        refuse_taken(&named, &[])?;
-        remove_unfinished(directory)?;
-        if let Err(error) = refuse_taken(&named, &logs) {
-            // Another creation may have begun since.
-            return Err(match unfinished.exists()? {
-                true => being_created(&unfinished),
-                false => error,
-            });
+        let log_id = fresh_id(directory.path());
+        let mut made = Made::begin(directory, shape.groups, log_id, cancel)?;
+        let geometry = shape.geometry(&made.caps(shape)?, directory.path())?;
+        made.write(&ControlInfo::new(log_id, geometry), progress, cancel)?;
+        made.finish()
+    }
+
+    /// Creates a log in several directories, whose members they are: `table` says which cells they
+    /// form. When it fails, none of them holds a log, unless it failed while they got their names.
+    pub(super) fn create_members_at(
+        directories: &[Directory],
+        table: MemberTable,
+        shape: Shape,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let log_id = fresh_id(directories[0].path());
+        let mut all = Vec::new();
+        for directory in directories {
+            all.push(Made::begin(directory, shape.groups, log_id, cancel)?);
         }
-        let mut made = Made::begin(directory, &unfinished, cancel)?;
-        // Or have ended. From here on none can begin.
-        refuse_taken(&named, &logs)?;
-        let info = made.describe(directory, shape)?;
-        let total = shape.file_bytes * u64::from(shape.groups);
-        for (group, at) in (0_u32..).zip(&logs) {
-            let before = shape.file_bytes * u64::from(group);
-            let report = |done: u64| progress(before + done, total);
-            let head = header(&info, group).encode();
-            let seed = made.seed ^ before;
-            let bytes = shape.file_bytes;
-            made.logs.push(create_prewritten_at(
-                at, bytes, &head, seed, &report, cancel,
-            )?);
+        let caps: Result<Vec<Caps>, Error> = all.iter().map(|made| made.caps(shape)).collect();
+        let caps = Caps::common(caps?).expect("a log has members");
+        let geometry = shape.geometry(&caps, directories[0].path())?;
+        let bytes = shape.file_bytes * u64::from(shape.groups);
+        let total = bytes * directories.len() as u64;
+        for (own, made) in (0_u8..).zip(&mut all) {
+            let info =
+                ControlInfo::new(log_id, geometry).with_members(MemberTable { own, ..table });
+            let before = bytes * u64::from(own);
+            made.write(&info, &|done, _| progress(before + done, total), cancel)?;
         }
-        made.finish(&named)
+        all.into_iter().try_for_each(Made::finish)
     }
 }
 
@@ -85,7 +89,7 @@ pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
 }
 
 /// Refuses names that are taken: the control file's first, which names a log.
-fn refuse_taken(named: &DirectoryEntry, logs: &[DirectoryEntry]) -> Result<(), Error> {
+pub(super) fn refuse_taken(named: &DirectoryEntry, logs: &[DirectoryEntry]) -> Result<(), Error> {
     const EEXIST: i32 = 17;
     let taken = |at: &DirectoryEntry| {
         Error::Device(DeviceError::Io {
@@ -115,7 +119,7 @@ fn being_created(unfinished: &DirectoryEntry) -> Error {
 }
 
 /// What a failure to make or to lock the unfinished control file says of another creation.
-fn met(unfinished: &DirectoryEntry, error: DeviceError) -> Error {
+pub(super) fn met(unfinished: &DirectoryEntry, error: DeviceError) -> Error {
     use std::io::ErrorKind::{AlreadyExists, NotFound};
     let others = match &error {
         DeviceError::InUse { .. } => true,
@@ -139,53 +143,93 @@ fn met(unfinished: &DirectoryEntry, error: DeviceError) -> Error {
 /// last: as long as it is there, a later creation knows the others.
 struct Made {
     directory: Directory,
+    /// The name that it gets last.
+    named: DirectoryEntry,
+    /// Names of the log files.
+    names: Vec<DirectoryEntry>,
     logs: Vec<CreatedFile>,
     /// Until it is finished or removed.
     control: Option<CreatedFile>,
     seed: u64,
-    log_id: crate::format::LogId,
     _lock: LockGuard,
 }
 
 impl Made {
     fn begin(
         directory: &Directory,
-        unfinished: &DirectoryEntry,
+        groups: u32,
+        log_id: LogId,
         cancel: &dyn Fn() -> bool,
     ) -> Result<Made, Error> {
-        let log_id = fresh_id(directory.path());
+        let named = directory.entry(Paths::CONTROL)?;
+        let unfinished = directory.entry(Paths::UNFINISHED)?;
+        let names = directory.entries(&Paths::log_names(groups))?;
+        refuse_taken(&named, &[])?;
+        remove_unfinished(directory)?;
+        if let Err(error) = refuse_taken(&named, &names) {
+            // Another creation may have begun since.
+            return Err(match unfinished.exists()? {
+                true => being_created(&unfinished),
+                false => error,
+            });
+        }
         let seed = u64::from_le_bytes(*log_id.0.first_chunk().expect("sixteen bytes"));
         let bytes = CONTROL_BYTES;
-        let made = create_prewritten_locked_at(unfinished, bytes, HEAD, seed, &|_| {}, cancel);
-        let (control, lock) = made.map_err(|error| met(unfinished, error))?;
-        Ok(Made {
+        let made = create_prewritten_locked_at(&unfinished, bytes, HEAD, seed, &|_| {}, cancel);
+        let (control, lock) = made.map_err(|error| met(&unfinished, error))?;
+        let made = Made {
             directory: directory.clone(),
+            named,
+            names,
             logs: Vec::new(),
             control: Some(control),
             seed,
-            log_id,
             _lock: lock,
-        })
+        };
+        // Or have ended. From here on none can begin.
+        refuse_taken(&made.named, &made.names)?;
+        Ok(made)
     }
 
-    /// Writes the control information, durably.
-    fn describe(&self, directory: &Directory, shape: Shape) -> Result<ControlInfo, Error> {
+    fn open(&self, method: SyncMethod) -> Result<FileSet, DeviceError> {
         let names = [Paths::UNFINISHED.to_owned()];
-        let open = |method| FileSet::open_at(directory, &names, CONTROL_BYTES, method);
-        let control = open(SyncMethod::Buffered)?;
-        let caps = caps_for(shape, &control, || open(SyncMethod::Direct));
-        let geometry = shape.geometry(&caps, directory.path())?;
-        let info = ControlInfo::new(self.log_id, geometry);
-        let path = directory.path().join(Paths::CONTROL);
+        FileSet::open_at(&self.directory, &names, CONTROL_BYTES, method)
+    }
+
+    /// What the shape of a new log is made for here.
+    fn caps(&self, shape: Shape) -> Result<Caps, Error> {
+        let control = self.open(SyncMethod::Buffered)?;
+        Ok(caps_for(shape, &control, || self.open(SyncMethod::Direct)))
+    }
+
+    /// Writes the control information, durably, then the log files.
+    fn write(
+        &mut self,
+        info: &ControlInfo,
+        progress: Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let control = self.open(SyncMethod::Buffered)?;
+        let path = self.directory.path().join(Paths::CONTROL);
         ControlFile::create(Arc::new(control), &path, info.clone())?;
-        Ok(info)
+        let bytes = info.geometry.file_bytes;
+        let total = bytes * u64::from(info.geometry.groups);
+        for (group, at) in (0_u32..).zip(&self.names) {
+            let before = bytes * u64::from(group);
+            let report = |done: u64| progress(before + done, total);
+            let head = header(info, group).encode();
+            let seed = self.seed ^ before;
+            let made = create_prewritten_at(at, bytes, &head, seed, &report, cancel)?;
+            self.logs.push(made);
+        }
+        Ok(())
     }
 
     /// The name is durable before the lock is given up: who opens the log next may commit at once.
-    fn finish(mut self, named: &DirectoryEntry) -> Result<(), Error> {
+    fn finish(mut self) -> Result<(), Error> {
         // Until here all of it is removed on a failure; from here on it is a log.
         let control = self.control.as_mut().expect("taken by the drop alone");
-        control.rename(named)?;
+        control.rename(&self.named)?;
         self.logs.drain(..).for_each(CreatedFile::keep);
         Ok(self.directory.sync()?)
     }
@@ -222,6 +266,7 @@ fn caps_for(
 
 /// Refuses to open what an interrupted creation left, and says what to do.
 pub(super) fn refuse_unfinished(directory: &Directory) -> Result<(), Error> {
+    super::stripe::refuse_alone(directory)?;
     let at = directory.entry(Paths::UNFINISHED)?;
     if !at.exists()? || directory.entry(Paths::CONTROL)?.exists()? {
         return Ok(());
@@ -289,7 +334,7 @@ fn remove_unfinished(directory: &Directory) -> Result<(), Error> {
 fn unfinished_log(directory: &Directory, at: &DirectoryEntry) -> Option<ControlInfo> {
     let names = [Paths::UNFINISHED.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES).ok()?;
-    let control = ControlFile::load(Arc::new(device), at.path()).ok()?;
+    let control = ControlFile::load_member(Arc::new(device), at.path()).ok()?;
     Some(control.info().clone())
 }
 

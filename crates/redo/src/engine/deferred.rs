@@ -19,7 +19,7 @@ impl Host {
         if !core.rules.defers {
             return;
         }
-        let checkpoint = core.checkpoint();
+        let checkpoint = core.reusable();
         if checkpoint > self.hands.known_checkpoint {
             self.hands.known_checkpoint = checkpoint;
             let now = core.clock.now();

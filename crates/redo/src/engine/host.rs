@@ -11,7 +11,7 @@ use crate::buffer::{Batch, Stations};
 use crate::group::StreamBlock;
 use crate::rules;
 use crate::sync::yield_now;
-use crate::turn::LeadOutcome;
+use crate::turn::{LeadOutcome, SwitchHold};
 use crate::writer::Writer;
 use crate::writer::{Action, Actions, Event, Fifo, History, Io, MAX_DEPTH, MAX_UNDERWAY, Out};
 use device::{Op, OpCompletion, OpKind, Queue};
@@ -22,8 +22,25 @@ pub(super) struct Underway {
     pub(super) batch: Batch,
     pub(super) writes: u32,
     pub(super) stations: Stations,
-    pub(super) checkpoint_wait_ns: u64,
+    /// How long it waited for the log that it switches to.
+    pub(super) switch_waits: SwitchWaits,
     pub(super) pipelined: Option<PipelinedBatch>,
+}
+
+/// Nanoseconds of waiting for a log to be reused, by what held it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SwitchWaits {
+    pub(super) checkpoint_ns: u64,
+    pub(super) archive_ns: u64,
+}
+
+impl SwitchWaits {
+    fn add(&mut self, hold: SwitchHold, waited_ns: u64) {
+        match hold {
+            SwitchHold::Checkpoint => self.checkpoint_ns += waited_ns,
+            SwitchHold::Archive => self.archive_ns += waited_ns,
+        }
+    }
 }
 
 /// What is known of a batch that is written while others are.
@@ -73,7 +90,7 @@ pub(super) enum Next {
     Gather,
     /// A sealed batch.
     Seal,
-    /// The checkpoint that lets a log be written.
+    /// What lets the next log be written: the checkpoint, or the archiver.
     Checkpoint,
     /// Nothing: it is idle or poisoned.
     Over,
@@ -185,7 +202,7 @@ impl Host {
                     self.step::<RECORD, true>(core, now, Event::Filled { batch: batch.id })
                 }
                 Next::Checkpoint => {
-                    let checkpoint = self.hands.await_checkpoint(core);
+                    let checkpoint = self.hands.await_switch(core);
                     now = core.clock.now();
                     let event = checkpoint.map_or(Event::NoCheckpoint, Event::Checkpoint);
                     self.step::<RECORD, true>(core, now, event)
@@ -294,7 +311,7 @@ impl ActionExecutor {
             batch,
             writes: 0,
             stations: Stations::default(),
-            checkpoint_wait_ns: 0,
+            switch_waits: SwitchWaits::default(),
             pipelined: None,
         });
         batch
@@ -363,27 +380,29 @@ impl ActionExecutor {
         }
     }
 
-    /// The first batch that was not submitted waited so long for the checkpoint.
-    pub(super) fn waited_for_checkpoint(&mut self, waited_ns: u64) {
+    /// The first batch that was not submitted waited so long for the log that it switches to.
+    pub(super) fn waited_for_switch(&mut self, hold: SwitchHold, waited_ns: u64) {
         let mut all = self.underway.iter_mut();
         if let Some(first) = all.find(|u| u.stations.submitted_ns == 0) {
-            first.checkpoint_wait_ns += waited_ns;
+            first.switch_waits.add(hold, waited_ns);
         }
     }
 
+    /// Waits until the log that the writer switches to may be reused; `None` when it never will.
     #[cold]
-    fn await_checkpoint(&mut self, core: &Core) -> Option<StreamBlock> {
-        let passed = core.checkpoint_passed(self.awaited_log_seq);
-        if passed.is_some() {
-            return passed;
+    fn await_switch(&mut self, core: &Core) -> Option<StreamBlock> {
+        while let Some(hold) = core.switch_hold(self.awaited_log_seq) {
+            let start = core.clock.now();
+            let goes_on = core.await_switch(hold, self.awaited_log_seq);
+            let waited = core.clock.now().since(start).0;
+            if let Some(last) = self.underway.back_mut() {
+                last.switch_waits.add(hold, waited);
+            }
+            if !goes_on {
+                return None;
+            }
         }
-        let start = core.clock.now();
-        let checkpoint = core.await_checkpoint(self.awaited_log_seq);
-        let waited = core.clock.now().since(start).0;
-        if let Some(last) = self.underway.back_mut() {
-            last.checkpoint_wait_ns += waited;
-        }
-        checkpoint
+        Some(core.reusable())
     }
 
     #[inline(always)]

@@ -103,7 +103,7 @@ impl Inspection {
             LogPlace::Device(path) => {
                 let space: Arc<dyn LogDevice> = Arc::new(device::raw::read_only(path)?);
                 let device = raw::control_window(&space, path)?;
-                let file = ControlFile::load(Arc::clone(&device), path)?;
+                let file = ControlFile::load_member(Arc::clone(&device), path)?;
                 (file, device, Some(space))
             }
         };

@@ -1,13 +1,15 @@
 //! The engine: a log on threads and real devices.
 //!
 //! What lives here: the way in ([`LogBuilder`]), creating (`create`) and opening ([`open`]), both
-//! on raw devices ([`raw`]), giving up redo behind damage (`salvage`), looking without opening
-//! (`inspect`), the host that carries out the
+//! on raw devices ([`raw`]), over several directories ([`stripe`]) and as members in several places
+//! (`member_layout`, `members`), giving up redo behind damage (`salvage`), looking without opening
+//! (`inspect`), archive mode (`archive`), the host that carries out the
 //! writer's actions (`host`), the same with batches in flight while it waits (`pipeline`),
 //! sessions, tickets and futures of commits that are not waited for one by one (`ticket`), queues
 //! of tickets (`completions`) with their `event`, the log writer's threads (`lgwr`). Policy is in
 //! `crate::writer`, leading and waiting in `crate::turn`; nothing here decides when to write.
 
+mod archive;
 mod back_end;
 mod builder;
 mod completions;
@@ -19,22 +21,29 @@ mod headers;
 mod host;
 mod inspect;
 mod lgwr;
+mod member_layout;
+mod members;
 mod observer;
 pub mod open;
 mod options;
+mod paths;
 mod pipeline;
 pub mod raw;
 mod reports;
 mod retired;
 mod salvage;
 mod session;
+pub mod stripe;
 mod ticket;
 
+pub use crate::members::MemberState;
+pub use archive::ArchiveMode;
 pub use back_end::BackEnd;
 pub use builder::{Layout, LogBuilder};
 pub use completions::{Completions, QueueFull};
 pub use event::CompletionEvent;
 pub use inspect::{GroupSurvey, Inspection, UNSOUND_LISTED};
+pub use member_layout::MemberLayout;
 pub use observer::{BatchEvent, LogWrite, Observer, WrittenBatch};
 pub use options::{LogPlace, LogWriter, Options, Paths, Shape};
 pub use session::{Appended, Session, SpaceWaits};
@@ -43,12 +52,14 @@ pub use ticket::{CommitFuture, Ticket};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::group::Geometry;
+use crate::members::Standing;
 use crate::planted::Planted;
 use crate::rba::Rba;
 use crate::recovery::{Reach, RecordReader, overwritten};
 use crate::sync::{EngineClock, JoinHandle, Mutex};
 use crate::triggers::Triggers;
-use crate::writer::{Cause, History, Learned, Writer};
+use crate::turn::SwitchHold;
+use crate::writer::{History, Learned, Writer};
 use device::file::LockGuard;
 use device::pool::WorkerStats;
 use device::{FileSet, LogDevice};
@@ -64,7 +75,7 @@ use std::sync::Arc;
 pub struct Log {
     core: Arc<core::Core>,
     /// What is given up when it is closed.
-    held: Mutex<Option<HeldLog>>,
+    held: Arc<Mutex<Option<HeldLog>>>,
     path: PathBuf,
     planted: Planted,
     lgwr: Mutex<Option<JoinHandle<()>>>,
@@ -75,14 +86,16 @@ pub struct Log {
     fresh: Writer,
 }
 
-/// The files or the device of an open log. The lock goes last.
+/// The files or the devices of an open log. The locks go last.
 struct HeldLog {
     control: ControlFile,
     /// The redo, to be read.
     data: Arc<dyn LogDevice>,
-    /// The log files, where the log is in files.
-    files: Option<FileSet>,
-    _lock: Option<LockGuard>,
+    /// The log files of each member, or of the log without members, where they are files.
+    files: Vec<(usize, FileSet)>,
+    /// The members, where it has some, and their places.
+    members: Option<(Arc<Standing>, Vec<PathBuf>)>,
+    _locks: Vec<LockGuard>,
 }
 
 impl Log {
@@ -181,36 +194,10 @@ impl Log {
     /// A position that is not durable yet; a device that fails, or a log file that was removed or
     /// replaced: the log is poisoned then, since what the files hold is unknown.
     pub fn checkpoint(&self, upto: Rba) -> Result<(), Error> {
-        self.core.check()?;
         let refuse = |why| Error::Checkpoint { asked: upto, why };
         let position = options::position(&self.core.geometry, upto)
             .ok_or_else(|| refuse("no such address in this log"))?;
-        let durable = self.core.buffer.durable_block();
-        if position.block > durable || position.block == durable && position.offset > 0 {
-            return Err(refuse("the log is not durable up to it"));
-        }
-        let mut held = self.held.lock().map_err(|_| Error::Closed)?;
-        let HeldLog { control, files, .. } = held.as_mut().ok_or(Error::Closed)?;
-        // Another checkpoint may have failed meanwhile, and what it left must not be built on.
-        self.core.check()?;
-        if position <= control.info().checkpoint {
-            return Ok(());
-        }
-        // What is written to a file without a name is lost with this process.
-        let there = files.as_ref().map_or(Ok(()), FileSet::still_there);
-        let updated = there.map_err(Error::from).and_then(|()| {
-            control.update(|info| {
-                info.checkpoint = position;
-                info.durable = info.durable.max(durable);
-                Ok(())
-            })
-        });
-        if let Err(error) = updated {
-            self.core.poison(Cause::Control(error.io_failure()));
-            return Err(error);
-        }
-        self.core.checkpointed(position.block);
-        Ok(())
+        self.advance(SwitchHold::Checkpoint, position, refuse)
     }
 
     /// Reads the records that begin at `from` or behind it, up to the durable position, while the
@@ -218,7 +205,8 @@ impl Log {
     /// dropped. Begin at a record's address, at
     /// [`RedoRecord::next`](crate::recovery::RedoRecord::next), at a checkpoint or at
     /// [`Log::durable`]. What lies before the log file of the checkpoint may be overwritten at any
-    /// time; a reader that comes too late gets [`Error::Overwritten`], never other bytes.
+    /// time, but for what is not archived in archive mode; a reader that comes too late gets
+    /// [`Error::Overwritten`], never other bytes.
     ///
     /// # Errors
     /// [`Error::Overwritten`] for redo that is not kept any more; [`Error::Position`] for a
@@ -252,10 +240,10 @@ impl Log {
     /// What can be read now.
     fn reach(&self) -> Reach {
         let geometry = &self.core.geometry;
-        let checkpoint = self.core.checkpoint();
+        let reusable = self.core.reusable();
         Reach {
             end: self.core.buffer.durable_block(),
-            reusable: checkpoint - checkpoint % geometry.blocks_per_group,
+            reusable: reusable - reusable % geometry.blocks_per_group,
         }
     }
 

@@ -30,8 +30,11 @@ pub struct LogWrite {
     pub log_seq: u64,
     /// A log switch happened in it.
     pub switched: bool,
-    /// Nanoseconds that it waited for the checkpoint.
+    /// Nanoseconds that it waited for the checkpoint: `log file switch (checkpoint incomplete)`.
     pub checkpoint_wait_ns: u64,
+    /// Nanoseconds that it waited for the archiver, after the checkpoint where it waited for both:
+    /// `log file switch (archiving needed)`. 0 outside of archive mode.
+    pub archive_wait_ns: u64,
     /// Several batches could be in flight when it was sealed; otherwise it was written alone.
     pub scalable: bool,
     /// The worker that ended its last write, from 0; `None` where the log writer wrote itself.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::format::{LifeId, Summer};
 use crate::group::Geometry;
 use crate::recovery::{Recovery, recover};
-use crate::sync::{EngineClock, Mutex};
+use crate::sync::Mutex;
 use crate::turn::{Leadership, SharedBaton};
 use crate::writer::{MAX_DEPTH, Writer};
 use device::file::{Directory, DirectoryEntry, FileSet, LockGuard, SyncMethod, lock_exclusive_at};
@@ -40,16 +40,16 @@ impl Log {
         let chosen = back_end::choose(Some(directory), block_bytes, &options);
         let set = open_logs(directory, control.info(), chosen.method)?;
         let (data, back_end) = chosen.device(set.clone(), &options, &lock);
-        let (mut log, recovery) = Log::start(data, control, path, options, Some(lock))?;
-        log.keep_files(set);
+        let (mut log, recovery) = Log::start(data, control, path, options, vec![lock])?;
+        log.keep_files(vec![set]);
         log.say_first(back_end);
         Ok((log, recovery))
     }
 
     /// Its checkpoints look whether these are still there.
-    fn keep_files(&self, files: FileSet) {
+    pub(super) fn keep_files(&self, files: Vec<FileSet>) {
         if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
-            held.files = Some(files);
+            held.files = files.into_iter().map(|set| (0, set)).collect();
         }
     }
 
@@ -68,7 +68,7 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let path = Path::new("redo.ctl");
         let control = ControlFile::load(control, path)?;
-        Log::start(data, control, path, options, None)
+        Log::start(data, control, path, options, Vec::new())
     }
 
     pub(super) fn start(
@@ -76,7 +76,7 @@ impl Log {
         mut control: ControlFile,
         path: &Path,
         mut options: Options,
-        lock: Option<LockGuard>,
+        locks: Vec<LockGuard>,
     ) -> Result<(Log, Recovery), Error> {
         let geometry = control.info().geometry;
         let ring_blocks = options.ring_blocks(&geometry)?;
@@ -86,6 +86,7 @@ impl Log {
         let bytes = (ring_blocks * u64::from(geometry.block_bytes)) as usize;
         let begin = (draw_life(path)?, options.damage_scan.at_least(bytes as u64));
         let recovery = recover(&data, &mut control, path, begin, options.planted)?;
+        options.archive_mode.apply(&mut control)?;
         let wanted = RegionOptions::default()
             .huge_pages(options.huge_pages)
             .lock(options.lock_memory);
@@ -94,11 +95,11 @@ impl Log {
         let pipe = Pipe::open(&*data, &region, &options, &caps)?;
         let queue = data.queue(Arc::clone(&region))?;
         let back_end = BackEnd::of(&region, &*queue, pipe.queue.as_deref());
-        let (start, checkpoint) = (
-            control.info().current().first,
-            control.info().checkpoint.block,
-        );
-        let writer = Writer::new(geometry, policy, 0, start, checkpoint, options.planted);
+        let info = control.info();
+        let (start, reusable) = (info.current().first, info.kept_from().block);
+        let archived = info.archived.map(|position| position.block);
+        let checkpoint = info.checkpoint.block;
+        let writer = Writer::new(geometry, policy, 0, start, reusable, options.planted);
         let depth = if pipe.queue.is_some() {
             policy.depth
         } else {
@@ -119,19 +120,23 @@ impl Log {
         )
         .for_depth(depth);
         let rules = options.rules(pipe.way(options.log_writer), &policy);
-        let clock = EngineClock::new();
+        let clock = options.clock.unwrap_or_default();
         let turn = SharedBaton::new(buffer, &geometry, host, checkpoint, rules);
+        if let Some(archived) = archived {
+            turn.begin_archive(archived);
+        }
         let core = Arc::new(Core::new(turn, geometry, clock));
         let thread = lgwr::start(&core, pipe.queue, options.log_writer_cpus)?;
         let held = HeldLog {
             control,
             data,
-            files: None,
-            _lock: lock,
+            files: Vec::new(),
+            members: None,
+            _locks: locks,
         };
         let log = Log {
             core,
-            held: Mutex::new(Some(held)),
+            held: Arc::new(Mutex::new(Some(held))),
             path: path.to_owned(),
             planted: options.planted,
             lgwr: Mutex::new(Some(thread)),
@@ -232,11 +237,20 @@ pub(super) fn hold(directory: &Path) -> Result<Directory, Error> {
 }
 
 pub(super) fn open_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+    ControlFile::load(control_device(at)?, at.path())
+}
+
+/// The control file of a member.
+pub(super) fn open_member_control(at: &DirectoryEntry) -> Result<ControlFile, Error> {
+    ControlFile::load_member(control_device(at)?, at.path())
+}
+
+fn control_device(at: &DirectoryEntry) -> Result<Arc<dyn LogDevice>, Error> {
     expect_control(at)?;
     let names = [Paths::CONTROL.to_owned()];
     let method = SyncMethod::Buffered;
     let device = FileSet::open_at(at.directory(), &names, CONTROL_BYTES, method)?;
-    ControlFile::load(Arc::new(device), at.path())
+    Ok(Arc::new(device))
 }
 
 /// The control file, to be read only, and the device that it was read from.
@@ -249,7 +263,10 @@ pub(super) fn open_control_read_only(
     let names = [Paths::CONTROL.to_owned()];
     let device = FileSet::open_read_only_at(directory, &names, CONTROL_BYTES)?;
     let device: Arc<dyn LogDevice> = Arc::new(device);
-    Ok((ControlFile::load(Arc::clone(&device), at.path())?, device))
+    Ok((
+        ControlFile::load_member(Arc::clone(&device), at.path())?,
+        device,
+    ))
 }
 
 fn expect_control(at: &DirectoryEntry) -> Result<(), Error> {

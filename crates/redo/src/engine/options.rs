@@ -1,20 +1,24 @@
 //! What a log is made of and how it is run.
 
+use super::archive::ArchiveMode;
 use super::observer::Observer;
+pub use super::paths::{LogPlace, Paths};
 use crate::control::Position;
 use crate::error::{Error, ShapeError};
-use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES, RAW_LOG_AT};
+use crate::format::{BLOCK_HEADER_BYTES, FILE_HEADER_MIN_BYTES};
 use crate::group::{Geometry, MAX_FILE_BYTES, MAX_SEAL_BYTES};
 use crate::planted::Planted;
 use crate::recovery::DamageScan;
 use crate::setters::setters;
+use crate::sync::EngineClock;
 use crate::triggers::Triggers;
 use crate::turn::{Leadership, Rules};
 use crate::writer::{LogFileSync, MAX_DEPTH, Policy};
 use device::file::SyncMethod;
 use device::{Caps, DeviceError, IoEngine, UringOptions};
 use measure::Nanos;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
 /// Who writes the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,6 +249,14 @@ pub struct Options {
     pub log_writer_cpus: Vec<usize>,
     /// How much is read behind the end of the redo when the log is opened.
     pub damage_scan: DamageScan,
+    /// A log write of which a member takes longer is an outlier
+    /// ([`MemberState::slow`](super::MemberState::slow)); 500 ms as Oracle counts them.
+    pub outlier: Duration,
+    /// Whether log files are reused only when they were archived.
+    pub archive_mode: ArchiveMode,
+    /// Clock of every time that the log reports; `None` for one that begins when the log is opened.
+    /// Logs that share a clock report times that can be compared.
+    pub clock: Option<EngineClock>,
     /// Called for each log write.
     pub observer: Option<Observer>,
     /// Keep the writer's history, to replay it. Grows without bound: for tests.
@@ -270,6 +282,9 @@ impl Default for Options {
             policy: Policy::default(),
             log_writer_cpus: Vec::new(),
             damage_scan: DamageScan::default(),
+            outlier: Duration::from_millis(500),
+            archive_mode: ArchiveMode::default(),
+            clock: None,
             observer: None,
             record_history: false,
             planted: Planted::none(),
@@ -302,6 +317,10 @@ setters!(Options {
     log_writer_cpus: Vec<usize>,
     /// These options with another search for damage when the log is opened.
     damage_scan: DamageScan,
+    /// These options with another time from which a log write of a member is an outlier.
+    outlier: Duration,
+    /// These options with another archive mode.
+    archive_mode: ArchiveMode,
     /// These options, with the log writer's history kept or not.
     record_history: bool,
     /// These options with a bug that a test plants.
@@ -314,6 +333,13 @@ impl Options {
     #[must_use]
     pub fn log_file_sync(mut self, log_file_sync: LogFileSync) -> Options {
         self.log_file_sync = Some(log_file_sync);
+        self
+    }
+
+    /// These options with a clock that other logs may share.
+    #[must_use]
+    pub fn clock(mut self, clock: EngineClock) -> Options {
+        self.clock = Some(clock);
         self
     }
 
@@ -371,99 +397,6 @@ impl Options {
         let most = geometry.blocks_per_group;
         let seal = u64::from(geometry.seal_blocks);
         Ok((blocks.min(most) / seal * seal).max(seal))
-    }
-}
-
-/// Paths of a log's files in its directory.
-#[derive(Clone, Debug)]
-pub struct Paths {
-    /// The directory.
-    pub directory: PathBuf,
-}
-
-impl Paths {
-    /// Of a log in `directory`.
-    #[must_use]
-    pub fn new(directory: impl AsRef<Path>) -> Paths {
-        Paths {
-            directory: directory.as_ref().to_owned(),
-        }
-    }
-
-    /// Name of the control file in its directory.
-    pub const CONTROL: &str = "redo.ctl";
-    /// Name of the control file until all log files are made.
-    pub const UNFINISHED: &str = "redo.ctl.unfinished";
-
-    /// Names of the log files in their directory, by group.
-    #[must_use]
-    pub fn log_names(groups: u32) -> Vec<String> {
-        (1..=groups).map(|g| format!("redo{g:02}.log")).collect()
-    }
-
-    /// The control file.
-    #[must_use]
-    pub fn control(&self) -> PathBuf {
-        self.directory.join(Paths::CONTROL)
-    }
-
-    /// The log file of each group.
-    #[must_use]
-    pub fn logs(&self, groups: u32) -> Vec<PathBuf> {
-        let names = Paths::log_names(groups);
-        names.iter().map(|name| self.directory.join(name)).collect()
-    }
-}
-
-/// Where a log lives.
-#[derive(Clone, Debug)]
-pub enum LogPlace {
-    /// In files of a directory.
-    Directory(Paths),
-    /// On a raw block device.
-    Device(PathBuf),
-}
-
-impl LogPlace {
-    /// Of the log that `path` names: a block device, or else a directory.
-    #[must_use]
-    pub fn of(path: impl AsRef<Path>) -> LogPlace {
-        let path = path.as_ref();
-        if device::raw::is_block_device(path) {
-            LogPlace::Device(path.to_owned())
-        } else {
-            LogPlace::Directory(Paths::new(path))
-        }
-    }
-
-    /// What errors name.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        match self {
-            LogPlace::Directory(paths) => &paths.directory,
-            LogPlace::Device(path) => path,
-        }
-    }
-
-    /// What its owner has locked.
-    #[must_use]
-    pub fn locked(&self) -> PathBuf {
-        match self {
-            LogPlace::Directory(paths) => paths.control(),
-            LogPlace::Device(path) => path.clone(),
-        }
-    }
-
-    /// Where each group is, to be shown: its file, or the device and the byte that it begins at.
-    #[must_use]
-    pub fn groups(&self, geometry: &Geometry) -> Vec<PathBuf> {
-        match self {
-            LogPlace::Directory(paths) => paths.logs(geometry.groups),
-            LogPlace::Device(path) => (0..u64::from(geometry.groups))
-                .map(|group| RAW_LOG_AT + group * geometry.file_bytes)
-                .map(|at| PathBuf::from(format!("{}+{at}", path.display())))
-                .collect(),
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::host::{Host, Next, PipelinedBatch};
 use crate::planted::Bug;
 use crate::rules;
 use crate::sync::yield_now;
-use crate::turn::Turned;
+use crate::turn::{SwitchHold, Turned};
 use crate::writer::Event;
 use device::{Op, OpCompletion, Queue};
 use measure::{Clock, Nanos};
@@ -30,8 +30,10 @@ pub(super) struct Between {
     handled: u32,
     /// Committers are being waited for.
     gathering: bool,
-    /// The writer waits for the checkpoint since then.
+    /// The writer waits since then for what lets the next log be written.
     awaits_checkpoint: Option<Nanos>,
+    /// What held it when that was looked at last.
+    held_by: Option<SwitchHold>,
     /// Redo that was asked for finds no place in flight since then.
     full_since: Option<Nanos>,
     /// When a batch was sealed last, or the open one was found empty.
@@ -171,17 +173,23 @@ impl Host {
             if self.is_over(core) {
                 return;
             }
-            let passed = core.checkpoint_passed(self.hands.awaited_log_seq);
-            let event = match passed {
-                Some(block) => Event::Checkpoint(block),
-                // What is in flight may still be durable, and told.
-                None if closing && self.hands.in_flight == 0 => Event::NoCheckpoint,
-                None => return,
-            };
+            let hold = core.switch_hold(self.hands.awaited_log_seq);
             let now = core.clock.now();
+            if let Some(held) = self.hands.between.held_by
+                && hold != Some(held)
+            {
+                self.hands.waited_for_switch(held, now.since(since).0);
+                self.hands.between.awaits_checkpoint = Some(now);
+            }
+            self.hands.between.held_by = hold;
+            let event = match hold {
+                None => Event::Checkpoint(core.reusable()),
+                // What is in flight may still be durable, and told.
+                Some(_) if closing && self.hands.in_flight == 0 => Event::NoCheckpoint,
+                Some(_) => return,
+            };
             self.hands.between.awaits_checkpoint = None;
-            let waited = now.since(since).0;
-            self.hands.waited_for_checkpoint(waited);
+            self.hands.between.held_by = None;
             let next = self.step::<RECORD, false>(core, now, event);
             self.note(now, next);
         }

@@ -79,7 +79,7 @@ impl Log {
         let guard = device.into_guard();
         let (space, back_end) = chosen.device(set, &options, &guard);
         let data = open_groups(&space, control.info(), &path)?;
-        let (mut log, recovery) = Log::start(data, control, &path, options, Some(guard))?;
+        let (mut log, recovery) = Log::start(data, control, &path, options, vec![guard])?;
         log.say_first(back_end);
         Ok((log, recovery))
     }
@@ -132,7 +132,7 @@ impl Log {
     ) -> Result<(Log, Recovery), Error> {
         let control = ControlFile::load(control_window(space, path)?, path)?;
         let data = open_groups(space, control.info(), path)?;
-        Log::start(data, control, path, options, None)
+        Log::start(data, control, path, options, Vec::new())
     }
 }
 

@@ -7,14 +7,14 @@
 use super::builder::{Layout, LogBuilder};
 use super::open::{draw_life, hold, open_control, open_logs};
 use super::options::Paths;
-use super::{create, raw};
+use super::{create, raw, stripe};
 use crate::control::ControlFile;
 use crate::error::Error;
 use crate::rba::Rba;
 use crate::recovery::{Salvage, salvage};
 use device::file::{Directory, SyncMethod, lock_exclusive_at};
 use device::{LogDevice, raw::HeldRawDevice};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl<'a> LogBuilder<'a> {
@@ -33,9 +33,22 @@ impl<'a> LogBuilder<'a> {
         let given_up = match &self.layout {
             Layout::Directory(path) => in_directory(&hold(path)?, at),
             Layout::OpenDirectory(held) => in_directory(held, at),
+            Layout::Stripe { directories, .. } => {
+                let (space, _locks) = stripe::open_space(directories)?;
+                in_space(&space, directories[0].path(), at)
+            }
             Layout::Device(held) => on_device(held, at),
             Layout::Cleared(device) => on_device(device.held(), at),
             Layout::Space { device, path } => in_space(device, path, at),
+            Layout::Members(_) => {
+                return Err(Error::Members {
+                    path: PathBuf::new(),
+                    what: String::from(
+                        "redo behind damage is given up in logs without members only: open the log \
+                         without the damaged member and accept the loss",
+                    ),
+                });
+            }
             Layout::Devices { data, control } => {
                 let path = Path::new(Paths::CONTROL);
                 let mut control = ControlFile::load(Arc::clone(control), path)?;

@@ -9,13 +9,14 @@
 //!
 //! What it must not know: where members come from, and who may be missing.
 
+use super::GivenMember;
 use crate::control::{ControlInfo, Position};
 use crate::error::Error;
 use crate::group::StreamBlock;
 use crate::planted::{Bug, Planted};
 use crate::recovery::{DamageScan, Reader};
 use device::queue::{IoOrDevice, Queue};
-use device::{LogDevice, Op, OpCompletion, OpKind, Piece, Region};
+use device::{LogDevice, Op, OpKind, Piece, Region};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +24,15 @@ use std::sync::Arc;
 pub(crate) struct MemberData<'a> {
     pub(crate) device: &'a Arc<dyn LogDevice>,
     pub(crate) path: &'a Path,
+}
+
+impl MemberData<'_> {
+    pub(crate) fn of(given: &GivenMember) -> MemberData<'_> {
+        MemberData {
+            device: &given.data,
+            path: &given.path,
+        }
+    }
 }
 
 /// Bytes that are read or copied at once.
@@ -79,13 +89,22 @@ struct Union<'a> {
 }
 
 impl Union<'_> {
-    /// For each member the blocks that it lacks, from the checkpoint on.
+    /// For each member the blocks that it lacks, from the log file of the checkpoint on, or of what
+    /// is not archived: what lies in it before that is read, too. Of what is older than the
+    /// incarnations that are kept nobody knows whether it counts, and an earlier opening has seen
+    /// to it.
     fn find_lacking(&self) -> Result<Vec<Lacking>, Error> {
         let geometry = &self.info.geometry;
         let block_bytes = u64::from(geometry.block_bytes);
-        let Position { block: from, .. } = self.info.checkpoint;
-        let limit = (from / geometry.blocks_per_group + u64::from(geometry.groups))
-            * geometry.blocks_per_group;
+        let Position {
+            block: checkpoint, ..
+        } = self.info.checkpoint;
+        // In archive mode an archiver reads what lies before the checkpoint.
+        let kept = self.info.kept_from().block;
+        let log = kept / geometry.blocks_per_group * geometry.blocks_per_group;
+        let known = self.info.incarnations.first().map_or(0, |i| i.first);
+        let from = log.max(known).min(kept);
+        let limit = log + u64::from(geometry.groups) * geometry.blocks_per_group;
         let most = (CHUNK_BYTES / block_bytes).max(1);
         let mut lacking = vec![Lacking::new(); self.members.len()];
         let mut chunks = vec![Vec::new(); self.members.len()];
@@ -111,7 +130,7 @@ impl Union<'_> {
                     Some(owner) => without
                         .into_iter()
                         .for_each(|member| lacking[member].push((block, owner))),
-                    None if self.readers[0].is_gap(block) => {}
+                    None if block < checkpoint || self.readers[0].is_gap(block) => {}
                     None => return Ok(lacking),
                 }
             }
@@ -165,7 +184,6 @@ struct Copier<'a> {
     region: Arc<Region>,
     queue: Box<dyn Queue>,
     bytes: Vec<u8>,
-    done: Vec<OpCompletion>,
 }
 
 impl<'a> Copier<'a> {
@@ -176,7 +194,6 @@ impl<'a> Copier<'a> {
             queue: to.device.queue(Arc::clone(&region))?,
             region,
             bytes: vec![0; most],
-            done: Vec::with_capacity(1),
         })
     }
 
@@ -193,20 +210,9 @@ impl<'a> Copier<'a> {
     }
 
     fn carry_out(&mut self, kind: OpKind, expected: u64) -> Result<(), Error> {
-        const EIO: i32 = 5;
-        self.queue.submit(&[Op { id: 1, kind }]);
-        self.done.clear();
-        while self.done.is_empty() {
-            self.queue.poll(&mut self.done, true);
-        }
-        match self.done[0].result {
-            Ok(bytes) if bytes == expected => Ok(()),
-            Ok(_) => Err(failed(
-                self.to,
-                IoOrDevice::Io(device::IoFailure { errno: EIO }),
-            )),
-            Err(failure) => Err(failed(self.to, IoOrDevice::Io(failure))),
-        }
+        let op = Op { id: 1, kind };
+        let done = device::queue::run_one(&mut *self.queue, op, expected);
+        done.map_err(|source| failed(self.to, source))
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Invariants: a member's flush is submitted when *this* member has completed every write that the
 //! flush covers; it has one flush in flight at a time, which covers all that are ready; its memory
-//! is filled again only when its own operation has returned.
+//! is filled again only when its own operation has returned. It has one write in flight: what comes
+//! meanwhile and follows it on the device goes in one write with it, so that a member that is late
+//! catches up, though it is no faster than the others.
 
 use device::pool::Workers;
 use device::queue::{LogDevice, Queue};
@@ -36,21 +38,29 @@ impl Memory {
         })
     }
 
-    /// Room for `len` bytes; `None` where what is still written leaves less.
-    fn take(&mut self, number: Number, len: usize) -> Option<[Piece; 2]> {
+    /// Room for `len` bytes, by the place at which it begins; `None` where what is still written
+    /// leaves less.
+    fn take(&mut self, number: Number, len: usize) -> Option<u64> {
         let (ring, len) = (self.region.len() as u64, len as u64);
         if self.head + len - self.tail > ring {
             return None;
         }
-        let at = self.head % ring;
-        let first = len.min(ring - at);
+        let from = self.head;
         self.head += len;
         self.taken.push_back((number, len, false));
+        Some(from)
+    }
+
+    /// The memory from this place on.
+    fn pieces(&self, from: u64, len: u64) -> [Piece; 2] {
+        let ring = self.region.len() as u64;
+        let at = from % ring;
+        let first = len.min(ring - at);
         let piece = |at: u64, len: u64| Piece {
             at: at as usize,
             len: len as usize,
         };
-        Some([piece(at, first), piece(0, len - first)])
+        [piece(at, first), piece(0, len - first)]
     }
 
     fn give_back(&mut self, number: Number) {
@@ -64,19 +74,44 @@ impl Memory {
     }
 }
 
+/// A write that is not submitted yet.
+struct Held {
+    number: Number,
+    addr: u64,
+    len: u64,
+    /// Where it begins in the member's memory, in bytes taken since the log was opened.
+    from: u64,
+}
+
+/// A flush that waits for writes of its member.
+struct Wanted {
+    number: Number,
+    needs: Vec<Number>,
+    /// The log's bytes that it covers.
+    bytes: u64,
+}
+
 /// A member in a queue.
 pub(super) struct Lane {
     pub(super) member: usize,
     queue: Box<dyn Queue>,
     memory: Memory,
-    /// Writes that it has not completed, with their bytes.
-    writing: Vec<(Number, u64)>,
+    /// Writes that it has not completed.
+    writing: Vec<Number>,
+    /// Of those, the ones that are not submitted, oldest first.
+    held: VecDeque<Held>,
+    /// The write in flight: which it carries, and their bytes.
+    carried: Option<(Vec<Number>, u64)>,
+    /// Bytes of a write at most.
+    max_io_bytes: u64,
     /// Flushes that wait for writes of this member, oldest first.
-    waiting: VecDeque<(Number, Vec<Number>)>,
-    /// The flush in flight.
-    flushing: Option<Number>,
+    waiting: VecDeque<Wanted>,
+    /// The flush in flight, and the bytes that were returned before it was wanted.
+    flushing: Option<(Number, u64)>,
     /// Flushes up to this one are complete.
     pub(super) flushed: Number,
+    /// The log's bytes that were returned before that one was wanted: it has them durably.
+    pub(super) durable_bytes: u64,
     /// Operations in flight.
     pub(super) in_flight: usize,
     /// It failed, or it had no room: nothing of it counts any more.
@@ -106,9 +141,13 @@ impl Lane {
             queue,
             memory,
             writing: Vec::new(),
+            held: VecDeque::new(),
+            carried: None,
+            max_io_bytes: device.caps().max_io_bytes.into(),
             waiting: VecDeque::new(),
             flushing: None,
             flushed: 0,
+            durable_bytes: 0,
             in_flight: 0,
             failed: false,
             done: Vec::new(),
@@ -126,36 +165,79 @@ impl Lane {
         if self.failed {
             return;
         }
-        let Some(pieces) = self.memory.take(number, len) else {
+        let Some(from) = self.memory.take(number, len) else {
             self.failed = true;
             return;
         };
-        copy(&self.memory.region, pieces);
-        self.writing.push((number, len as u64));
-        self.in_flight += 1;
-        let kind = OpKind::Write { addr, pieces };
-        self.queue.submit(&[Op { id: number, kind }]);
+        let len = len as u64;
+        copy(&self.memory.region, self.memory.pieces(from, len));
+        self.writing.push(number);
+        self.held.push_back(Held {
+            number,
+            addr,
+            len,
+            from,
+        });
+        self.advance_writes();
     }
 
-    /// Gives it a flush that covers the writes for which `covers` holds.
-    pub(super) fn flush(&mut self, number: Number, covers: impl Fn(Number) -> bool) {
+    /// Submits what is held and follows each other on the device, where no write is in flight.
+    fn advance_writes(&mut self) {
+        if self.failed || self.carried.is_some() {
+            return;
+        }
+        let Some(first) = self.held.pop_front() else {
+            return;
+        };
+        let (mut numbers, mut len) = (vec![first.number], first.len);
+        while let Some(next) = self.held.front() {
+            let follows = next.addr == first.addr + len && next.from == first.from + len;
+            if !follows || len + next.len > self.max_io_bytes {
+                break;
+            }
+            len += next.len;
+            numbers.push(next.number);
+            self.held.pop_front();
+        }
+        let pieces = self.memory.pieces(first.from, len);
+        let addr = first.addr;
+        let kind = OpKind::Write { addr, pieces };
+        let id = first.number;
+        self.carried = Some((numbers, len));
+        self.in_flight += 1;
+        self.queue.submit(&[Op { id, kind }]);
+    }
+
+    /// Gives it a flush that covers the writes for which `covers` holds, `bytes` of the log.
+    pub(super) fn flush(&mut self, number: Number, bytes: u64, covers: impl Fn(Number) -> bool) {
         if self.failed {
             return;
         }
-        let writing = self.writing.iter().map(|(number, _)| *number);
+        let writing = self.writing.iter().copied();
         let needs = writing.filter(|write| covers(*write)).collect();
-        self.waiting.push_back((number, needs));
+        self.waiting.push_back(Wanted {
+            number,
+            needs,
+            bytes,
+        });
         self.advance();
     }
 
     /// Whether it has completed this write.
     pub(super) fn has_written(&self, number: Number) -> bool {
-        !self.failed && self.writing.iter().all(|(write, _)| *write != number)
+        !self.failed && !self.writing.contains(&number)
     }
 
-    /// Bytes that it was given and has not completed.
-    pub(super) fn behind(&self) -> u64 {
-        self.writing.iter().map(|(_, bytes)| bytes).sum()
+    /// Nothing of it is on its way or wanted.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight == 0 && (self.failed || self.waiting.is_empty() && self.held.is_empty())
+    }
+
+    /// From now on nothing is submitted: the process that would do it has ended.
+    #[cfg(feature = "crash")]
+    pub(super) fn halt(&mut self) {
+        self.held.clear();
+        self.waiting.clear();
     }
 
     /// Takes what has ended; returns whether anything had.
@@ -175,26 +257,30 @@ impl Lane {
         self.in_flight -= 1;
         if completion.id & FLUSH != 0 {
             match (self.flushing.take(), completion.result) {
-                (Some(number), Ok(_)) if !self.failed => self.flushed = number,
+                (Some((number, bytes)), Ok(_)) if !self.failed => {
+                    (self.flushed, self.durable_bytes) = (number, bytes);
+                }
                 _ => self.failed = true,
             }
             return;
         }
-        let number = completion.id;
-        self.memory.give_back(number);
-        let at = self.writing.iter().position(|(write, _)| *write == number);
-        let bytes = at.map(|at| self.writing[at].1);
-        if completion.result.ok() != bytes {
-            // It stays among those that it has not completed.
+        let Some((numbers, bytes)) = self.carried.take() else {
+            return;
+        };
+        numbers
+            .iter()
+            .for_each(|number| self.memory.give_back(*number));
+        if completion.result != Ok(bytes) {
+            // They stay among those that it has not completed.
             self.failed = true;
             return;
         }
-        if let Some(at) = at {
-            self.writing.swap_remove(at);
+        let ended = |write: &Number| numbers.contains(write);
+        self.writing.retain(|write| !ended(write));
+        for wanted in &mut self.waiting {
+            wanted.needs.retain(|write| !ended(write));
         }
-        for (_, needs) in &mut self.waiting {
-            needs.retain(|write| *write != number);
-        }
+        self.advance_writes();
     }
 
     /// Submits the flush of all that are ready.
@@ -202,14 +288,14 @@ impl Lane {
         if self.failed || self.flushing.is_some() {
             return;
         }
-        while let Some((number, needs)) = self.waiting.front() {
-            if !needs.is_empty() {
+        while let Some(wanted) = self.waiting.front() {
+            if !wanted.needs.is_empty() {
                 break;
             }
-            self.flushing = Some(*number);
+            self.flushing = Some((wanted.number, wanted.bytes));
             self.waiting.pop_front();
         }
-        if let Some(number) = self.flushing {
+        if let Some((number, _)) = self.flushing {
             self.in_flight += 1;
             let id = FLUSH | number;
             let kind = OpKind::Flush;

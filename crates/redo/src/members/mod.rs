@@ -18,21 +18,45 @@
 //! opened ([`heal`]). What it must not know: when to write, sessions, commits.
 #![allow(unsafe_code)]
 
+mod assemble;
+mod contest;
 pub(crate) mod heal;
 mod lane;
 mod queue;
 
+use contest::{CellStats, MemberStats};
+
+#[cfg(feature = "crash")]
+pub(crate) use assemble::newest;
+pub(crate) use assemble::{Assembled, Assembly, GivenMember};
 pub(crate) use queue::MembersQueue;
 
 use crate::control::MemberTable;
 use crate::planted::Planted;
 use device::queue::{Caps, IoOrDevice, LogDevice, Queue};
 use device::{DeviceError, Region};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-/// Marks members stale, durably, on all others; false when that failed.
-pub(crate) type Fence = Box<dyn Fn(u16) -> bool + Send + Sync>;
+/// A log write of which a member takes longer is an outlier: 500 ms, as Oracle counts them.
+const OUTLIER_NS: u64 = 500_000_000;
+
+/// What came of marking members stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// The mark is durable on all others.
+    Durable,
+    /// Not yet: ask again. The crash simulation answers later.
+    #[cfg_attr(not(feature = "crash"), allow(dead_code))]
+    Waiting,
+    /// It could not be made: nothing may be acknowledged any more.
+    Failed,
+}
+
+/// Marks members stale, durably, on all others.
+pub(crate) type Fence = Box<dyn Fn(u16) -> Marked + Send + Sync>;
 
 /// How the members of an open log are, for the log writer, who opens and who asks.
 pub(crate) struct Standing {
@@ -44,37 +68,15 @@ pub(crate) struct Standing {
     /// The member whose flush was acknowledged last: it has everything.
     leader: AtomicUsize,
     fence: OnceLock<Fence>,
-    pub(crate) stats: Vec<MemberStats>,
-}
-
-/// What a member did since the log was opened.
-#[derive(Debug, Default)]
-pub struct MemberStats {
-    writes_first: AtomicU64,
-    flushes_first: AtomicU64,
-    /// Bytes that it had not completed when its cell acknowledged, at most.
-    behind_bytes: AtomicU64,
-}
-
-impl MemberStats {
-    /// Writes that it completed first in its cell.
-    #[must_use]
-    pub fn writes_first(&self) -> u64 {
-        self.writes_first.load(Ordering::Relaxed)
-    }
-
-    /// Flushes that it completed first in its cell.
-    #[must_use]
-    pub fn flushes_first(&self) -> u64 {
-        self.flushes_first.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of redo that it had not completed when its cell acknowledged, at most. What the loss
-    /// of the others costs is more: also what it had completed and not flushed.
-    #[must_use]
-    pub fn behind_bytes(&self) -> u64 {
-        self.behind_bytes.load(Ordering::Relaxed)
-    }
+    /// Bytes of the log that are acknowledged, since it was opened.
+    acknowledged_bytes: AtomicU64,
+    /// A log write that takes a member longer is an outlier, nanoseconds.
+    outlier_ns: AtomicU64,
+    stats: Vec<MemberStats>,
+    cells: Vec<CellStats>,
+    /// The simulated process has ended.
+    #[cfg(feature = "crash")]
+    halted: std::sync::atomic::AtomicBool,
 }
 
 impl Standing {
@@ -85,7 +87,12 @@ impl Standing {
             condemned: AtomicU16::new(0),
             leader: AtomicUsize::new(table.all().find(|m| table.in_sync(*m)).unwrap_or(0)),
             fence: OnceLock::new(),
+            acknowledged_bytes: AtomicU64::new(0),
+            outlier_ns: AtomicU64::new(OUTLIER_NS),
             stats: table.all().map(|_| MemberStats::default()).collect(),
+            cells: table.cells().map(|_| CellStats::default()).collect(),
+            #[cfg(feature = "crash")]
+            halted: false.into(),
         })
     }
 
@@ -109,17 +116,87 @@ impl Standing {
         self.condemned.fetch_or(1 << member, Ordering::SeqCst);
     }
 
+    /// The simulated process ends: its queues submit nothing any more.
+    #[cfg(feature = "crash")]
+    pub(crate) fn halt(&self) {
+        self.halted.store(true, Ordering::SeqCst);
+    }
+
+    #[cfg(feature = "crash")]
+    fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::SeqCst)
+    }
+
     fn is_condemned(&self, member: usize) -> bool {
         self.condemned.load(Ordering::SeqCst) >> member & 1 != 0
     }
 
-    fn fence(&self, members: u16) -> bool {
-        let held = self.fence.get().is_some_and(|fence| fence(members));
-        if held {
+    /// From now on log writes that take longer are outliers.
+    pub(crate) fn set_outlier(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.outlier_ns.store(ns, Ordering::Relaxed);
+    }
+
+    /// How each member is, without its path.
+    pub(crate) fn report(&self) -> Vec<MemberState> {
+        let get = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let each = self.stats.iter().enumerate().map(|(member, stats)| {
+            let cell = member / usize::from(self.table.cell);
+            MemberState {
+                path: PathBuf::new(),
+                cell,
+                in_sync: !self.is_stale(member),
+                writes: get(&stats.writes),
+                first: get(&stats.first),
+                margin_ns: get(&stats.margin_ns),
+                slow: get(&stats.slow),
+                all_slow: get(&self.cells[cell].all_slow),
+                longest_ns: get(&stats.longest_ns),
+                window_bytes: get(&stats.window_bytes),
+                window_ns: get(&stats.window_ns),
+            }
+        });
+        each.collect()
+    }
+
+    fn fence(&self, members: u16) -> Marked {
+        let fence = self.fence.get();
+        let marked = fence.map_or(Marked::Failed, |fence| fence(members));
+        if marked == Marked::Durable {
             self.marked(members);
         }
-        held
+        marked
     }
+}
+
+/// How a member of an open log is, and what it did since the log was opened. A log write is here
+/// what a flush made durable, from the submission of its first write to that member's completion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberState {
+    /// Its place.
+    pub path: PathBuf,
+    /// Its cell, from 0: cells mirror each other, the members of a cell race.
+    pub cell: usize,
+    /// It is in sync; others lack redo that was acknowledged, or may lack it.
+    pub in_sync: bool,
+    /// Log writes that it completed.
+    pub writes: u64,
+    /// Of those, the ones that it was the first in its cell to complete.
+    pub first: u64,
+    /// By how much it was before the others of its cell then, nanoseconds, summed.
+    pub margin_ns: u64,
+    /// Log writes that were outliers on it.
+    pub slow: u64,
+    /// Log writes that were outliers on all members of its cell.
+    pub all_slow: u64,
+    /// The longest log write, nanoseconds.
+    pub longest_ns: u64,
+    /// The most that was acknowledged and that it did not have durably, bytes: what would have been
+    /// lost with the others of its cell, where no other cell had it.
+    pub window_bytes: u64,
+    /// The longest time for which something acknowledged was not durable on it, nanoseconds.
+    pub window_ns: u64,
 }
 
 /// The members of a log as one device. Devices of members that are stale or not there are `None`.
@@ -145,15 +222,7 @@ unsafe impl LogDevice for Members {
     /// What all members can do.
     fn caps(&self) -> Caps {
         let each = self.in_sync().map(|(_, device)| device.caps());
-        let all = each.reduce(|a, b| Caps {
-            logical_bytes: a.logical_bytes.max(b.logical_bytes),
-            physical_bytes: a.physical_bytes.max(b.physical_bytes),
-            memory_align: a.memory_align.max(b.memory_align),
-            max_io_bytes: a.max_io_bytes.min(b.max_io_bytes),
-            durable_writes: false,
-            blocking: a.blocking || b.blocking,
-        });
-        let all = all.expect("a log has a member in sync");
+        let all = Caps::common(each).expect("a log has a member in sync");
         // In a race each member's writes may be complete in another order.
         Caps {
             durable_writes: false,

@@ -4,8 +4,9 @@
 //! hold everything that was returned before, and the mark is durable on them; what a member that
 //! was given up still has in flight is waited for before its queue goes.
 
+use super::contest::Contest;
 use super::lane::{Lane, Number};
-use super::{Members, Standing};
+use super::{Marked, Members, Standing};
 use crate::planted::{Bug, Planted};
 use device::queue::Queue;
 use device::{DeviceError, Doorbell, IoFailure, Op, OpCompletion, OpKind, Region};
@@ -19,6 +20,7 @@ const EIO: i32 = 5;
 struct Pending {
     number: Number,
     id: u64,
+    /// Of a write its bytes; of a flush the log's bytes that it covers.
     bytes: u64,
     flush: bool,
 }
@@ -35,6 +37,9 @@ pub(crate) struct MembersQueue {
     submitted: Number,
     /// The last flush that was returned.
     acknowledged: Number,
+    /// Bytes of the writes that were returned.
+    returned_bytes: u64,
+    contest: Contest,
     /// All is lost: every operation fails.
     broken: bool,
     bell: Arc<Doorbell>,
@@ -59,6 +64,11 @@ impl MembersQueue {
             pending: Vec::new(),
             submitted: 0,
             acknowledged: 0,
+            returned_bytes: 0,
+            contest: Contest::new(
+                members.devices.len(),
+                Duration::from_nanos(members.standing.outlier_ns.load(Ordering::Relaxed)),
+            ),
             broken: false,
             bell,
             blocking,
@@ -72,6 +82,7 @@ impl MembersQueue {
         let (pending, region) = (&self.pending, &*self.region);
         match op.kind {
             OpKind::Write { addr, pieces } => {
+                self.contest.writing();
                 for lane in &mut self.lanes {
                     lane.write(number, (addr, op.bytes()), |to, room| {
                         copy(region, pieces, to, room);
@@ -81,16 +92,22 @@ impl MembersQueue {
             OpKind::Flush => {
                 let early = self.planted.has(Bug::FlushOfTheFirst);
                 let returned = |write| !early && pending.iter().all(|p| p.number != write);
+                let cells = self.standing.cells.len();
+                self.contest.flushing(number, &self.lanes, cells);
                 for lane in &mut self.lanes {
-                    lane.flush(number, returned);
+                    lane.flush(number, self.returned_bytes, returned);
                 }
             }
         }
+        let flush = op.kind == OpKind::Flush;
         self.pending.push(Pending {
             number,
             id: op.id,
-            bytes: op.bytes() as u64,
-            flush: op.kind == OpKind::Flush,
+            bytes: match flush {
+                true => self.returned_bytes,
+                false => op.bytes() as u64,
+            },
+            flush,
         });
     }
 
@@ -151,9 +168,17 @@ impl MembersQueue {
             self.standing.marked(mask);
             mask = 0;
         }
-        if mask != 0 && !self.standing.fence(mask) {
-            self.broken = true;
-            return true;
+        let marked = match mask {
+            0 => Marked::Durable,
+            _ => self.standing.fence(mask),
+        };
+        match marked {
+            Marked::Durable => {}
+            Marked::Waiting => return false,
+            Marked::Failed => {
+                self.broken = true;
+                return true;
+            }
         }
         let (standing, lanes) = (&self.standing, &mut self.lanes);
         let gone = lanes.extract_if(.., |lane| standing.is_stale(lane.member));
@@ -162,8 +187,22 @@ impl MembersQueue {
     }
 
     fn pump(&mut self) {
-        for lane in self.lanes.iter_mut().chain(&mut self.given_up) {
+        #[cfg(feature = "crash")]
+        if self.standing.is_halted() {
+            self.lanes
+                .iter_mut()
+                .chain(&mut self.given_up)
+                .for_each(Lane::halt);
+        }
+        let mut any = false;
+        for lane in &mut self.lanes {
+            any |= lane.pump();
+        }
+        for lane in &mut self.given_up {
             lane.pump();
+        }
+        if any {
+            self.contest.look(&self.lanes, &self.standing);
         }
         self.given_up.retain(|lane| lane.in_flight > 0);
     }
@@ -180,6 +219,7 @@ impl MembersQueue {
             let winner = self.winner(pending);
             let result = match (self.broken, winner) {
                 (true, _) => Err(IoFailure { errno: EIO }),
+                (false, Some(_)) if pending.flush => Ok(0),
                 (false, Some(_)) => Ok(pending.bytes),
                 (false, None) => {
                     at += 1;
@@ -200,18 +240,19 @@ impl MembersQueue {
     }
 
     fn count(&mut self, pending: &Pending, member: usize) {
-        let stats = &self.standing.stats;
         if !pending.flush {
-            stats[member].writes_first.fetch_add(1, Ordering::Relaxed);
+            self.returned_bytes += pending.bytes;
             return;
         }
-        stats[member].flushes_first.fetch_add(1, Ordering::Relaxed);
         self.acknowledged = self.acknowledged.max(pending.number);
         self.standing.leader.store(member, Ordering::SeqCst);
-        for lane in self.lanes.iter().filter(|l| l.flushed < pending.number) {
-            let behind = &stats[lane.member].behind_bytes;
-            behind.fetch_max(lane.behind(), Ordering::Relaxed);
-        }
+        let (lanes, standing) = (&self.lanes, &self.standing);
+        self.contest.acknowledged(pending.bytes, lanes, standing);
+    }
+
+    /// Nothing is on its way to a member that is still believed.
+    fn is_idle(&self) -> bool {
+        self.lanes.iter().all(Lane::is_idle)
     }
 }
 
@@ -251,7 +292,9 @@ impl Queue for MembersQueue {
             let seen = self.bell.read();
             self.pump();
             let returned = self.deliver(out);
-            if returned > 0 || !wait || self.pending.is_empty() || !self.blocking {
+            // Who waits with nothing to come gives the queue up: late members catch up first.
+            let over = self.pending.is_empty() && self.is_idle();
+            if returned > 0 || !wait || over || !self.blocking {
                 return returned;
             }
             self.bell.wait_timeout(seen, None);

@@ -98,6 +98,8 @@ pub(super) enum Behind {
 const SAMPLE_STEP_BYTES: u64 = 1 << 20;
 /// nor than this part of their distance from the end.
 const SAMPLE_PART: u64 = 64;
+/// So many samples are read one after the other.
+const FEW_SAMPLES: usize = 8;
 
 /// Blocks that are read together, behind the part that is read in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -233,9 +235,11 @@ impl Reader<'_> {
             len: (sample.blocks * block_bytes) as usize,
         });
         let mut order = samples.iter();
-        // Each is a read of its own, far from the one before: they are worth several at once.
+        // Each is a read of its own, far from the one before: they are worth several at once,
+        // unless they are so few that threads start for longer than they read.
+        let few = samples.len() <= FEW_SAMPLES;
         let pace = Pace {
-            alone_bytes: 0,
+            alone_bytes: if few { usize::MAX } else { 0 },
             chunk_bytes: PAGE_BYTES.max(block_bytes) as usize,
         };
         read_ahead(self.data, plan, pace, |page| {

@@ -1,40 +1,96 @@
-//! Waiting for the checkpoint: `log file switch (checkpoint incomplete)`.
+//! What holds a log switch: the checkpoint, `log file switch (checkpoint incomplete)`, and in
+//! archive mode the archiver, `log file switch (archiving needed)`.
 
 use super::SharedBaton;
 use crate::group::{Geometry, StreamBlock};
 use crate::rules;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Who still needs a log that is to be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SwitchHold {
+    /// Recovery, since the checkpoint has not passed it.
+    Checkpoint,
+    /// The archiver.
+    Archive,
+}
+
+/// The blocks up to which logs may be reused.
+pub(super) struct Reusable {
+    /// The durable checkpoint's.
+    checkpoint: AtomicU64,
+    /// The one up to which everything is durably archived; [`rules::NOT_ARCHIVING`] outside of
+    /// archive mode.
+    archived: AtomicU64,
+}
+
+impl Reusable {
+    pub(super) fn new(checkpoint: StreamBlock) -> Reusable {
+        Reusable {
+            checkpoint: AtomicU64::new(checkpoint),
+            archived: AtomicU64::new(rules::NOT_ARCHIVING),
+        }
+    }
+
+    fn of(&self, hold: SwitchHold) -> &AtomicU64 {
+        match hold {
+            SwitchHold::Checkpoint => &self.checkpoint,
+            SwitchHold::Archive => &self.archived,
+        }
+    }
+
+    fn block(&self, hold: SwitchHold) -> StreamBlock {
+        self.of(hold).load(Ordering::Acquire)
+    }
+}
 
 impl<H> SharedBaton<H> {
-    /// Waits until the log that begins at `start` may be written: `log file switch (checkpoint
-    /// incomplete)`. Returns the checkpoint's block; `None` when the log was closed or poisoned,
-    /// since then no checkpoint comes.
-    pub(crate) fn await_checkpoint(
+    /// Waits until `hold` lets the log that begins at `start` be written. False when the log was
+    /// closed or poisoned, since then nobody lets go of it.
+    pub(crate) fn await_switch(
         &self,
+        hold: SwitchHold,
         geometry: &Geometry,
         start: StreamBlock,
-    ) -> Option<StreamBlock> {
+    ) -> bool {
         loop {
             let seen = self.switch.read();
-            let checkpoint = self.checkpoint.load(Ordering::Acquire);
-            if rules::lets_write(geometry, checkpoint, start) {
-                return Some(checkpoint);
+            if rules::lets_write(geometry, self.reusable.block(hold), start) {
+                return true;
             }
             if !self.is_open() {
-                return None;
+                return false;
             }
             self.switch.wait(seen);
         }
     }
 
-    /// The durable checkpoint's block.
-    pub(crate) fn checkpoint(&self) -> StreamBlock {
-        self.checkpoint.load(Ordering::Acquire)
+    /// Who holds the log that begins at `start`; the checkpoint, where both do.
+    pub(crate) fn switch_hold(
+        &self,
+        geometry: &Geometry,
+        start: StreamBlock,
+    ) -> Option<SwitchHold> {
+        let mut all = [SwitchHold::Checkpoint, SwitchHold::Archive].into_iter();
+        all.find(|hold| !rules::lets_write(geometry, self.reusable.block(*hold), start))
     }
 
-    /// The checkpoint's block is durable at `block`.
-    pub(crate) fn checkpointed(&self, block: StreamBlock) {
-        self.checkpoint.fetch_max(block, Ordering::AcqRel);
+    /// The block up to which logs may be reused: the durable checkpoint's or, in archive mode, the
+    /// archived one, if that is less.
+    pub(crate) fn reusable(&self) -> StreamBlock {
+        let [checkpoint, archived] =
+            [SwitchHold::Checkpoint, SwitchHold::Archive].map(|hold| self.reusable.block(hold));
+        rules::reusable(checkpoint, archived, self.rules.planted)
+    }
+
+    /// The log enters archive mode: everything before `block` is archived.
+    pub(crate) fn begin_archive(&self, block: StreamBlock) {
+        self.reusable.archived.store(block, Ordering::Release);
+    }
+
+    /// `hold` durably lets go of everything before `block`.
+    pub(crate) fn lets_go(&self, hold: SwitchHold, block: StreamBlock) {
+        self.reusable.of(hold).fetch_max(block, Ordering::AcqRel);
         self.switch.bump();
         self.switch.wake_all();
         if self.pipelined {

@@ -103,7 +103,7 @@ pub struct Writer {
 
 impl Writer {
     /// A writer whose first batch is `first_batch` and begins at block `start`, the durable
-    /// checkpoint being at `checkpoint`.
+    /// checkpoint, or what was archived if that is less, being at `checkpoint`.
     #[must_use]
     pub fn new(
         geometry: Geometry,

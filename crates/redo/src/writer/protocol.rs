@@ -45,7 +45,8 @@ pub enum Event {
         /// Bytes transferred, or why not.
         result: Result<u64, IoFailure>,
     },
-    /// The checkpoint position is durable in the control information.
+    /// The checkpoint position is durable in the control information; in archive mode, it and the
+    /// archived position: the block up to which logs may be reused.
     Checkpoint(StreamBlock),
     /// Somebody waits for what was deferred ([`Action::Defer`]): for a batch before `batches`.
     /// Those that were known to be waited for when they were sealed need no such event.

@@ -23,6 +23,7 @@ pub(crate) fn log_write(submitted_ns: u64, durable_ns: u64) -> LogWrite {
         log_seq: 1,
         switched: false,
         checkpoint_wait_ns: 0,
+        archive_wait_ns: 0,
         scalable: false,
         worker: None,
         group_wait_ns: 0,

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::commit::CommitMode;
-use crate::control::{CONTROL_BYTES, ControlFile, ControlPlace, MemberTable};
+use crate::control::{CONTROL_BYTES, ControlFile, MemberTable};
 use crate::engine::{Layout, Log, Options, Shape};
 use crate::format::LogId;
 use crate::recovery::Scan;
@@ -199,14 +199,15 @@ fn control_information_is_on_every_member_in_sync() {
     let path = Path::new("redo.ctl");
     let disks = [0, 1].map(|_| immediate(CONTROL_BYTES as usize));
     let device = |n: usize| Arc::new(disks[n].clone()) as Arc<dyn LogDevice>;
-    let mut info = ControlInfo::new(LogId([3; 16]), log.info.geometry);
+    let info = ControlInfo::new(LogId([3; 16]), log.info.geometry);
+    let table = MemberTable::new(2, 1).expect("two");
     for own in 0..2 {
-        info.version = crate::format::VERSION_OF_MEMBERS;
-        info.members = MemberTable::new(2, 1).map(|table| MemberTable {
+        let own_table = MemberTable {
             own: own as u8,
             ..table
-        });
-        ControlFile::create(device(own), path, info.clone()).expect("made");
+        };
+        let info = info.clone().with_members(own_table);
+        ControlFile::create(device(own), path, info).expect("made");
     }
     let load = |n: usize| ControlFile::load_member(device(n), path).expect("whole");
     let mut joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
@@ -233,7 +234,7 @@ fn control_information_is_on_every_member_in_sync() {
     // A crash between the two: the second is brought up to date.
     let mut alone = load(0);
     checkpoint(&mut alone, 16).expect("durable");
-    let mut joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
+    let joined = ControlFile::join(vec![load(0), load(1)]).expect("joined");
     assert_eq!(load(1).info().checkpoint.block, 16);
     assert_eq!(load(1).info().members.expect("members").own, 1);
     // The second fails: the first says so before the update returns.
@@ -244,15 +245,10 @@ fn control_information_is_on_every_member_in_sync() {
         fault: device::fault::Fault::Errno(device::fault::EIO),
         for_good: true,
     });
-    joined = {
-        drop(joined);
-        let mut first = load(0);
-        first.admit(ControlPlace {
-            member: 1,
-            device: Arc::new(broken),
-        });
-        first
-    };
+    drop(joined);
+    let broken: Arc<dyn LogDevice> = Arc::new(broken);
+    let second = ControlFile::load_member(broken, path).expect("whole");
+    let mut joined = ControlFile::join(vec![load(0), second]).expect("joined");
     checkpoint(&mut joined, 24).expect("the first goes on");
     let table = load(0).info().members.expect("members");
     assert_eq!((load(0).info().checkpoint.block, table.stale), (24, 0b10));
@@ -260,5 +256,5 @@ fn control_information_is_on_every_member_in_sync() {
     // No member of it is opened alone, as if it were a log.
     let data: Arc<dyn LogDevice> = Arc::new(disk_of(&log.image));
     let opened = Log::builder(Layout::devices(data, device(0))).open();
-    assert!(matches!(opened, Err(Error::Version { found: 3, .. })));
+    assert!(matches!(opened, Err(Error::Members { .. })));
 }

@@ -8,7 +8,7 @@
 //! - M3: while each cell has a member that goes on, everything that was submitted is returned;
 //! - M4: a returned write has all of its bytes on some member, or in flight to it.
 
-use super::super::{MemberStats, Members, Standing};
+use super::super::{Members, Standing};
 use super::*;
 use crate::control::MemberTable;
 use device::sim_disk::{CrashMix, OpOutcome, SimDisk};
@@ -88,7 +88,7 @@ impl History {
             let mut marks = marks.lock().expect("one thread");
             *marks |= members;
             seen.marked(*marks);
-            true
+            Marked::Durable
         }));
         let members = Members {
             devices: disks
@@ -270,12 +270,9 @@ fn history(seed: u64, planted: Planted, reached: &mut Reached) -> Result<(), Str
             return Err(format!("memory: {first}"));
         }
     }
-    let stats = &life.standing.stats;
-    reached.not_the_first += stats[1..]
-        .iter()
-        .map(|s| s.writes_first() + s.flushes_first())
-        .sum::<u64>();
-    reached.behind += stats.iter().map(MemberStats::behind_bytes).sum::<u64>();
+    let stats = life.standing.report();
+    reached.not_the_first += stats[1..].iter().map(|s| s.first).sum::<u64>();
+    reached.behind += stats.iter().map(|s| s.window_bytes).sum::<u64>();
     reached.late_memory += u64::from(life.next_block as usize > RING);
     let mut rng = life.draw.0;
     let crash = |disk: &SimDisk| disk.crash(&mut rng, &CrashMix::default()).image;

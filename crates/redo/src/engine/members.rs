@@ -1,0 +1,302 @@
+//! A log in several places, its members: making them, opening them together.
+//!
+//! Invariants: every member is locked before it is read and until the log is gone; a member that
+//! cannot be opened is missing, never ignored.
+//!
+//! What it must not know: which members may be believed (`crate::members`).
+
+use super::back_end::BackEnd;
+use super::headers::fresh_id;
+use super::member_layout::{MemberLayout, MemberPlace, refuse_other_kind};
+use super::open::{hold, open_logs, open_member_control};
+use super::options::{LogWriter, Options, Paths, Shape};
+use super::{HeldLog, Log, create};
+use crate::control::{ControlFile, ControlInfo, MemberTable};
+use crate::error::Error;
+use crate::members::{Assembled, Assembly, GivenMember, Marked, MemberState, Standing};
+use crate::recovery::Recovery;
+use crate::sync::Mutex;
+use device::file::{Directory, LockGuard, lock_exclusive_at};
+use device::{Caps, DeviceError, FileSet, IoEngine};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+/// A member that was opened.
+struct OpenedMember {
+    given: GivenMember,
+    files: Option<FileSet>,
+    lock: Option<LockGuard>,
+}
+
+impl Log {
+    pub(super) fn create_members(
+        layout: &MemberLayout,
+        shape: Shape,
+        progress: create::Progress<'_>,
+        cancel: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let table = layout.table()?;
+        layout.refuse_shared_disks()?;
+        let mut held = Vec::new();
+        for place in &layout.places {
+            match place {
+                MemberPlace::Directory(path) => held.push(create::hold(path)?),
+                MemberPlace::OpenDirectory(directory) => held.push(directory.clone()),
+                MemberPlace::Devices { .. } => {}
+            }
+        }
+        if held.len() == layout.places.len() {
+            return Log::create_members_at(&held, table, shape, progress, cancel);
+        }
+        let path = Path::new(Paths::CONTROL);
+        let devices = layout.places.iter().filter_map(|place| match place {
+            MemberPlace::Devices { data, control } => Some((data, control)),
+            MemberPlace::Directory(_) | MemberPlace::OpenDirectory(_) => None,
+        });
+        let caps = Caps::common(devices.clone().map(|(data, _)| data.caps()));
+        let geometry = shape.geometry(&caps.expect("a log has members"), path)?;
+        let info = ControlInfo::new(fresh_id(path), geometry);
+        for (own, (_, control)) in (0_u8..).zip(devices) {
+            let info = info.clone().with_members(MemberTable { own, ..table });
+            ControlFile::create(Arc::clone(control), path, info)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_members(
+        layout: MemberLayout,
+        mut options: Options,
+    ) -> Result<(Log, Recovery), Error> {
+        let table = layout.table()?;
+        layout.refuse_shared_disks()?;
+        let mut notes = one_batch_at_a_time(&mut options);
+        let (mut opened, mut unopened) = (Vec::new(), Vec::new());
+        for place in &layout.places {
+            match open_member(place, &options) {
+                Ok(member) => opened.push(member),
+                Err(error) if is_absence(&error) => unopened.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        let (mut files, mut locks, mut given) = (Vec::new(), Vec::new(), Vec::new());
+        for member in opened {
+            let own = member.given.file.info().members;
+            let number = own.map_or(0, |own| usize::from(own.own));
+            files.extend(member.files.map(|files| (number, files)));
+            locks.extend(member.lock);
+            given.push(member.given);
+        }
+        let mut paths = vec![PathBuf::new(); table.count.into()];
+        for member in &given {
+            let own = member.file.info().members.map_or(0, |own| own.own);
+            if let Some(path) = paths.get_mut(usize::from(own)) {
+                path.clone_from(&member.path);
+            }
+        }
+        let assembly = Assembly::of(given, layout.accept_loss);
+        let assembly = assembly.map_err(|error| with_reasons(error, &unopened))?;
+        let found = assembly.info.members.unwrap_or(table);
+        refuse_other_kind(&layout, table, found)?;
+        let geometry = assembly.info.geometry;
+        let buffer = options.ring_blocks(&geometry)? * u64::from(geometry.block_bytes);
+        let scan = options.damage_scan.at_least(buffer);
+        let Assembled {
+            control,
+            members,
+            notes: assembled,
+        } = assembly.open(scan, options.planted)?;
+        notes.extend(assembled);
+        notes.extend(unopened);
+        let standing = Arc::clone(&members.standing);
+        standing.set_outlier(options.outlier);
+        let path = control.path().to_owned();
+        let path = path.parent().unwrap_or(&path);
+        let method = options.sync_method;
+        let (mut log, recovery) = Log::start(Arc::new(members), control, path, options, locks)?;
+        log.keep_members(&standing, files, paths);
+        log.say_first(BackEnd {
+            sync_method: Some(method),
+            fallbacks: notes,
+            ..BackEnd::default()
+        });
+        Ok((log, recovery))
+    }
+
+    /// Its checkpoints look whether the files are still there, and members that fail are marked
+    /// stale in its control information.
+    fn keep_members(
+        &self,
+        standing: &Arc<Standing>,
+        files: Vec<(usize, FileSet)>,
+        paths: Vec<PathBuf>,
+    ) {
+        if let Some(held) = self.held.lock().expect("nobody else has it yet").as_mut() {
+            held.files = files;
+            held.members = Some((Arc::clone(standing), paths));
+        }
+        let held: Weak<Mutex<Option<HeldLog>>> = Arc::downgrade(&self.held);
+        standing.set_fence(Box::new(move |members| mark_stale(&held, members)));
+    }
+
+    /// How each member is, in their order; none where the log has none or is closed.
+    #[must_use]
+    pub fn members(&self) -> Vec<MemberState> {
+        let Ok(held) = self.held.lock() else {
+            return Vec::new();
+        };
+        let Some((standing, paths)) = held.as_ref().and_then(|held| held.members.as_ref()) else {
+            return Vec::new();
+        };
+        let mut report = standing.report();
+        for (member, path) in report.iter_mut().zip(paths) {
+            member.path.clone_from(path);
+        }
+        report
+    }
+}
+
+impl HeldLog {
+    /// Looks whether the files of the log are still there: what is written to a file without a name
+    /// is lost with this process. A member without its files is given up by the log writer.
+    pub(super) fn still_there(&self) -> Result<(), DeviceError> {
+        let Some((standing, _)) = &self.members else {
+            return self.files.iter().try_for_each(|(_, set)| set.still_there());
+        };
+        let (mut gone, mut left) = (None, self.files.is_empty());
+        for (member, set) in &self.files {
+            match set.still_there() {
+                _ if standing.is_stale(*member) => {}
+                Ok(()) => left = true,
+                Err(error) => {
+                    standing.condemn(*member);
+                    gone = gone.or(Some(error));
+                }
+            }
+        }
+        match gone {
+            Some(error) if !left => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The control information was updated, and may have lost a member in it.
+    pub(super) fn updated(&self) {
+        if let (Some((standing, _)), Some(table)) = (&self.members, self.control.info().members) {
+            standing.marked(table.stale);
+        }
+    }
+}
+
+/// Marks members stale, durably on all others. Called by the log writer, which acknowledges nothing
+/// meanwhile.
+fn mark_stale(held: &Weak<Mutex<Option<HeldLog>>>, members: u16) -> Marked {
+    let Some(held) = held.upgrade() else {
+        return Marked::Failed;
+    };
+    let Ok(mut held) = held.lock() else {
+        return Marked::Failed;
+    };
+    let Some(held) = held.as_mut() else {
+        return Marked::Failed;
+    };
+    let marked = held.control.update(|info| {
+        if let Some(table) = &mut info.members {
+            table.stale |= members;
+        }
+        Ok(())
+    });
+    match marked {
+        Ok(()) => {
+            held.updated();
+            Marked::Durable
+        }
+        Err(_) => Marked::Failed,
+    }
+}
+
+/// What members do not have yet, in words.
+fn one_batch_at_a_time(options: &mut Options) -> Vec<String> {
+    let mut notes = Vec::new();
+    if options.log_writer.workers().is_some() || options.policy.depth > 1 {
+        notes.push(String::from(
+            "a log with members has one log write in flight: one thread writes, without workers",
+        ));
+        if options.log_writer.workers().is_some() {
+            options.log_writer = LogWriter::Lgwr;
+        }
+        options.policy.depth = 1;
+    }
+    if options.io == IoEngine::IoUring {
+        notes.push(String::from(
+            "each member has a thread that writes it: io_uring is not used",
+        ));
+        options.io = IoEngine::Threads;
+    }
+    if options.probe {
+        notes.push(format!(
+            "the ways of writing are not probed for members: {} is used",
+            options.sync_method
+        ));
+        options.probe = false;
+    }
+    notes
+}
+
+fn open_member(place: &MemberPlace, options: &Options) -> Result<OpenedMember, Error> {
+    match place {
+        MemberPlace::Directory(path) => open_member_in(&hold(path)?, options),
+        MemberPlace::OpenDirectory(held) => open_member_in(held, options),
+        MemberPlace::Devices { data, control } => {
+            let path = Path::new(Paths::CONTROL);
+            Ok(OpenedMember {
+                given: GivenMember {
+                    path: path.to_owned(),
+                    file: ControlFile::load_member(Arc::clone(control), path)?,
+                    data: Arc::clone(data),
+                },
+                files: None,
+                lock: None,
+            })
+        }
+    }
+}
+
+fn open_member_in(directory: &Directory, options: &Options) -> Result<OpenedMember, Error> {
+    let at = directory.entry(Paths::CONTROL)?;
+    create::refuse_unfinished(directory)?;
+    let lock = lock_exclusive_at(&at)?;
+    // Its creator may have been killed before the name was durable.
+    directory.sync()?;
+    let file = open_member_control(&at)?;
+    let set = open_logs(directory, file.info(), options.sync_method)?;
+    Ok(OpenedMember {
+        given: GivenMember {
+            path: directory.path().to_owned(),
+            file,
+            data: Arc::new(set.clone()),
+        },
+        files: Some(set),
+        lock: Some(lock),
+    })
+}
+
+/// The member cannot be used now: as if it had not been given. What shows that something else was
+/// meant (another log, a log in use, a later version) is no absence.
+fn is_absence(error: &Error) -> bool {
+    match error {
+        Error::Device(DeviceError::InUse { .. }) => false,
+        Error::Device(_) | Error::ControlDamaged { .. } | Error::Unfinished { .. } => true,
+        _ => false,
+    }
+}
+
+/// The members that could not be opened belong to what is wrong.
+fn with_reasons(error: Error, unopened: &[String]) -> Error {
+    match error {
+        Error::Members { path, what } if !unopened.is_empty() => Error::Members {
+            path,
+            what: format!("{what} ({})", unopened.join("; ")),
+        },
+        other => other,
+    }
+}
