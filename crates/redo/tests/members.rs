@@ -1,0 +1,457 @@
+//! Logs with members, on real files and on devices that fail and are late: what is acknowledged,
+//! which members are believed, and which words refuse what was given.
+
+mod common;
+
+use common::{SMALL, Scratch, options, until};
+use device::fault::{EIO, Fault, FaultDevice, FaultTarget, Injection};
+use device::{FileSet, LogDevice, SyncMethod};
+use redo::control::CONTROL_BYTES;
+use redo::engine::Paths;
+use redo::{Error, Log, LogWriter, MemberLayout, Recovery};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Directories of members below a scratch directory.
+struct Places {
+    scratch: Scratch,
+    count: usize,
+}
+
+impl Places {
+    fn new(count: usize) -> Places {
+        let scratch = Scratch::new();
+        for member in 0..count {
+            std::fs::create_dir(scratch.0.join(member.to_string())).expect("a directory");
+        }
+        Places { scratch, count }
+    }
+
+    fn path(&self, member: usize) -> PathBuf {
+        self.scratch.0.join(member.to_string())
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        (0..self.count).map(|member| self.path(member)).collect()
+    }
+
+    /// All are in one scratch directory, hence on one disk.
+    fn mirror(&self) -> MemberLayout {
+        MemberLayout::mirror(self.paths()).force_same_device(true)
+    }
+
+    fn race(&self) -> MemberLayout {
+        MemberLayout::race(self.paths()).force_same_device(true)
+    }
+
+    fn create(layout: MemberLayout) {
+        Log::builder(layout)
+            .shape(SMALL)
+            .create()
+            .expect("a new log");
+    }
+
+    /// Of a log whose members lie in these directories: devices that a test can have fail.
+    fn devices(&self) -> Vec<Arc<FaultDevice>> {
+        let open = |member: usize| {
+            let logs = Paths::new(self.path(member)).logs(SMALL.groups);
+            let set = FileSet::open(&logs, SMALL.file_bytes, SyncMethod::Buffered);
+            Arc::new(FaultDevice::new(Arc::new(set.expect("log files"))))
+        };
+        (0..self.count).map(open).collect()
+    }
+
+    fn on_devices(&self, devices: &[Arc<FaultDevice>], cell: usize) -> MemberLayout {
+        let each = devices.iter().enumerate().map(|(member, data)| {
+            let control = [Paths::new(self.path(member)).control()];
+            let control = FileSet::open(&control, CONTROL_BYTES, SyncMethod::Buffered);
+            let data: Arc<dyn LogDevice> = data.clone();
+            let control: Arc<dyn LogDevice> = Arc::new(control.expect("control information"));
+            (data, control)
+        });
+        MemberLayout::devices(each.collect::<Vec<_>>(), cell)
+    }
+}
+
+fn open(layout: MemberLayout) -> (Log, Recovery) {
+    try_open(layout).expect("a log with members")
+}
+
+fn try_open(layout: MemberLayout) -> Result<(Log, Recovery), Error> {
+    Log::builder(layout).options(options()).open()
+}
+
+fn refusal(layout: MemberLayout) -> String {
+    try_open(layout)
+        .map(|_| ())
+        .expect_err("refused")
+        .to_string()
+}
+
+/// Commits records of session 0 one after the other.
+fn commit(log: &Log, numbers: std::ops::Range<u32>) {
+    let mut session = log.session();
+    for number in numbers {
+        common::commit(&mut session, 0, number).expect("acknowledged");
+    }
+}
+
+/// How many records of session 0 there are, each of them right.
+fn count(recovery: &Recovery) -> usize {
+    let mut records = Vec::new();
+    let read = recovery.recover(|rba, bytes| {
+        records.push((rba, bytes.to_vec()));
+        Ok::<(), Error>(())
+    });
+    read.expect("what was recovered is readable");
+    common::assert_prefixes(&records, &[0]);
+    records.len()
+}
+
+fn in_sync(log: &Log) -> Vec<bool> {
+    log.members().iter().map(|member| member.in_sync).collect()
+}
+
+#[test]
+fn each_member_of_a_mirror_holds_the_log() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    let (log, _) = open(places.mirror());
+    commit(&log, 0..50);
+    drop(log);
+    for lost in 0..2 {
+        let left = Places::new(2);
+        std::fs::remove_dir_all(left.path(lost)).expect("removed");
+        let kept = left.path(1 - lost);
+        for entry in std::fs::read_dir(places.path(1 - lost)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            std::fs::copy(entry.path(), kept.join(entry.file_name())).expect("copied");
+        }
+        let (log, recovery) = open(left.mirror().accept_loss(true));
+        assert_eq!(count(&recovery), 50, "without member {lost}");
+        assert_eq!(in_sync(&log), [lost != 0, lost != 1]);
+        let notes = log.back_end().fallbacks.join("\n");
+        assert!(notes.contains("is missing and stale now"), "{notes}");
+    }
+}
+
+#[test]
+fn a_member_that_fails_is_given_up_and_returns() {
+    for cell in [1, 2] {
+        for (target, failing) in [
+            (FaultTarget::Write, 0),
+            (FaultTarget::Flush, 1),
+            (FaultTarget::Flush, 0),
+        ] {
+            let places = Places::new(2);
+            Places::create(if cell == 1 {
+                places.mirror()
+            } else {
+                places.race()
+            });
+            let devices = places.devices();
+            let (log, _) = open(places.on_devices(&devices, cell));
+            commit(&log, 0..20);
+            devices[failing].inject(Injection {
+                target,
+                nth: devices[failing]
+                    .counts()
+                    .writes
+                    .max(devices[failing].counts().flushes),
+                fault: Fault::Errno(EIO),
+                for_good: true,
+            });
+            commit(&log, 20..60);
+            until("the member is given up", || {
+                commit(&log, 0..0);
+                !in_sync(&log)[failing]
+            });
+            assert!(in_sync(&log)[1 - failing], "the other one is left");
+            // The power: nothing is closed.
+            drop(log);
+            devices[failing].heal();
+            let (log, recovery) = open(places.on_devices(&devices, cell));
+            assert_eq!(count(&recovery), 60, "{target:?} of member {failing}");
+            assert_eq!(in_sync(&log), [true, true], "it was copied anew");
+            drop(log);
+            // It has everything: the other one is lost.
+            let lost = 1 - failing;
+            let only = places.path(lost);
+            std::fs::rename(&only, only.with_extension("lost")).expect("renamed");
+            let layout = if cell == 1 {
+                places.mirror()
+            } else {
+                places.race()
+            };
+            let (_, recovery) = open(layout.accept_loss(true));
+            assert_eq!(
+                count(&recovery),
+                60,
+                "{target:?} of member {failing}, then {lost}"
+            );
+        }
+    }
+}
+
+#[test]
+fn when_all_members_fail_nothing_is_acknowledged_any_more() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    let devices = places.devices();
+    let (log, _) = open(places.on_devices(&devices, 1));
+    commit(&log, 0..20);
+    for device in &devices {
+        device.inject(Injection {
+            target: FaultTarget::Flush,
+            nth: device.counts().flushes,
+            fault: Fault::Errno(EIO),
+            for_good: true,
+        });
+    }
+    let mut session = log.session();
+    let failed = common::commit(&mut session, 0, 20).expect_err("no member is left");
+    assert!(matches!(failed, Error::Poisoned { .. }), "{failed}");
+    drop((session, log));
+    let (log, recovery) = open(places.mirror());
+    assert!(count(&recovery) >= 20);
+    drop(log);
+}
+
+#[test]
+fn a_race_waits_for_the_first_and_a_mirror_for_all() {
+    const LATE: Duration = Duration::from_millis(30);
+    for (cell, race) in [(2, true), (1, false)] {
+        for late in 0..2 {
+            let places = Places::new(2);
+            Places::create(if race { places.race() } else { places.mirror() });
+            let devices = places.devices();
+            for log_writer in [LogWriter::Auto, LogWriter::Inline, LogWriter::Lgwr] {
+                let options = options().log_writer(log_writer);
+                let layout = places.on_devices(&devices, cell);
+                let builder = Log::builder(layout).options(options);
+                let (log, _) = builder.open().expect("a log with members");
+                devices[late].set_delay(LATE);
+                let begun = Instant::now();
+                commit(&log, 0..10);
+                let took = begun.elapsed();
+                devices[late].set_delay(Duration::ZERO);
+                let states = log.members();
+                let windows = [states[0].window_bytes, states[1].window_bytes];
+                assert_eq!(took < 10 * LATE, race, "{log_writer}: {took:?}");
+                assert_eq!(windows[late] > 0, race, "{log_writer}: {windows:?}");
+                if race {
+                    assert!(states[1 - late].first >= 10, "{log_writer}: {states:?}");
+                }
+                assert_eq!(in_sync(&log), [true, true]);
+                log.checkpoint(log.durable()).expect("durable");
+                log.close().expect("closed");
+            }
+            let (_, recovery) = open(places.on_devices(&devices, cell));
+            assert_eq!(recovery.scan().records, 0, "all is behind the checkpoint");
+        }
+    }
+}
+
+#[test]
+fn late_members_catch_up_before_a_log_is_closed() {
+    let places = Places::new(2);
+    Places::create(places.race());
+    let devices = places.devices();
+    let (log, _) = open(places.on_devices(&devices, 2));
+    devices[1].set_delay(Duration::from_millis(20));
+    commit(&log, 0..10);
+    log.close().expect("closed");
+    let leader = places.path(0);
+    std::fs::rename(&leader, leader.with_extension("lost")).expect("renamed");
+    let (_, recovery) = open(places.race().accept_loss(true));
+    assert_eq!(count(&recovery), 10);
+}
+
+#[test]
+fn members_in_another_order_open() {
+    let places = Places::new(2);
+    Places::create(places.race());
+    let (log, _) = open(places.race());
+    commit(&log, 0..10);
+    drop(log);
+    let turned = [places.path(1), places.path(0)];
+    let layout = MemberLayout::race(&turned).force_same_device(true);
+    let (log, recovery) = open(layout);
+    assert_eq!(count(&recovery), 10);
+    let paths: Vec<PathBuf> = log.members().into_iter().map(|m| m.path).collect();
+    assert_eq!(paths, places.paths());
+}
+
+#[test]
+fn a_mirror_of_races_survives_the_loss_of_a_cell() {
+    let places = Places::new(4);
+    let cells = || {
+        let cells = [[0, 1], [2, 3]].map(|cell| cell.map(|member| places.path(member)));
+        MemberLayout::mirror_of_races(cells).force_same_device(true)
+    };
+    Places::create(cells());
+    let (log, _) = open(cells());
+    commit(&log, 0..40);
+    drop(log);
+    for member in [0, 1] {
+        std::fs::remove_dir_all(places.path(member)).expect("removed");
+    }
+    let (log, recovery) = open(cells().accept_loss(true));
+    assert_eq!(count(&recovery), 40);
+    assert_eq!(in_sync(&log), [false, false, true, true]);
+}
+
+/// What refuses these members contains these words.
+fn says(layout: MemberLayout, words: &[&str]) {
+    let text = refusal(layout.force_same_device(true));
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in `{text}`");
+    }
+}
+
+fn named(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn what_is_not_the_members_of_one_log_is_refused_by_name() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    commit(&open(places.mirror()).0, 0..5);
+    let (first, second) = (places.path(0), places.path(1));
+    // On one disk.
+    let text = try_open(MemberLayout::mirror([&first, &second])).map(|_| ());
+    let text = text.expect_err("one disk").to_string();
+    assert!(
+        text.contains("--force-same-device") && text.contains(&named(&second)),
+        "{text}"
+    );
+    // Alone, and twice.
+    let alone = Log::builder(&first)
+        .open()
+        .expect_err("a member")
+        .to_string();
+    assert!(
+        alone.contains("member 1 of a log with 2 members"),
+        "{alone}"
+    );
+    says(
+        MemberLayout::mirror([&first, &first]),
+        &["give each member once"],
+    );
+    // As something else.
+    says(places.race(), &["a mirror of 2 members, not of a race"]);
+    // Of another log.
+    let others = Places::new(2);
+    Places::create(others.mirror());
+    let other = others.path(1);
+    says(
+        MemberLayout::mirror([&first, &other]),
+        &["not a member of the log", &named(&other)],
+    );
+    let single = Scratch::with_log();
+    says(
+        MemberLayout::mirror([&first, &single.0]),
+        &["not a member", &named(&single.0)],
+    );
+    // In use.
+    let (log, _) = open(places.mirror());
+    says(places.mirror(), &["in use", &named(&first)]);
+    drop(log);
+}
+
+#[test]
+fn members_that_are_missing_cut_or_old_are_refused_by_name() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    commit(&open(places.mirror()).0, 0..5);
+    let (first, second) = (places.path(0), places.path(1));
+    // Not there.
+    let nowhere = places.scratch.0.join("nowhere");
+    says(
+        MemberLayout::mirror([&first, &nowhere]),
+        &[
+            "member 2 of the 2 is missing",
+            "accept the loss",
+            &named(&nowhere),
+        ],
+    );
+    // Smaller: a log file was cut.
+    let cut = Paths::new(&second).logs(SMALL.groups).remove(0);
+    let whole = std::fs::read(&cut).expect("a log file");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).expect("cut");
+    says(
+        places.mirror(),
+        &["member 2 of the 2 is missing", &named(&cut)],
+    );
+    std::fs::write(&cut, &whole).expect("whole again");
+    // Older: it was restored from before the last opening.
+    let control = Paths::new(&second).control();
+    let older = std::fs::read(&control).expect("control information");
+    for _ in 0..4 {
+        commit(&open(places.mirror()).0, 0..1);
+    }
+    let newer = std::fs::read(&control).expect("control information");
+    std::fs::write(&control, &older).expect("restored");
+    says(places.mirror(), &["older copy", &named(&second)]);
+    std::fs::write(&control, &newer).expect("as it was");
+    open(places.mirror());
+}
+
+#[test]
+fn a_member_that_was_used_alone_is_not_believed_beside_the_other() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    commit(&open(places.mirror()).0, 0..5);
+    let (first, second) = (places.path(0), places.path(1));
+    let away = |path: &Path| path.with_extension("away");
+    let alone = |kept: &Path, lost: &Path| {
+        std::fs::rename(lost, away(lost)).expect("renamed");
+        let (log, recovery) = open(places.mirror().accept_loss(true));
+        let found = count(&recovery) as u32;
+        commit(&log, found..found + 3);
+        drop(log);
+        std::fs::rename(away(lost), lost).expect("renamed");
+        assert!(kept.exists());
+    };
+    alone(&first, &second);
+    // The second was marked stale on the first: it is copied anew.
+    let (log, recovery) = open(places.mirror());
+    assert_eq!(count(&recovery), 8);
+    assert_eq!(in_sync(&log), [true, true]);
+    drop(log);
+    // Each was used alone: what one of them acknowledged would be lost without a word.
+    alone(&first, &second);
+    std::fs::rename(&first, away(&first)).expect("renamed");
+    for _ in 0..2 {
+        let (log, recovery) = open(places.mirror().accept_loss(true));
+        assert_eq!(count(&recovery), 8, "what the first had alone is given up");
+        drop(log);
+    }
+    std::fs::rename(away(&first), &first).expect("renamed");
+    let apart = refusal(places.mirror());
+    assert!(apart.contains("each used without the other"), "{apart}");
+    let (_, recovery) = open(places.mirror().accept_loss(true));
+    assert_eq!(count(&recovery), 8, "of the one that was opened more often");
+}
+
+#[test]
+fn a_member_whose_files_vanish_is_given_up_at_the_next_checkpoint() {
+    let places = Places::new(2);
+    Places::create(places.mirror());
+    let (log, _) = open(places.mirror());
+    commit(&log, 0..5);
+    for file in Paths::new(places.path(1)).logs(SMALL.groups) {
+        std::fs::remove_file(file).expect("removed");
+    }
+    log.checkpoint(log.durable())
+        .expect("the other one is there");
+    commit(&log, 5..10);
+    assert_eq!(in_sync(&log), [true, false]);
+    for file in Paths::new(places.path(0)).logs(SMALL.groups) {
+        std::fs::remove_file(file).expect("removed");
+    }
+    let failed = log.checkpoint(log.durable()).expect_err("none is left");
+    assert!(failed.to_string().contains("removed"), "{failed}");
+}
