@@ -259,6 +259,7 @@ fn row(w: &Workload, jobs: u32, state: &mut u64) -> Row {
             write_ns: floor * 0.45,
             flush_ns: floor * 0.5,
             wake_ns: floor * 0.09,
+            ..CommitPathFigures::default()
         }),
         intervals: (1..=20)
             .map(|i| interval(i, tps, sync_ns, floor, state))

@@ -12,6 +12,7 @@ pub mod bytes;
 pub mod capacity;
 pub mod compare;
 pub mod envelope;
+pub mod explain;
 pub mod factors;
 pub mod figures;
 pub mod findings;

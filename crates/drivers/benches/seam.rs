@@ -87,6 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         log_file_sync: LogFileSync::default(),
         io_depth: 1,
         unwritten_extents: None,
+        stripe: None,
+        members: Vec::new(),
         stays: false,
     };
     let log = EmbeddedLog::start(null_log()?, asked)?;

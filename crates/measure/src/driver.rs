@@ -13,7 +13,7 @@ mod server;
 pub use error::DriverError;
 pub use server::{ServerCounts, ServerGrowth, WaitSampling};
 
-use crate::record::{KINDS_MAX, LearntSwitch, ONLY_KIND, WaitSum};
+use crate::record::{KINDS_MAX, LearntSwitch, LogLife, ONLY_KIND, WaitSum};
 use crate::run::{ConsistencyCondition, TargetFacts};
 use crate::workload::Generator;
 use crate::workload::{CommitPost, Payload, Workload};
@@ -89,6 +89,8 @@ pub struct DriverCounters {
     pub workers: Vec<WorkerCounts>,
     /// What was counted of TPROC-C; `None` of every other target.
     pub tproc_c: Option<TprocCCounts>,
+    /// What a log's database writer and archiver did; `None` where there are none.
+    pub log_life: Option<LogLife>,
 }
 
 /// What was counted of TPROC-C until a moment.
@@ -192,6 +194,15 @@ pub trait Driver: Send + Sync {
     /// Called again and again while sessions end: serves those who wait for others to commit.
     fn nudge(&self, post: CommitPost) {
         let _ = post;
+    }
+
+    /// Called again and again while a row runs: whether what runs beside the sessions (an archiver,
+    /// a database writer) goes on.
+    ///
+    /// # Errors
+    /// Why it does not. Sessions may wait for it, or fail with what follows from it.
+    fn check(&self) -> Result<(), DriverError> {
+        Ok(())
     }
 
     /// Returns when everything that was committed is durable.

@@ -12,10 +12,13 @@
 mod background;
 mod foreground;
 mod interval;
+mod log_life;
 mod merge;
+mod node;
 mod observed;
 mod row;
 mod server;
+mod slow_writes;
 #[cfg(test)]
 mod tests;
 mod tproc_c;
@@ -24,16 +27,21 @@ mod window;
 pub use background::{Background, WorkerRecord};
 pub use foreground::{ArrivalRecord, Foreground, LEARNT_KEPT, LearningRecord, LearntSwitch};
 pub use interval::{IntervalRecord, WaitPeak};
+pub use log_life::{DATA_BLOCK_BYTES, LogLife};
 pub use merge::MergeError;
+pub use node::NodeRecord;
 pub use observed::{
     AdditiveCounts, DeviceCounts, Observation, Observations, ProcessUse, ProcessorTicks,
 };
 pub use server::{SERVER_NOTES_MAX, ServerRecord, ServerTotals, WAITS_MAX, WaitSamples};
+pub use slow_writes::{SLOW_WRITES_KEPT, SlowWrite, SlowWrites};
 pub use tproc_c::TprocCRecord;
 pub use window::TimeWindow;
 
 use crate::bounded;
-use crate::run::{CapturedEvents, CrossCheck, FlushAudit, SessionFigures, SessionTime};
+use crate::run::{
+    CapturedEvents, CrossCheck, FlushAudit, RowCondition, SessionFigures, SessionTime,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +54,8 @@ pub const ONLY_KIND: &str = "transaction";
 
 /// Kinds of transaction of a recording that is read, at most.
 pub const KINDS_MAX: usize = 64;
+/// Logs of a recording that is read, at most.
+pub const NODES_MAX: usize = 64;
 /// Workers of the log writer of a recording that is read, at most.
 pub const WORKERS_MAX: usize = 128;
 /// Machines, processes and devices each of a recording that is read, at most.
@@ -95,6 +105,9 @@ pub struct RowLoad {
     pub offered_tps: Option<f64>,
     /// It ran for the sake of its intervals.
     pub soak: bool,
+    /// The condition of an experiment, where it was one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<RowCondition>,
 }
 
 /// What was measured of a row.
@@ -117,6 +130,10 @@ pub struct Recording {
     pub space_waits: Option<WaitSum>,
     /// What the log writer did; `None` where it could not be observed.
     pub background: Option<Background>,
+    /// What each of several logs did, in their order; empty where there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "bounded::list::<_, _, NODES_MAX>")]
+    pub nodes: Vec<NodeRecord>,
     /// What the kernel counted of devices, by an id of the device.
     pub devices: Observations<DeviceCounts>,
     /// Where processor time went, by an id of the machine.
@@ -133,10 +150,17 @@ pub struct Recording {
     pub arrivals: Option<ArrivalRecord>,
     /// What adaptive sessions learnt; `None` where the way of waiting is fixed.
     pub learning: Option<LearningRecord>,
+    /// What the log's database writer and archiver did; `None` where there are none.
+    #[serde(default)]
+    pub log_life: Option<LogLife>,
     /// What was counted of TPROC-C; `None` of every other workload.
     pub tproc_c: Option<TprocCRecord>,
     /// Time of the sessions that is in no latency.
     pub session_time: Option<SessionTime>,
+    /// Transactions of sessions that are threads of their own, and how long these waited for a
+    /// processor; `None` where that was not counted.
+    #[serde(default)]
+    pub run_queue: Option<WaitSum>,
     /// What was counted and timed a second time.
     pub cross_check: Option<CrossCheck>,
     /// The sessions one by one, of a single round that counts commits.
@@ -160,6 +184,7 @@ impl Recording {
             foregrounds: BTreeMap::new(),
             space_waits: None,
             background: None,
+            nodes: Vec::new(),
             devices: Observations::default(),
             processors: Observations::default(),
             processes: Observations::default(),
@@ -167,8 +192,10 @@ impl Recording {
             flush_audit: None,
             arrivals: None,
             learning: None,
+            log_life: None,
             tproc_c: None,
             session_time: None,
+            run_queue: None,
             cross_check: None,
             sessions: Vec::new(),
             events: None,

@@ -16,15 +16,17 @@ pub mod version_1;
 
 pub use figures::*;
 pub use groups::{
-    AuditStatus, CommitsPerWrite, DeviceFigures, FlushAudit, LearningFigures, NfsRequests,
-    OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch, RedoFigures, Worker, measured,
+    AuditStatus, CommitsPerWrite, DeviceFigures, FlushAudit, LearningFigures, LogLifeFigures,
+    NfsRequests, NodeFigures, OpenLoop, OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch,
+    RedoFigures, SlowLogWrite, SlowLogWrites, Worker, measured,
 };
 pub use load::{ImportedWorkload, PayloadInfo, RedoWorkload, SizeSweep, WorkloadInfo};
 pub use placement::{PlaceFigures, PlacementFigures, ProcessorInterrupts};
 pub use row::Row;
 pub use server::{ServerFigures, ServerWaits};
 pub use target::{
-    DatabaseFacts, ImportedFacts, ProbeRow, RedoCalibration, RedoLogFacts, Target, TargetFacts,
+    DatabaseFacts, ImportedFacts, MemberFacts, ProbeRow, RedoCalibration, RedoLogFacts,
+    StripeFacts, Target, TargetFacts,
 };
 pub use tproc_c::{ConsistencyCondition, TprocCDetail, TprocCFigures};
 

@@ -15,6 +15,9 @@ pub enum WaitEvent {
     LogBufferSpace,
     /// Log writer: the next log may not be reused before the checkpoint has passed it.
     LogFileSwitchCheckpointIncomplete,
+    /// Log writer: the next log may not be reused before it was archived; counted from when the
+    /// checkpoint has passed it.
+    LogFileSwitchArchivingNeeded,
     /// Log writer: from the first write of a new log until that write was complete.
     LogFileSwitchCompletion,
     /// Log writer: redo was to be written and every place in flight was taken.
@@ -25,11 +28,12 @@ pub enum WaitEvent {
 
 impl WaitEvent {
     /// Every event, in the order in which tables show them.
-    pub const ALL: [WaitEvent; 7] = [
+    pub const ALL: [WaitEvent; 8] = [
         WaitEvent::LogFileSync,
         WaitEvent::LogFileParallelWrite,
         WaitEvent::LogBufferSpace,
         WaitEvent::LogFileSwitchCheckpointIncomplete,
+        WaitEvent::LogFileSwitchArchivingNeeded,
         WaitEvent::LogFileSwitchCompletion,
         WaitEvent::LgwrAnyWorkerGroup,
         WaitEvent::LgwrWorkerGroupIdle,
@@ -45,6 +49,7 @@ impl WaitEvent {
             WaitEvent::LogFileSwitchCheckpointIncomplete => {
                 "log file switch (checkpoint incomplete)"
             }
+            WaitEvent::LogFileSwitchArchivingNeeded => "log file switch (archiving needed)",
             WaitEvent::LogFileSwitchCompletion => "log file switch completion",
             WaitEvent::LgwrAnyWorkerGroup => "LGWR any worker group",
             WaitEvent::LgwrWorkerGroupIdle => "LGWR worker group idle",
@@ -59,6 +64,7 @@ impl WaitEvent {
             WaitEvent::LogFileParallelWrite => "log_file_parallel_write",
             WaitEvent::LogBufferSpace => "log_buffer_space",
             WaitEvent::LogFileSwitchCheckpointIncomplete => "log_file_switch_checkpoint_incomplete",
+            WaitEvent::LogFileSwitchArchivingNeeded => "log_file_switch_archiving_needed",
             WaitEvent::LogFileSwitchCompletion => "log_file_switch_completion",
             WaitEvent::LgwrAnyWorkerGroup => "lgwr_any_worker_group",
             WaitEvent::LgwrWorkerGroupIdle => "lgwr_worker_group_idle",

@@ -136,6 +136,14 @@ fn of_log(log: &RedoLogFacts) -> Vec<Setting> {
     let pages = if log.huge_pages { ", huge pages" } else { "" };
     let depth = log.io_depth.map_or(String::new(), |n| n.to_string());
     let groups = format::plural(u64::from(log.log_groups), "group");
+    // Directories are where the log is, which is not compared.
+    let stripe = log.stripe.as_ref().map_or("none".to_owned(), |stripe| {
+        let count = stripe.directories.len();
+        format!(
+            "{} over {count} directories",
+            format::bytes(stripe.width_bytes)
+        )
+    });
     vec![
         text("log writer", &known(&log.log_writer)),
         text("CPUs of the log writer", &cpus),
@@ -160,6 +168,8 @@ fn of_log(log: &RedoLogFacts) -> Vec<Setting> {
             "log files",
             &format!("{groups} of {}", format::bytes(log.log_file_bytes)),
         ),
+        text("stripe", &stripe),
+        text("members", &log.members_kind().unwrap_or("none".to_owned())),
     ]
 }
 

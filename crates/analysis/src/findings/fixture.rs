@@ -71,6 +71,7 @@ pub(crate) fn row(workload: &str, jobs: u32, tps: f64, mbps: f64, sync_ns: f64) 
             write_ns: sync_ns * 0.5,
             flush_ns: sync_ns * 0.3,
             wake_ns: sync_ns * 0.1,
+            ..CommitPathFigures::default()
         }),
         intervals: (1..=10).map(interval).collect(),
         redo: Some(RedoFigures {
@@ -172,4 +173,52 @@ pub(crate) fn clean_run() -> Run {
 
 pub(crate) fn set_sync(row: &mut Row, change: impl Fn(&mut WaitStats)) {
     change(row.waits.get_mut("log_file_sync").expect("the row waits"));
+}
+
+/// A run of `check --explain-latency`: log file sync in us of each round of its base.
+pub(crate) fn explained_run(rounds_us: &[f64]) -> Run {
+    let mut run = clean_run();
+    run.rows.clear();
+    run.verdict = None;
+    for (round, us) in (1_u32..).zip(rounds_us) {
+        // So that no two rounds have one ratio.
+        let apart = 1.0 + 0.03 * (f64::from(round) - 2.0);
+        for (commit_write, way, busy_threads, factor) in [
+            ("wait-immediate", "adaptive", 0, 1.0),
+            ("nowait-batch", "adaptive", 0, 0.5),
+            ("wait-immediate", "adaptive", 4, 3.0 * apart),
+            ("wait-immediate", "polling", 0, 0.9 * apart),
+        ] {
+            let sync_ns = us * 1e3 * factor;
+            let mut row = row("LGWR-LAT1", 8, 8e9 / sync_ns, 10.0, sync_ns);
+            row.condition = Some(RowCondition {
+                commit_write: commit_write.to_owned(),
+                log_file_sync: way.to_owned(),
+                busy_threads,
+                round,
+            });
+            row.commit_path = Some(CommitPathFigures {
+                attributed: 1000,
+                queue_ns: sync_ns * 0.35,
+                write_ns: sync_ns * 0.2,
+                flush_ns: sync_ns * 0.3,
+                wake_ns: sync_ns * 0.15,
+                parts: Some(WaitParts {
+                    commits: row.waits["log_file_sync"].count,
+                    io_ns: sync_ns * 0.5,
+                    group_commit_ns: sync_ns * 0.3,
+                    cpu_ns: sync_ns * 0.15,
+                    log_writer_ns: sync_ns * 0.05,
+                }),
+                run_queue_ns: Some(sync_ns * 0.05),
+            });
+            if commit_write == "nowait-batch" {
+                row.waits.remove("log_file_sync");
+                row.commit_throughput_tps = row.commit_throughput_tps.map(|tps| tps * apart);
+                row.commit_path = None;
+            }
+            run.rows.push(row);
+        }
+    }
+    run
 }

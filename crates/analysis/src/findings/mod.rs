@@ -13,6 +13,7 @@ pub mod diagnosis;
 pub(crate) mod disk;
 mod endurance;
 pub mod evidence;
+mod explain;
 mod flush;
 pub(crate) mod latency;
 mod layers;
@@ -84,6 +85,7 @@ pub fn findings(run: &Run, t: &Thresholds) -> Vec<Finding> {
     cache::collect(run, t, &mut notes);
     block::collect(run, &mut notes);
     need::collect(run, t, &mut notes);
+    explain::collect(run, &mut notes);
     latency::collect(run, t, &mut notes);
     peaks::collect(run, t, &mut notes);
     concurrency::collect(run, t, &mut notes);

@@ -145,6 +145,10 @@ fn stalls(run: &Run, notes: &mut Vec<Note>) {
             &catalogue::SPACE_LOG_FILE_SWITCH_CHECKPOINT_INCOMPLETE,
         ),
         (
+            WaitEvent::LogFileSwitchArchivingNeeded,
+            &catalogue::SPACE_LOG_FILE_SWITCH_ARCHIVING_NEEDED,
+        ),
+        (
             WaitEvent::LogBufferSpace,
             &catalogue::SPACE_LOG_BUFFER_SPACE,
         ),

@@ -443,6 +443,11 @@ fn load_cases() -> Vec<Case> {
                 );
             },
         ),
+        ("space.log_file_switch_archiving_needed", Caution, |r| {
+            r.rows[0]
+                .waits
+                .insert("log_file_switch_archiving_needed".into(), stats(3, 1e6));
+        }),
         ("space.cache_resident", Info, |r| {
             r.target.redo_log_mut().log_file_bytes = 64 << 20
         }),

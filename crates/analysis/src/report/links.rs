@@ -16,7 +16,9 @@ fn topics(id: &str) -> &'static [Topic] {
         "latency.peaks" => &[T::Longest, T::WriteHeat],
         "latency.outliers" => &[T::SyncHeat, T::Longest, T::Scatter],
         "latency.tail" => &[T::Percentiles, T::SyncHeat],
-        "latency.io_share" | "concurrency.delay" => &[T::CommitPath],
+        "latency.io_share" | "latency.parts" | "latency.conditions" | "concurrency.delay" => {
+            &[T::CommitPath]
+        }
         "concurrency.knee" => &[T::Throughput, T::SyncByJobs],
         "concurrency.group_commit" => &[T::Throughput, T::Rows],
         "need.commit_rate" | "need.redo_rate" => &[T::Throughput, T::Rows],
@@ -24,6 +26,7 @@ fn topics(id: &str) -> &'static [Topic] {
         "need.p99" => &[T::Percentiles],
         "space.log_switches"
         | "space.log_file_switch_checkpoint_incomplete"
+        | "space.log_file_switch_archiving_needed"
         | "space.log_buffer_space" => &[T::Longest, T::Waits],
         "durability.flat_flush" | "stack.too_fast_to_turn" => &[T::Floor],
         "server.acknowledgement"

@@ -15,6 +15,7 @@ pub mod compare;
 pub mod data;
 mod density;
 pub mod escape;
+mod explain;
 mod figure;
 mod figures;
 mod forest;
@@ -23,12 +24,14 @@ mod heat;
 mod imported;
 mod judged;
 mod links;
+mod nodes;
 mod page;
 mod reasons;
 pub mod sample;
 mod scale;
 mod scatter;
 mod series;
+mod slow_writes;
 mod svg;
 mod sweep;
 mod tables;
@@ -41,6 +44,7 @@ mod workers;
 mod zoom;
 
 pub use data::ReportData;
+pub use slow_writes::utc_time;
 
 use escape::esc;
 use measure::run::{Origin, Run};
@@ -75,6 +79,7 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         target::floor(run),
         target::placement(run),
         target::probe(run),
+        explain::section(run),
         tables::rows(run),
         tproc_c::section(run),
         bytes::section(run),
@@ -89,6 +94,8 @@ fn measured(run: &Run, data: &ReportData) -> Vec<Option<Section>> {
         sweep::section(run, data),
         tables::waits(run),
         workers::workers(run),
+        slow_writes::slow_writes(run),
+        nodes::nodes(run),
         trust::validity(run),
         target::environment(run),
         target::command(run),

@@ -110,6 +110,7 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "flushes" => count(row.redo().flushes?),
         "nowait_window_bytes" => count(row.redo().nowait_window_bytes?),
         "nowait_window_ms" => digits(row.redo().nowait_window_ms?),
+        "log_write_warnings" => count(row.redo().log_write_warnings?),
         "device_writes" => count(row.device().device_writes?),
         "cpu_us_per_commit" => digits(row.processors().cpu_us_per_commit?),
         "context_switches_per_commit" => digits(row.processors().context_switches_per_commit?),
@@ -120,6 +121,11 @@ fn cell(key: &str, row: &Row) -> Option<String> {
         "nopm" => digits(row.tproc_c().nopm?),
         "tpm" => digits(row.tproc_c().tpm?),
         "lateness_ms" => digits(row.open_loop().lateness_ms?),
+        "data_blocks_written" => count(row.log_life().data_blocks_written?),
+        "data_written_mbps" => digits(row.log_life().data_written_mbps?),
+        "log_checkpoints" => count(row.log_life().log_checkpoints?),
+        "archived_files" => count(row.log_life().archived_files?),
+        "archived_bytes" => count(row.log_life().archived_bytes?),
         "commits_per_session" => count(row.commits_per_session?),
         "redo_bytes_per_txn" if row.workload == SIZE_SWEEP => count(row.redo_bytes_per_txn?),
         "threads" => row.threads.filter(|n| *n < row.jobs)?.to_string(),
@@ -201,8 +207,8 @@ fn wait_cells(w: &WaitStats) -> String {
 mod tests {
     use super::*;
     use measure::run::{
-        CommitsPerWrite, DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures,
-        RedoFigures, TprocCFigures,
+        CommitsPerWrite, DeviceFigures, LearningFigures, LogLifeFigures, OpenLoopFigures,
+        ProcessorFigures, RedoFigures, TprocCFigures,
     };
 
     /// Of a wait of which only count and total are known, nobody counted the long ones.
@@ -221,6 +227,16 @@ mod tests {
             ..idle
         };
         assert_eq!(wait_cells(&known).matches("<td>–</td>").count(), 4);
+    }
+
+    fn log_life() -> LogLifeFigures {
+        LogLifeFigures {
+            data_blocks_written: Some(1),
+            data_written_mbps: Some(1.0),
+            log_checkpoints: Some(1),
+            archived_files: Some(1),
+            archived_bytes: Some(1),
+        }
     }
 
     #[test]
@@ -249,6 +265,7 @@ mod tests {
                 flushes: Some(1),
                 nowait_window_bytes: Some(1),
                 nowait_window_ms: Some(1.0),
+                log_write_warnings: Some(1),
                 ..RedoFigures::default()
             }),
             device: Some(DeviceFigures {
@@ -280,6 +297,7 @@ mod tests {
                 tpm: Some(1.0),
                 detail: None,
             }),
+            log_life: Some(log_life()),
             ..Row::default()
         };
         for metric in catalogue::ROW.iter().filter(|m| m.key != "workload") {

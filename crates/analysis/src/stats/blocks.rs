@@ -263,6 +263,12 @@ pub fn ratio(a: &BlockFigure, b: &BlockFigure, level: f64) -> Result<Ratio, Stat
     of_ln(ln, se, df, level)
 }
 
+/// Half the width of Student's interval of a mean with that standard error; `level` lies between 0
+/// and 1.
+pub(crate) fn t_half_width(error: f64, df: f64, level: f64) -> f64 {
+    t_critical(level, df) * error
+}
+
 /// From the logarithm of a ratio and its standard error.
 ///
 /// # Errors

@@ -42,6 +42,19 @@ pub fn placement(text: &str) -> PlacementFigures {
     }
 }
 
+fn slow_log_writes() -> SlowLogWrites {
+    SlowLogWrites {
+        threshold_ns: 500_000_000,
+        dropped: 2,
+        writes: vec![SlowLogWrite {
+            at_utc_ns: 1_394_360_855_000_000_000,
+            size_bytes: 4096,
+            took_ns: 780_000_000,
+            member: 0,
+        }],
+    }
+}
+
 pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
     let interval = |i| Interval {
         t_s: i as f64,
@@ -82,6 +95,7 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
             write_ns: 1e5,
             flush_ns: 5e4,
             wake_ns: 1e4,
+            ..CommitPathFigures::default()
         }),
         intervals: (1..=seconds).map(interval).collect(),
         redo: Some(RedoFigures {
@@ -92,6 +106,8 @@ pub fn row(workload: &str, jobs: u32, seconds: u64, text: &str) -> Row {
                 log_file_parallel_write: stats(1e5),
                 ..Worker::default()
             }],
+            log_write_warnings: Some(3),
+            slow_log_writes: Some(slow_log_writes()),
             ..RedoFigures::default()
         }),
         device: Some(DeviceFigures {

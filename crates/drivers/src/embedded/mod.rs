@@ -1,17 +1,26 @@
-//! The embedded redo log behind the seam: opened by its owner, with a stand-in for the database
-//! writer that moves the checkpoint.
+//! The embedded redo log behind the seam: opened by its owner, with a database writer (or a
+//! stand-in for it) that moves the checkpoint, and an archiver if the log is archived.
 //!
 //! Invariants: a session keeps the log's memory, not the log: closing it ends it whatever sessions
 //! are left; a log that stays where it is was closed, so that its end is known for certain.
 
+mod archive_file;
+mod archiver;
+mod background;
 mod database_writer;
 mod group;
+mod nodes;
 mod null;
 mod session;
 
+pub use archiver::{ArchiveOptions, ArchivedSoFar, archive_folder};
+pub use database_writer::{DataFile, WRITTEN_PER_REDO, WrittenSoFar};
+pub use nodes::EmbeddedNodes;
 pub use null::null_layout;
 
-use database_writer::DatabaseWriter;
+use archiver::{ArchiveCounts, Archiver};
+use background::{Background, Progress};
+use database_writer::WriterCounts;
 use device::probe::ProbedWay;
 use device::{IoEngine, SyncMethod};
 use group::LogGroup;
@@ -20,8 +29,8 @@ use measure::driver::{
     Driver, DriverCounters, DriverError, DriverSession, LearntSoFar, SessionGroup, SessionLoad,
     WorkerCounts,
 };
-use measure::record::{LearntSwitch, WaitSum};
-use measure::run::{ProbeRow, RedoLogFacts, TargetFacts};
+use measure::record::{LearntSwitch, LogLife, WaitSum};
+use measure::run::{MemberFacts, ProbeRow, RedoLogFacts, StripeFacts, TargetFacts};
 use measure::workload::{CommitPost, Workload};
 use redo::engine::BackEnd;
 use redo::{Log, LogFileSync, LogWriter};
@@ -43,6 +52,10 @@ pub struct AskedOfLog {
     pub io_depth: u32,
     /// Extents that the file system holds as unwritten, if it can report them.
     pub unwritten_extents: Option<u64>,
+    /// The stripe that it lies in, if it does.
+    pub stripe: Option<StripeFacts>,
+    /// The directories of its members, if it has some.
+    pub members: Vec<String>,
     /// The log stays when the driver has ended, so it is closed.
     pub stays: bool,
 }
@@ -51,8 +64,22 @@ pub struct AskedOfLog {
 pub struct EmbeddedLog {
     log: Arc<Log>,
     asked: AskedOfLog,
-    database_writer: Mutex<Option<DatabaseWriter>>,
-    other_flushes: database_writer::Flushes,
+    /// The database writer, and the archiver.
+    background: Mutex<Option<(Background, Option<Background>)>>,
+    progress: Progress,
+    written: Arc<WriterCounts>,
+    writes_data: bool,
+    archived: Option<Arc<ArchiveCounts>>,
+}
+
+/// What runs beside the sessions of an embedded log.
+#[derive(Clone, Debug, Default)]
+pub struct LogBackground {
+    /// The data file of the database writer; without it nothing is written before the checkpoint
+    /// moves.
+    pub data: Option<DataFile>,
+    /// Where the log is archived. The log is in archive mode then.
+    pub archive: Option<ArchiveOptions>,
 }
 
 impl EmbeddedLog {
@@ -61,13 +88,43 @@ impl EmbeddedLog {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(log: Log, asked: AskedOfLog) -> std::io::Result<EmbeddedLog> {
+        EmbeddedLog::start_with(log, asked, LogBackground::default())
+    }
+
+    /// As [`EmbeddedLog::start`], with a database writer and an archiver.
+    ///
+    /// # Errors
+    /// When the system gives no thread; an archive that cannot be begun or continued.
+    pub fn start_with(
+        log: Log,
+        asked: AskedOfLog,
+        beside: LogBackground,
+    ) -> std::io::Result<EmbeddedLog> {
         let log = Arc::new(log);
-        let writer = DatabaseWriter::start(Arc::clone(&log))?;
+        let progress = Progress::of(&log);
+        let LogBackground { data, archive } = beside;
+        let (written, writes_data) = (Arc::<WriterCounts>::default(), data.is_some());
+        let archived = archive.as_ref().map(|_| Arc::<ArchiveCounts>::default());
+        let counts = Arc::clone(&written);
+        let writer = database_writer::start(&log, data, counts, progress.clone())?;
+        let started = archive
+            .zip(archived.clone())
+            .map(|(options, counts)| Archiver::start(&log, options, counts, progress.clone()));
+        let archiver = match started.transpose() {
+            Ok(archiver) => archiver,
+            Err(error) => {
+                writer.end();
+                return Err(std::io::Error::other(error));
+            }
+        };
         Ok(EmbeddedLog {
             log,
             asked,
-            other_flushes: writer.flushes(),
-            database_writer: Mutex::new(Some(writer)),
+            background: Mutex::new(Some((writer, archiver))),
+            progress,
+            written,
+            writes_data,
+            archived,
         })
     }
 
@@ -116,7 +173,23 @@ impl EmbeddedLog {
             log_writer_cpus: cpus.filter_map(|n| u32::try_from(*n).ok()).collect(),
             log_file_sync: Some(asked.log_file_sync.name().to_owned()),
             flush_triggers: Some(log.triggers().to_string()),
+            stripe: asked.stripe.clone(),
+            members: member_facts(log, &asked.members),
+            node_directories: Vec::new(),
         }
+    }
+
+    /// What runs beside the sessions did so far.
+    fn life(&self) -> Option<LogLife> {
+        let written = self.written.read(self.writes_data);
+        let archived = self.archived.as_ref().map(|counts| counts.read());
+        let there = self.writes_data || archived.is_some();
+        there.then_some(LogLife {
+            data_blocks: written.blocks,
+            checkpoints: Some(written.checkpoints),
+            archived_files: archived.map(|archived| archived.files),
+            archived_bytes: archived.map(|archived| archived.bytes),
+        })
     }
 
     fn learnt(&self) -> Option<LearntSoFar> {
@@ -211,11 +284,17 @@ impl Driver for EmbeddedLog {
             }
         });
         DriverCounters {
-            other_flushes: self.other_flushes.count(),
+            other_flushes: self.progress.control_flushes(),
             learnt: self.learnt(),
             workers: workers.collect(),
             tproc_c: None,
+            log_life: self.life(),
         }
+    }
+
+    fn check(&self) -> Result<(), DriverError> {
+        let failure = self.progress.failure();
+        failure.map_or(Ok(()), |why| Err(DriverError::failed(why.to_owned())))
     }
 
     fn facts(&self) -> TargetFacts {
@@ -223,16 +302,22 @@ impl Driver for EmbeddedLog {
     }
 
     fn close(&self) -> Result<(), DriverError> {
-        let slot = self.database_writer.lock();
-        let Some(writer) = slot.unwrap_or_else(PoisonError::into_inner).take() else {
+        let slot = self.background.lock();
+        let background = slot.unwrap_or_else(PoisonError::into_inner).take();
+        let Some((writer, archiver)) = background else {
             return Ok(());
         };
         // While the checkpoint still moves, so that a full log finds room.
-        let flushed = match self.asked.stays {
+        let flushed = match self.asked.stays || archiver.is_some() {
             true => self.log.flush(),
             false => Ok(()),
         };
+        // It archives the rest, to the last record.
+        let archived = archiver.map(Background::end);
         writer.end();
+        if archived.is_some() {
+            self.check()?;
+        }
         let closed = match self.asked.stays {
             true => flushed.and_then(|()| self.log.close()),
             false => flushed,
@@ -246,4 +331,23 @@ impl Drop for EmbeddedLog {
         // After a failure its reason is on its way already; the log recovers.
         let _ = self.close();
     }
+}
+
+/// How each member is by now, under the name that it has for the user.
+fn member_facts(log: &Log, names: &[String]) -> Vec<MemberFacts> {
+    let states = log.members().into_iter().zip(names);
+    let of = |(state, name): (redo::MemberState, &String)| MemberFacts {
+        directory: name.clone(),
+        cell: state.cell as u64,
+        in_sync: state.in_sync,
+        log_writes: state.writes,
+        first: state.first,
+        margin_ns: state.margin_ns,
+        longest_ns: state.longest_ns,
+        outliers: state.slow,
+        outliers_of_all: state.all_slow,
+        window_bytes: state.window_bytes,
+        window_ns: state.window_ns,
+    };
+    states.map(of).collect()
 }

@@ -1,6 +1,6 @@
 //! What the log writer did.
 
-use super::{WORKERS_MAX, WaitSum};
+use super::{SlowWrites, WORKERS_MAX, WaitSum};
 use crate::{Histogram, bounded};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ pub struct Background {
     pub commits: Histogram,
     /// Log file switch (checkpoint incomplete).
     pub checkpoint: Histogram,
+    /// Log file switch (archiving needed).
+    #[serde(default)]
+    pub archive: Histogram,
     /// Log file switch completion: the first write of a new log.
     pub switch: Histogram,
     /// LGWR any worker group.
@@ -38,6 +41,9 @@ pub struct Background {
     /// The log writer's workers by number.
     #[serde(deserialize_with = "bounded::list::<_, _, WORKERS_MAX>")]
     pub workers: Vec<WorkerRecord>,
+    /// Log writes over the threshold of warnings; `None` where they were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<SlowWrites>,
 }
 
 /// What a worker of the log writer did.
@@ -65,6 +71,7 @@ impl Background {
         self.write.merge(&other.write);
         self.commits.merge(&other.commits);
         self.checkpoint.merge(&other.checkpoint);
+        self.archive.merge(&other.archive);
         self.switch.merge(&other.switch);
         self.any_worker.merge(&other.any_worker);
         for (sum, part) in [
@@ -82,6 +89,9 @@ impl Background {
             (&mut self.deferred_ns_max, other.deferred_ns_max),
         ] {
             *most = part.max(*most);
+        }
+        if let Some(theirs) = &other.slow {
+            self.slow.get_or_insert_default().merge(theirs);
         }
         for (number, theirs) in other.workers.iter().enumerate() {
             let mine = self.worker(number);

@@ -1,7 +1,7 @@
 //! What sessions did: times of transactions, waits, and where the time of a commit went.
 
 use crate::Histogram;
-use crate::run::CommitPathFigures;
+use crate::run::{CommitPathFigures, WaitParts};
 use serde::{Deserialize, Serialize};
 
 /// What the sessions of a row did with one kind of transaction.
@@ -15,6 +15,13 @@ pub struct Foreground {
     pub path_ns: [u128; 4],
     /// Commits in those sums.
     pub attributed: u64,
+    /// Sums of I/O, group commit, CPU and log writer of the commits that were joined to the log
+    /// writes before their own, in nanoseconds.
+    #[serde(default)]
+    pub parts_ns: [u128; 4],
+    /// Commits in those sums.
+    #[serde(default)]
+    pub joined: u64,
 }
 
 impl Foreground {
@@ -33,6 +40,14 @@ impl Foreground {
         }
     }
 
+    /// Adds what a commit's wait consists of: I/O, group commit, CPU and log writer.
+    pub fn add_parts(&mut self, parts_ns: [u64; 4]) {
+        for (sum, part) in self.parts_ns.iter_mut().zip(parts_ns) {
+            *sum = sum.saturating_add(u128::from(part));
+        }
+        self.joined = self.joined.saturating_add(1);
+    }
+
     /// Adds all of `other`, exactly.
     pub fn merge(&mut self, other: &Foreground) {
         self.latency.merge(&other.latency);
@@ -41,6 +56,10 @@ impl Foreground {
             *sum = sum.saturating_add(part);
         }
         self.attributed = self.attributed.saturating_add(other.attributed);
+        for (sum, part) in self.parts_ns.iter_mut().zip(other.parts_ns) {
+            *sum = sum.saturating_add(part);
+        }
+        self.joined = self.joined.saturating_add(other.joined);
     }
 
     /// Forgets everything, keeping its memory.
@@ -49,6 +68,19 @@ impl Foreground {
         self.sync.clear();
         self.path_ns = [0; 4];
         self.attributed = 0;
+        (self.parts_ns, self.joined) = ([0; 4], 0);
+    }
+
+    /// What the wait of the joined commits consists of, means; `None` of none.
+    fn wait_parts(&self) -> Option<WaitParts> {
+        let mean = |index: usize| self.parts_ns[index] as f64 / self.joined as f64;
+        (self.joined > 0).then(|| WaitParts {
+            commits: self.joined,
+            io_ns: mean(0),
+            group_commit_ns: mean(1),
+            cpu_ns: mean(2),
+            log_writer_ns: mean(3),
+        })
     }
 
     /// Where the attributed commits' time went, means.
@@ -64,6 +96,8 @@ impl Foreground {
             write_ns: mean(1),
             flush_ns: mean(2),
             wake_ns: mean(3),
+            parts: self.wait_parts(),
+            run_queue_ns: None,
         }
     }
 }

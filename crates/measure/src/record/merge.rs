@@ -46,6 +46,15 @@ impl Recording {
         self.longest_ns = self.longest_ns.saturating_add(next.longest_ns);
         self.overlap_pct = self.overlap_pct.min(next.overlap_pct);
         self.add_counts(next);
+        // A log that only one round had is unknown of both.
+        match self.nodes.len() == next.nodes.len() {
+            true => self
+                .nodes
+                .iter_mut()
+                .zip(&next.nodes)
+                .for_each(|(a, b)| a.then(b)),
+            false => self.nodes.clear(),
+        }
         self.background = in_sequence(self.background.take(), &next.background, |a, b| a.merge(b));
         self.devices.then(&next.devices);
         self.processors.then(&next.processors);
@@ -60,6 +69,7 @@ impl Recording {
             }
         });
         self.learning = in_sequence(self.learning.take(), &next.learning, |a, b| a.merge(b));
+        self.log_life = in_sequence(self.log_life.take(), &next.log_life, |a, b| a.merge(b));
         let merge_tproc_c = |a: &mut super::TprocCRecord, b: &_| a.merge(b, is_last);
         self.tproc_c = in_sequence(self.tproc_c.take(), &next.tproc_c, merge_tproc_c);
         self.session_time = in_sequence(self.session_time, &next.session_time, |a, b| {
@@ -95,6 +105,7 @@ impl Recording {
         let share_pct = 100.0 * self.elapsed_ns() as f64 / self.longest_ns.max(1) as f64;
         self.overlap_pct = self.overlap_pct.min(other.overlap_pct).min(share_pct);
         self.add_counts(other);
+        self.nodes.extend(other.nodes.iter().cloned());
         self.background = at_once(self.background.take(), &other.background, |a, b| a.merge(b));
         self.devices.beside(&other.devices, same);
         self.processors.beside(&other.processors, same);
@@ -103,6 +114,7 @@ impl Recording {
         let merge_arrivals = |a: &mut super::ArrivalRecord, b: &_| a.merge(b, false);
         self.arrivals = in_sequence(self.arrivals.take(), &other.arrivals, merge_arrivals);
         self.learning = at_once(self.learning.take(), &other.learning, |a, b| a.merge(b));
+        self.log_life = at_once(self.log_life.take(), &other.log_life, |a, b| a.merge(b));
         // Both counted all of the server's orders, at different moments.
         self.tproc_c = None;
         self.session_time = None;
@@ -123,6 +135,8 @@ impl Recording {
                 .or_default()
                 .merge(theirs);
         }
+        let run_queue = self.run_queue.zip(other.run_queue);
+        self.run_queue = run_queue.map(|(a, b)| a.plus(b));
         let space_waits = self.space_waits.zip(other.space_waits);
         self.space_waits = space_waits.map(|(a, b)| a.plus(b));
         self.intervals.extend(other.intervals.iter().cloned());

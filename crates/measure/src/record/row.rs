@@ -3,11 +3,13 @@
 use super::interval;
 use super::observed::{DeviceCounts, ProcessorTicks};
 use super::{
-    ArrivalRecord, Background, Foreground, LearntSwitch, Recording, ServerRecord, WaitSum,
+    ArrivalRecord, Background, Foreground, LearntSwitch, Recording, ServerRecord, SlowWrite,
+    SlowWrites, WaitSum,
 };
 use crate::run::{
-    CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop, OpenLoopFigures,
-    ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, WaitStats, Worker, measured,
+    CommitPathFigures, CommitsPerWrite, DeviceFigures, Interval, LearningFigures, OpenLoop,
+    OpenLoopFigures, ProcessorFigures, RecordedSyncSwitch, RedoFigures, Row, SlowLogWrite,
+    SlowLogWrites, WaitStats, Worker, measured,
 };
 use crate::units::{KB_BYTES, MB_BYTES};
 use crate::{Histogram, Nanos, WaitEvent};
@@ -33,6 +35,7 @@ impl Recording {
             records_per_txn: self.load.records_per_txn,
             commits_per_session: self.load.commits_per_session,
             soak: self.load.soak,
+            condition: self.load.condition.clone(),
             commit_throughput_tps: Some(commits as f64 / seconds),
             commit_latency_ms: Some(fg.latency.mean() / 1e6),
             redo_synch_writes_iops: known.then(|| fg.sync.count() as f64 / seconds),
@@ -41,7 +44,8 @@ impl Recording {
             commits: Some(commits),
             elapsed_ns: Some(elapsed.0),
             commit_latency: Some(fg.latency.stats()),
-            commit_path: (self.background.is_some() || fg.attributed > 0).then(|| fg.commit_path()),
+            commit_path: (self.background.is_some() || fg.attributed > 0)
+                .then(|| self.commit_path(&fg)),
             session_time: self.session_time,
             cross_check: self.cross_check.clone(),
             sessions: self.sessions.clone(),
@@ -51,9 +55,14 @@ impl Recording {
                 .background
                 .as_ref()
                 .map(|bg| redo_figures(bg, self.returned(commits), seconds)),
+            by_node: (1..)
+                .zip(&self.nodes)
+                .map(|(n, node)| node.figures(n, seconds))
+                .collect(),
             device: self.device_figures(),
             processors: self.processor_figures(commits),
             learning: self.learning_figures(),
+            log_life: self.log_life.and_then(|life| life.figures(seconds)),
             server: self.server.as_ref().and_then(ServerRecord::figures),
             tproc_c: self.tproc_c.as_ref().map(|c| c.figures(&self.foregrounds)),
             ..Row::default()
@@ -64,6 +73,14 @@ impl Recording {
             self.add_open_loop(&mut row, arrivals, &fg);
         }
         row
+    }
+
+    fn commit_path(&self, fg: &Foreground) -> CommitPathFigures {
+        let waited = self.run_queue;
+        CommitPathFigures {
+            run_queue_ns: waited.and_then(|sum| per(sum.total_ns as f64, sum.count)),
+            ..fg.commit_path()
+        }
     }
 
     /// Transactions that returned in the window. With a backlog those due in it are others.
@@ -219,6 +236,26 @@ fn redo_figures(bg: &Background, returned: u64, seconds: f64) -> RedoFigures {
         log_switches: Some(bg.switches),
         log_writer_switches: Some(bg.mode_switches),
         workers: workers(bg),
+        log_write_warnings: bg.slow.as_ref().map(SlowWrites::count),
+        slow_log_writes: bg.slow.as_ref().map(|slow| slow_log_writes(bg, slow)),
+    }
+}
+
+/// The slow log writes in the order of their time. All blocks of a log have one size.
+fn slow_log_writes(bg: &Background, slow: &SlowWrites) -> SlowLogWrites {
+    let block_bytes = bg.block_bytes.checked_div(bg.blocks).unwrap_or(0);
+    let listed = |write: &SlowWrite| SlowLogWrite {
+        at_utc_ns: write.at_ns,
+        size_bytes: u64::from(write.blocks).saturating_mul(block_bytes),
+        took_ns: write.took_ns,
+        member: write.member,
+    };
+    let mut writes: Vec<SlowLogWrite> = slow.kept.iter().map(listed).collect();
+    writes.sort_by_key(|write| (write.at_utc_ns, write.took_ns));
+    SlowLogWrites {
+        threshold_ns: slow.threshold_ns,
+        dropped: slow.dropped,
+        writes,
     }
 }
 
@@ -247,6 +284,7 @@ fn add_waits(row: &mut Row, fg: &Foreground, bg: Option<&Background>, space: Wai
     if let Some(bg) = bg {
         add(WaitEvent::LogFileParallelWrite, &bg.write);
         add(WaitEvent::LogFileSwitchCheckpointIncomplete, &bg.checkpoint);
+        add(WaitEvent::LogFileSwitchArchivingNeeded, &bg.archive);
         add(WaitEvent::LogFileSwitchCompletion, &bg.switch);
         add(WaitEvent::LgwrAnyWorkerGroup, &bg.any_worker);
         idle = bg.workers.iter().fold(idle, |sum, w| sum.plus(w.idle));

@@ -111,6 +111,62 @@ pub struct CommitPathFigures {
     pub flush_ns: f64,
     /// Until the foreground ran again.
     pub wake_ns: f64,
+    /// What the wait consists of by cause; missing where commits were not joined to the log writes
+    /// before their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<WaitParts>,
+    /// Time per transaction for which the session's thread was ready to run and waited for a
+    /// processor, warm-up included. It lies in any of the four parts, or between two commits.
+    /// Missing where the system does not count it, or a session is not a thread of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue_ns: Option<f64>,
+}
+
+/// What log file sync consists of: means over the commits that were joined to the log writes before
+/// their own, nanoseconds. The four parts add up to the mean log file sync of these commits, also
+/// of those whose session ran again so late that they could not be attributed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitParts {
+    /// Commits that were joined.
+    pub commits: u64,
+    /// Its own log write: from its submission until it was durable.
+    pub io_ns: f64,
+    /// Before that, while an earlier log write was in flight.
+    pub group_commit_ns: f64,
+    /// From durable until the session ran again.
+    pub cpu_ns: f64,
+    /// The rest: the log writer collects, seals and submits.
+    pub log_writer_ns: f64,
+}
+
+/// Under which condition a row of `check --explain-latency` was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RowCondition {
+    /// COMMIT WRITE, as `--commit-write` names it.
+    pub commit_write: String,
+    /// How sessions waited, as `--log-file-sync` names it.
+    pub log_file_sync: String,
+    /// Threads of redolab that kept processors busy beside the sessions.
+    pub busy_threads: u32,
+    /// Number of the round, from 1.
+    pub round: u32,
+}
+
+impl RowCondition {
+    /// The condition behind the name of a row: ` (polling, 4 busy threads, round 2)`. COMMIT WRITE
+    /// is in the name of the workload; a plan has no round yet.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut words = vec![self.log_file_sync.clone()];
+        if self.busy_threads > 0 {
+            let count = u64::from(self.busy_threads);
+            words.push(crate::words::plural(count, "busy thread"));
+        }
+        if self.round > 0 {
+            words.push(format!("round {}", self.round));
+        }
+        format!(" ({})", crate::words::sanitize::line(&words.join(", ")))
+    }
 }
 
 /// One session of a row that counts commits.

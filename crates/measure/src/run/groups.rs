@@ -72,6 +72,10 @@ pub struct RedoFigures {
     pub log_writer_switches: Option<u64>,
     /// The log writer's workers; empty where it has none, or none were observed.
     pub workers: Vec<Worker>,
+    /// Log writes that took at least the threshold of warnings (`--log-write-warning`).
+    pub log_write_warnings: Option<u64>,
+    /// The slowest of them one by one; `None` where they were not kept.
+    pub slow_log_writes: Option<SlowLogWrites>,
 }
 
 impl RedoFigures {
@@ -148,6 +152,22 @@ pub struct LearningFigures {
     pub log_file_sync_switch_log: Vec<RecordedSyncSwitch>,
 }
 
+/// What the database writer and the archiver of a log did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogLifeFigures {
+    /// Blocks of 8 kB that the database writer made durable in its data file.
+    pub data_blocks_written: Option<u64>,
+    /// The same in MB (1024 kB) per second.
+    pub data_written_mbps: Option<f64>,
+    /// Checkpoints that moved.
+    pub log_checkpoints: Option<u64>,
+    /// Log files, or parts of them, that were archived.
+    pub archived_files: Option<u64>,
+    /// Bytes of their archive.
+    pub archived_bytes: Option<u64>,
+}
+
 /// Commits a log write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommitsPerWrite {
@@ -157,6 +177,43 @@ pub struct CommitsPerWrite {
     pub p50: u64,
     /// 99th percentile.
     pub p99: u64,
+}
+
+/// The log writes over the threshold of warnings: the log's own `V$LGWRIO_OUTLIER`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowLogWrites {
+    /// The threshold in nanoseconds.
+    pub threshold_ns: u64,
+    /// Number of slow log writes that are not listed, because those that are took longer.
+    pub dropped: u64,
+    /// The slowest, in the order in which they were submitted.
+    pub writes: Vec<SlowLogWrite>,
+}
+
+/// A log write that took at least the threshold of warnings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowLogWrite {
+    /// When it was submitted, in nanoseconds since 1970 UTC.
+    pub at_utc_ns: u64,
+    /// Bytes of the blocks that it wrote.
+    pub size_bytes: u64,
+    /// Nanoseconds from its submission until it was durable.
+    pub took_ns: u64,
+    /// Number of the member that completed it last, from 0; 0 in a log that has one copy.
+    pub member: u16,
+}
+
+impl SlowLogWrite {
+    /// The warning that Oracle's log writer writes to its trace file: milliseconds and kB, both
+    /// rounded down.
+    #[must_use]
+    pub fn warning(&self) -> String {
+        format!(
+            "Warning: log write elapsed time {}ms, size {}KB",
+            self.took_ns / 1_000_000,
+            self.size_bytes / 1024
+        )
+    }
 }
 
 /// A worker of the log writer.
@@ -172,6 +229,33 @@ pub struct Worker {
     pub idle_count: u64,
     /// Nanoseconds of that together.
     pub idle_ns: u64,
+}
+
+/// One of several logs that were measured together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeFigures {
+    /// Number of the log, from 1.
+    pub node: u32,
+    /// Sessions on it.
+    pub jobs: u32,
+    /// Commits of its sessions.
+    pub commits: u64,
+    /// Commits per second of its sessions.
+    pub commit_throughput_tps: f64,
+    /// Times of its transactions.
+    pub commit_latency: WaitStats,
+    /// Waits for log file sync; `None` where nobody waited.
+    pub log_file_sync: Option<WaitStats>,
+    /// Bytes of redo, record headers included.
+    pub redo_size_bytes: u64,
+    /// Redo, MB (1024 kB) per second.
+    pub redo_data_mbps: f64,
+    /// Log file parallel write of its log writer.
+    pub log_file_parallel_write: WaitStats,
+    /// Flushes or durable writes that it issued.
+    pub flushes: u64,
+    /// Its log switches.
+    pub log_switches: u64,
 }
 
 /// The flush audit: flushes that the kernel counted beside those that the acknowledged writes need.

@@ -6,10 +6,12 @@
 //! measured is `None`, `null` in JSON, never zero.
 
 use super::figures::{
-    CapturedEvents, CommitPathFigures, CrossCheck, Interval, SessionFigures, SessionTime, WaitStats,
+    CapturedEvents, CommitPathFigures, CrossCheck, Interval, RowCondition, SessionFigures,
+    SessionTime, WaitStats,
 };
 use super::groups::{
-    DeviceFigures, LearningFigures, OpenLoopFigures, ProcessorFigures, RedoFigures, flat,
+    DeviceFigures, LearningFigures, LogLifeFigures, NodeFigures, OpenLoopFigures, ProcessorFigures,
+    RedoFigures, flat,
 };
 use super::server::ServerFigures;
 use super::tproc_c::TprocCFigures;
@@ -23,7 +25,7 @@ use std::sync::LazyLock;
 pub struct Row {
     /// Name of the workload.
     pub workload: String,
-    /// Machines.
+    /// Machines, or logs on one machine, each with sessions of its own.
     pub nodes: u32,
     /// Sessions.
     pub jobs: u32,
@@ -38,6 +40,10 @@ pub struct Row {
     /// A soak: measured for as long as `--soak` said, for the sake of its intervals.
     #[serde(default)]
     pub soak: bool,
+
+    /// The condition of an experiment; missing where a row is not one of several conditions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<RowCondition>,
 
     /// Commits per second.
     pub commit_throughput_tps: Option<f64>,
@@ -74,6 +80,10 @@ pub struct Row {
     /// Seconds of the row; of a soak, intervals of more than a second.
     #[serde(default)]
     pub intervals: Vec<Interval>,
+    /// Each of several logs that were measured together; missing where there was one. The row's
+    /// figures are those of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_node: Vec<NodeFigures>,
     /// Events that were stored one by one; missing where it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<CapturedEvents>,
@@ -100,6 +110,9 @@ pub struct Row {
     /// What TPROC-C came to; `None` of every other workload.
     #[serde(flatten, with = "flat")]
     pub tproc_c: Option<TprocCFigures>,
+    /// What the log's database writer and archiver did; `None` where there are none.
+    #[serde(flatten, with = "flat")]
+    pub log_life: Option<LogLifeFigures>,
 }
 
 static NO_REDO: LazyLock<RedoFigures> = LazyLock::new(RedoFigures::default);
@@ -108,6 +121,7 @@ static NO_PROCESSORS: LazyLock<ProcessorFigures> = LazyLock::new(ProcessorFigure
 static NO_OPEN_LOOP: LazyLock<OpenLoopFigures> = LazyLock::new(OpenLoopFigures::default);
 static NO_LEARNING: LazyLock<LearningFigures> = LazyLock::new(LearningFigures::default);
 static NO_SERVER: LazyLock<ServerFigures> = LazyLock::new(ServerFigures::default);
+static NO_LOG_LIFE: LazyLock<LogLifeFigures> = LazyLock::new(LogLifeFigures::default);
 static NO_TPROC_C: LazyLock<TprocCFigures> = LazyLock::new(TprocCFigures::default);
 
 impl Row {
@@ -157,6 +171,12 @@ impl Row {
     #[must_use]
     pub fn tproc_c(&self) -> &TprocCFigures {
         self.tproc_c.as_ref().unwrap_or(&NO_TPROC_C)
+    }
+
+    /// The figures of the log's database writer and archiver; each is `None` where there is none.
+    #[must_use]
+    pub fn log_life(&self) -> &LogLifeFigures {
+        self.log_life.as_ref().unwrap_or(&NO_LOG_LIFE)
     }
 }
 

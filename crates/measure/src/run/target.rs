@@ -98,9 +98,75 @@ pub struct RedoLogFacts {
     /// What was asked for and not used, each with the reason.
     #[serde(default)]
     pub fallbacks: Vec<String>,
+    /// The stripe in which the log lies; `None` of a log in one place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stripe: Option<StripeFacts>,
+    /// The members of the log, each of which holds all of it, as they were at the end of the run;
+    /// none of a log in one place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberFacts>,
+    /// Directory of each of several logs; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_directories: Vec<String>,
+}
+
+/// A member of a log. A log write is what a flush made durable, from its submission to the moment
+/// at which this member had it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberFacts {
+    /// Its directory.
+    pub directory: String,
+    /// Its cell, from 0: cells mirror each other, the members of a cell race.
+    pub cell: u64,
+    /// It is in sync.
+    pub in_sync: bool,
+    /// Log writes that it completed.
+    pub log_writes: u64,
+    /// Of those, the ones that it was the first in its cell to complete.
+    pub first: u64,
+    /// By how much it was before the others of its cell then, nanoseconds, summed.
+    pub margin_ns: u64,
+    /// The longest log write, nanoseconds.
+    pub longest_ns: u64,
+    /// Log writes over the threshold of outliers on this member.
+    pub outliers: u64,
+    /// Log writes over it on all members of its cell.
+    pub outliers_of_all: u64,
+    /// The most that was acknowledged and that it did not have durably, bytes.
+    pub window_bytes: u64,
+    /// The longest time for which something acknowledged was not durable on it, nanoseconds.
+    pub window_ns: u64,
+}
+
+/// A log in a stripe over several directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StripeFacts {
+    /// Bytes that lie on one device before the next one follows.
+    pub width_bytes: u64,
+    /// The directories, in the order of the stripe.
+    pub directories: Vec<String>,
+}
+
+impl std::fmt::Display for StripeFacts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kib, count) = (self.width_bytes >> 10, self.directories.len());
+        write!(f, "{kib} KiB over {count} directories")
+    }
 }
 
 impl RedoLogFacts {
+    /// `mirror of 2`, `race of 2` or `mirror of 2 races of 2`; `None` of a log without members.
+    #[must_use]
+    pub fn members_kind(&self) -> Option<String> {
+        let count = self.members.len();
+        let cells = 1 + self.members.iter().map(|member| member.cell).max()? as usize;
+        Some(match (cells, count / cells) {
+            (1, _) => format!("race of {count}"),
+            (_, 1) => format!("mirror of {count}"),
+            (cells, each) => format!("mirror of {cells} races of {each}"),
+        })
+    }
+
     /// Bytes of all log files together.
     #[must_use]
     pub fn footprint_bytes(&self) -> u64 {

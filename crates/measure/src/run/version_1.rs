@@ -213,6 +213,9 @@ fn target(old: OldTarget, workload: &OldWorkload, imported: Option<&Imported>) -
             flush_triggers: text(&workload.flush_triggers),
             probe: old.probe,
             fallbacks: old.fallbacks,
+            stripe: None,
+            members: Vec::new(),
+            node_directories: Vec::new(),
         }),
     };
     Target {
@@ -253,6 +256,7 @@ fn row(old: OldRow) -> Row {
     let mut row = Row {
         workload: old.workload,
         nodes: old.nodes,
+        by_node: Vec::new(),
         jobs: old.jobs,
         // Each session had a thread of its own before threads were recorded.
         threads: old.threads.filter(|threads| *threads > 0),
@@ -260,6 +264,7 @@ fn row(old: OldRow) -> Row {
         records_per_txn: old.records_per_txn,
         commits_per_session: old.commits_per_session,
         soak: old.soak,
+        condition: None,
         commit_throughput_tps: Some(old.commit_throughput_tps),
         commit_latency_ms: Some(old.commit_latency_ms),
         redo_synch_writes_iops: Some(old.redo_synch_writes_iops),
@@ -283,6 +288,7 @@ fn row(old: OldRow) -> Row {
         learning: old.learning,
         server: None,
         tproc_c: None,
+        log_life: None,
     };
     for field in &old.not_measured {
         forget(&mut row, field);

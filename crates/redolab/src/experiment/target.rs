@@ -260,6 +260,8 @@ fn asked_of(setup: &Setup) -> AskedOfLog {
         io_depth: log.io_depth,
         unwritten_extents: None,
         stays: false,
+        stripe: None,
+        members: Vec::new(),
     }
 }
 

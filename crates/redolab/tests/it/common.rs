@@ -11,10 +11,12 @@ use measure::judgement::{
 use measure::origin::{CellOrigin, Derivation, RowOrigin, ScaledSpan, TextSpan};
 use measure::run::{
     AuditStatus, CapturedEvents, CommitPathFigures, CommitsPerWrite, ConsistencyCondition,
-    DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, NfsRequests,
-    OpenLoopFigures, Origin, PlaceFigures, PlacementFigures, ProcessorFigures, ProcessorInterrupts,
-    RecordedSyncSwitch, RedoFigures, RedoLogFacts, RedoWorkload, Row, Run, SCHEMA, ServerFigures,
-    Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, Worker, WorkloadInfo,
+    DeviceFigures, Environment, FloorRow, FlushAudit, Interval, LearningFigures, MemberFacts,
+    NfsRequests, NodeFigures, OpenLoopFigures, Origin, PlaceFigures, PlacementFigures,
+    ProcessorFigures, ProcessorInterrupts, RecordedSyncSwitch, RedoFigures, RedoLogFacts,
+    RedoWorkload, Row, RowCondition, Run, SCHEMA, ServerFigures, SlowLogWrite, SlowLogWrites,
+    StripeFacts, Target, TargetFacts, TprocCDetail, TprocCFigures, Validity, WaitParts, Worker,
+    WorkloadInfo,
 };
 use measure::stack::{ControllerCache, Declaration, Layer, LayerKind, Protection, Stack};
 use measure::workload::CommitMode;
@@ -206,6 +208,14 @@ pub fn row(h: &Histogram) -> Row {
             write_ns: 2.0,
             flush_ns: 3.0,
             wake_ns: 4.0,
+            parts: Some(WaitParts {
+                commits: 3,
+                io_ns: 1.0,
+                group_commit_ns: 2.0,
+                cpu_ns: 3.0,
+                log_writer_ns: 4.0,
+            }),
+            run_queue_ns: Some(0.25),
         }),
         redo_bytes_per_txn: Some(1997),
         records_per_txn: Some(1),
@@ -231,10 +241,29 @@ pub fn row(h: &Histogram) -> Row {
             device_util_pct: Some(2.0),
             ..Interval::default()
         }],
+        by_node: vec![NodeFigures {
+            node: 1,
+            jobs: 64,
+            commits: 5,
+            commit_throughput_tps: 1.25,
+            commit_latency: h.stats(),
+            log_file_sync: Some(h.stats()),
+            redo_size_bytes: 6,
+            redo_data_mbps: 0.5,
+            log_file_parallel_write: h.stats(),
+            flushes: 7,
+            log_switches: 8,
+        }],
         events: Some(CapturedEvents {
             log_file_syncs: 8,
             log_file_parallel_writes: 3,
             lost: 0,
+        }),
+        condition: Some(RowCondition {
+            commit_write: "wait-immediate".to_owned(),
+            log_file_sync: "adaptive".to_owned(),
+            busy_threads: 4,
+            round: 2,
         }),
         redo: Some(RedoFigures {
             redo_blocks_per_s: Some(1e4),
@@ -261,6 +290,17 @@ pub fn row(h: &Histogram) -> Row {
                 idle_count: 11,
                 idle_ns: 12,
             }],
+            log_write_warnings: Some(4),
+            slow_log_writes: Some(SlowLogWrites {
+                threshold_ns: 500_000_000,
+                dropped: 3,
+                writes: vec![SlowLogWrite {
+                    at_utc_ns: 1_394_360_000_123_456_789,
+                    size_bytes: 4096,
+                    took_ns: 780_000_001,
+                    member: 1,
+                }],
+            }),
         }),
         device: Some(DeviceFigures {
             device_writes: Some(4),
@@ -313,6 +353,13 @@ pub fn row(h: &Histogram) -> Row {
             }],
         }),
         server: Some(server()),
+        log_life: Some(measure::run::LogLifeFigures {
+            data_blocks_written: Some(81),
+            data_written_mbps: Some(0.5),
+            log_checkpoints: Some(3),
+            archived_files: Some(2),
+            archived_bytes: Some(1 << 20),
+        }),
         tproc_c: Some(TprocCFigures {
             nopm: Some(21_995.0),
             tpm: Some(50_323.0),
@@ -430,6 +477,24 @@ pub fn full_run(id: &str, h: &Histogram) -> Run {
                     chosen: true,
                 }],
                 fallbacks: vec!["f".to_owned()],
+                stripe: Some(StripeFacts {
+                    width_bytes: 128 << 10,
+                    directories: vec!["/u01".to_owned(), "/u02".to_owned()],
+                }),
+                members: vec![MemberFacts {
+                    directory: "/u04".to_owned(),
+                    cell: 1,
+                    in_sync: true,
+                    log_writes: 9,
+                    first: 5,
+                    margin_ns: 1,
+                    longest_ns: 2,
+                    outliers: 3,
+                    outliers_of_all: 1,
+                    window_bytes: 4096,
+                    window_ns: 7,
+                }],
+                node_directories: vec!["/u03".to_owned()],
                 ..RedoLogFacts::default()
             }),
         },

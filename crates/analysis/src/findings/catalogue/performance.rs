@@ -35,6 +35,15 @@ entries! {
         .limit("share of I/O", &["io_share_high_pct"])
         .advice("If it is mostly I/O, a faster device helps. Otherwise check run queues, wake-ups and group commit.")
         .at(FigureAnchor::CommitPath);
+    LATENCY_PARTS = CatalogueEntry::new("latency.parts", High,
+        "Log file sync divided into I/O, group commit, CPU and log writer (check --explain-latency).")
+        .rule("", "study 000: separating scheduling from I/O; the stations of each commit's log write")
+        .advice("The largest part shows what makes commits faster.")
+        .at(FigureAnchor::CommitPath);
+    LATENCY_CONDITIONS = CatalogueEntry::new("latency.conditions", High,
+        "What NOWAIT BATCH, busy processors and the ways of waiting change (check --explain-latency).")
+        .rule("", "study 000: commit_logging BATCH with commit_wait NOWAIT separates scheduling from I/O; ratios of interleaved rounds")
+        .at(FigureAnchor::CommitPath);
     FLUSH_COST = CatalogueEntry::new("flush.cost", Medium,
         "The flush as a share of a durable write, at queue depth 1.")
         .rule("", "measured by the probe: direct writes, each flushed")
@@ -181,6 +190,11 @@ entries! {
         "The log writer waited for a log group that the checkpoint had not passed.")
         .rule("any such wait", WAIT)
         .advice("The checkpoint cannot keep up: use larger log files or more log groups.");
+    SPACE_LOG_FILE_SWITCH_ARCHIVING_NEEDED = CatalogueEntry::new(
+        "space.log_file_switch_archiving_needed", High,
+        "The log writer waited for a log group that was not archived.")
+        .rule("any such wait", WAIT)
+        .advice("The archiver cannot keep up: put the archive on another or a faster device, or use more log groups.");
     SPACE_LOG_BUFFER_SPACE = CatalogueEntry::new("space.log_buffer_space", High,
         "Sessions waited for room in the log buffer.")
         .rule("any such wait", WAIT)

@@ -85,6 +85,7 @@ fn load(spec: &Spec, machine: &str) -> RowLoad {
         commits_per_session: spec.commits,
         offered_tps: spec.arrivals.map(|arrivals| arrivals.offered_per_s()),
         soak: spec.soak,
+        condition: None,
     }
 }
 

@@ -1,0 +1,299 @@
+//! The archiver: copies the redo of each log file that is full into a file of an archive, and the
+//! rest when it ends, and then lets the log reuse it (`log file switch (archiving needed)`).
+//!
+//! Invariants: the log takes redo for archived only when the file that has it is durable with its
+//! name; what an archiver that was killed had begun is copied again. It removes only files of its
+//! own archive, in a folder that is called by the log's identity.
+
+use super::archive_file::{ArchiveFile, SYNC_BYTES, begin_of, end_of, is_partial};
+use super::background::{Background, Progress, Stop};
+use device::file::Directory;
+use redo::{Error as LogError, Log, Rba};
+use std::collections::VecDeque;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often it looks for redo.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Where a log is archived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveOptions {
+    /// The directory; the archive is a folder in it.
+    pub directory: PathBuf,
+    /// Files that are kept, the newest; `None` keeps all.
+    pub keep: Option<u32>,
+    /// Bytes of the directory's volume that stay free.
+    pub spare_bytes: u64,
+}
+
+impl ArchiveOptions {
+    /// All of a log's redo, into `directory`, up to the last byte of its volume.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> ArchiveOptions {
+        ArchiveOptions {
+            directory: directory.into(),
+            keep: None,
+            spare_bytes: 0,
+        }
+    }
+}
+
+/// What an archiver did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArchivedSoFar {
+    /// Files that are complete.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ArchiveCounts {
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ArchiveCounts {
+    pub(super) fn read(&self) -> ArchivedSoFar {
+        ArchivedSoFar {
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The folder of the log's archive in `directory`.
+///
+/// # Errors
+/// A log that was closed.
+pub fn archive_folder(log: &Log, directory: &Path) -> Result<PathBuf, LogError> {
+    let id: String = log.id()?.iter().map(|b| format!("{b:02x}")).collect();
+    Ok(directory.join(format!("redo-archive-{id}")))
+}
+
+/// Why archiving stopped.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ArchiveError {
+    #[error("the archive {path}: {source}", path = path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("archiving the log: {0}")]
+    Log(#[from] LogError),
+    #[error("the log is not in archive mode, so it may overwrite redo before it is archived")]
+    NotInArchiveMode,
+    #[error(
+        "{path}: the archive ends at {end}, and the log was archived up to {archived}: what is \
+         between is missing or was given up; move the archive away to begin a new one",
+        path = path.display()
+    )]
+    Parted {
+        path: PathBuf,
+        end: Rba,
+        archived: Rba,
+    },
+    #[error(
+        "{path}: {left} bytes are free on the volume of the archive, and {spare} must stay free; \
+         archive to another volume, or keep fewer files",
+        path = path.display()
+    )]
+    Full {
+        path: PathBuf,
+        left: u64,
+        spare: u64,
+    },
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> ArchiveError {
+    let path = path.to_owned();
+    move |source| ArchiveError::File { path, source }
+}
+
+/// Copies redo in a thread of its own.
+pub(super) struct Archiver {
+    log: Arc<Log>,
+    options: ArchiveOptions,
+    folder: PathBuf,
+    /// Held open to be synchronised.
+    held: File,
+    volume: Directory,
+    identity: ([u8; 16], u32),
+    counts: Arc<ArchiveCounts>,
+    progress: Progress,
+    /// Files of the archive, oldest first.
+    kept: VecDeque<PathBuf>,
+    /// Everything before is copied.
+    at: Rba,
+    file: Option<ArchiveFile>,
+}
+
+impl Archiver {
+    /// Begins to archive `log`, which is in archive mode, where it was archived up to.
+    pub(super) fn start(
+        log: &Arc<Log>,
+        options: ArchiveOptions,
+        counts: Arc<ArchiveCounts>,
+        progress: Progress,
+    ) -> Result<Background, ArchiveError> {
+        let position = log.archive_position()?;
+        let position = position.ok_or(ArchiveError::NotInArchiveMode)?;
+        let folder = archive_folder(log, &options.directory)?;
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(at(&folder)(error));
+            }
+            _ => {}
+        }
+        let synced = File::open(&options.directory).and_then(|parent| parent.sync_all());
+        synced.map_err(at(&options.directory))?;
+        let held = File::open(&folder).map_err(at(&folder))?;
+        let volume = Directory::open(&folder).map_err(at(&folder))?;
+        let kept = resume(&folder, position)?;
+        held.sync_all().map_err(at(&folder))?;
+        let mut archiver = Archiver {
+            identity: (log.id()?, log.geometry().block_bytes),
+            log: Arc::clone(log),
+            options,
+            held,
+            volume,
+            counts,
+            progress: progress.clone(),
+            kept,
+            at: position,
+            file: None,
+            folder,
+        };
+        let path = archiver.folder.clone();
+        let started = Background::start("arch", progress, move |stop| {
+            archiver.run(stop).map_err(|error| error.to_string())
+        });
+        started.map_err(at(&path))
+    }
+
+    fn run(&mut self, stop: &Stop) -> Result<(), ArchiveError> {
+        loop {
+            let ends = stop.is_asked();
+            // Before reading: what is durable now is read to its end.
+            let durable = self.log.durable();
+            self.copy()?;
+            if self.at.log_seq < durable.log_seq {
+                let next = Rba {
+                    log_seq: self.at.log_seq + 1,
+                    ..Rba::default()
+                };
+                self.finish(next)?;
+            } else if ends {
+                if self.file.is_some() {
+                    self.finish(self.at)?;
+                }
+                return Ok(());
+            } else {
+                stop.sleep(LOOK);
+            }
+        }
+    }
+
+    /// Copies what is durable.
+    fn copy(&mut self) -> Result<(), ArchiveError> {
+        let log = Arc::clone(&self.log);
+        for record in log.read_from(self.at)? {
+            let record = record?;
+            let open = self.file.as_ref().map(ArchiveFile::log_seq);
+            if open.is_some_and(|open| open < record.rba.log_seq) {
+                self.finish(record.rba)?;
+            }
+            let spare = self.file()?.push(&record);
+            if spare.map_err(at(&self.folder))? {
+                self.check_room()?;
+            }
+            self.at = record.next;
+            // It ends in the next log: this one is complete.
+            if record.rba.log_seq < record.next.log_seq {
+                self.finish(record.next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file that is written, which begins where everything before is copied.
+    fn file(&mut self) -> Result<&mut ArchiveFile, ArchiveError> {
+        if self.file.is_none() {
+            self.check_room()?;
+            let made = ArchiveFile::create(&self.folder, self.identity, self.at);
+            self.file = Some(made.map_err(at(&self.folder))?);
+        }
+        Ok(self.file.as_mut().expect("it is there now"))
+    }
+
+    /// Ends the file at `next`, and lets the log reuse what it has.
+    fn finish(&mut self, next: Rba) -> Result<(), ArchiveError> {
+        self.file()?;
+        if let Some(file) = self.file.take() {
+            let finished = file.finish(&self.held, next);
+            let (path, bytes) = finished.map_err(at(&self.folder))?;
+            self.counts.files.fetch_add(1, Ordering::Relaxed);
+            self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.kept.push_back(path);
+        }
+        self.log.archived(next)?;
+        self.progress.updated_control();
+        self.at = next;
+        let keep = self.options.keep.map_or(usize::MAX, |keep| keep as usize);
+        while self.kept.len() > keep.max(1) {
+            let Some(oldest) = self.kept.pop_front() else {
+                break;
+            };
+            std::fs::remove_file(&oldest).map_err(at(&oldest))?;
+        }
+        Ok(())
+    }
+
+    fn check_room(&self) -> Result<(), ArchiveError> {
+        let left = self.volume.available_bytes().map_err(at(&self.folder))?;
+        let spare = self.options.spare_bytes;
+        if left < spare.saturating_add(2 * SYNC_BYTES) {
+            let path = self.folder.clone();
+            return Err(ArchiveError::Full { path, left, spare });
+        }
+        Ok(())
+    }
+}
+
+/// Removes what an archiver that was killed had begun, and returns the files that are there, which
+/// end where the log was archived up to.
+fn resume(folder: &Path, position: Rba) -> Result<VecDeque<PathBuf>, ArchiveError> {
+    let mut kept = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(name) = name else { continue };
+        let unfinished = is_partial(name);
+        let begin = begin_of(name);
+        // The log does not take it for archived, so that it still has the redo.
+        if unfinished || begin.is_some_and(|begin| begin >= position) {
+            std::fs::remove_file(&path).map_err(at(&path))?;
+        } else if let Some(begin) = begin {
+            kept.push((begin, path));
+        }
+    }
+    kept.sort();
+    if let Some((begin, last)) = kept.last() {
+        let end = end_of(last).map_err(at(last))?.unwrap_or(*begin);
+        if end != position {
+            return Err(ArchiveError::Parted {
+                path: folder.to_owned(),
+                end,
+                archived: position,
+            });
+        }
+    }
+    Ok(kept.into_iter().map(|(_, path)| path).collect())
+}
